@@ -17,15 +17,7 @@ if TYPE_CHECKING:
     from arena.lab.odds import odds
     from arena.storage.store import Store
 
-__all__ = [
-    "MatchResult",
-    "Record",
-    "Store",
-    "__version__",
-    "odds",
-    "play",
-    "replay",
-]
+__all__ = ["MatchResult", "Record", "Store", "__version__", "odds", "play", "replay"]
 
 _MODULES = {
     "MatchResult": "arena.engine.match",

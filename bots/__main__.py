@@ -33,9 +33,7 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument(
-    "bot", nargs=-1, required=True, metavar="GAME NAME | FILE.py | 'stdio: COMMAND'"
-)
+@click.argument("bot", nargs=-1, required=True, metavar="GAME NAME | FILE.py | 'stdio: COMMAND'")
 @click.option(
     "--url",
     default=DEFAULT_URL,
@@ -69,9 +67,7 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     show_default=True,
     help="JSON in text frames or msgpack in binary ones.",
 )
-@click.option(
-    "--batch/--no-batch", default=True, help="Several messages in a frame, or one."
-)
+@click.option("--batch/--no-batch", default=True, help="Several messages in a frame, or one.")
 @click.option("--seed", help="Makes a bot that plays by chance repeatable.")
 @click.option(
     "--wait",

@@ -11,14 +11,7 @@ from bots.strategy import BaseStrategy, RandomMixin
 from protocol.ace_king_queen import Card, HandOver, Open, Opening, Respond, Response
 from protocol.vocabulary import News, Question
 
-__all__ = [
-    "Bluffer",
-    "Honest",
-    "Learner",
-    "Nash",
-    "PlayerStrategy",
-    "Random",
-]
+__all__ = ["Bluffer", "Honest", "Learner", "Nash", "PlayerStrategy", "Random"]
 
 
 class PlayerStrategy(BaseStrategy):
@@ -37,12 +30,7 @@ class PlayerStrategy(BaseStrategy):
         return card == "A"
 
     def feedback(
-        self,
-        mine: Card,
-        other: Card,
-        opened: Opening,
-        response: Response | None,
-        bettor: bool,
+        self, mine: Card, other: Card, opened: Opening, response: Response | None, bettor: bool
     ) -> None:
         """What happened in the hand (A6).
 
@@ -67,9 +55,7 @@ class PlayerStrategy(BaseStrategy):
         assert type(news) is HandOver, "rules A tell nothing else"
         bettor = self._opened == news.round
         seat = news.bettor if bettor else 1 - news.bettor
-        self.feedback(
-            news.cards[seat], news.cards[1 - seat], news.open, news.response, bettor
-        )
+        self.feedback(news.cards[seat], news.cards[1 - seat], news.open, news.response, bettor)
 
     def reset(self) -> None:
         """Forget the last opponent; call this from your own `reset`."""
@@ -138,12 +124,7 @@ class Learner(PlayerStrategy):
         return card == "A" or (card == "K" and bluffs > self._third())
 
     def feedback(
-        self,
-        mine: Card,
-        other: Card,
-        opened: Opening,
-        response: Response | None,
-        bettor: bool,
+        self, mine: Card, other: Card, opened: Opening, response: Response | None, bettor: bool
     ) -> None:
         """Count what the other seat did with the card that it turned out to hold."""
         if not bettor and other == "Q":

@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bots.strategy import BaseStrategy
-from protocol.blackjack import (
-    NEW_DECK,
-    POINTS,
-    Bet,
-    Draw,
-    Exposed,
-    HandOver,
-    Shuffled,
-    Side,
-)
+from protocol.blackjack import NEW_DECK, POINTS, Bet, Draw, Exposed, HandOver, Shuffled, Side
 from protocol.cards import Card
 from protocol.vocabulary import News, Question
 
@@ -41,9 +32,7 @@ class PlayerStrategy(BaseStrategy):
         """How many chips to bet, `minimum` to `bankroll` (B6)."""
         return minimum
 
-    def draw(
-        self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
-    ) -> bool:
+    def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
         """Whether to hit (B9); otherwise stand. Asked at a total of 21 too.
 
         Args:
@@ -85,9 +74,7 @@ class PlayerStrategy(BaseStrategy):
 class Simple(PlayerStrategy):
     """Bets the minimum and draws by a small table (B12)."""
 
-    def draw(
-        self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
-    ) -> bool:
+    def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
         """By the total, whether it is soft, and the up-card (B12)."""
         shown = POINTS[upcard]
         if soft:
@@ -181,9 +168,7 @@ class Competitor(PlayerStrategy):
             wanted = minimum
         return min(bankroll, wanted)
 
-    def draw(
-        self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
-    ) -> bool:
+    def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
         """Whichever of the two wins more chips on average."""
         if not 12 <= total <= 18:
             return total <= 11  # cannot bust; 19 and more are not improved on
@@ -216,9 +201,7 @@ def _when_stood(total: int, dealer: Sequence[float]) -> float:
     return dealer[22] + sum(dealer[17:total]) - sum(dealer[max(17, total + 1) : 22])
 
 
-def _when_hit(
-    points: int, has_ace: bool, chances: _Chances, dealer: Sequence[float]
-) -> float:
+def _when_hit(points: int, has_ace: bool, chances: _Chances, dealer: Sequence[float]) -> float:
     """What hitting wins on average, in bets, and going on as well as one can.
 
     `points` counts every ace 1.
@@ -237,10 +220,7 @@ def _when_hit(
 def _hit(
     points: int, has_ace: bool, chances: _Chances, best: Sequence[tuple[float, float]]
 ) -> float:
-    return sum(
-        chances[card] * best[points + card][has_ace or card == 1]
-        for card in range(1, 11)
-    )
+    return sum(chances[card] * best[points + card][has_ace or card == 1] for card in range(1, 11))
 
 
 def _count(points: int, has_ace: bool) -> int:

@@ -372,9 +372,7 @@ class Bridge:
             await self._send(encode(Goodbye(), Encoding.JSON))
             await self._close(websocket)
 
-    async def _close(
-        self, websocket: ClientConnection, code: int = 1000, reason: str = ""
-    ) -> None:
+    async def _close(self, websocket: ClientConnection, code: int = 1000, reason: str = "") -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE_S):
                 await websocket.close(code, reason)

@@ -105,9 +105,7 @@ class Client:
         self._on_event = on_event
         self._on_over = on_over
         self._session = Session()
-        self._keeper = Keeper(
-            url, name, seed=seed, path=session_file, on_event=on_event
-        )
+        self._keeper = Keeper(url, name, seed=seed, path=session_file, on_event=on_event)
         self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
         self._is_retold = self._is_practice = False
         self._seats: dict[str, StrategySeat] = {}
@@ -301,9 +299,7 @@ class Client:
     def _disconnected(self) -> None:
         """Strategies that may have missed something are made anew after the next `welcome`."""
         self._session.disconnected()
-        self._seats = {
-            match: seat for match, seat in self._seats.items() if seat.is_whole
-        }
+        self._seats = {match: seat for match, seat in self._seats.items() if seat.is_whole}
 
 
 def _brought_back(seat: StrategySeat) -> str:

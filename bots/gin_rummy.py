@@ -22,13 +22,7 @@ from bots.gin_worth import (
 )
 from bots.strategy import BaseStrategy, RandomMixin
 from protocol.cards import PACK, Card, coded
-from protocol.gin_melds import (
-    Meld,
-    arrange,
-    deadwood,
-    deadwood_value,
-    discard_deadwoods,
-)
+from protocol.gin_melds import Meld, arrange, deadwood, deadwood_value, discard_deadwoods
 from protocol.gin_rummy import (
     KNOCK_LIMIT,
     Dealt,

@@ -15,13 +15,7 @@ from itertools import chain, combinations
 from typing import NamedTuple
 
 from protocol.cards import PACK, Card
-from protocol.gin_melds import (
-    arrange,
-    card_mask,
-    deadwood_value,
-    is_meld,
-    mask_deadwood,
-)
+from protocol.gin_melds import arrange, card_mask, deadwood_value, is_meld, mask_deadwood
 
 __all__ = [
     "GIN_SCORES",
@@ -45,21 +39,16 @@ def _near(card: Card) -> list[Card]:
     place = _RANKS.index(card[0])
     ranks = _RANKS[max(place - 2, 0) : place + 3]
     return [
-        c
-        for c in PACK
-        if c != card and (c[0] == card[0] or (c[1] == card[1] and c[0] in ranks))
+        c for c in PACK if c != card and (c[0] == card[0] or (c[1] == card[1] and c[0] in ranks))
     ]
 
 
 _PAIRS = {
-    card: [pair for pair in combinations(_near(card), 2) if is_meld([card, *pair])]
-    for card in PACK
+    card: [pair for pair in combinations(_near(card), 2) if is_meld([card, *pair])] for card in PACK
 }
 """By card, the two others of every meld of three that it can be in."""
 
-_PAIR_MASKS = {
-    card: [card_mask(pair) for pair in pairs] for card, pairs in _PAIRS.items()
-}
+_PAIR_MASKS = {card: [card_mask(pair) for pair in pairs] for card, pairs in _PAIRS.items()}
 
 TARGET = 50  # the points that win the game which the weights were fitted to (G15)
 GIN_SCORES = 44  # about what gin brings: 25 and what the other still holds
@@ -149,10 +138,7 @@ def chances_held(unseen: Sequence[Card], taken: int, turn: int) -> dict[Card, fl
 
 
 def prospect(
-    hand: Sequence[Card],
-    discard: Card,
-    held: Mapping[Card, float],
-    taken: Collection[Card],
+    hand: Sequence[Card], discard: Card, held: Mapping[Card, float], taken: Collection[Card]
 ) -> Prospect:
     """What a discard leaves of eleven cards.
 

@@ -29,16 +29,7 @@ from protocol.high_low import (
 )
 from protocol.vocabulary import News, Question
 
-__all__ = [
-    "Bold",
-    "Counter",
-    "PlayerStrategy",
-    "Random",
-    "Timid",
-    "extremity",
-    "halves",
-    "worth",
-]
+__all__ = ["Bold", "Counter", "PlayerStrategy", "Random", "Timid", "extremity", "halves", "worth"]
 
 _Seats: TypeAlias = tuple[int, ...]
 
@@ -63,9 +54,7 @@ class PlayerStrategy(BaseStrategy):
         """Whether to swap this card for the dealer-card (H5)."""
         return extremity(dealer_card) > extremity(card)
 
-    def bid(
-        self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]
-    ) -> Bidding:
+    def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
         """What to bid (H6).
 
         Args:
@@ -77,12 +66,7 @@ class PlayerStrategy(BaseStrategy):
         return legal[1]
 
     def dealt(
-        self,
-        shuffle: int,
-        round_number: int,
-        starter: int,
-        card: Card,
-        dealer_card: Card,
+        self, shuffle: int, round_number: int, starter: int, card: Card, dealer_card: Card
     ) -> None:
         """A round begins: this seat's card and the dealer-card (H4). Ten rounds have the same `shuffle` (H2)."""
 
@@ -111,9 +95,7 @@ class PlayerStrategy(BaseStrategy):
             swap = self.swap(question.card, question.dealer_card)
             return "swap" if swap else "keep"
         assert type(question) is Bid, "rules H ask nothing else"
-        return self.bid(
-            question.card, question.dealer_card, question.bids, question.legal
-        )
+        return self.bid(question.card, question.dealer_card, question.bids, question.legal)
 
     def hear(self, news: News) -> None:
         """Pass the news on to the method that is named for it."""
@@ -143,9 +125,7 @@ class Timid(PlayerStrategy):
 
     EXTREME = 37  # the aces, kings, 2s and 3s have this much and more
 
-    def bid(
-        self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]
-    ) -> Bidding:
+    def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
         """The lowest number with an extreme card, else `quit`."""
         return legal[1] if extremity(card) >= self.EXTREME else "quit"
 
@@ -153,9 +133,7 @@ class Timid(PlayerStrategy):
 class Bold(PlayerStrategy):
     """Stays with nearly everything and bids high."""
 
-    def bid(
-        self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]
-    ) -> Bidding:
+    def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
         """Now 8, now 10; now and then it thinks better of a card from the very middle."""
         if extremity(card) < 8 and self.random.random() < 0.25:
             return "quit"
@@ -170,7 +148,9 @@ class Counter(PlayerStrategy):
     said before after the same bid.
     """
 
-    KEEP_WORSE = 0.2  # how likely somebody keeps a card that is nearer to the middle than the dealer-card
+    KEEP_WORSE = (
+        0.2  # how likely somebody keeps a card that is nearer to the middle than the dealer-card
+    )
 
     def __init__(self) -> None:
         self.reset()
@@ -187,12 +167,7 @@ class Counter(PlayerStrategy):
         self._habits = [_Habits() for _ in range(SEATS)]
 
     def dealt(
-        self,
-        shuffle: int,
-        round_number: int,
-        starter: int,
-        card: Card,
-        dealer_card: Card,
+        self, shuffle: int, round_number: int, starter: int, card: Card, dealer_card: Card
     ) -> None:
         """Strike both cards off; a new shuffle brings all of them back."""
         if shuffle != self._shuffle:
@@ -228,9 +203,7 @@ class Counter(PlayerStrategy):
         """Whichever card can expect more of the pot if all four stay."""
         return halves(self._below(dealer_card)) > halves(self._below(card))
 
-    def bid(
-        self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]
-    ) -> Bidding:
+    def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
         """The answer with the best expected payoff, as the others' habits go."""
         below = dict(zip(self._others(), self._below(card), strict=True))
 
@@ -250,10 +223,7 @@ class Counter(PlayerStrategy):
 
         stayers = tuple(s for s in below if bids[s] not in (None, "quit"))
         waiting = tuple(s for s in below if bids[s] is None)
-        return max(
-            legal,
-            key=lambda say: -2.0 if say == "quit" else staying(say, stayers, waiting),
-        )
+        return max(legal, key=lambda say: -2.0 if say == "quit" else staying(say, stayers, waiting))
 
     def _others(self) -> _Seats:
         """The other seats, as they speak after this one."""
@@ -299,8 +269,7 @@ class _Habits:
     def __init__(self) -> None:
         # One imagined time each, few enough to be outweighed soon.
         self._counts = {
-            highest: dict.fromkeys(legal_bids(highest), 1)
-            for highest in (2, 4, 6, 8, 10)
+            highest: dict.fromkeys(legal_bids(highest), 1) for highest in (2, 4, 6, 8, 10)
         }
 
     def note(self, highest: int | None, bid: Bidding) -> None:

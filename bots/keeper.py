@@ -87,9 +87,7 @@ class Keeper:
 
     def misses(self, seats: Container[str]) -> bool:
         """Whether there is a match that is not among these seats, or may be: nothing was heard of a file's session yet."""
-        return self._is_restored or any(
-            match not in seats for match in self._kept.seeds
-        )
+        return self._is_restored or any(match not in seats for match in self._kept.seeds)
 
     def over(self, match: str) -> bool:
         """A match is over; False if it is not known here."""

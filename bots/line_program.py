@@ -47,18 +47,14 @@ def read_command(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(line, posix=os.name == "posix")
     except ValueError:
-        raise UsageError(
-            f"expected a command with its quotes closed, got {text!r}"
-        ) from None
+        raise UsageError(f"expected a command with its quotes closed, got {text!r}") from None
     if not words or not words[0] or "\0" in line:
         raise UsageError(f"expected a command such as 'stdio: ./mybot', got {text!r}")
     program = words[0]
     if not os.path.dirname(program) and shutil.which(program) is None:
         program = os.path.join(os.curdir, program)
     if not os.path.isfile(shutil.which(program) or program):
-        raise UsageError(
-            f"expected a program on PATH or a path to one, got {words[0]!r}"
-        )
+        raise UsageError(f"expected a program on PATH or a path to one, got {words[0]!r}")
     if shutil.which(program) is None:
         raise UsageError(
             f"expected a program, got {words[0]!r}, which is not executable; start it as in 'stdio: python3 bot.py', or chmod +x it"

@@ -11,12 +11,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import (
-    InvalidMessage,
-    InvalidStatus,
-    InvalidURI,
-    WebSocketException,
-)
+from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidURI, WebSocketException
 from websockets.uri import parse_uri
 
 from protocol.errors import Unreachable, UsageError, one_line
@@ -29,14 +24,7 @@ from protocol.messages import (
     Match,
 )
 
-__all__ = [
-    "Link",
-    "NotAdmitted",
-    "begins",
-    "check_address",
-    "is_to_come",
-    "notice_dead_link",
-]
+__all__ = ["Link", "NotAdmitted", "begins", "check_address", "is_to_come", "notice_dead_link"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
@@ -75,12 +63,7 @@ class Link:
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        wait_s: float,
-        patience_s: float,
-        on_event: Callable[[str], None],
+        self, url: str, *, wait_s: float, patience_s: float, on_event: Callable[[str], None]
     ) -> None:
         self._url = url
         self._wait_s = wait_s
@@ -91,9 +74,7 @@ class Link:
         self._pause_s = _FIRST_PAUSE_S
 
     async def keep(
-        self,
-        talk: Callable[[ClientConnection], Awaitable[bool]],
-        lost: Callable[[], None],
+        self, talk: Callable[[ClientConnection], Awaitable[bool]], lost: Callable[[], None]
     ) -> None:
         """Connect, and connect again, until there is no reason to.
 

@@ -36,11 +36,7 @@ class SessionUnusable(ArenaError):
 
 
 class SavedSession(
-    msgspec.Struct,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="type",
-    tag="session",
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="session"
 ):
     """What outlives the process.
 
@@ -101,9 +97,7 @@ class SessionFile:
             ) from None
         if (kept.url, kept.name) != (url, name):
             bot = one_line(f"{kept.name!r} at {kept.url}")
-            raise SessionUnusable(
-                f"{self._shown} is the session of {bot}; choose another file"
-            )
+            raise SessionUnusable(f"{self._shown} is the session of {bot}; choose another file")
         return kept
 
     def write(self, kept: SavedSession) -> None:
@@ -190,7 +184,5 @@ def default_place(url: str, name: str) -> Path:
             base = Path.home() / ("AppData/Local" if windows else ".local/state")
         except RuntimeError:
             raise SessionUnusable("there is no home to keep the session in") from None
-    digest = hashlib.sha256(
-        f"{url}\n{name}".encode(errors="surrogatepass")
-    ).hexdigest()[:16]
+    digest = hashlib.sha256(f"{url}\n{name}".encode(errors="surrogatepass")).hexdigest()[:16]
     return base / "card-arena" / f"{digest}.json"

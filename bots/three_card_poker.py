@@ -36,9 +36,7 @@ class PlayerStrategy(BaseStrategy):
         """
         return True
 
-    def round_over(
-        self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int
-    ) -> None:
+    def round_over(self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int) -> None:
         """What happened in the round (T7).
 
         Args:
@@ -107,9 +105,7 @@ class Doubler(Q64):
         """The base after a win, twice the last ante after a loss, as far as the cash allows."""
         return min(self._next_ante, most)
 
-    def round_over(
-        self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int
-    ) -> None:
+    def round_over(self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int) -> None:
         """Double after a loss, start again after a win; a tie changes nothing."""
         if outcome < 0:
             self._next_ante = 2 * ante

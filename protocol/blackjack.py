@@ -43,8 +43,7 @@ NEW_DECK: tuple[Card, ...] = tuple(rank + suit for suit in "shcd" for rank in RA
 """A deck as it comes out of its box, the two of spades to be dealt first (B1)."""
 
 POINTS: dict[Card, int] = {
-    card: 1 if card[0] == "A" else min(RANKS.index(card[0]) + 2, 10)
-    for card in NEW_DECK
+    card: 1 if card[0] == "A" else min(RANKS.index(card[0]) + 2, 10) for card in NEW_DECK
 }
 """What each card counts, an ace counting 1 (B4)."""
 

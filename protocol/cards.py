@@ -13,16 +13,7 @@ from msgspec import Meta
 
 from protocol.errors import BadDeck
 
-__all__ = [
-    "PACK",
-    "RANKS",
-    "SUITS",
-    "Card",
-    "Coded",
-    "check_cards",
-    "coded",
-    "name",
-]
+__all__ = ["PACK", "RANKS", "SUITS", "Card", "Coded", "check_cards", "coded", "name"]
 
 RANKS = "23456789TJQKA"
 SUITS = "shdc"
@@ -80,9 +71,7 @@ def name(card: Card) -> str:
     return f"{_RANK_NAMES[card[0]]} of {_SUIT_NAMES[card[1]]}"
 
 
-def check_cards(
-    cards: Sequence[object], pack: Collection[Card] = PACK, at_least: int = 0
-) -> None:
+def check_cards(cards: Sequence[object], pack: Collection[Card] = PACK, at_least: int = 0) -> None:
     """Make sure that `cards` are of the `pack`, none twice, and enough to be dealt.
 
     Raises:
@@ -96,9 +85,7 @@ def check_cards(
     known = frozenset(unseen)
     for card in cards:
         if not isinstance(card, str) or card not in known:
-            raise BadDeck(
-                f"{card!r} is no card of this game; expected such as {min(known)!r}"
-            )
+            raise BadDeck(f"{card!r} is no card of this game; expected such as {min(known)!r}")
         if card not in unseen:
             raise BadDeck(f"the card {card!r} comes twice in one deck")
         unseen.remove(card)

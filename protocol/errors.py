@@ -110,8 +110,7 @@ class Unreachable(ArenaError):
 def one_line(text: str, limit: int = 200) -> str:
     """A stranger's words, fit for a log or a terminal: one line, nothing that is not printed, at most `limit` long."""
     shown = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
-        for letter in text[:limit]
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:limit]
     )
     return shown if len(text) <= limit else shown[:-1] + "…"
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from protocol import (
-    ace_king_queen,
-    blackjack,
-    gin_rummy,
-    high_low,
-    three_card_poker,
-)
+from protocol import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from protocol.errors import UnknownGame
 from protocol.vocabulary import Vocabulary
 
@@ -16,13 +10,7 @@ __all__ = ["VOCABULARIES", "vocabulary_named"]
 
 VOCABULARIES: dict[str, Vocabulary] = {
     module.VOCABULARY.name: module.VOCABULARY
-    for module in (
-        ace_king_queen,
-        gin_rummy,
-        high_low,
-        three_card_poker,
-        blackjack,
-    )
+    for module in (ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack)
 }
 
 _NAMES = VOCABULARIES | {words.alias: words for words in VOCABULARIES.values()}
@@ -35,7 +23,5 @@ def vocabulary_named(name: object) -> Vocabulary:
         UnknownGame: there is none.
     """
     if not isinstance(name, str) or name not in _NAMES:
-        raise UnknownGame(
-            f"unknown game {name!r}; expected one of: {', '.join(VOCABULARIES)}"
-        )
+        raise UnknownGame(f"unknown game {name!r}; expected one of: {', '.join(VOCABULARIES)}")
     return _NAMES[name]

@@ -46,9 +46,7 @@ def fault_in(value: Any, cards: Sequence[Card]) -> str | None:
         return "melds are a list of lists of cards"
     used: set[Card] = set()
     for meld in value:
-        if type(meld) not in (list, tuple) or not all(
-            type(card) is str for card in meld
-        ):
+        if type(meld) not in (list, tuple) or not all(type(card) is str for card in meld):
             return "every meld is a list of cards"
         if len(meld) > len(cards):
             return f"a meld of {len(meld):,} cards is more than you hold (G9)"
@@ -69,5 +67,7 @@ def _why_no_meld(cards: Sequence[Card]) -> str:
     if len(cards) < 3:
         return "a meld has three cards or more (G2)"
     if len({card[1] for card in cards}) == 1:
-        return "a run is cards of one suit that follow one another, the ace only below the 2 (G1, G2)"
+        return (
+            "a run is cards of one suit that follow one another, the ace only below the 2 (G1, G2)"
+        )
     return "a meld is three or four cards of one rank, or a run of one suit (G2)"

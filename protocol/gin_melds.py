@@ -156,9 +156,7 @@ def mask_deadwood(mask: int) -> int:
     if (spades & hearts) & (diamonds | clubs) or (diamonds & clubs) & (spades | hearts):
         return min(map(_deadwood_beside_sets, _ways_of_taking_sets(mask)))
     # Most hands have no set: worth not searching, nor calling the functions below.
-    return (
-        _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
-    )
+    return _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
 
 
 def discard_deadwoods(hand: Sequence[str]) -> tuple[int, ...]:
@@ -283,9 +281,7 @@ def _ways_of_taking_sets(mask: int) -> list[int]:
 
 def _deadwood_beside_sets(way: int) -> int:
     spades, hearts, diamonds, clubs = _by_suit(way)
-    return (
-        _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
-    )
+    return _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
 
 
 def _deadwood_by_discard(way: int, places: Sequence[int]) -> list[int]:
@@ -317,9 +313,7 @@ def _melds(mask: int, way: int) -> tuple[Meld, ...]:
     )
 
 
-def _table(
-    cards: Collection[str], knocker_melds: Sequence[Collection[str]]
-) -> tuple[int, ...]:
+def _table(cards: Collection[str], knocker_melds: Sequence[Collection[str]]) -> tuple[int, ...]:
     """The knocker's melds as masks, once it is sure that nothing is wrong with them."""
     card_mask([*cards, *chain.from_iterable(knocker_melds)])
     for meld in knocker_melds:

@@ -175,9 +175,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         left = points(kept) - sum(map(points, answer.melds))
         if left <= KNOCK_LIMIT:
             return None
-        return (
-            f"these melds leave {left} deadwood, and a knock at most {KNOCK_LIMIT} (G7)"
-        )
+        return f"these melds leave {left} deadwood, and a knock at most {KNOCK_LIMIT} (G7)"
 
     def refusal(self, value: object) -> IllegalAnswer:
         """The error that says what was answered, what would have been legal, and what is wrong with melds that were declared."""

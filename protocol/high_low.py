@@ -193,10 +193,5 @@ VOCABULARY = Vocabulary(
     seats=SEATS,
     settings=HighLowSettings,
     questions={"swap": Swap, "bid": Bid},
-    news={
-        "dealt": Dealt,
-        "swapped": Swapped,
-        "bid": BidMade,
-        "round_over": RoundOver,
-    },
+    news={"dealt": Dealt, "swapped": Swapped, "bid": BidMade, "round_over": RoundOver},
 )

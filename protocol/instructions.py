@@ -44,9 +44,7 @@ class Action(StrEnum):
     LOG = "log"
 
 
-class Instruct(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"
-):
+class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"):
     """An instructor's word, in the place of `hello`; answered with `done` or `refused`.
 
     Attributes:

@@ -17,14 +17,7 @@ from msgspec import Meta, Struct, field
 from protocol.errors import UsageError
 from protocol.field_types import Id, Name, Nonce, Note, Value
 from protocol.instructions import Action, Done, Instruct, Progress
-from protocol.verdicts import (
-    LAUNCHED_LIMITS,
-    Ending,
-    Limits,
-    Mechanism,
-    Termination,
-    Verdict,
-)
+from protocol.verdicts import LAUNCHED_LIMITS, Ending, Limits, Mechanism, Termination, Verdict
 from protocol.vocabulary import News, Question
 
 __all__ = [
@@ -82,9 +75,7 @@ CLOSE_REFUSED = 4001
 """The arena: `hello` was not accepted; `refused` has said why."""
 
 
-class Hello(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="hello"
-):
+class Hello(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="hello"):
     """A bot's first message: who it is and what it can do.
 
     Attributes:
@@ -125,9 +116,7 @@ class Hello(
                 )
 
 
-class Ready(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="ready"
-):
+class Ready(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="ready"):
     """The seat is set up.
 
     Attributes:
@@ -140,12 +129,7 @@ class Ready(
 
 
 class Answer(
-    Struct,
-    frozen=True,
-    gc=False,
-    forbid_unknown_fields=True,
-    tag_field="type",
-    tag="answer",
+    Struct, frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type", tag="answer"
 ):
     """A decision.
 
@@ -163,9 +147,7 @@ class Answer(
     note: Note | None = None
 
 
-class Goodbye(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"
-):
+class Goodbye(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"):
     """The bot leaves for good: it wants no more matches."""
 
 

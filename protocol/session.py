@@ -113,17 +113,11 @@ CHAIR_TABLE: dict[tuple[Chair, _Type], Chair] = {
 
 
 _STATES = {
-    state: {
-        kind: after
-        for (before, kind), after in SESSION_TABLE.items()
-        if before is state
-    }
+    state: {kind: after for (before, kind), after in SESSION_TABLE.items() if before is state}
     for state in State
 }
 _CHAIRS = {
-    chair: {
-        kind: after for (before, kind), after in CHAIR_TABLE.items() if before is chair
-    }
+    chair: {kind: after for (before, kind), after in CHAIR_TABLE.items() if before is chair}
     for chair in Chair
 }
 """The tables by row: a look-up per message then makes no tuple. It is the hot path of both ends."""
@@ -269,10 +263,5 @@ def ask_id(match: str, number: int) -> str:
 def _number(ask: str, match: str) -> int:
     """The number in an ask's id; 0 if it is none of this match."""
     prefix, _, number = ask.rpartition(":")
-    is_number = (
-        prefix == match
-        and number.isascii()
-        and number.isdigit()
-        and len(number) <= _DIGITS
-    )
+    is_number = prefix == match and number.isascii() and number.isdigit() and len(number) <= _DIGITS
     return int(number) if is_number else 0

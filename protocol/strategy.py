@@ -92,9 +92,7 @@ def find(game: str, bot: str) -> type[Any]:
     house = house_bots(game)
     if bot not in house:
         known = ", ".join(house) or "none is installed"
-        raise UnknownBot(
-            f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py"
-        )
+        raise UnknownBot(f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py")
     with blaming(f"{bot} cannot be loaded"):
         cls = house[bot].load()
     return cls
@@ -142,9 +140,7 @@ def _bots_in(module: ModuleType) -> list[type[Any]]:
     classes = {
         value  # a set: a class may have two names
         for value in vars(module).values()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and _plays(value)
+        if isinstance(value, type) and value.__module__ == module.__name__ and _plays(value)
     }
     return [
         cls
@@ -167,9 +163,7 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
     Only public methods in the bot's own file count, of classes that derive from the interface: what a mixin or a house bot has
     is there on purpose. A method that looks like one that the bot does define is its helper.
     """
-    base = next(
-        (one for one in reversed(cls.__mro__) if one.__name__ == _INTERFACE), None
-    )
+    base = next((one for one in reversed(cls.__mro__) if one.__name__ == _INTERFACE), None)
     if base is None:
         return
     theirs = {
@@ -187,9 +181,7 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
     ]
     # With a `decide` or `hear` of its own a bot calls its methods what it likes.
     free = {
-        plumbing
-        for plumbing in _PLUMBING
-        if _found(cls, plumbing) is not _found(base, plumbing)
+        plumbing for plumbing in _PLUMBING if _found(cls, plumbing) is not _found(base, plumbing)
     }
     for name in own:
         alike = [one for one in theirs if _look_alike(name, one)]
@@ -215,9 +207,7 @@ def _is_method(name: str, value: object) -> bool:
 def _look_alike(own: str, theirs: str) -> bool:
     """Whether one name may be meant as the other; capitals and underscores make no difference."""
     mine, other = _words(own), _words(theirs)
-    if _begins_in(mine, other) or (
-        _begins_in(other, mine) and 2 * len(mine) >= len(other)
-    ):
+    if _begins_in(mine, other) or (_begins_in(other, mine) and 2 * len(mine) >= len(other)):
         return True
     one, two = "".join(mine), "".join(other)
     if one.removesuffix(two) in _FILLERS or sorted(one) == sorted(two):

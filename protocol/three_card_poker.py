@@ -35,9 +35,7 @@ __all__ = [
 
 Hand: TypeAlias = tuple[Card, Card, Card]
 Decision = Literal["play", "fold"]
-Category = Literal[
-    "Nothing", "Pair", "Flush", "Straight", "Three of a Kind", "Straight Flush"
-]
+Category = Literal["Nothing", "Pair", "Flush", "Straight", "Three of a Kind", "Straight Flush"]
 
 DECISIONS: tuple[Decision, ...] = ("play", "fold")
 CATEGORIES: tuple[Category, ...] = (
@@ -147,9 +145,7 @@ def category(cards: Iterable[Card]) -> Category:
     return CATEGORIES[strength(cards)[0]]
 
 
-def compare(
-    a: Iterable[Card], b: Iterable[Card], pair_kicker: bool = False
-) -> Literal[-1, 0, 1]:
+def compare(a: Iterable[Card], b: Iterable[Card], pair_kicker: bool = False) -> Literal[-1, 0, 1]:
     """Whether hand `a` is better than hand `b` (1), worse (-1) or as good (0) (T2–T4).
 
     Args:
@@ -194,9 +190,7 @@ def dealer_qualifies(cards: Iterable[Card]) -> bool:
     return strength(cards) >= _LEAST_QUALIFYING
 
 
-def outcome_of_play(
-    hand: Iterable[Card], dealer: Iterable[Card], pair_kicker: bool = False
-) -> int:
+def outcome_of_play(hand: Iterable[Card], dealer: Iterable[Card], pair_kicker: bool = False) -> int:
     """What a player who did not fold nets, in antes: 1, -2, 0 or 2 (T6).
 
     Raises:

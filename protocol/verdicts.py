@@ -7,14 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-__all__ = [
-    "LAUNCHED_LIMITS",
-    "Ending",
-    "Limits",
-    "Mechanism",
-    "Termination",
-    "Verdict",
-]
+__all__ = ["LAUNCHED_LIMITS", "Ending", "Limits", "Mechanism", "Termination", "Verdict"]
 
 
 class Ending(StrEnum):

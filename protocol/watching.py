@@ -39,14 +39,10 @@ FRAME_BYTES = 64 * 1024
 """The largest frame that a viewer may send: a roster of a few hundred names fits."""
 
 Token = Annotated[str, Meta(max_length=256)]
-_Opponent = Annotated[
-    str, Meta(min_length=1, max_length=96)
-]  # a name may stand behind `house:`
+_Opponent = Annotated[str, Meta(min_length=1, max_length=96)]  # a name may stand behind `house:`
 
 
-class Watch(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="watch"
-):
+class Watch(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="watch"):
     """Show me this, in the place of what this socket showed before.
 
     Attributes:
@@ -66,14 +62,10 @@ class Watch(
             UsageError: so it is; the codec reports it as `Malformed`.
         """
         if (self.topic == "match") != (self.match is not None):
-            raise UsageError(
-                "expected a match with the topic match, and with no other topic"
-            )
+            raise UsageError("expected a match with the topic match, and with no other topic")
 
 
-class Unwatch(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="unwatch"
-):
+class Unwatch(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="unwatch"):
     """Show me nothing more."""
 
 
@@ -107,9 +99,7 @@ class Sit(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag
                 )
 
 
-class Stand(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="stand"
-):
+class Stand(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="stand"):
     """The person gives up the match that it has sat down to."""
 
 
@@ -223,13 +213,7 @@ ViewerMessage: TypeAlias = Watch | Unwatch | Sit | Stand | Instruct
 ToViewer: TypeAlias = Scene | Events | Gone | Seat | Refused | Done
 
 _TYPES = "watch, unwatch, sit, stand or instruct"
-_UNREADABLE = (
-    msgspec.MsgspecError,
-    ValueError,
-    TypeError,
-    OverflowError,
-    RecursionError,
-)
+_UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
 """All that the decoder raises, as in protocol/codec.py."""
 
 _decode = msgspec.json.Decoder(ViewerMessage).decode
@@ -244,9 +228,7 @@ def decode_from_viewer(frame: bytes) -> ViewerMessage:
         Malformed: it is not one message that a viewer may send.
     """
     if len(frame) > FRAME_BYTES:
-        raise Oversize(
-            f"expected frames of at most {FRAME_BYTES} bytes, got {len(frame)}"
-        )
+        raise Oversize(f"expected frames of at most {FRAME_BYTES} bytes, got {len(frame)}")
     try:
         message: ViewerMessage = _decode(frame)
     except _UNREADABLE as error:

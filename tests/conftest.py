@@ -11,10 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support import frame_validation
-from tests.support.lanes import (
-    pytest_collection_modifyitems,
-    pytest_xdist_make_scheduler,
-)
+from tests.support.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 
 __all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
@@ -40,9 +37,7 @@ def _frames_of_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
-        patch.setenv(
-            frame_validation.FILE, str(tmp_path_factory.mktemp("frames") / "faults")
-        )
+        patch.setenv(frame_validation.FILE, str(tmp_path_factory.mktemp("frames") / "faults"))
         yield
 
 

@@ -11,15 +11,7 @@ from arena.games import GAMES
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("arena", "bots", "protocol", "tests")
 PROGRAMS_OF_THEIR_OWN = ("bots/examples", "bots/starters")
-OF_EACH_GAME = {
-    "Dealt",
-    "Draw",
-    "HandOver",
-    "PlayerStrategy",
-    "Random",
-    "RoundOver",
-    "Simple",
-}
+OF_EACH_GAME = {"Dealt", "Draw", "HandOver", "PlayerStrategy", "Random", "RoundOver", "Simple"}
 """What stands for the same in several games, once in each of their files."""
 ALSO_ALLOWED = {
     "Deck": {"arena/games/blackjack.py", "bots/cards.py"},

@@ -79,8 +79,7 @@ EACH_WITH_CODE = pytest.mark.parametrize(
     [
         name
         for name, text in DOCUMENTS.items()
-        if re.search("^```(sh|python)", text, re.M)
-        and not name.startswith(RUN_ELSEWHERE)
+        if re.search("^```(sh|python)", text, re.M) and not name.startswith(RUN_ELSEWHERE)
     ],
 )
 EACH_GAME = pytest.mark.parametrize("game", VOCABULARIES)
@@ -145,9 +144,7 @@ def needs_the_arena_command() -> None:
         pytest.skip(f"no arena command in {BIN}: the package is not installed")
 
 
-def run(
-    command: list[str], folder: Path, environment: dict[str, str], said: str = ""
-) -> str:
+def run(command: list[str], folder: Path, environment: dict[str, str], said: str = "") -> str:
     """What a command prints; it must succeed."""
     done = subprocess.run(
         command,
@@ -164,19 +161,14 @@ def run(
     return done.stdout
 
 
-def run_in_terminals(
-    lines: list[str], folder: Path, environment: dict[str, str]
-) -> None:
+def run_in_terminals(lines: list[str], folder: Path, environment: dict[str, str]) -> None:
     """Start a server and, when it listens, all its bots; it must end by itself and name every one of them."""
     with ExitStack() as stack:
         server = stack.enter_context(started(lines[0], folder, environment))
         assert server.stderr is not None, "it is a pipe"
         first = server.stderr.readline()
         assert b"arena at" in first, first + server.stderr.read()
-        bots = [
-            stack.enter_context(started(line, folder, environment))
-            for line in lines[1:]
-        ]
+        bots = [stack.enter_context(started(line, folder, environment)) for line in lines[1:]]
         shown, said = server.communicate(timeout=LINE_S)
         assert server.returncode == 0, said.decode()
         for line, bot in zip(lines[1:], bots, strict=True):
@@ -233,9 +225,7 @@ def test_ci_runs_the_line_that_runs_the_tests() -> None:
 
     assert pattern is not None
     assert 'eval "$command"' in ci
-    assert re.findall(pattern[1], DOCUMENTS["README.md"], re.MULTILINE) == [
-        setup_lines()[1]
-    ]
+    assert re.findall(pattern[1], DOCUMENTS["README.md"], re.MULTILINE) == [setup_lines()[1]]
 
 
 @pytest.mark.e2e
@@ -339,9 +329,7 @@ def test_there_are_frames_of_every_game_on_its_page(game: str) -> None:
 
 
 def test_no_frames_are_left_out() -> None:
-    shown = [
-        block for block in blocks(PROTOCOL) if block.language.startswith("frames ")
-    ]
+    shown = [block for block in blocks(PROTOCOL) if block.language.startswith("frames ")]
 
     assert len(all_recorded()) == len(shown)
 
@@ -429,11 +417,7 @@ def test_who_has_lost_its_memory_hears_everything_again() -> None:
     ]
     assert hello.resume
     assert hello.from_ == 0
-    assert (past.ask, past.question, past.news) == (
-        first.ask,
-        first.question,
-        first.news,
-    )
+    assert (past.ask, past.question, past.news) == (first.ask, first.question, first.news)
     assert [past.answer] == [answer.value for answer in before.those(Answer)]
     assert after.those(Ask) == [waiting]
 
@@ -462,10 +446,7 @@ def test_the_verdict_is_what_the_arena_says() -> None:
     assert verdict.asked == msgspec.json.encode(ask.question).decode()
     assert verdict.legal == ask.question.legal_text()
     assert verdict.text == over.termination.text
-    assert (verdict.kind, verdict.seat) == (
-        over.termination.kind,
-        over.termination.seat,
-    )
+    assert (verdict.kind, verdict.seat) == (over.termination.kind, over.termination.seat)
 
 
 def test_the_others_learn_the_word_only() -> None:
@@ -527,11 +508,7 @@ def test_the_cards_of_the_gin_match_come_from_its_seed() -> None:
 
 def test_goodbye_in_msgpack() -> None:
     frame = encode(Goodbye(), Encoding.MSGPACK)
-    shown = [
-        word.replace(" ", "")
-        for word in words(PROTOCOL)
-        if word.startswith("81 a4 74797")
-    ]
+    shown = [word.replace(" ", "") for word in words(PROTOCOL) if word.startswith("81 a4 74797")]
 
     assert shown == [frame.hex()]
 
@@ -583,9 +560,7 @@ def test_J6_the_vectors_are_those_of_the_conversation() -> None:
 
 def generated(what: str, document: str) -> str:
     """What the generator of `protocol/schema` has written there; that it is not stale is its own test's to find."""
-    [text] = re.findall(
-        rf"^<!-- generated: {what} -->\n(.*?)^<!-- end -->$", document, re.M | re.S
-    )
+    [text] = re.findall(rf"^<!-- generated: {what} -->\n(.*?)^<!-- end -->$", document, re.M | re.S)
     return str(text)
 
 
@@ -606,10 +581,7 @@ def test_every_word_of_a_game_is_explained(game: str) -> None:
     vocabulary = VOCABULARIES[game]
     told = words(page)
 
-    for what, kinds in (
-        ("questions", vocabulary.questions),
-        ("news", vocabulary.news),
-    ):
+    for what, kinds in (("questions", vocabulary.questions), ("news", vocabulary.news)):
         assert fields_told(generated(f"{what} {game}", page)) == {
             kind: [*cls.__struct_fields__] for kind, cls in kinds.items()
         }
@@ -642,11 +614,9 @@ def test_every_limit_is_there_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (all|launched) \|", PROTOCOL, re.M)
     limits = msgspec.structs.asdict(Limits())
 
-    assert sorted((name, int(default)) for name, default, _ in rows) == sorted(
-        limits.items()
-    )
+    assert sorted((name, int(default)) for name, default, _ in rows) == sorted(limits.items())
     assert {name for name, _, who in rows if who == "launched"} == {
-        *("wall_ms", "memory_mib", "processes"),
+        *("wall_ms", "memory_mib", "processes")
     }
 
 
@@ -689,9 +659,7 @@ def doc(cls: type) -> str:
     return inspect.getdoc(cls) or ""
 
 
-def test_every_variable_that_a_launched_bot_finds_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_variable_that_a_launched_bot_finds_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     told = words(section("Bots that the arena starts"))
     for name in ("LANG", "LANGUAGE", "JAVA_HOME", "TZ", "ARENA_PORT", "SECRET"):
         monkeypatch.setenv(name, "x")
@@ -705,9 +673,7 @@ def test_every_variable_that_a_launched_bot_finds_is_there(
 
 def test_every_ending_and_close_code_is_there() -> None:
     table = section("What goes wrong")
-    codes = {
-        value for name, value in vars(messages).items() if name.startswith("CLOSE_")
-    }
+    codes = {value for name, value in vars(messages).items() if name.startswith("CLOSE_")}
 
     assert {ending.value for ending in Ending} <= words(table)
     for code in codes:
@@ -737,14 +703,8 @@ def test_every_method_of_a_strategy_is_there_as_it_is(game: str) -> None:
 
 @EACH_GAME
 def test_every_house_bot_is_on_the_page_of_its_game(game: str) -> None:
-    [bots] = re.findall(
-        r"^## House bots\n(.*)", DOCUMENTS[f"protocol/{game}.md"], re.M | re.S
-    )
-    ours = [
-        name
-        for name, point in house_bots(game).items()
-        if point.value.startswith("bots.")
-    ]
+    [bots] = re.findall(r"^## House bots\n(.*)", DOCUMENTS[f"protocol/{game}.md"], re.M | re.S)
+    ours = [name for name, point in house_bots(game).items() if point.value.startswith("bots.")]
 
     assert sorted(re.findall(r"^\| `(\w+)` \| .", bots, re.M)) == sorted(ours)
     assert re.findall(rf"`arena connect {game} (\w+)`", bots)[0] in ours
@@ -822,9 +782,7 @@ def test_what_is_to_be_changed_is_where_it_is_said_to_be() -> None:
             file.read_text()
             for path in words(row)
             if "/" in path
-            for file in (
-                [ROOT / path] if path[-1] != "/" else (ROOT / path).rglob("*.py")
-            )
+            for file in ([ROOT / path] if path[-1] != "/" else (ROOT / path).rglob("*.py"))
         )
         for name in filter(str.isidentifier, words(row)):
             assert re.search(rf"\b{name}\b", sources), row

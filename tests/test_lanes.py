@@ -24,14 +24,11 @@ def test_it(number): pass
 
 def test_a_test_stays_with_its_file() -> None:
     assert (
-        lane("tests/arena/referee/test_seat.py::test_a[b::c]")
-        == "tests/arena/referee/test_seat.py"
+        lane("tests/arena/referee/test_seat.py::test_a[b::c]") == "tests/arena/referee/test_seat.py"
     )
 
 
-@pytest.mark.parametrize(
-    "file", ["tests/e2e/test_time.py", "tests/e2e/a_new_one.py", *ELSEWHERE]
-)
+@pytest.mark.parametrize("file", ["tests/e2e/test_time.py", "tests/e2e/a_new_one.py", *ELSEWHERE])
 def test_those_against_limits_of_time_are_one_lane(file: str) -> None:
     assert lane(f"{file}::test_a") == TIMED
 

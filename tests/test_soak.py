@@ -20,8 +20,7 @@ def outcome(
     wronged: tuple[str, ...] = (),
 ) -> SoakOutcome:
     samples = tuple(
-        NOTHING._replace(minute=minute, rss_mib=rss)
-        for minute, rss in enumerate(rss_mib, start=1)
+        NOTHING._replace(minute=minute, rss_mib=rss) for minute, rss in enumerate(rss_mib, start=1)
     )
     return SoakOutcome(NOTHING, samples, after, 1, {}, {}, wronged)
 

@@ -52,9 +52,7 @@ SHORT: dict[str, dict[str, object]] = {
 }
 
 MODULES = [
-    path.relative_to(ROOT)
-    for name in PACKAGES
-    for path in sorted((ROOT / name).rglob("*.py"))
+    path.relative_to(ROOT) for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))
 ]
 EACH_MODULE = pytest.mark.parametrize("module", MODULES, ids=str)
 
@@ -79,10 +77,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 @EACH_MODULE
 def test_packages_import_in_one_direction(module: Path) -> None:
-    ours = {name.split(".")[0] for name in imported(tree_of(module))} & {
-        *PACKAGES,
-        "tests",
-    }
+    ours = {name.split(".")[0] for name in imported(tree_of(module))} & {*PACKAGES, "tests"}
 
     assert ours <= MAY_IMPORT[module.parts[0]]
 
@@ -91,29 +86,20 @@ def floor_of(package: str) -> int:
     return next(at for at, packages in enumerate(FLOORS) if package in packages)
 
 
-@pytest.mark.parametrize(
-    "module", [path for path in MODULES if path.parts[0] == "arena"], ids=str
-)
-def test_a_package_of_the_arena_imports_from_the_floors_below_its_own(
-    module: Path,
-) -> None:
+@pytest.mark.parametrize("module", [path for path in MODULES if path.parts[0] == "arena"], ids=str)
+def test_a_package_of_the_arena_imports_from_the_floors_below_its_own(module: Path) -> None:
     own = module.parts[1]
     if own in ("__init__.py", "__main__.py"):
         return
     others = {
-        name.split(".")[1]
-        for name in imported(tree_of(module))
-        if name.startswith("arena.")
+        name.split(".")[1] for name in imported(tree_of(module)) if name.startswith("arena.")
     } - {own}
 
     assert {other for other in others if floor_of(other) >= floor_of(own)} == set()
 
 
 def test_all_of_the_arena_stands_in_a_package() -> None:
-    found = {
-        path.relative_to(ROOT / "arena").parts[0]
-        for path in (ROOT / "arena").rglob("*.py")
-    }
+    found = {path.relative_to(ROOT / "arena").parts[0] for path in (ROOT / "arena").rglob("*.py")}
 
     assert found == {"__init__.py", "__main__.py"}.union(*FLOORS)
 
@@ -126,9 +112,7 @@ def test_a_match_in_a_script_loads_no_database_and_no_tables_for_people() -> Non
         "print([m for m in heavy if m in sys.modules])"
     )
 
-    shown = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True
-    )
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
     assert shown.stdout.split() == [b"[]"]
 
@@ -145,9 +129,7 @@ def test_another_name_is_refused_as_by_any_module() -> None:
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
-    tree = ast.parse(
-        "import a.b, c\ndef f():\n    from d.e import f\nif 0:\n    import g as h"
-    )
+    tree = ast.parse("import a.b, c\ndef f():\n    from d.e import f\nif 0:\n    import g as h")
 
     assert set(imported(tree)) == {"a.b", "c", "d.e", "g"}
 
@@ -161,8 +143,7 @@ def test_every_module_says_what_it_is_for(module: Path) -> None:
 def test_every_public_module_lists_what_is_public(module: Path) -> None:
     body = tree_of(module).body
     defines = any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        for node in body
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in body
     )
     targets = {
         target.id
@@ -233,9 +214,7 @@ def test_a_game_has_one_file_name_everywhere(game: str, place: str) -> None:
 
 
 def test_no_game_is_forgotten() -> None:
-    written = {path.stem for path in (ROOT / "arena/games").glob("[!_]*.py")} - {
-        "replay"
-    }
+    written = {path.stem for path in (ROOT / "arena/games").glob("[!_]*.py")} - {"replay"}
 
     assert written == set(GAMES) == set(HOUSE_BOTS)
 
@@ -245,11 +224,7 @@ def test_no_game_is_forgotten() -> None:
 
 def house() -> list[EntryPoint]:
     """Ours; another package may have installed its own."""
-    return [
-        point
-        for point in entry_points(group=ENTRY_POINTS)
-        if point.value.startswith("bots.")
-    ]
+    return [point for point in entry_points(group=ENTRY_POINTS) if point.value.startswith("bots.")]
 
 
 EACH_BOT = pytest.mark.parametrize("point", house(), ids=lambda point: str(point.name))
@@ -288,9 +263,7 @@ def test_a_house_bot_is_built_on_its_games_interface(point: EntryPoint) -> None:
 
 
 @EACH_BOT
-def test_a_house_bot_plays_a_match_legally_against_the_others(
-    point: EntryPoint,
-) -> None:
+def test_a_house_bot_plays_a_match_legally_against_the_others(point: EntryPoint) -> None:
     game = point.name.split(".")[0]
     rivals = [find(game, name) for name in HOUSE_BOTS[game].split()]
     seats = GAMES[game].seats

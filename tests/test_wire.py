@@ -32,14 +32,7 @@ from protocol.messages import (
 )
 from protocol.strategy import house_bots
 from protocol.vocabulary import Range
-from tests.support.documents import (
-    DOCUMENTS,
-    PROTOCOL,
-    blocks,
-    headings,
-    section,
-    without_blocks,
-)
+from tests.support.documents import DOCUMENTS, PROTOCOL, blocks, headings, section, without_blocks
 
 RULES = {
     "referee": ("J", 8),
@@ -81,9 +74,7 @@ def test_every_rule_of_the_rulebook_is_there_with_its_number(page: str) -> None:
 
 def test_no_rule_is_cited_that_there_is_not() -> None:
     there = {
-        f"{letter}{number}"
-        for letter, count in RULES.values()
-        for number in range(1, count + 1)
+        f"{letter}{number}" for letter, count in RULES.values() for number in range(1, count + 1)
     }
     cited = re.findall(r"\b[AGHTBJ]\d+\b", without_blocks(PROTOCOL))
 
@@ -201,8 +192,7 @@ def with_more_fields(value: Any) -> Any:
         return value
     # Whatever settings a game has, they are plain data: nothing is ignored there.
     more = {
-        name: item if name == "settings" else with_more_fields(item)
-        for name, item in value.items()
+        name: item if name == "settings" else with_more_fields(item) for name, item in value.items()
     }
     return more | {"a later release's": {"kind": 1, "type": 2}}
 
@@ -250,15 +240,11 @@ def test_a_hello_of_another_version_is_told_so_if_it_has_no_other_fields() -> No
     assert refused.value.code == "version"
     assert f"`{refused.value}`" in PROTOCOL
     with pytest.raises(Malformed, match="later"):
-        decode_from_bot(
-            HELLO.replace("protocol", 'later":1,"protocol').encode(), Encoding.JSON
-        )
+        decode_from_bot(HELLO.replace("protocol", 'later":1,"protocol').encode(), Encoding.JSON)
 
 
 def test_both_encodings_of_an_answer_are_those_of_the_codec() -> None:
-    [block] = [
-        block for block in blocks(PROTOCOL) if block.text.startswith('{"type":"an')
-    ]
+    [block] = [block for block in blocks(PROTOCOL) if block.text.startswith('{"type":"an')]
     text, *lines = block.text.splitlines()
     shown: dict[str, str] = {}
     name = ""
@@ -267,10 +253,7 @@ def test_both_encodings_of_an_answer_are_those_of_the_codec() -> None:
         shown[name] = shown.get(name, "") + line[8:]
     binary = bytes.fromhex(shown["binary"])
 
-    for opcode, payload in (
-        (Opcode.TEXT, text.encode()),
-        (Opcode.BINARY, binary[2:]),
-    ):
+    for opcode, payload in ((Opcode.TEXT, text.encode()), (Opcode.BINARY, binary[2:])):
         masked = Frame(opcode, payload).serialize(mask=True)
         assert len(masked) == 2 + 4 + len(payload)
         assert bytes.fromhex(shown[opcode.name.lower()]) == masked[:2] + payload

@@ -14,16 +14,7 @@ from msgspec import inspect as types
 from protocol.schema.docstrings import of_class
 from protocol.vocabulary import News, Question, Range
 
-__all__ = [
-    "FieldDoc",
-    "Kind",
-    "KindDocs",
-    "answers",
-    "fields",
-    "go_type",
-    "is_range",
-    "kind_docs",
-]
+__all__ = ["FieldDoc", "Kind", "KindDocs", "answers", "fields", "go_type", "is_range", "kind_docs"]
 
 Kind: TypeAlias = type[Question[Any]] | type[News]
 
@@ -82,9 +73,7 @@ def _notes(cls: Kind) -> Iterator[str]:
     width = max((len(field.name) for field in listed), default=0) + 4
     for field in listed:
         first = f"  {field.name}".ljust(width)
-        yield from wrap(
-            field.what, _COMMENT, initial_indent=first, subsequent_indent=" " * width
-        )
+        yield from wrap(field.what, _COMMENT, initial_indent=first, subsequent_indent=" " * width)
     if issubclass(cls, Question):
         yield ""
         yield from wrap(f"Answer: {answers(cls)}.", _COMMENT)
@@ -111,9 +100,7 @@ def fields(kind: Kind) -> list[FieldDoc]:
     described = of_class(kind)
     return [
         FieldDoc(
-            field.encode_name,
-            _with_values(described.of(field.encode_name), field.type),
-            field.type,
+            field.encode_name, _with_values(described.of(field.encode_name), field.type), field.type
         )
         for field in _fields(kind)
         if field.name != "legal"
@@ -160,9 +147,7 @@ def go_type(kind: types.Type) -> str:
             each = {go_type(item) for item in kind.item_types}
             return f"[]{each.pop() if len(each) == 1 else 'any'}"
         case types.UnionType():
-            [some] = [
-                part for part in kind.types if not isinstance(part, types.NoneType)
-            ]
+            [some] = [part for part in kind.types if not isinstance(part, types.NoneType)]
             return "*int" if go_type(some) == "int" else go_type(some)
     raise AssertionError(f"no field of a question or news is {kind}")
 

@@ -20,9 +20,7 @@ _COMMAND = "COMMAND"  # which starts the bot: only its author knows
 def other_language(game: Game, name: str) -> Starter:
     """The game's page, the session in pseudocode, and the commands for a bot of that name."""
     protocol = {
-        path: document
-        for path, document in documents().items()
-        if path.startswith(_PROTOCOL)
+        path: document for path, document in documents().items() if path.startswith(_PROTOCOL)
     }
     rivals = list(house_bots(game.name))[: game.seats - 1]
     play = " ".join(["arena play", game.name, *rivals])
@@ -34,8 +32,6 @@ def other_language(game: Game, name: str) -> Starter:
         (
             ShellCommand("try", f"{play} --bot '{name}={_COMMAND}'"),
             ShellCommand("check", f"arena check -- {_COMMAND}"),
-            ShellCommand(
-                "connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"
-            ),
+            ShellCommand("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
         ),
     )

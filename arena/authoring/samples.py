@@ -35,9 +35,7 @@ def samples(game: Game) -> list[ArenaMessage]:
     for number in range(1, MATCHES + 1):
         found = list(_chosen(game, number))
         asked = {ask.question.kind for ask in found if isinstance(ask, Ask)}
-        if asked == {*game.vocabulary.questions} and _told(found) == {
-            *game.vocabulary.news
-        }:
+        if asked == {*game.vocabulary.questions} and _told(found) == {*game.vocabulary.news}:
             return found
     raise AssertionError(f"{MATCHES} matches of {game.name} ask and tell everything")
 
@@ -45,10 +43,7 @@ def samples(game: Game) -> list[ArenaMessage]:
 def _told(found: list[ArenaMessage]) -> set[str]:
     """The kinds of news that there are."""
     return {
-        news.kind
-        for message in found
-        if isinstance(message, Ask | Over)
-        for news in message.news
+        news.kind for message in found if isinstance(message, Ask | Over) for news in message.news
     }
 
 

@@ -165,9 +165,7 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     commands = _commands(game, language, name)
     values = {"name": name, **_values(game, language, commands)}
     examples = files("bots") / "examples" / language
-    written = {
-        file: (examples / file).read_text(encoding="utf-8") for file in tools.plumbing
-    }
+    written = {file: (examples / file).read_text(encoding="utf-8") for file in tools.plumbing}
     for path in _TEMPLATES.list_templates(extensions=[_SUFFIX]):
         folder, _, file = path.removesuffix(f".{_SUFFIX}").partition("/")
         if folder in (_COMMON, language):

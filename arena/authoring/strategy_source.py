@@ -37,11 +37,7 @@ def interface(game: str) -> Interface:
     """The interface of a game's strategies in `bots/<game>.py`."""
     source = files("bots").joinpath(f"{game}.py").read_text(encoding="utf-8")
     module = ast.parse(source)
-    [cls] = [
-        node
-        for node in module.body
-        if isinstance(node, ast.ClassDef) and node.name == _CLASS
-    ]
+    [cls] = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == _CLASS]
     replaced = [
         node
         for node in cls.body
@@ -57,8 +53,7 @@ def interface(game: str) -> Interface:
         if isinstance(name, ast.Name)
     }
     return Interface(
-        tuple(_imports(module, game, needed)),
-        tuple(_method(source, node) for node in replaced),
+        tuple(_imports(module, game, needed)), tuple(_method(source, node) for node in replaced)
     )
 
 

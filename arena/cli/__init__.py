@@ -79,9 +79,7 @@ class _Lazy(click.Group):
             ctx.obj = ctx.with_resource(stopping())
         return command_named(name) if name in COMMANDS else None
 
-    def format_commands(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -129,17 +127,13 @@ def arena(ctx: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; what goes wrong is one line on stderr."""
-    if (
-        sys.stderr is None
-    ):  # closed by who called us: the result is printed all the same
+    if sys.stderr is None:  # closed by who called us: the result is printed all the same
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         return _fail("standard output is closed, expected it open", FAILED)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # a name may not fit the terminal's encoding
+            stream.reconfigure(errors="replace")  # a name may not fit the terminal's encoding
     try:
         status = arena.main(argv, prog_name="arena", standalone_mode=False)
         sys.stdout.flush()

@@ -138,16 +138,12 @@ def _tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext]
     return Certificate(cert, key).current
 
 
-def _read_origins(
-    _ctx: click.Context, _param: object, texts: Sequence[str]
-) -> Sequence[str]:
+def _read_origins(_ctx: click.Context, _param: object, texts: Sequence[str]) -> Sequence[str]:
     Origins().allow(texts)
     return texts
 
 
-def _read_proxies(
-    _ctx: click.Context, _param: object, texts: Sequence[str]
-) -> Sequence[str]:
+def _read_proxies(_ctx: click.Context, _param: object, texts: Sequence[str]) -> Sequence[str]:
     Proxies().trust(texts)
     return texts
 
@@ -157,9 +153,7 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
 
 
 _OPTIONS = (
-    click.option(
-        "--host", default=_DEFAULTS.host, show_default=True, help="The interface."
-    ),
+    click.option("--host", default=_DEFAULTS.host, show_default=True, help="The interface."),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),
@@ -228,15 +222,11 @@ def endpoint_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say where the arena listens and to whom; the command gets them as one argument, `endpoint`."""
 
     @functools.wraps(command)
-    def gathered(
-        *args: Any, tls_cert: Path | None, tls_key: Path | None, **given: Any
-    ) -> Any:
+    def gathered(*args: Any, tls_cert: Path | None, tls_key: Path | None, **given: Any) -> Any:
         fields = [name for name in Endpoint.__struct_fields__ if name in given]
         chosen = {name: given.pop(name) for name in fields}
         endpoint = Endpoint(
-            **chosen,
-            tls=_tls_of(tls_cert, tls_key),
-            hidden=() if tls_key is None else (tls_key,),
+            **chosen, tls=_tls_of(tls_cert, tls_key), hidden=() if tls_key is None else (tls_key,)
         )
         return command(*args, endpoint=endpoint, **given)
 

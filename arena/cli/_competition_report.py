@@ -112,9 +112,7 @@ class CompetitionLog(Listener):
         self._log = log
         self._tell = tell
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """A match is over."""
         names = zip(pairing.players, result.scores, strict=True)
         scores = ", ".join(f"{name} {output.signed(score)}" for name, score in names)
@@ -167,12 +165,7 @@ def watch() -> Iterator[Board]:
         yield Board(None)
         return
     from rich.console import Console
-    from rich.progress import (
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         *Progress.get_default_columns()[:2],
@@ -275,9 +268,7 @@ def _league(table: Table, report: CompetitionReport) -> None:
             continue
         scale, digits = (100, 1) if share else (1, 1)
         value, error = (
-            "–"
-            if number is None
-            else f"{number * scale:.{digits}f}{' %' if share else ''}"
+            "–" if number is None else f"{number * scale:.{digits}f}{' %' if share else ''}"
             for number in (row.value, row.error)
         )
         table.add_row(

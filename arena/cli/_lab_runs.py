@@ -138,9 +138,7 @@ def check(entries: Sequence[BotSpec], seed: int | None, limits: Limits) -> None:
         )
 
 
-def guests(
-    game: Game, bots: Sequence[str], entries: Sequence[BotSpec]
-) -> tuple[PoolBot, ...]:
+def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple[PoolBot, ...]:
     """Those that take part as processes: the bots that were named, then the commands, each under a name of its own.
 
     Raises:
@@ -153,9 +151,7 @@ def guests(
         for bot in bots:
             entrant(game, bot)
     nothing = Program(())
-    taken = [
-        BotSpec(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)
-    ]
+    taken = [BotSpec(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)]
     commands = named([*taken, *entries])[len(taken) :]
     return (
         *(PoolBot(bot) for bot in bots),
@@ -164,10 +160,7 @@ def guests(
 
 
 def in_process(
-    planned: SeriesPlan,
-    bots: Sequence[str],
-    seeds: Mapping[tuple[int, ...], int],
-    seed: int,
+    planned: SeriesPlan, bots: Sequence[str], seeds: Mapping[tuple[int, ...], int], seed: int
 ) -> tuple[Sitting, ...]:
     """Let objects in this process play at tables.
 
@@ -266,14 +259,10 @@ def out(name: str, offence: Offence) -> str:
 
 def eliminated(name: str, offence: Offence) -> str:
     """Who is out and why, in a sentence."""
-    return (
-        f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
-    )
+    return f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
 
 
-def offence_document(
-    offence: Offence | None, names: Sequence[str]
-) -> dict[str, object] | None:
+def offence_document(offence: Offence | None, names: Sequence[str]) -> dict[str, object] | None:
     """An offence for a JSON document."""
     if offence is None:
         return None

@@ -22,9 +22,7 @@ __all__ = ["BotNotices", "launched"]
 
 _LONGEST_LINE = 500
 _KEPT = 500  # lines in all
-_KEPT_MATCHES = (
-    250  # of them at most: a thousand matches must not push out what was told
-)
+_KEPT_MATCHES = 250  # of them at most: a thousand matches must not push out what was told
 _KEPT_LETTERS = 200_000  # a frame of the log stays far below a mebibyte
 
 

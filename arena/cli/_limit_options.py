@@ -28,9 +28,7 @@ class LimitOption(click.Option):
 class LimitsCommand(click.Command):
     """A command whose help has the limits at the end."""
 
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """All options but those for limits, then those."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Limits": []}
         for param in self.get_params(ctx):

@@ -63,9 +63,7 @@ class ProgressCount:
 
 
 @contextmanager
-def progress(
-    what: str, total: int, unit: str, *, seed: int, less: str
-) -> Iterator[ProgressCount]:
+def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Iterator[ProgressCount]:
     """A progress bar on stderr where that is a terminal.
 
     Args:
@@ -104,9 +102,7 @@ def _bar(what: str, total: int) -> Iterator[ProgressCount]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(
-        console=Console(stderr=True), transient=True, redirect_stdout=False
-    ) as bar:
+    with Bar(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total)
         yield ProgressCount(lambda done: bar.update(task, completed=done))
 

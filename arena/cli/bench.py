@@ -47,10 +47,7 @@ def command(bots: int | None, as_json: bool) -> None:
             raise ArenaError("expected Linux's /proc or psutil, to look at processes")
         _show_all(Bench((), (), cost), as_json)
         return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Store(Path(folder) / "bench.db") as store,
-    ):
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "bench.db") as store:
         measured = bench(store, _say)
     _show_all(measured, as_json)
 
@@ -74,9 +71,7 @@ def _show(measured: Bench) -> None:
     for name in ("game", "bots", "deals/s", "decisions/s"):
         local.add_column(name, justify="left" if name in ("game", "bots") else "right")
     for row in measured.in_process:
-        local.add_row(
-            row.game, row.bot, f"{row.rounds_per_s:,.0f}", f"{row.decisions_per_s:,.0f}"
-        )
+        local.add_row(row.game, row.bot, f"{row.rounds_per_s:,.0f}", f"{row.decisions_per_s:,.0f}")
     wire = Table()
     for name in ("matches", "encoding", "decisions/s", "echo/s", "ratio", "server µs"):
         wire.add_column(name, justify="left" if name == "encoding" else "right")

@@ -33,10 +33,7 @@ _STDIO = "stdio:"
 _INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|bash|sh)[\d.]*(\.exe)?")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
-_WORDS = {
-    **{status: status.value for status in StepStatus},
-    StepStatus.FAILED: "FAILED",
-}
+_WORDS = {**{status: status.value for status in StepStatus}, StepStatus.FAILED: "FAILED"}
 _BRACKETS = (StepStatus.SKIPPED, StepStatus.INCOMPLETE)
 _FRAME = 4 << 20  # of what --verbose shows of a frame: all of it
 _CLEAR = "\r\x1b[K"  # the line that a terminal shows last
@@ -44,9 +41,7 @@ _CLEAR = "\r\x1b[K"  # the line that a terminal shows last
 
 @click.command(name="check", cls=LimitsCommand)
 @click.argument("words", nargs=-1, metavar="[--] [COMMAND...]")
-@click.option(
-    "--listen", is_flag=True, help="Wait for a bot that connects by itself instead."
-)
+@click.option("--listen", is_flag=True, help="Wait for a bot that connects by itself instead.")
 @click.option(
     "--host",
     default=ServeSection().host,
@@ -259,9 +254,7 @@ def lines_of(outcome: StepOutcome) -> list[str]:
     lines = [line, *(f"     {what + ':':<9} {it}" for what, it in said.items())]
     if outcome.stderr:
         lines.append("     the end of its standard error:")
-        lines += [
-            f"       {text.expandtabs(4)}" for text in outcome.stderr.splitlines()
-        ]
+        lines += [f"       {text.expandtabs(4)}" for text in outcome.stderr.splitlines()]
     return [one_line(text, _LONGEST_LINE) for text in lines]
 
 
@@ -270,7 +263,9 @@ def summary_of(checked: CheckReport) -> list[str]:
     report, limits = checked.report, checked.limits
     lines = [""]
     if report.decisions:
-        times = f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
+        times = (
+            f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
+        )
         lines.append(
             f"{output.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
             f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
@@ -280,10 +275,7 @@ def summary_of(checked: CheckReport) -> list[str]:
             f"memory {report.memory_mib:,.0f} of {limits.memory_mib:,} MiB, processes {report.processes} of {limits.processes}, "
             f"CPU {(report.cpu_ms or 0) / 1000:,.1f} s"
         )
-    counts = {
-        status: sum(step.status is status for step in checked.steps)
-        for status in StepStatus
-    }
+    counts = {status: sum(step.status is status for step in checked.steps) for status in StepStatus}
     short = counts[StepStatus.INCOMPLETE]
     seed = "" if checked.seed is None else f"; seed {checked.seed}"
     lines.append(
@@ -296,9 +288,7 @@ def summary_of(checked: CheckReport) -> list[str]:
 def verdict_on(checked: CheckReport) -> str:
     """Why the exit status is not 0."""
     failed = [step.name for step in checked.steps if step.status is StepStatus.FAILED]
-    short = [
-        step.name for step in checked.steps if step.status is StepStatus.INCOMPLETE
-    ]
+    short = [step.name for step in checked.steps if step.status is StepStatus.INCOMPLETE]
     if short and not failed:
         return (
             f"nothing was wrong, but there was no time for all of {', '.join(short)}; "
@@ -306,4 +296,6 @@ def verdict_on(checked: CheckReport) -> str:
         )
     if not failed:
         return "nothing was played"
-    return f"{len(failed)} of {output.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"
+    return (
+        f"{len(failed)} of {output.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"
+    )

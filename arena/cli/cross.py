@@ -104,9 +104,7 @@ def _play(
     count = len(names) + len(commands)
     pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
     if seed is None:
-        return CrossTable(
-            *lab_runs.launched(planned, names, commands, pairings, limits)
-        )
+        return CrossTable(*lab_runs.launched(planned, names, commands, pairings, limits))
     seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
     return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
 
@@ -118,14 +116,10 @@ def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
     fewest = 1 if game.seats == 1 or game.name in AGAINST_ITSELF else 2
     if (got := len(names) + commands) < fewest:
         expected = output.plural(fewest, "bot")
-        raise UsageError(
-            f"a cross table of {game.name} needs at least {expected}, got {got}"
-        )
+        raise UsageError(f"a cross table of {game.name} needs at least {expected}, got {got}")
 
 
-def _document(
-    planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None
-) -> dict[str, Any]:
+def _document(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> dict[str, Any]:
     names = table.names
     return {
         "game": planned.game.name,
@@ -171,9 +165,7 @@ def _show(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> 
     what = unit(planned.game)
     won = "ahead" if planned.game.seats == 1 else "won"
 
-    title = (
-        f"{planned.title} per {_TABLES[planned.game.seats]}{lab_runs.seed_shown(seed)}"
-    )
+    title = f"{planned.title} per {_TABLES[planned.game.seats]}{lab_runs.seed_shown(seed)}"
     columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
     shown = Table("bot")
     for column in (*columns, "total", f"per {what}"):
@@ -184,9 +176,7 @@ def _show(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> 
         else:
             cells = [f"{standing.units:,}", f"{standing.won:,}"]
         total = output.with_error(planned.score(standing.total), standing.total_error)
-        mean = output.with_error(
-            planned.score(standing.mean, 3), standing.mean_error, 3
-        )
+        mean = output.with_error(planned.score(standing.mean, 3), standing.mean_error, 3)
         if not standing.units:
             total = "–"  # it met nobody but itself and those that are out
         if standing.offence is not None:

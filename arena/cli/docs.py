@@ -76,9 +76,7 @@ def _manual_of(url: str) -> str:
     """
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
-        raise UsageError(
-            f"expected an address such as ws://127.0.0.1:7700, got {url!r}"
-        )
+        raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}")
     return f"{_SCHEMES[parts.scheme]}://{parts.netloc}{parts.path.rstrip('/')}{MANUAL}"
 
 

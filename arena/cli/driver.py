@@ -31,9 +31,7 @@ _CUTS = {str(cut): cut for cut in range(len(NEW_DECK) + 1)}
     help="Cut where this file says: numbers from 0 to 52, seven for every shuffle, separated by white space.",
 )
 @options.seed_option
-def command(
-    bankroll: int, hands: int, player: str, cuts: Path | None, seed: int | None
-) -> None:
+def command(bankroll: int, hands: int, player: str, cuts: Path | None, seed: int | None) -> None:
     """Print a session of blackjack line by line.
 
     The house bot starts with BANKROLL chips and plays up to HANDS hands. The transcript alone is on stdout; if the cuts of a file
@@ -55,7 +53,5 @@ def _read_cuts(path: Path) -> list[int]:
     words = path.read_text(encoding="utf-8", errors="replace").split()
     for word in words:
         if word not in _CUTS:
-            raise BadDeck(
-                f"expected cuts from 0 to {len(NEW_DECK)} in {path}, got {word[:40]!r}"
-            )
+            raise BadDeck(f"expected cuts from 0 to {len(NEW_DECK)} in {path}, got {word[:40]!r}")
     return [_CUTS[word] for word in words]

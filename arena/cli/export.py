@@ -29,14 +29,10 @@ __all__ = ["command"]
     help="Only this one: its id, how it begins, or the name of its run, of which it is the latest. May be repeated.",
 )
 @click.option(
-    "--matches/--no-matches",
-    default=True,
-    help="Write every match with its record, or none.",
+    "--matches/--no-matches", default=True, help="Write every match with its record, or none."
 )
 @click.option(
-    "--unfinished",
-    is_flag=True,
-    help="Write the records of competitions that go on, too.",
+    "--unfinished", is_flag=True, help="Write the records of competitions that go on, too."
 )
 @click.option(
     "--emails/--no-emails",
@@ -82,9 +78,7 @@ def command(
         else:
             ids = [one.id for one in store.competitions()]
         if not ids:
-            raise ArenaError(
-                f"expected competitions in {options.shown(where)}, found none"
-            )
+            raise ArenaError(f"expected competitions in {options.shown(where)}, found none")
         total = sum(count(store, one) for one in ids) if matches else 0
         try:
             with output.ticking("writing", total) as tick:

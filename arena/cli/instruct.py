@@ -103,9 +103,7 @@ def void(match: str, url: str, token: str, as_json: bool) -> None:
 @click.argument("bot")
 @click.option("--competition", help="Its id, or the name of its run; else all.")
 @_options
-def remove(
-    bot: str, competition: str | None, url: str, token: str, as_json: bool
-) -> None:
+def remove(bot: str, competition: str | None, url: str, token: str, as_json: bool) -> None:
     """Take BOT out of the competitions that it is in, like an offender.
 
     In a round robin, a league or a ladder none of its matches counts for anybody any more.
@@ -194,9 +192,7 @@ def _ask(url: str, message: Instruct) -> Done:
             frame = websocket.recv(_PATIENCE_S, decode=False)
         [answer] = decode_from_arena(frame, Encoding.JSON, str)
     except InvalidURI:
-        raise UsageError(
-            f"expected an address such as ws://127.0.0.1:7700, got {url!r}"
-        ) from None
+        raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}") from None
     except (OSError, TimeoutError, WebSocketException) as error:
         text = str(error) or "it does not answer"
         if isinstance(error, InvalidMessage) and url.startswith("ws://"):

@@ -59,8 +59,7 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
                 "language": language,
                 "files": list(made.files),
                 "commands": [
-                    {"purpose": command.purpose, "line": command.line}
-                    for command in made.commands
+                    {"purpose": command.purpose, "line": command.line} for command in made.commands
                 ],
             }
         )

@@ -56,14 +56,10 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
         return
     from rich.table import Table
 
-    title = (
-        f"{game.vocabulary.title}, {output.plural(trials, 'hand')} dealt, seed {seed}"
-    )
+    title = f"{game.vocabulary.title}, {output.plural(trials, 'hand')} dealt, seed {seed}"
     table = Table("category")
     for column in ("dealt %", "exact %", f"of {hands:,}"):
         table.add_column(column, justify="right")
     for label in reversed(counts):
-        table.add_row(
-            label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}"
-        )
+        table.add_row(label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}")
     output.print_table(title, table)

@@ -75,10 +75,7 @@ def command(
 
 
 def _document(
-    planned: lab_runs.SeriesPlan,
-    bots: tuple[str, ...],
-    sitting: Sitting,
-    seed: int | None,
+    planned: lab_runs.SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> dict[str, Any]:
     return {
         "game": planned.game.name,
@@ -103,10 +100,7 @@ def _document(
 
 
 def _show(
-    planned: lab_runs.SeriesPlan,
-    bots: tuple[str, ...],
-    sitting: Sitting,
-    seed: int | None,
+    planned: lab_runs.SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> None:
     from rich.table import Table
 

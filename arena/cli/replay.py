@@ -28,13 +28,7 @@ from arena.sandbox.command import read_program
 from arena.storage.reader import document_of
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
-from protocol.errors import (
-    ArenaError,
-    StoreFailed,
-    UsageError,
-    in_words,
-    one_line,
-)
+from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 from protocol.messages import Limits, Verdict
 from protocol.vocabulary import Question, shorten
 
@@ -67,17 +61,10 @@ class _FoundRecord(msgspec.Struct, frozen=True):
 @click.argument("match", metavar="MATCH")
 @options.db_option("The database that has the match.")
 @click.option(
-    "--seat",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Show only what this seat saw.",
+    "--seat", type=click.IntRange(min=1), metavar="N", help="Show only what this seat saw."
 )
 @click.option(
-    "--round",
-    "round_number",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Show only this round.",
+    "--round", "round_number", type=click.IntRange(min=1), metavar="N", help="Show only this round."
 )
 @click.option(
     "--bot",
@@ -172,9 +159,7 @@ def _stored(store: Store, match: str) -> _FoundRecord:
         played = store.played(row.id)
         found = document_of(played, row.record)
         verdicts = [
-            verdict
-            for verdict in store.verdicts(played.competition)
-            if verdict.match == played.id
+            verdict for verdict in store.verdicts(played.competition) if verdict.match == played.id
         ]
         limits = store.competition(played.competition).plan.limits
     except ArenaError:
@@ -188,18 +173,12 @@ def _stored(store: Store, match: str) -> _FoundRecord:
     return _FoundRecord(record, found, verdicts[0] if verdicts else None, limits)
 
 
-def _lines(
-    found: _FoundRecord, seat: int | None, round_number: int | None
-) -> Iterator[str]:
+def _lines(found: _FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
     """The text."""
     if found.document is not None and round_number is None:
         yield f"match {found.name} of {found.document.competition}, pairing {found.document.pairing}"
     yield from narrative.tell(
-        found.record,
-        found.players,
-        seat=seat,
-        round_number=round_number,
-        verdict=found.verdict,
+        found.record, found.players, seat=seat, round_number=round_number, verdict=found.verdict
     )
 
 
@@ -242,13 +221,7 @@ def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
 
 
 def _rehearse(
-    found: _FoundRecord,
-    game: Game,
-    seat: int,
-    bot: str,
-    seed: str | None,
-    *,
-    as_json: bool,
+    found: _FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
     """Ask the bot, and say what came of it."""
     from arena.lab import replay_to_bot
@@ -287,9 +260,7 @@ def _rehearse(
     raise ArenaError(what)
 
 
-def _explain(
-    name: str, number: int, question: Question[Any], said: dict[str, Any]
-) -> None:
+def _explain(name: str, number: int, question: Question[Any], said: dict[str, Any]) -> None:
     """A question as text, what is legal, and both answers."""
     click.echo(f"question {number:,}: {phrases.asked(name, question)}")
     click.echo(f"legal: {phrases.legal(question)}")

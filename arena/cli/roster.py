@@ -226,9 +226,7 @@ def instructor(name: str, db: str, as_json: bool) -> None:
     if as_json:
         output.print_json({"name": name, "token": token})
     else:
-        click.echo(
-            f"an instructor's token, under the name {name}, shown this once:", err=True
-        )
+        click.echo(f"an instructor's token, under the name {name}, shown this once:", err=True)
         click.echo(token)
 
 
@@ -296,9 +294,7 @@ def _show_members(members: Sequence[Member]) -> None:
         table.add_column(column)
     for one in members:
         revoked = one.revoked_at is not None
-        token = (
-            f"revoked {_day(one.revoked_at)}" if revoked else f"of {_day(one.made_at)}"
-        )
+        token = f"revoked {_day(one.revoked_at)}" if revoked else f"of {_day(one.made_at)}"
         table.add_row(one.name, one.email or "", one.team or "", token)
     output.print_table(f"On the roster: {len(members):,}", table)
 

@@ -28,19 +28,10 @@ _CHIPS = click.IntRange(min=1)
 @options.game_argument
 @click.argument("bot", required=False)
 @options.bot_option
+@click.option("--stake", type=_CHIPS, required=True, metavar="S", help="Start with S chips.")
+@click.option("--goal", type=_CHIPS, required=True, metavar="G", help="Stop with G chips or more.")
 @click.option(
-    "--stake", type=_CHIPS, required=True, metavar="S", help="Start with S chips."
-)
-@click.option(
-    "--goal", type=_CHIPS, required=True, metavar="G", help="Stop with G chips or more."
-)
-@click.option(
-    "--trials",
-    type=_CHIPS,
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="How often to try.",
+    "--trials", type=_CHIPS, default=1000, show_default=True, metavar="N", help="How often to try."
 )
 @click.option(
     "--ante",
@@ -140,20 +131,14 @@ def _try(
 
 
 def _try_launched(
-    attempt: Attempt,
-    commands: tuple[BotSpec, ...],
-    trials: int,
-    limits: Limits,
-    as_json: bool,
+    attempt: Attempt, commands: tuple[BotSpec, ...], trials: int, limits: Limits, as_json: bool
 ) -> None:
     """Let a process try."""
     from arena.lab.launched import ruin
 
     [bot] = lab_runs.guests(attempt.game, (), commands)
     result, offence = lab_runs.run(
-        lambda progress: ruin(
-            attempt, bot, trials=trials, limits=limits, tick=progress.tick
-        ),
+        lambda progress: ruin(attempt, bot, trials=trials, limits=limits, tick=progress.tick),
         f"{bot.name}: {attempt.stake:,} to {attempt.goal:,}",
         trials,
         "trial",
@@ -164,9 +149,7 @@ def _try_launched(
         raise output.Eliminated(lab_runs.out(bot.name, offence))
 
 
-def _trials(
-    game: Game, bot: str, ante: int | None, seed: int
-) -> Callable[[], Strategy]:
+def _trials(game: Game, bot: str, ante: int | None, seed: int) -> Callable[[], Strategy]:
     """What makes the strategy of one trial after another; the same cards and choices for every ante."""
     make = entrant(game, bot, {} if ante is None else {"ante": ante}).make
     numbers = count(1)
@@ -187,9 +170,7 @@ def _print(
         return
     document = {"game": game.name, "bot": bot, "stake": first.stake, "goal": first.goal}
     rows = [_row(*pair) for pair in zip(antes, results, strict=True)]
-    output.print_json(
-        {**document, "trials": first.trials, "seed": seed, "results": rows}
-    )
+    output.print_json({**document, "trials": first.trials, "seed": seed, "results": rows})
 
 
 def _row(ante: int | None, result: Ruin) -> dict[str, object]:
@@ -205,11 +186,7 @@ def _row(ante: int | None, result: Ruin) -> dict[str, object]:
 
 
 def _show(
-    game: Game,
-    bot: str,
-    antes: Sequence[int | None],
-    results: Sequence[Ruin],
-    seed: int | None,
+    game: Game, bot: str, antes: Sequence[int | None], results: Sequence[Ruin], seed: int | None
 ) -> None:
     """A line per ante; a column only for what has happened."""
     from rich.table import Table

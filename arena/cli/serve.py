@@ -53,10 +53,7 @@ def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Confi
     serve = msgspec.structs.asdict(config.serve)
     serve["open_to_all"] = serve.pop("open")
     serve["log_file"] = serve.pop("log")
-    serve["origins"], serve["proxies"] = (
-        serve.pop("origin"),
-        serve.pop("trusted_proxy"),
-    )
+    serve["origins"], serve["proxies"] = (serve.pop("origin"), serve.pop("trusted_proxy"))
     ctx.default_map = {**serve, **msgspec.structs.asdict(config.limits)}
     return config
 
@@ -95,9 +92,7 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     help="How often each two meet, or each bot the dealer.",
 )
 @click.option(
-    "--once/--no-once",
-    default=_DEFAULTS.once,
-    help="Stop after one competition in each game.",
+    "--once/--no-once", default=_DEFAULTS.once, help="Stop after one competition in each game."
 )
 @options.log_option
 @click.option(
@@ -207,11 +202,7 @@ def _ours(
 
 
 def _open(
-    game: Game,
-    config: Config,
-    settings: dict[str, object],
-    players: int | None,
-    matches: int,
+    game: Game, config: Config, settings: dict[str, object], players: int | None, matches: int
 ) -> OpenGame:
     """A game whose competition starts as soon as enough bots are there."""
     chosen = {**config.games.get(game.name, {}), **settings}
@@ -238,9 +229,7 @@ class _ServePlan(msgspec.Struct, frozen=True):
     log_file: str | None
 
 
-async def _serve(
-    store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop
-) -> bool:
+async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop) -> bool:
     """Run it until it ends or is stopped; whether something could not be played."""
     me = asyncio.current_task()
     assert me is not None, "we run in one"
@@ -277,12 +266,7 @@ async def _serve(
                 arena.web.startable = lambda: scheduler.startable
             _warn(roster.access(), endpoint, plan, notices)
             arena.on_instruct = AdminCommands(
-                arena,
-                store,
-                scheduler.play,
-                starter=scheduler,
-                roster=roster,
-                lines=notices.lines,
+                arena, store, scheduler.play, starter=scheduler, roster=roster, lines=notices.lines
             )
             async with launched(arena, plan.ours, notices):
                 await scheduler.run(plan.runs, plan.games)
@@ -320,14 +304,10 @@ def _course(
     )
 
 
-def _warn(
-    access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices
-) -> None:
+def _warn(access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
     """What is probably not meant so."""
     if plan.runs and not access.instructors:
-        notices.say(
-            "nobody instructs here yet; `arena roster instructor` makes a token"
-        )
+        notices.say("nobody instructs here yet; `arena roster instructor` makes a token")
     if endpoint.requires_token and not access.players:
         notices.say(
             "nobody is on the roster, so nobody can connect but the bots that are launched here; "
@@ -342,9 +322,7 @@ def _warn(
         )
 
 
-def _started(
-    competition: Competition, board: report.Board, notices: BotNotices
-) -> None:
+def _started(competition: Competition, board: report.Board, notices: BotNotices) -> None:
     board.follow(competition.title, competition)
     count = output.plural(len(competition.plan.players), "bot")
     verb = "competes" if len(competition.plan.players) == 1 else "compete"

@@ -33,9 +33,7 @@ INTERVAL_S = 1.0
 @click.argument("competition", required=False)
 @options.db_option("The database.")
 @click.option(
-    "--follow",
-    is_flag=True,
-    help="Show them again as they change, until the competition is over.",
+    "--follow", is_flag=True, help="Show them again as they change, until the competition is over."
 )
 @options.json_option
 def command(competition: str | None, db: str, follow: bool, as_json: bool) -> None:
@@ -114,7 +112,9 @@ def _evidence(verdict: Verdict) -> str:
     found = f"found by {verdict.mechanism.value}"
     taken = "" if verdict.taken_ms is None else f", took {verdict.taken_ms:,.0f} ms"
     bank = f"{verdict.bank_ms:,} ms left in the bank"
-    text = f"{verdict.bot} {verdict.headline} ({verdict.kind.value}; {where}; {found}{taken}; {bank})"
+    text = (
+        f"{verdict.bot} {verdict.headline} ({verdict.kind.value}; {where}; {found}{taken}; {bank})"
+    )
     return " ".join(text.split())
 
 
@@ -136,9 +136,7 @@ def _list(store: Store, competitions: Sequence[CompetitionRow], as_json: bool) -
     for one, progress in rows:
         began = f"{datetime.fromtimestamp(one.started_at):%Y-%m-%d %H:%M}"
         form = progress.form.replace("_", " ")
-        table.add_row(
-            one.id, one.plan.run, progress.game, form, began, _how_far(progress)
-        )
+        table.add_row(one.id, one.plan.run, progress.game, form, began, _how_far(progress))
     output.print_table(output.plural(len(rows), "competition"), table)
 
 
@@ -157,9 +155,7 @@ def _follow(results: LiveResults, as_json: bool) -> None:
         else:
             _watch(results)
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted; {results.competition.id} goes on without us"
-        ) from None
+        raise Interrupted(f"interrupted; {results.competition.id} goes on without us") from None
 
 
 def _watch(results: LiveResults) -> None:

@@ -188,9 +188,7 @@ def _entrants(
     for entry in named(commands):
         assert entry.name is not None, "`named` has seen to that"
         if entry.name in taken:
-            raise UsageError(
-                f"expected every bot by another name, got {entry.name!r} twice"
-            )
+            raise UsageError(f"expected every bot by another name, got {entry.name!r} twice")
         entrants.append(_written(entry.name, entry.program))
     if not entrants:
         raise UsageError("expected bots to play, by name or with --bot, got none")
@@ -199,9 +197,7 @@ def _entrants(
 
 def _written(name: str, program: Program) -> RelaunchSpec:
     folder = None if program.folder is None else str(program.folder)
-    return RelaunchSpec(
-        name=name, words=program.words, stdio=program.stdio, folder=folder
-    )
+    return RelaunchSpec(name=name, words=program.words, stdio=program.stdio, folder=folder)
 
 
 def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
@@ -210,9 +206,7 @@ def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
         name, equals, team = text.partition("=")
         if not equals or not team or name not in players:
             known = ", ".join(players)
-            raise UsageError(
-                f"expected --team BOT=TEAM with one of {known}, got {text!r}"
-            )
+            raise UsageError(f"expected --team BOT=TEAM with one of {known}, got {text!r}")
         teams[name] = team
     return teams
 

@@ -61,9 +61,7 @@ class _Findings(msgspec.Struct):
 
 
 @click.command(name="verify")
-@click.argument(
-    "places", nargs=-1, required=True, metavar="DATABASE|URL|FOLDER|FILE..."
-)
+@click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|FOLDER|FILE...")
 @click.option(
     "--competition",
     metavar="ID",
@@ -111,13 +109,9 @@ def _is_json(place: str) -> bool:
         return file.read(256).lstrip()[:1] in _JSON
 
 
-def _database(
-    place: str, competition: str | None, outcome: _Findings, *, tell: bool
-) -> None:
+def _database(place: str, competition: str | None, outcome: _Findings, *, tell: bool) -> None:
     with audit_database.opened(place) as store:
-        which = (
-            None if competition is None else audit_database.named(store, competition)
-        )
+        which = None if competition is None else audit_database.named(store, competition)
         total = audit_database.count(store, which)
         with output.ticking("checking", total) as tick:
             for found in audit_database.examine(store, which, tick):
@@ -179,9 +173,7 @@ def _documents(path: Path, outcome: _Findings, *, tell: bool) -> None:
             continue
         if isinstance(document, sheet.MatchDocument):
             checked = verify.check(document)
-            flaw = Flaw(
-                document.competition, document.match, "; ".join(checked.reasons)
-            )
+            flaw = Flaw(document.competition, document.match, "; ".join(checked.reasons))
         else:
             checked = verify.check_record(document)
             flaw = Flaw("", where, "; ".join(checked.reasons))

@@ -29,11 +29,7 @@ from protocol.messages import Action, Done, Instruct
 __all__ = ["AdminCommands"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
-_DONE = {
-    Action.PAUSE: "paused",
-    Action.RESUME: "resumed",
-    Action.STOP: "stopped",
-}
+_DONE = {Action.PAUSE: "paused", Action.RESUME: "resumed", Action.STOP: "stopped"}
 
 
 class AdminCommands:
@@ -96,10 +92,7 @@ class AdminCommands:
         return self._done(text)
 
     def _done(
-        self,
-        text: str,
-        tokens: Sequence[tuple[str, str]] = (),
-        lines: Sequence[str] = (),
+        self, text: str, tokens: Sequence[tuple[str, str]] = (), lines: Sequence[str] = ()
     ) -> Done:
         progress = (one.progress for one in self._host.competitions)
         return Done(text, tuple(progress), tuple(tokens), tuple(lines))
@@ -111,10 +104,7 @@ class AdminCommands:
 
         async def started() -> Done:
             competition = await self._starter.start(
-                name,
-                form=message.form,
-                matches=message.matches,
-                settings=message.settings,
+                name, form=message.form, matches=message.matches, settings=message.settings
             )
             text = f"started by {who}"
             self._store.acted(self._act(message, who, competition.id, text))
@@ -212,9 +202,7 @@ class AdminCommands:
                 return f"{match} is void and played again in {competition.id}"
         return self._void_afterwards(message, match, who, text)
 
-    def _void_afterwards(
-        self, message: Instruct, match: str, who: str, text: str
-    ) -> str:
+    def _void_afterwards(self, message: Instruct, match: str, who: str, text: str) -> str:
         """The match is one of a competition that is over, which goes on for it."""
         self._flush()  # it may have ended just now
         played = self._store.played(match)
@@ -231,9 +219,7 @@ class AdminCommands:
         here = {*self._host.presence.taken, *(bot.name for bot in written.plan.bots)}
         away = [name for name in played.players if name not in here]
         again = self._act(message, who, written.id, f"goes on for {match}")
-        ledger.state_changed(
-            CompetitionState.PAUSED if away else CompetitionState.RUNNING, again
-        )
+        ledger.state_changed(CompetitionState.PAUSED if away else CompetitionState.RUNNING, again)
         self._reopen(self._host.competition(ledger, bool(away)))
         if away:
             return f"{match} is void; {written.id} is paused, as {', '.join(away)} is not here: `arena resume {written.id}` when it is"
@@ -256,15 +242,11 @@ class AdminCommands:
         for competition in chosen:
             text = f"removed by {who}"
             competition.remove(name, self._act(message, who, competition.id, text))
-        return self._done(
-            f"{name} is removed from {', '.join(one.id for one in chosen)}"
-        )
+        return self._done(f"{name} is removed from {', '.join(one.id for one in chosen)}")
 
     def _over(self, text: str | None) -> CompetitionRow | None:
         """The competition that is meant, if it is over and none that is on is meant."""
-        if text is None or any(
-            text in (one.id, one.plan.run) for one in self._host.competitions
-        ):
+        if text is None or any(text in (one.id, one.plan.run) for one in self._host.competitions):
             return None
         try:
             written = self._store.find(text)
@@ -293,9 +275,7 @@ class AdminCommands:
             if bot in results.out or bot not in known:
                 why = results.out.get(bot)
                 said = "" if why is None else f", which is out by {why.kind.value}"
-                raise UsageError(
-                    f"expected a bot that is in {over.id}, got {bot!r}{said}"
-                )
+                raise UsageError(f"expected a bot that is in {over.id}, got {bot!r}{said}")
             return bot
 
         async def removed() -> Done:
@@ -332,14 +312,10 @@ class AdminCommands:
         chosen = [one for one in on if text in (one.id, one.plan.run)]
         if not chosen:
             known = ", ".join(one.id for one in on) or "none"
-            raise UsageError(
-                f"expected a competition that is on ({known}), got {text!r}"
-            )
+            raise UsageError(f"expected a competition that is on ({known}), got {text!r}")
         return chosen
 
-    def _act(
-        self, message: Instruct, who: str, competition: str | None, text: str
-    ) -> Act:
+    def _act(self, message: Instruct, who: str, competition: str | None, text: str) -> Act:
         return Act(
             competition=competition,
             at=self._wall(),

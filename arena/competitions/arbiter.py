@@ -103,11 +103,7 @@ class Arbiter:
     @property
     def link_s(self) -> float:
         """How long a question and its answer are on their way, in the mean of the seats that are played."""
-        links = [
-            seat.player.link.floor_ms
-            for one in self._tables.values()
-            for seat in one.chairs
-        ]
+        links = [seat.player.link.floor_ms for one in self._tables.values() for seat in one.chairs]
         return sum(links) / max(1, len(links)) / 1000
 
     @property
@@ -196,11 +192,7 @@ class Arbiter:
         return table
 
     def note(
-        self,
-        pairing: Pairing,
-        table: LiveMatch,
-        result: MatchResult,
-        verdict: Verdict | None,
+        self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         """Write down what came of a match, and rule who is out."""
         now = self._loop.time()
@@ -246,16 +238,12 @@ class Arbiter:
         self._excused.discard(name)
         return is_excused
 
-    def forfeit(
-        self, pairing: Pairing, seat: int, also: Sequence[int] = ()
-    ) -> MatchResult:
+    def forfeit(self, pairing: Pairing, seat: int, also: Sequence[int] = ()) -> MatchResult:
         """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that.
 
         Those in the seats `also` do not come either, and are out as well.
         """
-        match = MatchState(
-            self._rules, self._settings, seed=secrets.token_bytes(32), start=False
-        )
+        match = MatchState(self._rules, self._settings, seed=secrets.token_bytes(32), start=False)
         match_id = f"{self._ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
         if pairing.players[seat] in self.plan.house:
             match.end(Ending.VOID, None, FAULT)
@@ -263,9 +251,7 @@ class Arbiter:
             return match.result()
         also = tuple(one for one in also if pairing.players[one] not in self.plan.house)
         finding = self._finding(pairing.players[seat])
-        verdict, *others = (
-            self._verdict(match_id, pairing, one) for one in (seat, *also)
-        )
+        verdict, *others = (self._verdict(match_id, pairing, one) for one in (seat, *also))
         events = tuple(one.event for one in (verdict, *others))
         match.end(finding.kind, seat, finding.text, also, events)
         result = match.result()
@@ -286,9 +272,7 @@ class Arbiter:
                 seat = result.termination.seat
                 assert seat is not None, "there was an offence"
                 offender = pairing.players[seat]
-                text = (
-                    f"the offence of {offender} in {match} saved its team-mate {name}"
-                )
+                text = f"the offence of {offender} in {match} saved its team-mate {name}"
                 if self._ledger.flag(self._flag(text, match, offender)):
                     self.tell(text)
 

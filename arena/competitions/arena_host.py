@@ -110,10 +110,7 @@ class Host:
         self.gateway = self._make_gateway(access, requires_token)
         self.supervisor = self._make_supervisor(hidden)
         self.presence = Presence(
-            self.gateway.players,
-            self.supervisor,
-            self._competitions,
-            lambda: self.non_competing,
+            self.gateway.players, self.supervisor, self._competitions, lambda: self.non_competing
         )
         self._bots = self._relay.bots = CompetitionBots(
             self.supervisor, self.gateway, self._competitions, self._relay
@@ -205,12 +202,7 @@ class Host:
         return self._address.url
 
     async def launch(
-        self,
-        bot: Sequence[str],
-        name: str,
-        *,
-        tables: int = 1,
-        encoding: Encoding = Encoding.JSON,
+        self, bot: Sequence[str], name: str, *, tables: int = 1, encoding: Encoding = Encoding.JSON
     ) -> None:
         """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
         await self.supervisor.launch(bot, name, tables=tables, encoding=encoding)
@@ -291,9 +283,7 @@ class Host:
 
     def resume(self, written: CompetitionRow) -> Competition:
         """Set a competition up that was interrupted: what has been played stands, the rest is for `play`."""
-        return self.competition(
-            self.ledger_of(written), written.state is CompetitionState.PAUSED
-        )
+        return self.competition(self.ledger_of(written), written.state is CompetitionState.PAUSED)
 
     def ledger_of(self, written: CompetitionRow) -> Ledger:
         """What has come of a competition so far."""
@@ -367,9 +357,7 @@ class Host:
         Raises:
             ArenaError: it cannot be done.
         """
-        message = Instruct(
-            VERSION, "", request.action, bot=request.name, text=request.new
-        )
+        message = Instruct(VERSION, "", request.action, bot=request.name, text=request.new)
         done = self._on_instruct(message, BY_HAND)
         return (done if isinstance(done, Done) else await done).text
 

@@ -76,9 +76,7 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
         return f"expected {self.least} bots, {self.come} came"
 
 
-def attendance(
-    run: PlannedRun, here: Sequence[str], roster: Sequence[str]
-) -> Attendance:
+def attendance(run: PlannedRun, here: Sequence[str], roster: Sequence[str]) -> Attendance:
     """Who of those who are to play a run has come to it (K5).
 
     It starts when `least` are there, its own house bots among them. If the run does not say how many, it starts
@@ -100,11 +98,7 @@ def attendance(
     needed = max(0, min(fewest(run.form), run.at_least) - own)
     if run.who is Participants.CONNECTED:
         return Attendance(
-            players=tuple(here),
-            missing=(),
-            come=len(here),
-            least=max(0, least),
-            fewest=needed,
+            players=tuple(here), missing=(), come=len(here), least=max(0, least), fewest=needed
         )
     spelled = map(Spellings(roster).of, run.players)
     names = tuple(spelled if run.who is Participants.NAMED else roster)

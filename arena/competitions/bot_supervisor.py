@@ -97,9 +97,7 @@ class BotSupervisor:
         self._on_change = on_change
         self._launcher = Launcher(limits, hidden, self._found)
         self._ours: dict[str, _SupervisedBot] = {}
-        self._written: dict[
-            str, RelaunchSpec
-        ] = {}  # how what we launched can be launched again
+        self._written: dict[str, RelaunchSpec] = {}  # how what we launched can be launched again
         self._stopping = BackgroundTasks()
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
@@ -117,12 +115,7 @@ class BotSupervisor:
         return tuple(self._written[name] for name in names if name in self._ours)
 
     async def launch(
-        self,
-        bot: Sequence[str],
-        name: str,
-        *,
-        tables: int = 1,
-        encoding: Encoding = Encoding.JSON,
+        self, bot: Sequence[str], name: str, *, tables: int = 1, encoding: Encoding = Encoding.JSON
     ) -> None:
         """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
         url = self._url()
@@ -169,13 +162,9 @@ class BotSupervisor:
             self._admission.forget(name, keeps_name=True)
             self._gateway.login.preauthenticate(address, (name, ours))
             fds = launched.stdin_fd, launched.stdout_fd
-            await Pipe.open(
-                self._gateway, self._limits, self._gateway.timers, address, *fds
-            )
+            await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, *fds)
 
-    async def launch_house_bot(
-        self, game: str, name: str, bot: str, tables: int = 1
-    ) -> None:
+    async def launch_house_bot(self, game: str, name: str, bot: str, tables: int = 1) -> None:
         """Start a house bot, once nothing is left of one of that name.
 
         Raises:
@@ -192,12 +181,7 @@ class BotSupervisor:
         """Stop one that nobody needs any more."""
         if name in self._ours:
             self.stop(
-                name,
-                Finding(
-                    kind=Ending.DISCONNECT,
-                    text=_DISMISSED,
-                    mechanism=Mechanism.SESSION,
-                ),
+                name, Finding(kind=Ending.DISCONNECT, text=_DISMISSED, mechanism=Mechanism.SESSION)
             )
 
     def stop(self, name: str, finding: Finding) -> None:

@@ -64,9 +64,7 @@ class Competition:
         self.ledger = ledger
         self.scheduled = 0
         self.is_over = False
-        self.arbiter = Arbiter(
-            ledger, gateway, wall, call_house, listener, is_attended=is_attended
-        )
+        self.arbiter = Arbiter(ledger, gateway, wall, call_house, listener, is_attended=is_attended)
         self.arbiter.is_paused = is_paused
         self._gateway = gateway
         self._wall = wall
@@ -119,11 +117,7 @@ class Competition:
     def state(self) -> CompetitionState:
         """Whether it goes on."""
         if self.is_over:
-            return (
-                CompetitionState.STOPPED
-                if self._stopped_by
-                else CompetitionState.FINISHED
-            )
+            return CompetitionState.STOPPED if self._stopped_by else CompetitionState.FINISHED
         return CompetitionState.PAUSED if self.is_paused else CompetitionState.RUNNING
 
     @property
@@ -236,9 +230,7 @@ class Competition:
             self.arbiter.findings.setdefault(name, finding)
             if self._stage is not None:
                 self._stage.offended(name)
-            rests = (
-                self.plan.form is Form.ELIMINATION and name not in self.ledger.book.out
-            )
+            rests = self.plan.form is Form.ELIMINATION and name not in self.ledger.book.out
             if is_new and rests:
                 # It rests, or has played: its next table will have to know, also after a power cut.
                 self.ledger.note_offence(name, finding, self._wall())
@@ -262,9 +254,7 @@ class Competition:
     def pause(self, act: Act) -> None:
         """Open nothing more; what is being played goes on."""
         if self.is_paused:
-            raise UsageError(
-                f"expected a competition that goes on, {self.id} is paused"
-            )
+            raise UsageError(f"expected a competition that goes on, {self.id} is paused")
         self.ledger.state_changed(CompetitionState.PAUSED, act)
         self.arbiter.is_paused = True
         if self._stage is not None:

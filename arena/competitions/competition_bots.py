@@ -68,15 +68,11 @@ class CompetitionBots:
         Raises:
             ArenaError: it cannot be started on this machine.
         """
-        await self._supervisor.launch_house_bot(
-            game, name, next(iter(house_bots(game)))
-        )
+        await self._supervisor.launch_house_bot(game, name, next(iter(house_bots(game))))
 
     def dismiss(self, competition: Competition) -> None:
         """Stop the house bots that were there for this competition only, which is over."""
-        needed = {
-            name for one in self._competitions for name in one.temporary_house_bots
-        }
+        needed = {name for one in self._competitions for name in one.temporary_house_bots}
         for name in competition.temporary_house_bots:
             if name not in self._supervisor:
                 self._gateway.admission.forget(name)
@@ -95,9 +91,7 @@ class CompetitionBots:
         name = verdict.bot
         plays_on = [one for one in self._competitions if one.is_in(name)]
         if name in self._supervisor and not plays_on:
-            finding = Finding(
-                kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
-            )
+            finding = Finding(kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism)
             asyncio.get_running_loop().call_soon(self._supervisor.stop, name, finding)
         elif verdict.forgiven and name not in self._forgiven:
             for one in plays_on:

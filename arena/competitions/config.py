@@ -45,9 +45,7 @@ __all__ = ["Config", "ServeSection", "example", "read_config"]
 _MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
 
-_STEP = re.compile(
-    r"\.(\w+)|\[(\d+)\]"
-)  # of a path of msgspec, such as `$.run[0].matches`
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
 
 T = TypeVar("T")
 
@@ -168,11 +166,7 @@ def read_config(path: Path) -> Config:
 
 def example() -> str:
     """The text of a file for a whole course, to be read and changed by people."""
-    return (
-        files("arena.competitions")
-        .joinpath("class.example.toml")
-        .read_text(encoding="utf-8")
-    )
+    return files("arena.competitions").joinpath("class.example.toml").read_text(encoding="utf-8")
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -260,9 +254,7 @@ def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
             names = [other.name for other in runs]
             if (other := spelled(run.name, names)) in names:
                 again = "again" if other == run.name else f"which looks like {other!r}"
-                raise UsageError(
-                    f"name: expected another for every run, got {run.name!r} {again}"
-                )
+                raise UsageError(f"name: expected another for every run, got {run.name!r} {again}")
         except BadSettings as error:  # it names the game, no field of the run
             raise UsageError(f"run[{number}]: {error}") from None
         except ArenaError as error:
@@ -289,9 +281,7 @@ def _run(read: _RunSection) -> PlannedRun:
             who, players = Participants.ROSTER, ()
         case str():
             got = one_line(repr(read.players), 60)
-            raise UsageError(
-                f"players: expected a list of names or 'roster', got {got}"
-            )
+            raise UsageError(f"players: expected a list of names or 'roster', got {got}")
         case names:
             who, players = Participants.NAMED, tuple(names)
     _convert(read.settings, game.vocabulary.settings, "settings")
@@ -305,9 +295,7 @@ def _run(read: _RunSection) -> PlannedRun:
         name=name,
         game=game.name,
         form=form,
-        least=game.seats
-        if read.least is None and who is Participants.CONNECTED
-        else read.least,
+        least=game.seats if read.least is None and who is Participants.CONNECTED else read.least,
         at=at,
         until=until,
         who=who,

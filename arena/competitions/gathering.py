@@ -111,11 +111,7 @@ class Gathering:
         return None
 
     def set_up(
-        self,
-        run: PlannedRun,
-        came: Attendance,
-        teams: Mapping[str, str],
-        moment: datetime | None,
+        self, run: PlannedRun, came: Attendance, teams: Mapping[str, str], moment: datetime | None
     ) -> Competition:
         """A run's competition, with who takes part now.
 
@@ -169,9 +165,7 @@ class Gathering:
             return
         await asyncio.sleep(_CALM_S)
 
-    async def _gathered(
-        self, run: PlannedRun, wait: Wait, names: Sequence[str]
-    ) -> None:
+    async def _gathered(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
         """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
         is_complete = run.who is not Participants.CONNECTED and not wait.came.missing
         if run.who is Participants.NAMED or is_complete:

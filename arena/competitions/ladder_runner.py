@@ -41,9 +41,7 @@ class LadderStage:
 
     waits_for: tuple[str, ...] = ()
 
-    def __init__(
-        self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int
-    ) -> None:
+    def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
         self._arbiter = arbiter
         self._ladder = ladder
         self._number = first
@@ -192,11 +190,7 @@ class LadderStage:
         self._tables[pairing.number] = pairing, table
 
     def _over(
-        self,
-        pairing: Pairing,
-        table: LiveMatch,
-        result: MatchResult,
-        verdict: Verdict | None,
+        self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         del self._tables[pairing.number]
         self.settled += 1

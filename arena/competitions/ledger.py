@@ -191,9 +191,7 @@ class Ledger:
         self._store.acted(self._own(_IN, name, "", at))
 
     def _own(self, what: str, name: str, text: str, at: float) -> Act:
-        return Act(
-            competition=self.id, at=at, who=ARENA, what=what, bot=name, text=text
-        )
+        return Act(competition=self.id, at=at, who=ARENA, what=what, bot=name, text=text)
 
     def flag(self, act: Act) -> bool:
         """Have the instructor look at something; whether that is new."""
@@ -225,14 +223,8 @@ class Ledger:
         """
         played = self.of_match(match)
         if played is None:
-            raise UsageError(
-                f"expected a match of {self.id} that counts, got {match!r}"
-            )
-        left = {
-            number: other
-            for number, other in self._counted.items()
-            if other is not played
-        }
+            raise UsageError(f"expected a match of {self.id} that counts, got {match!r}")
+        left = {number: other for number, other in self._counted.items() if other is not played}
         if played.pairing < first or self._has_later(left):
             raise UsageError(
                 f"expected a match of the latest stage, got {match!r}: what came after it was drawn by its result"

@@ -30,9 +30,7 @@ class Listener:
     def verdict_given(self, verdict: Verdict) -> None:
         """A bot is out, by what did not end a match."""
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """A match is over and written down."""
 
     def told(self, text: str) -> None:

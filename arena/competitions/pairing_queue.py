@@ -94,9 +94,7 @@ class PairingQueue:
             had: says how many matches a bot has had.
             full: those who have no table free.
         """
-        lineups = tuple(
-            one for one in self._lineups.get(name, ()) if one.isdisjoint(full)
-        )
+        lineups = tuple(one for one in self._lineups.get(name, ()) if one.isdisjoint(full))
 
         def had_each(lineup: Lineup) -> float:
             return sum(map(had, lineup)) / len(lineup)

@@ -16,15 +16,7 @@ import msgspec
 from arena.engine.names import owner_of, spelled
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
-from arena.formats.spec import (
-    WAIT_S,
-    WITH_MATCHES,
-    Form,
-    Plan,
-    RelaunchSpec,
-    limits_of,
-    plan_of,
-)
+from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Plan, RelaunchSpec, limits_of, plan_of
 from arena.formats.timetable import Times
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import unused
@@ -179,9 +171,7 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
     return {name: teams[owner_of(name)] for name in players if owner_of(name) in teams}
 
 
-def house_bots_of(
-    run: PlannedRun, taken: Collection[str], tables: int
-) -> tuple[RelaunchSpec, ...]:
+def house_bots_of(run: PlannedRun, taken: Collection[str], tables: int) -> tuple[RelaunchSpec, ...]:
     """The house bots that take part, at so many tables at once, each by a name that nobody has."""
     names = set(taken)
     house_bots = []
@@ -192,9 +182,7 @@ def house_bots_of(
     return tuple(house_bots)
 
 
-def check(
-    run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, object]]
-) -> None:
+def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
     """See that it can be played by those who are named, or by as many as must be there.
 
     Args:
@@ -239,9 +227,7 @@ def _check_players(run: PlannedRun) -> None:
     names = run.players
     for name in names:
         if not (0 < len(name) <= 64 and name.isprintable() and name == name.strip()):
-            raise UsageError(
-                f"players: expected names of 1 to 64 printable letters, got {name!r}"
-            )
+            raise UsageError(f"players: expected names of 1 to 64 printable letters, got {name!r}")
     for place, name in enumerate(names):
         other = spelled(name, names[:place])
         if other in names[:place]:
@@ -293,8 +279,6 @@ def _split(run: PlannedRun, settings: Settings) -> Settings:
         case _:
             raise AssertionError("no other game is played as a round robin")
     if count % n or not count:
-        raise UsageError(
-            f"split: expected a number that divides the {field}, {count}, got {n}"
-        )
+        raise UsageError(f"split: expected a number that divides the {field}, {count}, got {n}")
     changes: dict[str, Any] = {field: count // n}
     return msgspec.structs.replace(settings, **changes)

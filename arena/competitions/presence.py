@@ -49,8 +49,7 @@ class Presence:
         """How many `names` there are, however many are connected."""
         others = (self._players.get(name) for name in self.temporary_house_bots)
         return self._players.count(game) - sum(
-            one is not None and one.connection is not None and game in one.games
-            for one in others
+            one is not None and one.connection is not None and game in one.games for one in others
         )
 
     def saw(self, game: str, names: Collection[str]) -> None:
@@ -72,9 +71,7 @@ class Presence:
     @property
     def temporary_house_bots(self) -> set[str]:
         """The names of people, and of house bots that are there for one competition or for people."""
-        fillers = {
-            name for one in self._competitions for name in one.temporary_house_bots
-        }
+        fillers = {name for one in self._competitions for name in one.temporary_house_bots}
         return fillers.union(self._aside())
 
     # --- names ---

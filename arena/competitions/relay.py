@@ -47,9 +47,7 @@ class HostPage(EntrancePage, Protocol):
     def people(self) -> PeoplePlaying:
         """Those who play at it."""
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """A match is over and written down."""
 
     async def close(self) -> None:
@@ -92,9 +90,7 @@ class Relay(Listener):
 
     def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
         """The house bots of other competitions than that with these, and those with the people who play against them."""
-        others = {
-            name for one in self._competitions for name in one.temporary_house_bots
-        }
+        others = {name for one in self._competitions for name in one.temporary_house_bots}
         return others.difference(fillers).union(self.non_competing)
 
     def freed(self, names: Sequence[str]) -> None:
@@ -118,9 +114,7 @@ class Relay(Listener):
         if self.bots is not None:
             self.bots.ruled(verdict)
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """A match is over and written down."""
         if self.page is not None:
             self.page.match_finished(ledger, match, pairing, result)

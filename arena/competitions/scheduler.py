@@ -129,9 +129,7 @@ class Scheduler:
             await self._end
         finally:
             soon = (local_now() + _SOON).timestamp()
-            if self._waits or any(
-                0 < (one.next_at or 0) < soon for one in self.upcoming
-            ):
+            if self._waits or any(0 < (one.next_at or 0) < soon for one in self.upcoming):
                 self._host.will_go_on()
             self._tasks.cancel()
             await self._tasks.ended()
@@ -178,8 +176,7 @@ class Scheduler:
     def startable(self) -> tuple[Startable, ...]:
         """What can be chosen for each game, if it is started by hand."""
         return tuple(
-            startable(game, self._config, self._games.get(name))
-            for name, game in GAMES.items()
+            startable(game, self._config, self._games.get(name)) for name, game in GAMES.items()
         )
 
     async def start(
@@ -219,9 +216,7 @@ class Scheduler:
         names, teams = await self._gathering.roster()
         last = self._gathering.latest.get(run.name)
         if last is not None and not last.is_over:
-            raise UsageError(
-                f"expected a run that is not being played, {run.name} is: {last.id}"
-            )
+            raise UsageError(f"expected a run that is not being played, {run.name} is: {last.id}")
         came = self._gathering.attendance(run, names)
         if came.come < came.fewest:
             of = "of the roster " if run.who is Participants.ROSTER else ""
@@ -362,9 +357,7 @@ class Scheduler:
             if len(names) < game.least:
                 continue
             self._host.presence.saw(name, names)
-            plan = msgspec.structs.replace(
-                game.plan, players=names, teams=teams_of(names, teams)
-            )
+            plan = msgspec.structs.replace(game.plan, players=names, teams=teams_of(names, teams))
             try:
                 competition = self._host.compete(plan)
             except UsageError as error:  # these are too few, say
@@ -378,9 +371,7 @@ class Scheduler:
     def _is_worth(self, game: OpenGame) -> bool:
         """Whether enough bots are there, and one of them has not competed yet."""
         name = game.plan.game
-        return self._host.presence.count(
-            name
-        ) >= game.least and self._host.presence.has_new(name)
+        return self._host.presence.count(name) >= game.least and self._host.presence.has_new(name)
 
 
 async def _close(competition: Competition, end: datetime) -> None:

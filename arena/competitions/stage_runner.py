@@ -231,8 +231,7 @@ class RunningStage:
         if self._arbiter.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
         elif all(
-            self._free_tables(name) >= pairing.players.count(name)
-            for name in pairing.players
+            self._free_tables(name) >= pairing.players.count(name) for name in pairing.players
         ):
             self._queue.discard(pairing)
             for name in pairing.players:
@@ -240,9 +239,7 @@ class RunningStage:
                 self._playing[name] += 1
             if not self._tables:
                 self.come, self._ended = 0.0, 0  # the first, or the first after a pause
-            self._tables[pairing.number] = self._arbiter.open(
-                pairing, partial(self._over, pairing)
-            )
+            self._tables[pairing.number] = self._arbiter.open(pairing, partial(self._over, pairing))
 
     def _free_tables(self, name: str) -> int:
         """How many matches more the bot would take now; one that is away gets a deadline."""
@@ -310,11 +307,7 @@ class RunningStage:
                 self._ruled(pairing, result)
 
     def _over(
-        self,
-        pairing: Pairing,
-        table: LiveMatch,
-        result: MatchResult,
-        verdict: Verdict | None,
+        self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         """A match has ended: settle or repeat it, and go on with its players."""
         del self._tables[pairing.number]
@@ -360,9 +353,7 @@ class RunningStage:
     def _drop_offender(self, name: str) -> None:
         """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
         for number, table in tuple(self._tables.items()):
-            if number in self._tables and name in (
-                chair.player.name for chair in table.chairs
-            ):
+            if number in self._tables and name in (chair.player.name for chair in table.chairs):
                 self._arbiter.void_table(table, f"{name} has been eliminated")
         for pairing in self._waiting_pairings_of(name):
             self._settle(pairing, None)

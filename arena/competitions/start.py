@@ -79,9 +79,7 @@ def startable(game: Game, config: Config, usual: Plan | None = None) -> Startabl
         for form in forms_for(game)
     )
     settings = (
-        one
-        if one.optional
-        else msgspec.structs.replace(one, default=plan.settings[one.name])
+        one if one.optional else msgspec.structs.replace(one, default=plan.settings[one.name])
         for one in _settings(game.vocabulary.settings)
     )
     return Startable(game.name, game.vocabulary.title, tuple(forms), tuple(settings))
@@ -93,9 +91,7 @@ def _settings(kind: type[Settings]) -> tuple[Setting, ...]:
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType), "settings are a struct"
     about = of_class(kind)
-    return tuple(
-        _setting(one.name, about.of(one.name), one.type) for one in info.fields
-    )
+    return tuple(_setting(one.name, about.of(one.name), one.type) for one in info.fields)
 
 
 def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
@@ -103,9 +99,7 @@ def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
         case inspect.BoolType():
             return Setting(name=name, about=about, kind="switch")
         case inspect.IntType(ge=least, le=most):
-            return Setting(
-                name=name, about=about, kind="integer", least=least, most=most
-            )
+            return Setting(name=name, about=about, kind="integer", least=least, most=most)
         case inspect.LiteralType(values=values):
             choices = tuple(value for value in values if value is not None)
             return Setting(name=name, about=about, kind="choice", choices=choices)
@@ -140,9 +134,7 @@ def plan_by_hand(
     check_form(game, chosen)
     has_matches = chosen in WITH_MATCHES
     if matches is not None and not has_matches:
-        raise UsageError(
-            f"expected matches with a round robin or a league, got {chosen.value}"
-        )
+        raise UsageError(f"expected matches with a round robin or a league, got {chosen.value}")
     if settings is None and usual is not None:
         rules = usual.read_settings()
     else:
@@ -154,9 +146,7 @@ def plan_by_hand(
         rules,
         (),
         chosen,
-        matches=matches or (usual.matches if usual else config.serve.matches)
-        if has_matches
-        else 1,
+        matches=matches or (usual.matches if usual else config.serve.matches) if has_matches else 1,
         with_itself=is_round_robin and game.name == "ace_king_queen",
         limits=limits_of(chosen, config.limits),
         pause_s=PAUSE_S if chosen is Form.LADDER else 0.0,
@@ -168,6 +158,4 @@ def _form(word: str) -> Form:
         return Form(word)
     except ValueError:
         known = ", ".join(form.value for form in Form)
-        raise UsageError(
-            f"expected a form that is one of: {known}; got {word!r}"
-        ) from None
+        raise UsageError(f"expected a form that is one of: {known}; got {word!r}") from None

@@ -19,10 +19,7 @@ def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
     """
     return sorted(
         competitions,
-        key=lambda one: (
-            _ORDER.get(one.plan.form, 1),
-            len(one.tables) / max(1.0, one.rest),
-        ),
+        key=lambda one: (_ORDER.get(one.plan.form, 1), len(one.tables) / max(1.0, one.rest)),
     )
 
 
@@ -43,12 +40,7 @@ def share(competition: str, competitions: Iterable[Competition], name: str) -> f
 
 def beside(competition: str, competitions: Sequence[Competition]) -> list[Competition]:
     """The others that have a player in common with that one."""
-    players = {
-        name
-        for one in competitions
-        if one.id == competition
-        for name in one.plan.players
-    }
+    players = {name for one in competitions if one.id == competition for name in one.plan.players}
     return [
         one
         for one in competitions

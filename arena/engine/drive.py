@@ -18,10 +18,7 @@ __all__ = ["drive"]
 LONGEST_PATH = 1000  # so that its end, which says more than its beginning, is shown
 
 
-def drive(
-    match: MatchState,
-    strategies: Sequence[Strategy],
-) -> None:
+def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
     """Ask and tell until the match is over.
 
     Whatever a strategy raises, but Ctrl-C, is a crash of its seat and ends the match. A match that has run its course

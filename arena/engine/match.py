@@ -190,9 +190,7 @@ class MatchState:
         """
         self._advance(None)
 
-    def answer(
-        self, value: object, note: str | None = None, took_ms: int | None = None
-    ) -> None:
+    def answer(self, value: object, note: str | None = None, took_ms: int | None = None) -> None:
         """Give the pending question its answer.
 
         Args:
@@ -270,9 +268,7 @@ class MatchState:
             also_out=self.also_out or msgspec.UNSET,
             events=self._events or msgspec.UNSET,
         )
-        return MatchResult(
-            self.scores, points, self.termination, self.also_out, record=record
-        )
+        return MatchResult(self.scores, points, self.termination, self.also_out, record=record)
 
     def step(self, value: object) -> MatchStep:
         """Give the next answer of a match that has been played already, and say what follows.
@@ -299,17 +295,13 @@ class MatchState:
         for value in answers:
             yield self.step(value)
 
-    def history_for(
-        self, seat: int
-    ) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
+    def history_for(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
         """All that a seat has been asked and has answered so far: questions, the news before each, answers.
 
         Played again from the cards and the answers, a step at a time, so that nothing need be kept for it.
         """
         assert self._seed is not None, "only matches over a network are told again"
-        again = MatchState(
-            self.game, self.settings, seed=self._seed, nonces=self._nonces
-        )
+        again = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
         answers = tuple(self.answers)
         for number, question, news in questions_of(seat, again.steps(answers)):
             if question is not None and number < len(answers):

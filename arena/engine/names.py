@@ -100,7 +100,5 @@ def _folded(name: str) -> str:
 def _seen(text: str) -> str:
     """What of it can be seen."""
     return "".join(
-        letter
-        for letter in text
-        if letter not in _UNSEEN and unicodedata.category(letter) != "Cf"
+        letter for letter in text if letter not in _UNSEEN and unicodedata.category(letter) != "Cf"
     )

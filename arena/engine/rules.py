@@ -115,6 +115,4 @@ def next_deal(deals: Iterator[Deal]) -> Deal:
     """
     for deal in deals:
         return deal
-    raise OutOfDecks(
-        "the match needs another deck or cut, and all that were given are used up"
-    )
+    raise OutOfDecks("the match needs another deck or cut, and all that were given are used up")

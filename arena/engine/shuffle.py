@@ -21,9 +21,7 @@ __all__ = ["Stream", "commitment", "match_key", "seed_from_int"]
 
 Item = TypeVar("Item")
 
-_BLOCKS_AT_ONCE = (
-    32  # one refill serves about 20 gin deals; larger ones waste short matches
-)
+_BLOCKS_AT_ONCE = 32  # one refill serves about 20 gin deals; larger ones waste short matches
 _LIMITS = tuple(256 - 256 % n if n else 0 for n in range(257))
 
 

@@ -44,11 +44,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def out_of_time(
-    taken_ms: float,
-    limit_ms: float,
-    credit_ms: float,
-    bank_ms: float | None,
-    unit: str = "",
+    taken_ms: float, limit_ms: float, credit_ms: float, bank_ms: float | None, unit: str = ""
 ) -> str:
     """Why a decision came too late, in one line.
 

@@ -19,14 +19,7 @@ from protocol.errors import ArenaError
 from protocol.high_low import SEATS
 from protocol.messages import Termination
 
-__all__ = [
-    "Bracket",
-    "BracketRow",
-    "BracketStage",
-    "StageStatus",
-    "advanced",
-    "reached",
-]
+__all__ = ["Bracket", "BracketRow", "BracketStage", "StageStatus", "advanced", "reached"]
 
 
 class StageStatus(StrEnum):
@@ -118,15 +111,10 @@ class Bracket:
 
     def rows(self) -> tuple[BracketRow, ...]:
         """Those who are in, in the order of entry, then those who are out, the last first, then who was not there."""
-        out = sorted(
-            self._out.values(), key=lambda row: (-row.stage, row.eliminated is not None)
-        )
+        out = sorted(self._out.values(), key=lambda row: (-row.stage, row.eliminated is not None))
         left = (name for name in self._players if name not in self._out)
         return (
-            *(
-                BracketRow(name=name, stage=self._stage, stands=self._stands(name))
-                for name in left
-            ),
+            *(BracketRow(name=name, stage=self._stage, stands=self._stands(name)) for name in left),
             *out,
             *(
                 BracketRow(name=name, stage=0, stands=StageStatus.NOT_THERE)
@@ -168,9 +156,7 @@ class Bracket:
 
     def _draw(self) -> None:
         """The next stage, or the end."""
-        outcomes = tuple(
-            Outcome(table, self._results[table.number]) for table in self._tables
-        )
+        outcomes = tuple(Outcome(table, self._results[table.number]) for table in self._tables)
         present = self._present()
         try:
             self._tables = self._schedule.send(outcomes)

@@ -11,14 +11,7 @@ import msgspec
 
 from arena.engine.match import Result
 from arena.engine.shuffle import Stream
-from arena.formats.schedule import (
-    Outcomes,
-    Pairing,
-    RankingPlace,
-    Schedule,
-    Stage,
-    check_entry,
-)
+from arena.formats.schedule import Outcomes, Pairing, RankingPlace, Schedule, Stage, check_entry
 from arena.games.high_low import survivors
 from protocol.errors import UsageError
 from protocol.high_low import SEATS
@@ -39,10 +32,7 @@ Group: TypeAlias = tuple[tuple[str, ...], bool]
 
 
 def elimination(
-    players: Sequence[str],
-    stream: Stream,
-    house: Sequence[str],
-    teams: Teams = NO_TEAMS,
+    players: Sequence[str], stream: Stream, house: Sequence[str], teams: Teams = NO_TEAMS
 ) -> Schedule:
     """Tables of four until four or fewer are left, who play the final (K2, H11–H13).
 
@@ -165,9 +155,7 @@ def _draw(
     return resting, list(tables.values())
 
 
-def _resting(
-    lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams
-) -> list[str]:
+def _resting(lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams) -> list[str]:
     """Who has a bye: those with the fewest, and among them first of teams that are too large for the tables (K2)."""
     resting: list[str] = []
     sizes = Counter(teams[name] for name in lots if name in teams)
@@ -197,28 +185,21 @@ def _team_by_team(players: Sequence[str], teams: Teams) -> list[str]:
 
 def _by_lot(players: Sequence[str], stream: Stream) -> list[str]:
     """The players in a fair random order: each in turn draws a lot, sixteen bytes of the stream, and the lowest comes first."""
-    lots = {
-        player: bytes(stream.below(256) for _ in range(LOT_BYTES)) for player in players
-    }
+    lots = {player: bytes(stream.below(256) for _ in range(LOT_BYTES)) for player in players}
     return sorted(players, key=lots.__getitem__)
 
 
 def _numbered(tables: Sequence[Sequence[str]], played: int) -> Stage:
     """The tables of a stage, numbered on from those that have been played."""
     return tuple(
-        Pairing(number, tuple(table))
-        for number, table in enumerate(tables, start=played + 1)
+        Pairing(number, tuple(table)) for number, table in enumerate(tables, start=played + 1)
     )
 
 
-def _results(
-    pairings: Stage, outcomes: Outcomes
-) -> list[tuple[tuple[str, ...], Result]]:
+def _results(pairings: Stage, outcomes: Outcomes) -> list[tuple[tuple[str, ...], Result]]:
     """The players and the result of every table."""
     if tuple(outcome.pairing for outcome in outcomes) != pairings:
-        raise UsageError(
-            "expected the outcomes of the stage's pairings in their order, got others"
-        )
+        raise UsageError("expected the outcomes of the stage's pairings in their order, got others")
     results = []
     for pairing, outcome in zip(pairings, outcomes, strict=True):
         if outcome.result is None or outcome.result.termination.kind is Ending.VOID:
@@ -229,9 +210,7 @@ def _results(
     return results
 
 
-def _finalists(
-    left: Sequence[str], players: Sequence[str], result: Result
-) -> list[Group]:
+def _finalists(left: Sequence[str], players: Sequence[str], result: Result) -> list[Group]:
     """The finalists, best first: by scores, then who is out (J3); house bots have no place (K2)."""
     last = {players[seat] for seat in result.out}
     scores = {
@@ -251,9 +230,7 @@ def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[Rankin
     places = []
     for names, offence in groups:
         if names:
-            places.append(
-                RankingPlace(rank=better + 1, names=names, stage=stage, offence=offence)
-            )
+            places.append(RankingPlace(rank=better + 1, names=names, stage=stage, offence=offence))
             better += len(names)
     return places
 
@@ -264,9 +241,7 @@ def _scored(
     """The places of a final, with what was scored in it."""
     scores = dict(zip(players, result.scores, strict=True))
     return [
-        placed
-        if placed.offence
-        else msgspec.structs.replace(placed, score=scores[placed.names[0]])
+        placed if placed.offence else msgspec.structs.replace(placed, score=scores[placed.names[0]])
         for placed in places
     ]
 

@@ -146,11 +146,7 @@ class Workload:
         return (playing / 2 + max(0, waiting)) * self._each
 
     def left(
-        self,
-        at: float,
-        playing: Collection[int],
-        waiting: int,
-        link_s: float = 0.0,
+        self, at: float, playing: Collection[int], waiting: int, link_s: float = 0.0
     ) -> Left | None:
         """What is left, and how fast it goes.
 
@@ -179,9 +175,7 @@ class Workload:
             last, longest = min(decisions, tables * lengths.half), lengths.mean
         if len(playing) > 1:
             longest += lengths.spread
-        return Left(
-            decisions, last, longest, tables, per_s, round_s, link_s, waiting > 0
-        )
+        return Left(decisions, last, longest, tables, per_s, round_s, link_s, waiting > 0)
 
     def _recent(self, now: _Mark) -> _Mark:
         """The latest mark that is long enough ago to tell the speed; else the earliest."""
@@ -210,9 +204,7 @@ class _Lengths:
         spread: their standard deviation.
     """
 
-    def __init__(
-        self, ended: Counter[int], playing: Collection[int], usual: float
-    ) -> None:
+    def __init__(self, ended: Counter[int], playing: Collection[int], usual: float) -> None:
         on = Counter(map(_class_of, playing))
         at_risk = ended.total() + len(playing)
         lasting = 1.0  # the share of matches that are longer than the classes so far

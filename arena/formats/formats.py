@@ -46,9 +46,7 @@ def check_form(game: Game, form: Form) -> None:
         words = form.value.replace("_", " ")
         article = "an" if form is Form.ELIMINATION else "a"
         instead = "; against the dealer it is a league" if game.seats == 1 else ""
-        raise UsageError(
-            f"expected {needs} for {article} {words}, got {game.name}{instead}"
-        )
+        raise UsageError(f"expected {needs} for {article} {words}, got {game.name}{instead}")
 
 
 def forms_for(game: Game) -> tuple[Form, ...]:
@@ -149,9 +147,7 @@ def _stream(plan: Plan) -> Stream:
     try:
         seed = bytes.fromhex(plan.seed)
     except ValueError:
-        raise UsageError(
-            f"expected the seed of an elimination in hex, got {plan.seed!r}"
-        ) from None
+        raise UsageError(f"expected the seed of an elimination in hex, got {plan.seed!r}") from None
     if not seed:
         raise UsageError("expected an elimination with a seed, got none")
     return Stream(seed)

@@ -177,9 +177,7 @@ class Ladder:
             climber = self._climbers[name]
             rows.append(
                 LadderRow(
-                    rank=(rows[-1].rank if level else place)
-                    if climber.played
-                    else None,
+                    rank=(rows[-1].rank if level else place) if climber.played else None,
                     name=name,
                     rating=climber.rating,
                     mu=climber.mu,
@@ -211,9 +209,7 @@ class Ladder:
         if self._model is None:
             from openskill.models import BradleyTerryPart
 
-            self._model = BradleyTerryPart(
-                mu=MU, sigma=SIGMA, beta=BETA, window_size=max(SEATS)
-            )
+            self._model = BradleyTerryPart(mu=MU, sigma=SIGMA, beta=BETA, window_size=max(SEATS))
         rating = self._model.rating
         rated = self._model.rate(
             [[rating(climber.mu, climber.sigma)] for climber in climbers],
@@ -272,19 +268,14 @@ class _FreeBots:
     """Who is there, while tables are made."""
 
     def __init__(
-        self,
-        free: Mapping[str, int],
-        ladder: Ladder,
-        playing: Iterable[tuple[str, ...]],
+        self, free: Mapping[str, int], ladder: Ladder, playing: Iterable[tuple[str, ...]]
     ) -> None:
         self._free = {name: tables for name, tables in free.items() if tables > 0}
         self._owners = Counter(map(owner_of, self._free))
         self._seen: dict[str, _Candidate] = {}
         self._playing: set[Lineup] = set()
         tables = tuple(playing)
-        for name in dict.fromkeys(
-            [*self._free, *(n for table in tables for n in table)]
-        ):
+        for name in dict.fromkeys([*self._free, *(n for table in tables for n in table)]):
             past = ladder.climber(name)
             self._seen[name] = _Candidate(
                 mu=past.mu,
@@ -360,17 +351,13 @@ class _FreeBots:
         lineup = frozenset(table)
         if len(self._seen) == len(table):
             return False
-        return lineup in self._playing or all(
-            self._seen[name].last == lineup for name in table
-        )
+        return lineup in self._playing or all(self._seen[name].last == lineup for name in table)
 
     def _chairs(self, table: Sequence[str]) -> tuple[str, ...]:
         """Everyone where it has sat least: the order in which they have sat in their new chairs least often, in all."""
         return min(
             permutations(table),
-            key=lambda order: sum(
-                self._seen[name].chairs[seat] for seat, name in enumerate(order)
-            ),
+            key=lambda order: sum(self._seen[name].chairs[seat] for seat, name in enumerate(order)),
         )
 
     def _sit(self, table: tuple[str, ...]) -> None:
@@ -393,7 +380,5 @@ def _check(seats: int) -> None:
 
 def _ranks(result: Result) -> list[int]:
     """By seat, how many were better: by scores, and an offender is behind all others (J3)."""
-    keys = [
-        (seat != result.offender, score) for seat, score in enumerate(result.scores)
-    ]
+    keys = [(seat != result.offender, score) for seat, score in enumerate(result.scores)]
     return [sum(other > key for other in keys) for key in keys]

@@ -90,9 +90,7 @@ Ranking: TypeAlias = tuple[RankingPlace, ...]
 Schedule: TypeAlias = Generator[Stage, Outcomes, Ranking]
 
 
-def round_robin(
-    players: Sequence[str], matches: int = 1, with_itself: bool = False
-) -> Schedule:
+def round_robin(players: Sequence[str], matches: int = 1, with_itself: bool = False) -> Schedule:
     """Every bot meets every other `matches` times, changing seats from one time to the next (K1).
 
     With an odd number of matches one of each two sits in seat 0 once more than the other, as often as not each bot. That is
@@ -141,9 +139,7 @@ def check_entry(players: Sequence[str], matches: int, *, at_least: int) -> None:
     if twice:
         raise UsageError(f"expected every bot once, got {twice[0]!r} twice")
     if len(players) < at_least:
-        raise UsageError(
-            f"expected bots, at least {at_least} of them, got {len(players)}"
-        )
+        raise UsageError(f"expected bots, at least {at_least} of them, got {len(players)}")
     if matches < 1:
         raise UsageError(f"expected at least 1 match, got {matches}")
 
@@ -154,7 +150,5 @@ def _seating(one: int, other: int, meeting: int) -> tuple[int, int]:
 
 
 def _one_stage(seatings: Sequence[tuple[str, ...]]) -> Schedule:
-    yield tuple(
-        Pairing(number, players) for number, players in enumerate(seatings, start=1)
-    )
+    yield tuple(Pairing(number, players) for number, players in enumerate(seatings, start=1))
     return ()

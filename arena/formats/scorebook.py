@@ -119,16 +119,13 @@ class Scorebook:
         """There are verdicts; they have to be known before their matches are added."""
         if self._forgive:
             self._ruled |= {
-                (one.match, one.bot): (one.kind, one.event or one.match)
-                for one in verdicts
+                (one.match, one.bot): (one.kind, one.event or one.match) for one in verdicts
             }
 
     def standing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
         """Those of matches that count, each with whether it is forgiven by now: that can change when a match is taken back."""
         return [
-            msgspec.structs.replace(
-                one, forgiven=(one.match, one.bot) in self._forgiven
-            )
+            msgspec.structs.replace(one, forgiven=(one.match, one.bot) in self._forgiven)
             for one in verdicts
             if one.match in self._offences
         ]
@@ -198,13 +195,10 @@ class ScheduleRun:
                 self.missing += [
                     pairing
                     for pairing in stage
-                    if pairing.number not in results
-                    and absent.isdisjoint(pairing.players)
+                    if pairing.number not in results and absent.isdisjoint(pairing.players)
                 ]
                 if is_elimination and self.missing:
                     return
-                stage = schedule.send(
-                    tuple(Outcome(one, results.get(one.number)) for one in stage)
-                )
+                stage = schedule.send(tuple(Outcome(one, results.get(one.number)) for one in stage))
         except StopIteration as end:
             self.ranking = end.value

@@ -143,11 +143,7 @@ def limits_of(form: Form, limits: Limits, own: Mapping[str, int] = {}) -> Limits
 
 
 def plan_of(
-    game: Game,
-    settings: Settings,
-    players: tuple[str, ...],
-    form: Form | None = None,
-    **rest: Any,
+    game: Game, settings: Settings, players: tuple[str, ...], form: Form | None = None, **rest: Any
 ) -> Plan:
     """A plan from the rules' own objects; `rest` are further fields of `Plan`.
 
@@ -162,9 +158,5 @@ def plan_of(
             f"expected matches with a round robin or a league only, got {matches} for {game.name}: {word}"
         )
     return Plan(
-        game=game.name,
-        form=form,
-        settings=msgspec.to_builtins(settings),
-        players=players,
-        **rest,
+        game=game.name, form=form, settings=msgspec.to_builtins(settings), players=players, **rest
     )

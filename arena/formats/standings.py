@@ -20,16 +20,7 @@ from arena.formats.schedule import Outcome
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 
-__all__ = [
-    "MEASURES",
-    "Cell",
-    "League",
-    "LeagueRow",
-    "Measure",
-    "RoundRobin",
-    "Row",
-    "measure_for",
-]
+__all__ = ["MEASURES", "Cell", "League", "LeagueRow", "Measure", "RoundRobin", "Row", "measure_for"]
 
 Key = TypeVar("Key", float, tuple[int, int])
 
@@ -282,10 +273,7 @@ class League(_Standings):
                 LeagueRow(rank=None, name=name, eliminated=ended)
                 for name, ended in self._eliminated.items()
             ),
-            *(
-                LeagueRow(rank=None, name=name, not_there=True)
-                for name in self._not_there
-            ),
+            *(LeagueRow(rank=None, name=name, not_there=True) for name in self._not_there),
         )
 
     def _count(self, players: tuple[str, ...], result: Result) -> None:
@@ -348,9 +336,7 @@ def _final_bankroll(settings: Mapping[str, Any], result: Result) -> float:
 
 MEASURES = {
     "three_card_poker": Measure("reached the goal", _reached_goal, _error_of_share),
-    "blackjack": Measure(
-        "final bankroll", _final_bankroll, lambda sample: sample.standard_error
-    ),
+    "blackjack": Measure("final bankroll", _final_bankroll, lambda sample: sample.standard_error),
 }
 """By game."""
 

@@ -96,8 +96,7 @@ class Times(msgspec.Struct, frozen=True):
             return moment.astimezone(self.zone)
         # Both readings of a time that exists twice, or not at all: zones do not agree which comes first.
         one, other = sorted(
-            moment.replace(tzinfo=self.zone, fold=fold).astimezone(UTC)
-            for fold in (0, 1)
+            moment.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1)
         )
         first = one.astimezone(self.zone)
         exists = first.replace(tzinfo=None) == moment

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arena.engine.rules import Game
-from arena.games import (
-    ace_king_queen,
-    blackjack,
-    gin_rummy,
-    high_low,
-    three_card_poker,
-)
+from arena.games import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from protocol.blackjack import BlackjackSettings
 from protocol.games import vocabulary_named
 from protocol.three_card_poker import ThreeCardPokerSettings
@@ -21,13 +15,7 @@ __all__ = ["GAMES", "competition_settings", "game_named"]
 
 GAMES: dict[str, Game] = {
     module.GAME.name: module.GAME
-    for module in (
-        ace_king_queen,
-        gin_rummy,
-        high_low,
-        three_card_poker,
-        blackjack,
-    )
+    for module in (ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack)
 }
 
 

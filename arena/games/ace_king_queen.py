@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from arena.engine.rules import (
-    EVERYONE,
-    Game,
-    Rules,
-    Scoreboard,
-    TellSeat,
-    ask,
-    next_deal,
-)
+from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, TellSeat, ask, next_deal
 from arena.engine.shuffle import Stream
 from protocol.ace_king_queen import (
     CARDS,
@@ -35,9 +27,7 @@ Deck = Sequence[Card]
 """The first card goes to seat 0, the second to seat 1 (A1)."""
 
 
-def match(
-    settings: AceKingQueenSettings, decks: Iterator[Deck], board: Scoreboard
-) -> Rules:
+def match(settings: AceKingQueenSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
     """A match: `hands` hands, the roles alternating from hand to hand (A2, A8)."""
     for round_number in range(1, settings.hands + 1):
         bettor = (round_number - 1) % 2
@@ -89,9 +79,7 @@ def deals(settings: AceKingQueenSettings, stream: Stream) -> Iterator[Deck]:
         yield stream.shuffled(CARDS)
 
 
-def stacked(
-    settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]
-) -> Iterator[Deck]:
+def stacked(settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
     """Decks that somebody gave: two or three of A K Q each.
 
     Raises:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from arena.engine.rules import (
-    AskSeat,
-    Game,
-    Rules,
-    Scoreboard,
-    TellSeat,
-    ask,
-    next_deal,
-)
+from arena.engine.rules import AskSeat, Game, Rules, Scoreboard, TellSeat, ask, next_deal
 from arena.engine.shuffle import Stream
 from protocol.blackjack import (
     MINIMUM,
@@ -36,9 +28,7 @@ __all__ = ["GAME", "Deck", "DeckEmpty", "match", "outcome", "payoff"]
 
 PLAYER = 0
 CUTS = 7
-RESHUFFLE_BELOW = (
-    20  # enough for any hand: no two reach their totals in more than 17 cards
-)
+RESHUFFLE_BELOW = 20  # enough for any hand: no two reach their totals in more than 17 cards
 DEALER_STANDS = 17
 
 Deal: TypeAlias = int | Sequence[Card]
@@ -95,9 +85,7 @@ class Deck:
         try:
             card = self._cards[self._next]
         except IndexError:
-            raise DeckEmpty(
-                f"expected a card to deal, all {self._next} are dealt"
-            ) from None
+            raise DeckEmpty(f"expected a card to deal, all {self._next} are dealt") from None
         self._next += 1
         return card
 
@@ -107,9 +95,7 @@ class Deck:
         return len(NEW_DECK) - self._next
 
 
-def match(
-    settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard
-) -> Rules:
+def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
     """A match: hands until they are all played or the bankroll is below the minimum (B5)."""
     deck = Deck()
     bankroll = settings.bankroll
@@ -137,9 +123,7 @@ def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> Te
     return _SHUFFLED
 
 
-def hand(
-    deck: Deck, bet: int, bankroll: int
-) -> Generator[AskSeat | TellSeat, Any, HandOver]:
+def hand(deck: Deck, bet: int, bankroll: int) -> Generator[AskSeat | TellSeat, Any, HandOver]:
     """One hand, from the deal to what it paid (B7–B10)."""
     first, upcard, second, hole = deck.deal(), deck.deal(), deck.deal(), deck.deal()
     player, dealer = [first, second], [upcard]
@@ -168,9 +152,7 @@ def hand(
     return HandOver(bet, tuple(player), tuple(dealer), ended, paid, bankroll + paid)
 
 
-def dealers_turn(
-    deck: Deck, dealer: list[Card], hole: Card
-) -> Generator[TellSeat, Any, int]:
+def dealers_turn(deck: Deck, dealer: list[Card], hole: Card) -> Generator[TellSeat, Any, int]:
     """The dealer shows the hole card and hits below 17, soft or hard; what its hand came to (B10)."""
     dealer.append(hole)
     yield _TO_DEALER[hole]

@@ -7,16 +7,7 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.rules import (
-    EVERYONE,
-    AskSeat,
-    Game,
-    Rules,
-    Scoreboard,
-    TellSeat,
-    ask,
-    next_deal,
-)
+from arena.engine.rules import EVERYONE, AskSeat, Game, Rules, Scoreboard, TellSeat, ask, next_deal
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.gin_melds import Layoff, Meld, arrange, best_defence, lay_off, points
@@ -72,9 +63,7 @@ class RoundEnd(msgspec.Struct, frozen=True):
     points: Pair = (0, 0)
 
 
-def match(
-    settings: GinRummySettings, deals: Iterator[Drawn | Deck], board: Scoreboard
-) -> Rules:
+def match(settings: GinRummySettings, deals: Iterator[Drawn | Deck], board: Scoreboard) -> Rules:
     """A match: `games` games (G15)."""
     numbered = enumerate(deals, start=1)
     for number in range(1, settings.games + 1):
@@ -84,10 +73,7 @@ def match(
             winner = scores.index(max(scores))
             board.scores[winner] += 1
         yield TellSeat(
-            EVERYONE,
-            GameOver(
-                winner, (scores[0], scores[1]), (board.scores[0], board.scores[1])
-            ),
+            EVERYONE, GameOver(winner, (scores[0], scores[1]), (board.scores[0], board.scores[1]))
         )
 
 
@@ -102,17 +88,13 @@ def game(
     first: int | None = settings.starter
     for turnabout in range(settings.max_rounds):
         round_number, deal = next_deal(deals)
-        by_chance, deck = (
-            (deal.starter, deal.deck) if isinstance(deal, Drawn) else (0, deal)
-        )
+        by_chance, deck = (deal.starter, deal.deck) if isinstance(deal, Drawn) else (0, deal)
         if first is None:
             first = by_chance
         starter = (first + turnabout) % 2
         for seat in (0, 1):
             hand = tuple(deck[seat * HAND : seat * HAND + HAND])
-            yield TellSeat(
-                seat, Dealt(number, round_number, starter, hand, deck[UPCARD])
-            )
+            yield TellSeat(seat, Dealt(number, round_number, starter, hand, deck[UPCARD]))
 
         ended = yield from play_round(settings, starter, deck)
         for seat in (0, 1):
@@ -189,9 +171,7 @@ def showdown(
 
 
 def defend(
-    hand: Collection[Card],
-    declared: tuple[Meld, ...] | None,
-    knocker_melds: tuple[Meld, ...],
+    hand: Collection[Card], declared: tuple[Meld, ...] | None, knocker_melds: tuple[Meld, ...]
 ) -> tuple[tuple[Meld, ...], tuple[Layoff, ...], int]:
     """The defender's melds, its layoffs and the deadwood it is left with (G9, G10); after gin it is shown no melds."""
     if declared is None:
@@ -239,9 +219,7 @@ def deals(settings: GinRummySettings, stream: Stream) -> Iterator[Drawn]:
         yield Drawn(stream.below(2), stream.shuffled(PACK))
 
 
-def stacked(
-    settings: GinRummySettings, decks: Iterable[Sequence[str]]
-) -> Iterator[Deck]:
+def stacked(settings: GinRummySettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
     """Decks that somebody gave: 21 cards or more; the stock ends where the deck ends.
 
     Raises:

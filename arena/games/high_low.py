@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.engine.rules import (
-    EVERYONE,
-    Game,
-    Rules,
-    Scoreboard,
-    TellSeat,
-    ask,
-    next_deal,
-)
+from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, TellSeat, ask, next_deal
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.errors import BadDeck
@@ -76,16 +68,12 @@ def shuffle(number: int, deck: Deck, board: Scoreboard) -> Rules:
         yield from deal(number, first_round + index, five, board)
 
 
-def deal(
-    shuffle_number: int, round_number: int, five: Deck, board: Scoreboard
-) -> Rules:
+def deal(shuffle_number: int, round_number: int, five: Deck, board: Scoreboard) -> Rules:
     """One round (H3–H10)."""
     starter = (round_number - 1) % SEATS
     *cards, dealer_card = five
     for seat in range(SEATS):
-        yield TellSeat(
-            seat, Dealt(shuffle_number, round_number, starter, cards[seat], dealer_card)
-        )
+        yield TellSeat(seat, Dealt(shuffle_number, round_number, starter, cards[seat], dealer_card))
 
     for seat in SPEAKING[starter]:
         choice = yield from ask(seat, Swap(cards[seat], dealer_card))
@@ -98,8 +86,7 @@ def deal(
     for seat in SPEAKING[starter]:
         b0, b1, b2, b3 = bids
         bid = yield from ask(
-            seat,
-            Bid(cards[seat], dealer_card, (b0, b1, b2, b3), legal_bids(last_bid)),
+            seat, Bid(cards[seat], dealer_card, (b0, b1, b2, b3), legal_bids(last_bid))
         )
         bids[seat] = bid
         if bid != "quit":
@@ -110,9 +97,7 @@ def deal(
     paid = payoffs(shown, last_bid)
     for seat in range(SEATS):
         board.scores[seat] += paid[seat]
-    yield TellSeat(
-        EVERYONE, RoundOver(shown, last_bid, paid, cast(Points, tuple(board.scores)))
-    )
+    yield TellSeat(EVERYONE, RoundOver(shown, last_bid, paid, cast(Points, tuple(board.scores))))
 
 
 def showdown(cards: Sequence[Card], bids: Sequence[Bidding | None]) -> Cards:
@@ -163,9 +148,7 @@ def deals(settings: HighLowSettings, stream: Stream) -> Iterator[Deck]:
         yield stream.shuffled(PACK)
 
 
-def stacked(
-    settings: HighLowSettings, decks: Iterable[Sequence[str]]
-) -> Iterator[Deck]:
+def stacked(settings: HighLowSettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
     """Decks that somebody gave, one per shuffle.
 
     Raises:

@@ -68,14 +68,6 @@ def replay(record: Record) -> MatchResult:
     match.notes = [(n, notes[n]) for n in sorted(notes) if 0 <= n < len(answers)]
     if match.termination is None:
         if ended.kind is Ending.COMPLETED:
-            raise IllegalAnswer(
-                f"the record says completed, but has only {len(answers)} answers"
-            )
-        match.end(
-            ended.kind,
-            ended.seat,
-            ended.text,
-            record.also_out or (),
-            record.events or (),
-        )
+            raise IllegalAnswer(f"the record says completed, but has only {len(answers)} answers")
+        match.end(ended.kind, ended.seat, ended.text, record.also_out or (), record.events or ())
     return match.result()

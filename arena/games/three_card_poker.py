@@ -29,9 +29,7 @@ Deck = Sequence[Card]
 """The first three cards go to the player, the next three to the dealer (T1)."""
 
 
-def match(
-    settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard
-) -> Rules:
+def match(settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
     """A match: rounds until they are used up, the player is broke or at its goal (T8)."""
     goal = settings.goal
     for round_number in range(1, settings.rounds + 1):
@@ -42,11 +40,7 @@ def match(
 
 
 def play_round(
-    round_number: int,
-    cash: int,
-    deck: Deck,
-    settings: ThreeCardPokerSettings,
-    board: Scoreboard,
+    round_number: int, cash: int, deck: Deck, settings: ThreeCardPokerSettings, board: Scoreboard
 ) -> Rules:
     """One round: the ante, the decision, the dealer's hand (T5–T7)."""
     hand: Hand = (deck[0], deck[1], deck[2])
@@ -71,9 +65,7 @@ def deals(settings: ThreeCardPokerSettings, stream: Stream) -> Iterator[Deck]:
         yield stream.dealt(PACK, DEALT)
 
 
-def stacked(
-    settings: ThreeCardPokerSettings, decks: Iterable[Sequence[str]]
-) -> Iterator[Deck]:
+def stacked(settings: ThreeCardPokerSettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
     """Decks that somebody gave, of six cards or more each.
 
     Raises:

@@ -169,9 +169,7 @@ class _CountingDeals:
         self._hear(news)
 
 
-async def _network(
-    store: Store, on_step: Callable[[str], None]
-) -> tuple[NetworkRate, ...]:
+async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[NetworkRate, ...]:
     figures = []
     for encoding in Encoding:
         async with Host(store, limits=Limits()) as host:
@@ -181,9 +179,7 @@ async def _network(
                     await host.wait_for_change()
             async with _Echo() as echo:
                 for tables, hands in ((1, 3_000), (TABLES, 800)):
-                    on_step(
-                        f"{tables} matches over WebSocket in {encoding.value}, and an echo"
-                    )
+                    on_step(f"{tables} matches over WebSocket in {encoding.value}, and an echo")
                     figures.append(await _compare(host, echo, encoding, tables, hands))
         await bots.wait()  # they leave when the arena has closed
     return tuple(figures)
@@ -227,9 +223,7 @@ async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
         nonlocal left
         left -= 1
         if verdict is not None and not done.done():
-            done.set_exception(
-                ArenaError(f"{verdict.bot} was to be timed: {verdict.text}")
-            )
+            done.set_exception(ArenaError(f"{verdict.bot} was to be timed: {verdict.text}"))
         elif left == 0 and not done.done():
             done.set_result(None)
 
@@ -249,9 +243,7 @@ class _Echo:
     TRIPS = 3_000
 
     async def __aenter__(self) -> _Echo:
-        peer: asyncio.Future[ServerConnection] = (
-            asyncio.get_running_loop().create_future()
-        )
+        peer: asyncio.Future[ServerConnection] = asyncio.get_running_loop().create_future()
         self._over = asyncio.Event()
 
         async def serve_one(websocket: ServerConnection) -> None:

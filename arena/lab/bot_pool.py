@@ -168,9 +168,7 @@ class BotPool:
                 house = self._game.name, bot.name
                 await self._host.launch(house, name, tables=tables)
             else:
-                program = bot.program or strategy_program(
-                    bot.name, url=self._host.url, name=name
-                )
+                program = bot.program or strategy_program(bot.name, url=self._host.url, name=name)
                 await self._host.launch_program(program, name)
         except UsageError as error:
             raise UsageError(f"{bot.name}: {error}") from None
@@ -206,17 +204,13 @@ class BotPool:
     ) -> tuple[MatchResult, Verdict | None]:
         for seat, name in enumerate(names):
             if (why := self._missing(name)) is not None:
-                match = MatchState(
-                    game, settings, seed=secrets.token_bytes(32), start=False
-                )
+                match = MatchState(game, settings, seed=secrets.token_bytes(32), start=False)
                 match.end(Ending.ABSENT, seat, why)
                 return match.result(), None
         over: asyncio.Future[tuple[MatchResult, Verdict | None]]
         over = asyncio.get_running_loop().create_future()
 
-        def on_over(
-            table: LiveMatch, result: MatchResult, verdict: Verdict | None
-        ) -> None:
+        def on_over(table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
             if not over.done():  # else we have stopped it ourselves
                 over.set_result((result, verdict))
 

@@ -69,9 +69,7 @@ class CrossTable(msgspec.Struct, frozen=True):
             if len(sitting.bots) == 1 or len(set(sitting.bots)) > 1
         ]
         offences = self.offences
-        standings = [
-            _standing(bot, counted, offences.get(bot)) for bot in range(len(self.names))
-        ]
+        standings = [_standing(bot, counted, offences.get(bot)) for bot in range(len(self.names))]
         return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
 
 
@@ -88,9 +86,7 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     ]
 
 
-def _standing(
-    bot: int, sittings: Sequence[Sitting], offence: Offence | None
-) -> Standing:
+def _standing(bot: int, sittings: Sequence[Sitting], offence: Offence | None) -> Standing:
     """What a bot came to at these tables."""
     mine = [
         (sitting, place)

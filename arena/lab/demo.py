@@ -22,9 +22,7 @@ from protocol.messages import Limits
 
 __all__ = ["FIELD", "DemoGame", "demo"]
 
-LIMITS = Limits(
-    decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000
-)
+LIMITS = Limits(decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000)
 """Short enough that nobody waits long for the bot that never answers, long enough for a busy laptop."""
 
 _CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores
@@ -61,10 +59,7 @@ FIELD: tuple[DemoGame, ...] = (
     ),
     DemoGame(
         game="high_low",
-        bots=(
-            *("random", "timid", "bold", "counter") * 2,
-            "rogue-stall",
-        ),
+        bots=(*("random", "timid", "bold", "counter") * 2, "rogue-stall"),
         settings={"gap": 40, "max_shuffles": 20},
     ),
     DemoGame(

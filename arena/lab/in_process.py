@@ -50,13 +50,9 @@ def play(
     rules = game_named(game)
     strategies = tuple(strategies)
     if len(strategies) != rules.seats:
-        raise UsageError(
-            f"{rules.name} needs {rules.seats} strategies, got {len(strategies)}"
-        )
+        raise UsageError(f"{rules.name} needs {rules.seats} strategies, got {len(strategies)}")
     if len({id(strategy) for strategy in strategies}) < len(strategies):
-        raise UsageError(
-            "a bot against itself is two instances (A9): got one object twice"
-        )
+        raise UsageError("a bot against itself is two instances (A9): got one object twice")
     read = rules.vocabulary.read_settings(settings)
     if decks is None:
         seed_bytes = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
@@ -76,9 +72,7 @@ class Entrant(msgspec.Struct, frozen=True):
     make: Callable[[str], Strategy]
 
 
-def entrant(
-    game: Game, bot: str, arguments: Mapping[str, object] | None = None
-) -> Entrant:
+def entrant(game: Game, bot: str, arguments: Mapping[str, object] | None = None) -> Entrant:
     """A bot by house name or file, whose class is constructed with these arguments.
 
     Raises:
@@ -143,9 +137,7 @@ def _play_table(
     tick: Callable[[], None],
 ) -> Sitting:
     """All matches of one table; one instance per place plays them all."""
-    strategies = [
-        entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)
-    ]
+    strategies = [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)]
     series = Series(game, table, matches, tick)
     for number, seats in enumerate(series):
         match_seed = derived_seed(seed, "match", number) if number else seed

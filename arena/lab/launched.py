@@ -58,12 +58,7 @@ async def sittings(
 
 
 async def ruin(
-    attempt: Attempt,
-    bot: PoolBot,
-    *,
-    trials: int,
-    limits: Limits,
-    tick: Callable[[], None],
+    attempt: Attempt, bot: PoolBot, *, trials: int, limits: Limits, tick: Callable[[], None]
 ) -> tuple[Ruin, Offence | None]:
     """Let a bot try to turn a stake into a goal, again and again (T10), until it offends: then it is out, and that trial is its last.
 
@@ -83,9 +78,7 @@ async def ruin(
         names = field.seats((0,))
         assert names is not None, "it has nothing else to do"
         for number in range(1, trials + 1):
-            result, verdict = await field.play(
-                lambda: attempt.game, attempt.settings, names
-            )
+            result, verdict = await field.play(lambda: attempt.game, attempt.settings, names)
             done.add(result.scores[0], result.termination)
             tick()
             if result.termination.is_offence:
@@ -162,9 +155,7 @@ class _SittingRunner:
         try:
             for seats in series:
                 seated = [names[place] for place in seats]
-                series.add(
-                    *await self._field.play(series.begin, self._settings, seated)
-                )
+                series.add(*await self._field.play(series.begin, self._settings, seated))
         finally:
             self._field.stand_up(names)
         return series.sitting()

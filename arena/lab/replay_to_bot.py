@@ -127,9 +127,7 @@ async def replay_to_bot(
             return await rehearsal.outcome
 
 
-def program_of(
-    game: str, bot: str, seed: str | None = None
-) -> Callable[[str, str], Program]:
+def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, str], Program]:
     """How a bot of ours, or a FILE.py, is started: by its name among the house bots, or by its file."""
 
     def start(url: str, name: str) -> Program:

@@ -114,9 +114,7 @@ def ruin(
     Raises:
         ValueError: a game that is not against the dealer, or an argument out of its range.
     """
-    attempt = Attempt.of(
-        game_named(game), stake=stake, goal=goal, rounds=rounds, settings=settings
-    )
+    attempt = Attempt.of(game_named(game), stake=stake, goal=goal, rounds=rounds, settings=settings)
     if type(trials) is not int or trials < 1:
         raise UsageError(f"expected at least 1 trial, got {trials!r}")
     base = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
@@ -171,9 +169,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         given = {**(settings or {}), purse.stake: stake, purse.length: rounds}
         read = game.vocabulary.read_settings(given)
         if type(goal) is not int or goal <= stake:
-            raise UsageError(
-                f"expected a goal above the stake of {stake}, got {goal!r}"
-            )
+            raise UsageError(f"expected a goal above the stake of {stake}, got {goal!r}")
         if "goal" in read.__struct_fields__:  # so that bots are told
             read = game.vocabulary.read_settings({**given, "goal": goal})
         return cls(

@@ -107,9 +107,7 @@ class _Unit(msgspec.Struct, frozen=True):
 
 _UNITS = {
     "ace_king_queen": _Unit("hand", "hand_over", lambda news: news.payoffs),
-    "gin_rummy": _Unit(
-        "game", "game_over", lambda news: (news.winner == 0, news.winner == 1)
-    ),
+    "gin_rummy": _Unit("game", "game_over", lambda news: (news.winner == 0, news.winner == 1)),
 }
 
 
@@ -148,11 +146,7 @@ class Series:
     """
 
     def __init__(
-        self,
-        game: Game,
-        bots: tuple[int, ...],
-        matches: int,
-        tick: Callable[[], None],
+        self, game: Game, bots: tuple[int, ...], matches: int, tick: Callable[[], None]
     ) -> None:
         self._game, self._bots, self._tick = game, bots, tick
         self._most = matches

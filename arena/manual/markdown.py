@@ -177,6 +177,5 @@ class _TokenReader:
 def _text(tokens: Sequence[Token]) -> str:
     """What a line says, without its marks."""
     return "".join(
-        " " if token.type in ("softbreak", "hardbreak") else token.content
-        for token in tokens
+        " " if token.type in ("softbreak", "hardbreak") else token.content for token in tokens
     )

@@ -68,9 +68,7 @@ class SearchIndex:
         words = question.lower().split()[:_MOST_WORDS]
         if not words:
             return []
-        found = [
-            (worth, entry) for entry in self._entries if (worth := _worth(entry, words))
-        ]
+        found = [(worth, entry) for entry in self._entries if (worth := _worth(entry, words))]
         found.sort(key=lambda hit: -hit[0])
         any_word = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
         return [
@@ -93,9 +91,7 @@ def _worth(entry: _IndexedSection, words: Iterable[str]) -> int:
     return total
 
 
-def _snippet(
-    section: DocumentSection, word: re.Pattern[str]
-) -> tuple[SnippetPiece, ...]:
+def _snippet(section: DocumentSection, word: re.Pattern[str]) -> tuple[SnippetPiece, ...]:
     """What is said around the first word, or the code if only that has one, cut where words are."""
     has_only_code = not word.search(section.text) and word.search(section.code)
     text = section.code if has_only_code else section.text
@@ -109,10 +105,7 @@ def _snippet(
     pieces = [SnippetPiece("… ", False)] if start else []
     at = start
     for match in word.finditer(text, start, end):
-        pieces += [
-            SnippetPiece(text[at : match.start()], False),
-            SnippetPiece(match[0], True),
-        ]
+        pieces += [SnippetPiece(text[at : match.start()], False), SnippetPiece(match[0], True)]
         at = match.end()
     pieces.append(SnippetPiece(text[at:end] + (" …" if end < len(text) else ""), False))
     return tuple(pieces)

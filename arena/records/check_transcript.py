@@ -111,9 +111,7 @@ def _heading(heading: Heading, heard: SeatTranscript) -> list[str]:
         reasons.append("its decks are not what seed and nonces deal")
     if heading.scores != heard.scores:
         made = shorten(list(heard.scores))
-        reasons.append(
-            f"its scores say {shorten(list(heading.scores))}, the answers make {made}"
-        )
+        reasons.append(f"its scores say {shorten(list(heading.scores))}, the answers make {made}")
     return reasons
 
 
@@ -155,9 +153,7 @@ class _Follower:
             _same(line.text, canonical(said))
             self._bot(said)
         else:
-            [heard] = decode_from_arena(
-                line.text, Encoding.JSON, lambda match: self._heading.game
-            )
+            [heard] = decode_from_arena(line.text, Encoding.JSON, lambda match: self._heading.game)
             self._note(heard)
             self._arena(heard, line.text)
 
@@ -213,9 +209,7 @@ class _Follower:
         except IllegalAnswer as error:
             text = str(error)
             if self._welcome is not None and self._welcome.practice:
-                self._refusal = Refused(
-                    "illegal", text, ask.match, ask.ask, ask.question.choices
-                )
+                self._refusal = Refused("illegal", text, ask.match, ask.ask, ask.question.choices)
             else:
                 self._offence = f"seat {self._heading.seat + 1} {text}"
             return
@@ -316,9 +310,7 @@ class _Follower:
         asked = self._told.asked
         due = len(asked) - sum(one.answer is None for one in asked)
         if self._answered < due:
-            raise _Deviation(
-                f"expected {due} answers before `over`, got {self._answered}"
-            )
+            raise _Deviation(f"expected {due} answers before `over`, got {self._answered}")
         heading, verdict = self._heading, over.verdict
         why = heading.termination
         is_mine = (why.kind, why.seat) == (Ending.ILLEGAL, heading.seat)
@@ -367,9 +359,7 @@ class _Follower:
 def _equal(what: str, got: object, expected: object, holds: bool | None = None) -> None:
     """Raises _Odd if one field is not what it has to be."""
     if got != expected if holds is None else not holds:
-        raise _Deviation(
-            f"`{what}` is {shorten(got, _CUT)}, expected {shorten(expected, _CUT)}"
-        )
+        raise _Deviation(f"`{what}` is {shorten(got, _CUT)}, expected {shorten(expected, _CUT)}")
 
 
 def _same(text: bytes, expected: bytes) -> None:

@@ -97,9 +97,7 @@ def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
 class _Narrator:
     """Tells the matches of all games but blackjack."""
 
-    def __init__(
-        self, game: Game, record: Record, names: Sequence[str], seat: int | None
-    ) -> None:
+    def __init__(self, game: Game, record: Record, names: Sequence[str], seat: int | None) -> None:
         self.game, self.record, self.names, self.seat = game, record, names, seat
         self._notes = dict(record.notes)
         self._round = 0
@@ -235,9 +233,7 @@ class _Narrator:
 class _BlackjackNarrator(_Narrator):
     """Tells a match of blackjack in the words of B13; its player does not see where the deck was cut (B11)."""
 
-    def __init__(
-        self, game: Game, record: Record, names: Sequence[str], seat: int | None
-    ) -> None:
+    def __init__(self, game: Game, record: Record, names: Sequence[str], seat: int | None) -> None:
         super().__init__(game, record, names, seat)
         settings = game.vocabulary.read_settings(dict[str, object](record.settings))
         assert isinstance(settings, BlackjackSettings), "the vocabulary's own"

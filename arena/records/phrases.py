@@ -42,9 +42,7 @@ def asked(who: str, question: Question[Any]) -> str:
         case gin.Melds():
             return f"{who} has {_cards(question.hand)} and may meld"
         case high_low.Swap() | high_low.Bid():
-            return (
-                f"{who} has {question.card}, the dealer-card is {question.dealer_card}"
-            )
+            return f"{who} has {question.card}, the dealer-card is {question.dealer_card}"
         case tcp.Ante():
             return f"{who} has {question.cash:,} in cash"
         case tcp.Play():
@@ -135,16 +133,12 @@ def actor(news: News) -> int | None:
 
 def scores(names: Sequence[str], values: Sequence[int]) -> str:
     """`ann +3, ben -3`."""
-    return ", ".join(
-        f"{name} {value:+,}" for name, value in zip(names, values, strict=True)
-    )
+    return ", ".join(f"{name} {value:+,}" for name, value in zip(names, values, strict=True))
 
 
 def _each(names: Sequence[str], values: Sequence[int]) -> str:
     """`ann 48, ben 0`."""
-    return ", ".join(
-        f"{name} {value:,}" for name, value in zip(names, values, strict=True)
-    )
+    return ", ".join(f"{name} {value:,}" for name, value in zip(names, values, strict=True))
 
 
 def _cards(cards: Iterable[str]) -> str:
@@ -164,8 +158,7 @@ def _groups(melds: Iterable[Sequence[str]]) -> str:
 def _hand_over(news: akq.HandOver, names: Sequence[str]) -> Iterator[str]:
     """The lines after a hand of Ace-King-Queen."""
     had = " and ".join(
-        f"{name} the {_COURT[card]}"
-        for name, card in zip(names, news.cards, strict=True)
+        f"{name} the {_COURT[card]}" for name, card in zip(names, news.cards, strict=True)
     )
     bettor, caller = names[news.bettor], names[1 - news.bettor]
     did = f"{bettor} {news.open}s"
@@ -192,9 +185,7 @@ def _gin_round(news: gin.RoundOver, names: Sequence[str]) -> Iterator[str]:
 def _high_low_round(news: high_low.RoundOver, names: Sequence[str]) -> Iterator[str]:
     """The lines after a round of high-low."""
     shown = ", ".join(
-        f"{name} {card}"
-        for name, card in zip(names, news.cards, strict=True)
-        if card is not None
+        f"{name} {card}" for name, card in zip(names, news.cards, strict=True) if card is not None
     )
     yield f"shown are {shown}; the last bid is {news.last_bid}" if shown else "all quit"
     yield f"paid: {scores(names, news.payoffs)}; scores: {scores(names, news.scores)}"

@@ -38,9 +38,7 @@ _ENDS = frozenset(
 )
 """The news with which a round ends."""
 _AFTER = frozenset(
-    words.news["game_over"]
-    for words in VOCABULARIES.values()
-    if "game_over" in words.news
+    words.news["game_over"] for words in VOCABULARIES.values() if "game_over" in words.news
 )
 """The news that belong to the round that they come after."""
 
@@ -65,9 +63,7 @@ class SeatAsked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="a
     question: Question[Any]
 
 
-class SeatAnswered(
-    msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"
-):
+class SeatAnswered(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"):
     """A seat answered: what, after how long, and with which note."""
 
     seat: int
@@ -149,9 +145,7 @@ class EventReplay:
         asked = self._match.pending
         return None if asked is None else (asked.seat, asked.question.kind)
 
-    def feed(
-        self, value: object, took_ms: int | None = None, note: str | None = None
-    ) -> None:
+    def feed(self, value: object, took_ms: int | None = None, note: str | None = None) -> None:
         """Tell the next answer, and what came of it.
 
         Raises:

@@ -15,15 +15,7 @@ from arena.engine.match import MatchState, MatchStep, Record, questions_of
 from arena.engine.rules import NOBODY
 from arena.engine.shuffle import commitment
 from arena.games.replay import reopened
-from arena.records.transcript import (
-    VERSION,
-    Event,
-    Heading,
-    Line,
-    Side,
-    Transcript,
-    canonical,
-)
+from arena.records.transcript import VERSION, Event, Heading, Line, Side, Transcript, canonical
 from protocol import messages
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer, UsageError
@@ -100,9 +92,7 @@ def told(record: Record, seat: int) -> SeatTranscript:
     dealt: list[Any] = []
     asked: list[TranscribedQuestion] = []
     rest: tuple[News, ...] = ()
-    for number, question, news in questions_of(
-        seat, _noting(match.steps(record.answers), dealt)
-    ):
+    for number, question, news in questions_of(seat, _noting(match.steps(record.answers), dealt)):
         if question is None:
             rest = news
         else:
@@ -116,9 +106,7 @@ def told(record: Record, seat: int) -> SeatTranscript:
 def _noting(steps: Iterator[MatchStep], dealt: list[Any]) -> Iterator[MatchStep]:
     """The same steps; what is dealt in them is added to `dealt`, as a heading has it."""
     for step in steps:
-        dealt += (
-            msgspec.to_builtins(tell.news) for tell in step.news if tell.seat == NOBODY
-        )
+        dealt += (msgspec.to_builtins(tell.news) for tell in step.news if tell.seat == NOBODY)
         yield step
 
 
@@ -148,9 +136,7 @@ def _in_words(ended: Termination) -> str:
     return f"{ended.kind}{who}"
 
 
-def heading_of(
-    record: Record, players: Sequence[str], seat: int, about: str
-) -> Heading:
+def heading_of(record: Record, players: Sequence[str], seat: int, about: str) -> Heading:
     """The heading of a transcript of a match.
 
     Raises:
@@ -191,9 +177,7 @@ def invitation(
     )
 
 
-def ended(
-    heading: Heading, match: str, news: tuple[News, ...], verdict: Verdict | None
-) -> Over:
+def ended(heading: Heading, match: str, news: tuple[News, ...], verdict: Verdict | None) -> Over:
     """What tells the seat of a heading that the match is over; the words of an offence are for the offender alone."""
     why = heading.termination
     if why.is_offence and why.seat != heading.seat:
@@ -262,9 +246,7 @@ def _opening(record: Record, heading: Heading, match: str, limits: Limits) -> _M
         yield Ready(match, nonce)
 
 
-def _questions(
-    record: Record, heard: SeatTranscript, match: str, limits: Limits
-) -> _Messages:
+def _questions(record: Record, heard: SeatTranscript, match: str, limits: Limits) -> _Messages:
     """The questions, and the answers that the record has."""
     notes = dict(record.notes)
     for number, asked in enumerate(heard.asked, start=1):

@@ -104,9 +104,7 @@ class Transcript(msgspec.Struct, frozen=True):
     def to_bytes(self) -> bytes:
         """The file: a JSON map in every line."""
         written = [msgspec.json.encode(self.heading)]
-        written += [
-            b'{"%b":%b}' % (line.side.encode(), line.text) for line in self.lines
-        ]
+        written += [b'{"%b":%b}' % (line.side.encode(), line.text) for line in self.lines]
         return b"\n".join(written) + b"\n"
 
 
@@ -157,9 +155,7 @@ def read(lines: Iterable[bytes]) -> Transcript:
     if heading is None:
         raise UsageError("expected a transcript, got an empty file")
     if heading.transcript != VERSION:
-        raise UsageError(
-            f"expected a transcript of version {VERSION}, got {heading.transcript}"
-        )
+        raise UsageError(f"expected a transcript of version {VERSION}, got {heading.transcript}")
     return Transcript(heading, tuple(said))
 
 

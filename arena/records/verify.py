@@ -24,14 +24,7 @@ from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten
 
-__all__ = [
-    "OpenQuestion",
-    "PlannedMatch",
-    "RecordCheck",
-    "check",
-    "check_record",
-    "stored_text",
-]
+__all__ = ["OpenQuestion", "PlannedMatch", "RecordCheck", "check", "check_record", "stored_text"]
 
 _SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
 _LONGEST_NONCE = 64  # what `ready` takes
@@ -116,10 +109,7 @@ def stored_text(text: str) -> str:
 
 
 def _fitting(
-    record: Record,
-    raw: bytes,
-    document: MatchDocument | None,
-    asked: OpenQuestion | None,
+    record: Record, raw: bytes, document: MatchDocument | None, asked: OpenQuestion | None
 ) -> Iterator[str]:
     """What does not fit in a record, and in the rows that go with it if there are any."""
     yield from _cards(record)
@@ -236,19 +226,14 @@ def _in_full(expected: PlannedMatch) -> dict[str, Any]:
     """The planned settings with those that a plan of before 0.2 leaves at their defaults."""
     try:
         vocabulary = game_named(expected.game).vocabulary
-        full: dict[str, Any] = msgspec.to_builtins(
-            vocabulary.read_settings(expected.settings)
-        )
+        full: dict[str, Any] = msgspec.to_builtins(vocabulary.read_settings(expected.settings))
     except UsageError:
         return expected.settings  # its schedule says so
     return full
 
 
 def _results(
-    said: Result | Record,
-    found: Result | Record,
-    whose: str,
-    by: str = "the answers make",
+    said: Result | Record, found: Result | Record, whose: str, by: str = "the answers make"
 ) -> Iterator[str]:
     """How one result differs from another, in words."""
     yield from _numbers(said.scores, found.scores, f"{whose} score", by)
@@ -265,9 +250,7 @@ def _results(
         yield f"{whose} ending says {_ended(ended)}, of {seats}"
 
 
-def _numbers(
-    said: Sequence[int], found: Sequence[int], what: str, by: str
-) -> Iterator[str]:
+def _numbers(said: Sequence[int], found: Sequence[int], what: str, by: str) -> Iterator[str]:
     if len(said) != len(found):
         yield f"{what} is of {len(said)} seats, {by} {len(found)}"
         return
@@ -288,9 +271,7 @@ def _stored(ended: Termination) -> Termination:
 
 
 def _of_rows(document: MatchDocument) -> Result:
-    return Result(
-        document.scores, document.points, document.termination, document.also_out
-    )
+    return Result(document.scores, document.points, document.termination, document.also_out)
 
 
 def _is_same(again: Record, record: Record, raw: bytes) -> bool:

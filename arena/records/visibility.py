@@ -58,9 +58,7 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
     if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
         return View("all")
     if viewer.kind is ViewerKind.OWNER:
-        own = tuple(
-            seat for seat, name in enumerate(players) if owner_of(name) == viewer.name
-        )
+        own = tuple(seat for seat, name in enumerate(players) if owner_of(name) == viewer.name)
         if own:
             return View("seat", own)
     return View("public")

@@ -282,9 +282,7 @@ class BotSession:
 
     # --- losing the connection and coming back ---
 
-    def connection_lost(
-        self, since: float, lag_s: float, by_arena: bool = False
-    ) -> ConnectionLoss:
+    def connection_lost(self, since: float, lag_s: float, by_arena: bool = False) -> ConnectionLoss:
         """The connection is lost, or its peer has been silent, since then: the clocks of its seats stand.
 
         Args:

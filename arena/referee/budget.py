@@ -104,9 +104,7 @@ class Share:
 
     __slots__ = ("_at", "_left_s", "_part", "_saved_s", "_within")
 
-    def __init__(
-        self, part: float, saved_s: float, within: Share | None = None
-    ) -> None:
+    def __init__(self, part: float, saved_s: float, within: Share | None = None) -> None:
         self._part = part
         self._saved_s = saved_s
         self._within = within

@@ -50,9 +50,7 @@ class SeatClock:
         return in_time
 
 
-def charged_from(
-    asked_at: float, last_answer: float, waiting: int, decision_ms: int
-) -> float:
+def charged_from(asked_at: float, last_answer: float, waiting: int, decision_ms: int) -> float:
     """When a decision's time begins, in seconds (J7).
 
     A bot with many tables is one worker: a question's time begins with its latest answer if that is later than the

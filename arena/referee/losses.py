@@ -78,9 +78,7 @@ class Losses:
         lag = self._referee.lag
         by_arena = lag.follows_stall(now)
         # A stall is taken off as the arena's lag: a loss that lies in it begins with its end.
-        loss = player.connection_lost(
-            now if by_arena else since, lag.total_s(now), by_arena
-        )
+        loss = player.connection_lost(now if by_arena else since, lag.total_s(now), by_arena)
         if is_new:
             self._wait(player, loss)
 

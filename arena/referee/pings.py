@@ -78,9 +78,7 @@ class LinkProbe:
             connection.ping(payload)
         if self._ping is None:
             return self._due
-        if (
-            self._asks_seen != player.asks
-        ):  # it was asked, and may have thought until now
+        if self._asks_seen != player.asks:  # it was asked, and may have thought until now
             self._asks_seen = player.asks
             self._ping = self._ping[0], now, lag_s
         _, sent_at, lag_then_s = self._ping

@@ -163,9 +163,7 @@ class Referee:
             return
         # Nearly all answers are so quick that they cost nothing.
         is_quick = arrived - chair.asked_at <= chair.free_until_s
-        if not (
-            (is_quick and not player.is_metered) or chair.charge(arrived, self.lag)
-        ):
+        if not ((is_quick and not player.is_metered) or chair.charge(arrived, self.lag)):
             self._blame(chair, chair.too_late(), arrived)
             return
         self.decisions += 1
@@ -196,10 +194,7 @@ class Referee:
             self._play_on(chair.table, arrived)
 
     def offence(
-        self,
-        player: BotSession,
-        finding: Finding,
-        tables: Collection[LiveMatch] | None = None,
+        self, player: BotSession, finding: Finding, tables: Collection[LiveMatch] | None = None
     ) -> None:
         """Something that is no answer ends matches of this player: it left, crashed, sent garbage; all, or those given."""
         # Those that are asked come first: a competition keeps one verdict, and strikes the rest.
@@ -359,9 +354,7 @@ class Referee:
                     tuple(chair.news),
                     result.scores,
                     # Who it was and why, in one word, is all that the others learn.
-                    ended
-                    if mine or verdict is None
-                    else Termination(ended.kind, ended.seat),
+                    ended if mine or verdict is None else Termination(ended.kind, ended.seat),
                     reveal,
                     verdict if mine else None,
                 )

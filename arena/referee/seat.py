@@ -102,17 +102,13 @@ class MatchSeat:
         "watched_until",
     )
 
-    def __init__(
-        self, table: LiveMatch, seat: int, player: BotSession, limits: Limits
-    ) -> None:
+    def __init__(self, table: LiveMatch, seat: int, player: BotSession, limits: Limits) -> None:
         self.table = table
         self.seat = seat
         self.player = player
         self.id = f"{table.id}.{seat}"
         self.limits = limits
-        self.free_until_s = (
-            min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
-        )
+        self.free_until_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.clock = SeatClock(limits)
         self.grace_s = limits.grace_ms / 1000
         self.news: list[News] = []
@@ -190,9 +186,7 @@ class MatchSeat:
 
     def _lost_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
         """What a loss has used of the grace so far: not the time in which the arena stood still, nor what was before the match."""
-        return max(
-            0.0, now - max(loss.since, self.table.opened_at) - (lag_s - loss.lag_s)
-        )
+        return max(0.0, now - max(loss.since, self.table.opened_at) - (lag_s - loss.lag_s))
 
     def measure(self, now: float, lag: Lag) -> TimeCharge:
         """What the decision that is waited for has taken so far."""
@@ -205,21 +199,15 @@ class MatchSeat:
         if self.nonce is None:
             waited_ms = (now - self.asked_at) * 1000
             limit_ms = limits.start_ms
-            return TimeCharge(
-                Ending.ABSENT, waited_ms, limit_ms, credit_ms, Mechanism.WALL_CLOCK
-            )
+            return TimeCharge(Ending.ABSENT, waited_ms, limit_ms, credit_ms, Mechanism.WALL_CLOCK)
         allowed_ms = self.clock.allowed_ms
         if not player.is_metered:
             took_ms = self._since(now, limits.decision_ms)
-            return TimeCharge(
-                Ending.TIMEOUT, took_ms, allowed_ms, credit_ms, Mechanism.WALL_CLOCK
-            )
+            return TimeCharge(Ending.TIMEOUT, took_ms, allowed_ms, credit_ms, Mechanism.WALL_CLOCK)
         on_wall_ms = self._since(now, limits.wall_ms)
         if on_wall_ms - credit_ms > limits.wall_ms:
             limit_ms = limits.wall_ms
-            return TimeCharge(
-                Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, Mechanism.WALL_CAP
-            )
+            return TimeCharge(Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, Mechanism.WALL_CAP)
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return TimeCharge(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
@@ -258,14 +246,10 @@ class MatchSeat:
                 time_charge.taken_ms,
                 time_charge.limit_ms,
                 time_charge.credit_ms,
-                None
-                if time_charge.mechanism is Mechanism.WALL_CAP
-                else self.clock.bank_ms,
+                None if time_charge.mechanism is Mechanism.WALL_CAP else self.clock.bank_ms,
                 "CPU" if time_charge.kind is Ending.CPU else "",
             )
-        return Finding(
-            kind=time_charge.kind, text=text, mechanism=time_charge.mechanism
-        )
+        return Finding(kind=time_charge.kind, text=text, mechanism=time_charge.mechanism)
 
     def verdict(self, finding: Finding, event: str, now: float, lag: Lag) -> Verdict:
         """The evidence of an offence of this seat's (J4); `event` is the id of what brought it about."""
@@ -303,6 +287,4 @@ class MatchSeat:
     def _since(self, now: float, turn_ms: int) -> float:
         """For how many milliseconds this question has been the bot's business (J7)."""
         last_answer = self.player.last_answer
-        return (
-            now - charged_from(self.asked_at, last_answer, self.waiting, turn_ms)
-        ) * 1000
+        return (now - charged_from(self.asked_at, last_answer, self.waiting, turn_ms)) * 1000

@@ -7,7 +7,9 @@ import math
 __all__ = ["QUICK_S", "tables_at_once"]
 
 _FIRST = 4  # tables: while some wait for other bots, one waits for this one
-_ALL_AT = 0.5  # of a match: with 1.0 the first end sooner, and frames with few questions cost 3 % more
+_ALL_AT = (
+    0.5  # of a match: with 1.0 the first end sooner, and frames with few questions cost 3 % more
+)
 _FEW, _MANY = 8, 64
 """Tables that keep a slow bot busy, and a quick one: with 32 the arena needs some 20 % more CPU than with 64, as frames hold less."""
 
@@ -18,9 +20,7 @@ _BUSY_S = 0.1  # a bot has questions for so long
 _ON_THEIR_WAY = 4  # times link by answer: half of the tables wait for another bot
 
 
-def tables_at_once(
-    come: float, most: int, answer_s: float = QUICK_S, link_s: float = 0.0
-) -> int:
+def tables_at_once(come: float, most: int, answer_s: float = QUICK_S, link_s: float = 0.0) -> int:
     """At how many tables of a competition a bot plays at once, so that it and the arena are busy and matches end evenly.
 
     All matches that begin together end together. So there are few at first, which are soon over, and evenly more until the first of

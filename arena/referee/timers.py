@@ -62,9 +62,7 @@ class Timers:
     """
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        lag_s: Callable[[float], float] = lambda now: 0.0,
+        self, loop: asyncio.AbstractEventLoop, lag_s: Callable[[float], float] = lambda now: 0.0
     ) -> None:
         self._loop = loop
         self._lag_s = lag_s
@@ -82,9 +80,7 @@ class Ticker:
         tick: does what is due, and raises nothing: without it no deadline would be kept any more.
     """
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, tick: Callable[[], None]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, tick: Callable[[], None]) -> None:
         self._loop = loop
         self._tick = tick
         self._handle: asyncio.Handle | None = None

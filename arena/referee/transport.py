@@ -91,14 +91,10 @@ class Caller(Wire, Protocol):
     def accept(self, request: Request) -> None:
         """Let it become a WebSocket, which `is_open` then, if the request is in order."""
 
-    def respond(
-        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
-    ) -> None:
+    def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Answer in HTTP; nothing happens if the peer has gone."""
 
-    def hand_to(
-        self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int
-    ) -> None:
+    def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
         """Somebody else is told of it from now on; the peer may stay, within these limits."""
 
 
@@ -112,9 +108,7 @@ class ConnectionOwner(Protocol):
     def connected(self, connection: Wire) -> None:
         """A socket was accepted; its peer has yet to say anything."""
 
-    def received(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
+    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         """A whole frame came in, at a time of the loop's monotonic clock, in seconds."""
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:

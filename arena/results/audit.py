@@ -71,10 +71,7 @@ def audit(
     book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
     out = {
         match.id: book.add(
-            match.id,
-            Pairing(match.pairing, match.players),
-            match.result,
-            match.finished_at,
+            match.id, Pairing(match.pairing, match.players), match.result, match.finished_at
         )
         for match in matches
         if match.counts
@@ -112,9 +109,7 @@ def remarks(
     if competition.plan.form is not Form.LADDER:
         return
     late = [
-        later
-        for earlier, later in pairwise(matches)
-        if later.finished_at < earlier.finished_at
+        later for earlier, later in pairwise(matches) if later.finished_at < earlier.finished_at
     ]
     if late:
         yield (
@@ -163,9 +158,7 @@ def _standing(competition: CompetitionRow, acts: Sequence[Act]) -> Said:
     state, plan = competition.state, competition.plan
     for name in sorted({*plan.players} & {*plan.not_there}):
         yield None, f"{one_line(name)} takes part, and is listed as not there"
-    if state is CompetitionState.STOPPED and not any(
-        act.what == Action.STOP for act in acts
-    ):
+    if state is CompetitionState.STOPPED and not any(act.what == Action.STOP for act in acts):
         yield None, "it is stopped, and nobody has stopped it"
     if state in _OVER and competition.finished_at is None:
         yield None, f"it is {state.value}, and nothing says when it ended"
@@ -193,19 +186,14 @@ def _afterwards(
         for bot in dict.fromkeys(match.players):
             if bot in out:
                 yield match.id, f"{bot} was out since match {out[bot]}"
-            elif bot not in offenders and match.started_at > removed.get(
-                bot, match.started_at
-            ):
+            elif bot not in offenders and match.started_at > removed.get(bot, match.started_at):
                 yield match.id, f"{bot} had been removed before"
         for bot in out_by.get(match.id, ()):
             out.setdefault(bot, match.id)
 
 
 def _scheduled(
-    competition: CompetitionRow,
-    matches: Sequence[MatchRow],
-    acts: Sequence[Act],
-    book: Scorebook,
+    competition: CompetitionRow, matches: Sequence[MatchRow], acts: Sequence[Act], book: Scorebook
 ) -> Said:
     """What counts is what the schedule asks for, and the ranking is what it returns."""
     plan = competition.plan
@@ -241,10 +229,7 @@ def _scheduled(
         return
     missing = [pairing for pairing in run.missing if not pairing.is_alone]
     for pairing in missing[:_SHOWN]:
-        yield (
-            None,
-            f"pairing {pairing.number}, {_versus(pairing.players)}, has no match",
-        )
+        yield (None, f"pairing {pairing.number}, {_versus(pairing.players)}, has no match")
     if len(missing) > _SHOWN:
         yield None, f"{len(missing) - _SHOWN:,} pairings more have no match"
     if run.ranking is not None and run.ranking != competition.ranking:
@@ -266,9 +251,7 @@ def _versus(players: Sequence[str]) -> str:
 
 def _first_difference(written: Ranking, made: Ranking) -> str:
     """Where two rankings part; the places below differ too if somebody has been put in between."""
-    one, other = next(
-        (one, other) for one, other in zip_longest(written, made) if one != other
-    )
+    one, other = next((one, other) for one, other in zip_longest(written, made) if one != other)
     says, makes = _place(one), _place(other)
     if says == makes:
         says, makes = _place(one, in_full=True), _place(other, in_full=True)

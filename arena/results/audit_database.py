@@ -73,9 +73,7 @@ def count(store: Store, competition: str | None = None) -> int:
 
 
 def examine(
-    store: Store,
-    competition: str | None = None,
-    tick: Callable[[], None] = lambda: None,
+    store: Store, competition: str | None = None, tick: Callable[[], None] = lambda: None
 ) -> Iterator[AuditedRun]:
     """Check a competition, or all, one after another.
 
@@ -89,11 +87,7 @@ def examine(
         StoreFailed: the database is so damaged that it cannot be read.
     """
     with _reading():
-        found = (
-            store.competitions()
-            if competition is None
-            else (store.competition(competition),)
-        )
+        found = store.competitions() if competition is None else (store.competition(competition),)
     with CheckWorkers() as checkers:
         for one in found:
             yield _examined(store, one, checkers, tick)
@@ -146,9 +140,7 @@ class _Gathered:
         """These do not count any more."""
         for kept in (self.rows, self.made):
             kept[:] = [
-                msgspec.structs.replace(played, counts=False)
-                if played.id in matches
-                else played
+                msgspec.structs.replace(played, counts=False) if played.id in matches else played
                 for played in kept
             ]
 
@@ -166,16 +158,11 @@ class _Gathered:
 
 
 def _examined(
-    store: Store,
-    competition: CompetitionRow,
-    checkers: CheckWorkers,
-    tick: Callable[[], None],
+    store: Store, competition: CompetitionRow, checkers: CheckWorkers, tick: Callable[[], None]
 ) -> AuditedRun:
     plan, gathered = competition.plan, _Gathered()
     stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in checkers.check(
-        stored, PlannedMatch(plan.game, plan.settings)
-    ):
+    for played, checked in checkers.check(stored, PlannedMatch(plan.game, plan.settings)):
         gathered.add(played, checked)
         tick()
     with _reading():
@@ -230,18 +217,14 @@ def _now(
 
 def _is_there(store: Store, match: str, competition: str) -> bool:
     table = MATCHES.c
-    query = sa.select(table.id).where(
-        table.id == match, table.competition == competition
-    )
+    query = sa.select(table.id).where(table.id == match, table.competition == competition)
     return bool(_rows(store, query))
 
 
 def _dated(store: Store, gathered: _Gathered, competition: str) -> None:
     """A verdict is of the moment at which its match ended."""
     ends = {played.id: played.finished_at for played in gathered.rows}
-    query = sa.select(VERDICTS.c.match, VERDICTS.c.at).where(
-        VERDICTS.c.competition == competition
-    )
+    query = sa.select(VERDICTS.c.match, VERDICTS.c.at).where(VERDICTS.c.competition == competition)
     for row in _rows(store, query):
         if row.match in ends and row.at != ends[row.match]:
             gathered.blame(row.match, "its verdict is of another time than its end")
@@ -312,7 +295,9 @@ def _columns(store: Store) -> Iterator[Flaw]:
     for row in _rows(store, sa.select(table.id, table.game, table.form)):
         plan = plans.get(row.id)
         if plan is not None and (row.game, row.form) != (plan.game, plan.form.value):
-            text = f"its row says {row.form} of {row.game}, its plan {plan.form.value} of {plan.game}"
+            text = (
+                f"its row says {row.form} of {row.game}, its plan {plan.form.value} of {plan.game}"
+            )
             yield Flaw(row.id, None, text)
     for row in _rows(store, sa.select(VERDICTS)):
         with _reading():

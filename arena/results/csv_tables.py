@@ -19,16 +19,7 @@ from arena.storage.models import MatchRow
 from arena.storage.roster import Member
 from protocol.messages import Termination, Verdict
 
-__all__ = [
-    "MATCHES",
-    "Owner",
-    "cross_table",
-    "matches",
-    "ranking",
-    "standings",
-    "text",
-    "verdicts",
-]
+__all__ = ["MATCHES", "Owner", "cross_table", "matches", "ranking", "standings", "text", "verdicts"]
 
 _FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet may take for no text, wide letters too (OWASP, CSV Injection)."""

@@ -125,10 +125,7 @@ def export(
             shown.append((writer.summary, links))
             written.append(
                 ExportedCompetition(
-                    id=competition,
-                    folder=name,
-                    files=tuple(writer.files),
-                    matches=writer.matches,
+                    id=competition, folder=name, files=tuple(writer.files), matches=writer.matches
                 )
             )
         _write(partial / _PAGE, page(shown))
@@ -160,11 +157,7 @@ class _Writer:
     """Writes the files of one competition into a new folder."""
 
     def __init__(
-        self,
-        store: Store,
-        summary: Summary,
-        people: NameHistory[Member],
-        folder: Path,
+        self, store: Store, summary: Summary, people: NameHistory[Member], folder: Path
     ) -> None:
         self.summary = summary
         self._people = people
@@ -207,9 +200,7 @@ class _Writer:
     def _matches(self, tick: Callable[[], None], *, records: bool) -> None:
         """A row per seat and, unless they are still secret, a record per line; a few are in memory at a time."""
         self._add("matches.csv")
-        with open(
-            self._folder / "matches.csv", "w", encoding="utf-8", newline=""
-        ) as rows:
+        with open(self._folder / "matches.csv", "w", encoding="utf-8", newline="") as rows:
             rows.write(csv_tables.text([csv_tables.MATCHES]))
             if not records:
                 for played in self._store.matches(self.summary.id):
@@ -271,9 +262,7 @@ def _check(folder: Path, options: Options) -> None:
             f"expected an empty folder, or one that arena export has made: {folder} has {others[0]}"
         )
     if not options.force:
-        raise UsageError(
-            f"{folder} has an export already; expected --force to replace it"
-        )
+        raise UsageError(f"{folder} has an export already; expected --force to replace it")
 
 
 def _ours(folder: Path) -> set[str]:

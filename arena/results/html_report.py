@@ -59,9 +59,7 @@ class _ShadedCell(msgspec.Struct, frozen=True):
     shade: str
 
 
-def page(
-    found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None = None
-) -> str:
+def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None = None) -> str:
     """The page.
 
     Args:
@@ -75,9 +73,7 @@ def page(
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.filters["local"] = lambda at: datetime.fromtimestamp(at, zone).astimezone(
-        zone
-    )
+    templates.filters["local"] = lambda at: datetime.fromtimestamp(at, zone).astimezone(zone)
     templates.filters["number"] = _number
     templates.filters["signed"] = _signed
     template = templates.get_template("html_report.jinja")
@@ -88,8 +84,7 @@ def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
     plan = summary.plan
     title = f"{plan.rules.vocabulary.title}, {plan.form.value.replace('_', ' ')}"
     settings = (
-        f"{name} = {msgspec.json.encode(value).decode()}"
-        for name, value in plan.settings.items()
+        f"{name} = {msgspec.json.encode(value).decode()}" for name, value in plan.settings.items()
     )
     columns, rows = _standings(summary)
     is_round_robin = plan.form is Form.ROUND_ROBIN
@@ -116,10 +111,7 @@ def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[objec
             return _without_empty(_ROUND_ROBIN, [_round_robin(row) for row in rows])
         case Form.LEAGUE:
             measure = measure_for(summary.plan.game)
-            columns = (
-                *("rank", "bot", "matches", "forgiven"),
-                *(measure.title, "±", "score"),
-            )
+            columns = (*("rank", "bot", "matches", "forgiven"), *(measure.title, "±", "score"))
             return _without_empty(columns, [_league(row) for row in rows])
         case Form.LADDER:
             return _LADDER, [_ladder(row) for row in rows]
@@ -160,8 +152,7 @@ def _league(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
         return (None, row.name, why)
     value, error = (
-        None if number is None else f"{number:,.3f}"
-        for number in (row.value, row.error)
+        None if number is None else f"{number:,.3f}" for number in (row.value, row.error)
     )
     counts = (row.played, row.forgiven)
     return (row.rank, row.name, *counts, value, error, _signed(row.score))
@@ -188,8 +179,7 @@ def _without_empty(
     empty = {
         place
         for place, name in enumerate(columns)
-        if name in ("±", "points", "forgiven")
-        and not any(row[place] for row in numbers)
+        if name in ("±", "points", "forgiven") and not any(row[place] for row in numbers)
     }
 
     def left(row: Sequence[Any]) -> Sequence[Any]:
@@ -199,17 +189,7 @@ def _without_empty(
 
 
 _NOT_THERE = "not there when it started"
-_ROUND_ROBIN = (
-    "rank",
-    "bot",
-    "wins",
-    "draws",
-    "losses",
-    "forgiven",
-    "score",
-    "±",
-    "points",
-)
+_ROUND_ROBIN = ("rank", "bot", "wins", "draws", "losses", "forgiven", "score", "±", "points")
 _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
 _LADDER = (
     *("rank", "bot", "rating", "mu", "sigma"),
@@ -227,9 +207,7 @@ def _cross_table(
     if not 1 < len(cells) <= WIDEST:
         return {}
     leads = {
-        (name, other): _lead(cells, name, other)
-        for name, row in cells.items()
-        for other in row
+        (name, other): _lead(cells, name, other) for name, row in cells.items() for other in row
     }
     greatest = max(map(abs, leads.values()), default=0)
     return {

@@ -52,8 +52,7 @@ def ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Said:
         seats = [seat for seat in match.result.out if seat < len(match.players)]
         told = stored_text(verdict.text), stored_text(ended.text)
         fits = {
-            "seat": (verdict.seat, verdict.bot)
-            in [(seat, match.players[seat]) for seat in seats],
+            "seat": (verdict.seat, verdict.bot) in [(seat, match.players[seat]) for seat in seats],
             # Of the others who did not come only the verdict says why.
             "text": not is_offender or told[0] == told[1],
             "game": verdict.game == match.game,
@@ -89,9 +88,7 @@ def evident(
 
 
 def eventful(
-    matches: Sequence[MatchRow],
-    verdicts: Sequence[Verdict],
-    events: Mapping[str, Sequence[str]],
+    matches: Sequence[MatchRow], verdicts: Sequence[Verdict], events: Mapping[str, Sequence[str]]
 ) -> Said:
     """Every verdict is about the event that the record, which is sealed, says: whoever counts events can rely on it (J3)."""
     told = {

@@ -24,9 +24,7 @@ __all__ = ["CheckWorkers", "Stored"]
 
 _CHUNK_BYTES = 256 * 1024  # of records that are checked in one go
 _CHUNK_MATCHES = 100
-_ALONE_BYTES = (
-    1024 * 1024
-)  # what is checked before other processes are worth their start
+_ALONE_BYTES = 1024 * 1024  # what is checked before other processes are worth their start
 _MOST_WORKERS = 8
 
 Stored: TypeAlias = tuple[MatchRow, bytes]

@@ -57,9 +57,7 @@ def check_name(name: str) -> str:
         UsageError: it cannot.
     """
     if _NAME.fullmatch(name) is None:
-        raise UsageError(
-            f"expected a name of 1 to 64 letters, digits, - and _, got {name!r}"
-        )
+        raise UsageError(f"expected a name of 1 to 64 letters, digits, - and _, got {name!r}")
     return name
 
 

@@ -22,9 +22,7 @@ from protocol.errors import one_line
 __all__ = ["probe", "wrap"]
 
 _PROBE_S = 10.0  # a loaded machine; it takes some milliseconds
-_TMPFS_BYTES = (
-    64 << 20
-)  # of memory that is nobody's: enough for locks and pipes, no place to hoard
+_TMPFS_BYTES = 64 << 20  # of memory that is nobody's: enough for locks and pipes, no place to hoard
 # Within /etc, for an arena that runs as root: what it may read and a bot need not.
 _SECRETS = ("shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "ssh", "ssl/private")
 _NAMESPACES = (
@@ -95,9 +93,7 @@ def wrap(
             bound.append(path)
             outside += expose(path, path, hidden)
     outside += (
-        item
-        for item in shown
-        if item.place.is_absolute() and not _is_in(item.place, bound)
+        item for item in shown if item.place.is_absolute() and not _is_in(item.place, bound)
     )
     for item in sorted(outside, key=lambda item: len(item.place.parts)):
         words += ["--ro-bind-try", str(item.source), str(item.place)]

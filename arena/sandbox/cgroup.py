@@ -64,9 +64,7 @@ class Cgroup:
         # Both: a process may also be killed because the machine, or a group above, ran out; that is not the bot's doing (J5).
         was_killed = memory.get("oom_kill", 0) or memory.get("oom_group_kill", 0)
         if was_killed and memory.get("oom", 0):
-            return Finding(
-                kind=Ending.MEMORY, text=self._of_memory(), mechanism=Mechanism.CGROUP
-            )
+            return Finding(kind=Ending.MEMORY, text=self._of_memory(), mechanism=Mechanism.CGROUP)
         if _table(self.path / "pids.events").get("max", 0):
             text = f"processes and threads over {_most_threads(self._limits)} (cgroup)"
             return Finding(kind=Ending.PROCESSES, text=text, mechanism=Mechanism.CGROUP)
@@ -168,9 +166,7 @@ def _find(root: Path) -> tuple[Path, Path]:
     mount, inside, has_v1 = _mount(root)
     if mount is None:
         raise _NotDelegated(
-            "only cgroup v1 has the memory controller"
-            if has_v1
-            else "cgroup v2 is not mounted"
+            "only cgroup v1 has the memory controller" if has_v1 else "cgroup v2 is not mounted"
         )
     own = _own(root, mount, inside)
     group = own.parent if own.name == LEAF and own != mount else own
@@ -231,9 +227,7 @@ def _divide(group: Path, own: Path) -> list[str]:
         return []
     is_root = not (group / "cgroup.events").exists()  # which may have processes, too
     if not is_root and _others(group):
-        raise _NotDelegated(
-            f"not delegated: other processes are in {group}; {DELEGATE}"
-        )
+        raise _NotDelegated(f"not delegated: other processes are in {group}; {DELEGATE}")
     leaf = group / LEAF
     had_leaf = leaf.exists()
     try:
@@ -306,6 +300,4 @@ def _words(path: Path) -> list[str]:
 
 def _table(path: Path) -> dict[str, int]:
     """A file of lines `name number`; empty if it is not there."""
-    return {
-        name: int(number) for name, number in (line.split() for line in _lines(path))
-    }
+    return {name: int(number) for name, number in (line.split() for line in _lines(path))}

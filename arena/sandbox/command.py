@@ -42,17 +42,7 @@ _MOST_SHOWN = 1_000  # each is a mount: beyond that bubblewrap takes long, then 
 _PATIENCE_S = 5  # a bot of ours whose arena has died goes away by itself
 _STDIO = "stdio:"
 
-SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-)
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt")
 """The system's own directories: every program sees them."""
 
 
@@ -95,13 +85,9 @@ def read_program(text: str, folder: Path | None = None) -> Program:
     try:
         words = shlex.split(line, posix=os.name == "posix")
     except ValueError as error:
-        raise UsageError(
-            f"expected a command line with its quotes closed, got {text!r}"
-        ) from error
+        raise UsageError(f"expected a command line with its quotes closed, got {text!r}") from error
     if not words or not words[0]:
-        raise UsageError(
-            f"expected a command line such as 'python3 bot.py', got {text!r}"
-        )
+        raise UsageError(f"expected a command line such as 'python3 bot.py', got {text!r}")
     if not stdio and len(words) == 1 and _is_strategy(folder / words[0]):
         name = Path(words[0]).stem
         return Program(words=tuple(bot_command(words, name=name)), folder=folder)
@@ -178,9 +164,7 @@ def bot_command(
     return [sys.executable, "-P", "-m", "bots", *bot, *words, *flags]
 
 
-def strategy_program(
-    file: str, *, name: str, url: str | None = None, tables: int = 1
-) -> Program:
+def strategy_program(file: str, *, name: str, url: str | None = None, tables: int = 1) -> Program:
     """The command line that connects the strategy in a FILE.py; its folder is shown to it, wherever it is."""
     path = Path(file)
     if ".." in path.parts:  # which is not to be seen from a scratch directory
@@ -211,9 +195,7 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
     if wants_all:
         tops |= {name for name in _names_in(folder) if not name.startswith(".")}
     for top in sorted(tops):
-        found |= {
-            shown.place: shown for shown in expose(folder / top, Path(top), secret)
-        }
+        found |= {shown.place: shown for shown in expose(folder / top, Path(top), secret)}
     for path in _absolute(program.words):
         found |= {
             shown.place: shown
@@ -229,10 +211,7 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
 
 
 def expose(
-    source: Path,
-    place: Path,
-    hidden: Sequence[Path],
-    _above: frozenset[Path] = frozenset(),
+    source: Path, place: Path, hidden: Sequence[Path], _above: frozenset[Path] = frozenset()
 ) -> Iterator[VisiblePath]:
     """A file or folder, or, where something hidden lies in it, its entries without that.
 

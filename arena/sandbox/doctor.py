@@ -109,9 +109,7 @@ def _subreaper() -> Layer:
         return Layer(name, False, text)
     is_set = ctypes.c_int()
     try:
-        refused = ctypes.CDLL(None).prctl(
-            PR_GET_CHILD_SUBREAPER, ctypes.byref(is_set), 0, 0, 0
-        )
+        refused = ctypes.CDLL(None).prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(is_set), 0, 0, 0)
     except (OSError, AttributeError) as error:
         return Layer(name, False, f"the C library has no prctl: {error}")
     if refused:
@@ -122,9 +120,7 @@ def _subreaper() -> Layer:
 def _cpu() -> Layer:
     name = "CPU metering"
     if (why := _no_sampling()) is not None:
-        return Layer(
-            name, False, f"{why}; launched bots are charged the time on the wall"
-        )
+        return Layer(name, False, f"{why}; launched bots are charged the time on the wall")
     step = process_table.cpu_resolution_ms()
     if step is None:
         text = "whole process trees, in the steps of psutil; children that have ended are estimates"

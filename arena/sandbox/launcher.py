@@ -29,14 +29,7 @@ from arena.sandbox.process import Process
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
 from arena.sandbox.windows import PlainProcess
-from arena.sandbox.workdir import (
-    PreparedBot,
-    clear,
-    environment,
-    prepare,
-    remove,
-    with_companions,
-)
+from arena.sandbox.workdir import PreparedBot, clear, environment, prepare, remove, with_companions
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 
@@ -89,9 +82,7 @@ class LaunchedBot:
 class _RunningBot:
     """What the launcher knows of a running bot."""
 
-    def __init__(
-        self, name: str, prepared: PreparedBot, process: Process | PlainProcess
-    ) -> None:
+    def __init__(self, name: str, prepared: PreparedBot, process: Process | PlainProcess) -> None:
         self.name = name
         self.prepared = prepared
         self.process = process
@@ -112,12 +103,7 @@ class Launcher:
     """
 
     def __init__(
-        self,
-        limits: Limits,
-        hidden: Iterable[Path],
-        on_finding: OnFinding,
-        *,
-        isolate: bool = True,
+        self, limits: Limits, hidden: Iterable[Path], on_finding: OnFinding, *, isolate: bool = True
     ) -> None:
         self._limits = limits
         self._hidden = with_companions(tuple(hidden))
@@ -220,9 +206,7 @@ class Launcher:
         bot.watcher = asyncio.create_task(self._watch(bot))
         in_group = prepared.group is not None
         sampled = process.keeper_pid is not None and self._sampler.inactive is None
-        enforced = _enforced(
-            in_group=in_group, sampled=sampled, isolated=prepared.isolated
-        )
+        enforced = _enforced(in_group=in_group, sampled=sampled, isolated=prepared.isolated)
         return LaunchedBot(
             name,
             process,
@@ -257,9 +241,7 @@ class Launcher:
     def _tell(self, bot: _RunningBot, finding: Finding) -> None:
         if not bot.is_muted:
             bot.is_muted = True
-            self._on_finding(
-                bot.name, msgspec.structs.replace(finding, stderr=bot.process.tail)
-            )
+            self._on_finding(bot.name, msgspec.structs.replace(finding, stderr=bot.process.tail))
 
     def _cpu_ms(self, bot: _RunningBot) -> float:
         if bot.final_cpu_ms is not None:

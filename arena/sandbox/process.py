@@ -21,9 +21,7 @@ __all__ = ["TAIL_BYTES", "Process"]
 
 TAIL_BYTES = 2_000  # of stderr: the end of a traceback
 _CHUNK_BYTES = 1 << 16
-_REST_S = (
-    0.01  # after a whole chunk of stderr: a bot that floods it waits, not the arena
-)
+_REST_S = 0.01  # after a whole chunk of stderr: a bot that floods it waits, not the arena
 _POLL_S = 0.005  # for a keeper that has closed its pipe to be gone
 _START_S = 20.0  # to execute it, on a machine that is starting a hundred others
 _PATIENCE_S = 1.0  # beyond the keeper's own grace, and again after each harder measure
@@ -205,9 +203,7 @@ class Process:
         elif self.ended.done():
             self._close()
         else:
-            task = self._loop.run_in_executor(
-                None, supervisor.end_strays, str(self._scratch)
-            )
+            task = self._loop.run_in_executor(None, supervisor.end_strays, str(self._scratch))
             task.add_done_callback(self._after_strays)
 
     def _after_strays(self, task: asyncio.Future[None]) -> None:
@@ -252,9 +248,7 @@ class Process:
             self._loop.remove_reader(descriptor)
             os.close(descriptor)
         if not self._started.done():
-            self._started.set_exception(
-                ArenaError("cannot start it: it does not answer")
-            )
+            self._started.set_exception(ArenaError("cannot start it: it does not answer"))
         if not self.ended.done():
             self.ended.set_result(None)
         self.gone.set_result(None)

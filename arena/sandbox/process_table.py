@@ -111,9 +111,7 @@ def parse_stat(line: bytes) -> Stat | None:
         int(fields[19]),
         is_zombie,
     )
-    return Stat(
-        entry, int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-    )
+    return Stat(entry, int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14]))
 
 
 class LinuxProcesses:
@@ -132,9 +130,7 @@ class LinuxProcesses:
         status = self._of_a_thread(pid, "status", b"VmHWM:")
         if status is None:
             return None
-        return ProcessMemory(
-            _kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024
-        )
+        return ProcessMemory(_kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024)
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
         """Pss; of a process that does not let itself be looked at, VmRSS."""
@@ -276,9 +272,7 @@ class PsutilProcesses:
         with suppress(self._psutil.Error):
             process = self._psutil.Process(pid)
             used = process.cpu_times()
-            reaped_s = getattr(used, "children_user", 0) + getattr(
-                used, "children_system", 0
-            )
+            reaped_s = getattr(used, "children_user", 0) + getattr(used, "children_system", 0)
             own_ms = (used.user + used.system) * 1000
             return ProcessCpu(pid, process.create_time(), own_ms, reaped_s * 1000)
         return None
@@ -291,9 +285,7 @@ def probe() -> str | None:
     try:
         importlib.import_module("psutil")
     except ImportError:
-        return (
-            "there is no /proc of Linux and no psutil: pip install 'card-arena[psutil]'"
-        )
+        return "there is no /proc of Linux and no psutil: pip install 'card-arena[psutil]'"
     return None
 
 

@@ -12,9 +12,7 @@ from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["MIB", "Meter", "Peak", "ProcessReading", "judge", "tree_of"]
 
-ROUNDING_MS = (
-    20.0  # of a child two times are known, each rounded down to a tick of 10 ms
-)
+ROUNDING_MS = 20.0  # of a child two times are known, each rounded down to a tick of 10 ms
 MIB = 1 << 20
 BWRAP = "bwrap"  # as /proc names it
 
@@ -48,14 +46,10 @@ class Peak(NamedTuple):
         together = sum(process.rss_bytes for process in tree)
         highest = max((process.peak_bytes for process in tree), default=0)
         count = sum(not process.is_structure for process in tree)
-        return Peak(
-            max(self.memory_bytes, together, highest), max(self.processes, count)
-        )
+        return Peak(max(self.memory_bytes, together, highest), max(self.processes, count))
 
 
-def judge(
-    tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0
-) -> Finding | None:
+def judge(tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0) -> Finding | None:
     """What a bot's living processes do against its limits, if they do; `files_bytes` are in files, and in nobody's PSS."""
     limit_bytes = limits.memory_mib * MIB
     held = max((process.peak_bytes for process in tree), default=0)
@@ -78,9 +72,7 @@ def _shares(tree: Sequence[ProcessReading]) -> int | None:
     return sum(known) if len(known) == len(shares) else None
 
 
-def tree_of(
-    keeper: int, table: Iterable[ProcessEntry]
-) -> tuple[list[ProcessEntry], set[int]]:
+def tree_of(keeper: int, table: Iterable[ProcessEntry]) -> tuple[list[ProcessEntry], set[int]]:
     """All processes below the keeper, parents first, and which of them are the sandbox's.
 
     bwrap is the keeper's only child, and its only child is bwrap again, as the first process of the bot's namespace. Whoever else
@@ -94,10 +86,7 @@ def tree_of(
     while layer:
         tree += layer
         layer = [
-            child
-            for entry in layer
-            for child in children.pop(entry.pid, ())
-            if child.pid != keeper
+            child for entry in layer for child in children.pop(entry.pid, ()) if child.pid != keeper
         ]
     return tree, _structure(keeper, [entry for entry in tree if not entry.is_zombie])
 
@@ -139,9 +128,7 @@ class Meter:
             self.total_ms += own_ms - last.own_ms
             reaped_ms += max(0.0, reading.reaped_ms - last.reaped_ms)
             now[key] = ProcessCpu(*key, own_ms, max(last.reaped_ms, reading.reaped_ms))
-        self._owed_ms += sum(
-            gone.own_ms + gone.reaped_ms for gone in self._last.values()
-        )
+        self._owed_ms += sum(gone.own_ms + gone.reaped_ms for gone in self._last.values())
         self._last = now
         self.total_ms += self._settle(reaped_ms)
 

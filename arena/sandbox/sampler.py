@@ -203,9 +203,7 @@ class Sampler:
         limit_bytes = self._limits.memory_mib * MIB
         # With so little in all files on the machine there is no need to look for the bot's.
         looks = readings if rss_bytes + self._most_in_files > limit_bytes else ()
-        files = dict(
-            file for each in looks for file in self._processes.files(each.pid).items()
-        )
+        files = dict(file for each in looks for file in self._processes.files(each.pid).items())
         files_bytes = sum(files.values())
         finding = None
         if rss_bytes + files_bytes > limit_bytes:  # reading PSS takes milliseconds
@@ -219,16 +217,12 @@ class Sampler:
         gone = ProcessMemory(0, 0)
         return [
             ProcessReading(
-                pid,
-                *(self._processes.memory(pid) or gone),
-                is_structure=pid in structure,
+                pid, *(self._processes.memory(pid) or gone), is_structure=pid in structure
             )
             for pid in pids
         ]
 
-    def _with_pss(
-        self, reading: ProcessReading, but: Collection[int]
-    ) -> ProcessReading:
+    def _with_pss(self, reading: ProcessReading, but: Collection[int]) -> ProcessReading:
         assert self._processes is not None, "who samples has a reader"
         share = self._processes.pss(reading.pid, but)
         return reading._replace(pss_bytes=share or 0)

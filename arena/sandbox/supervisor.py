@@ -105,9 +105,7 @@ def _become(command: Sequence[str], procs: str, keeper: int, *, may_gain: bool) 
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != keeper:  # it has died before that was asked for
         os._exit(1)
-    if (
-        not may_gain
-    ):  # by sudo, where we could not end it; bubblewrap sees to that itself
+    if not may_gain:  # by sudo, where we could not end it; bubblewrap sees to that itself
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(_OOM_SCORE)
@@ -154,9 +152,7 @@ def _say(status: int, line: str) -> None:
 # ---- To watch
 
 
-def _attend(
-    child: int, control: int, wakeup: int, spared: int
-) -> tuple[int | None, bool]:
+def _attend(child: int, control: int, wakeup: int, spared: int) -> tuple[int | None, bool]:
     """Wait until the bot has ended or has to.
 
     Returns:

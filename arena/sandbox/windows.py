@@ -93,9 +93,7 @@ class PlainProcess:
         """End it and its children at once; does not wait for that."""
         if sys.platform == "win32":
             subprocess.run(
-                ["taskkill", "/T", "/F", "/PID", str(self.pid)],
-                capture_output=True,
-                check=False,
+                ["taskkill", "/T", "/F", "/PID", str(self.pid)], capture_output=True, check=False
             )
         elif not self.ended.done():
             with contextlib.suppress(OSError):
@@ -103,9 +101,7 @@ class PlainProcess:
 
     async def stop(self) -> None:
         """End it and its children: politely where there is a way, then not."""
-        if (
-            sys.platform != "win32"
-        ):  # there, `terminate` is not polite either, and for one
+        if sys.platform != "win32":  # there, `terminate` is not polite either, and for one
             self._process.terminate()
             await asyncio.wait([self.ended], timeout=_GRACE_S)
         self.kill()

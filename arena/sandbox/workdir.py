@@ -97,17 +97,12 @@ def prepare(
     command = program.words
     if isolated:
         command = tuple(
-            bubblewrap.wrap(
-                command, scratch=scratch, shown=shown, hidden=hidden, network=network
-            )
+            bubblewrap.wrap(command, scratch=scratch, shown=shown, hidden=hidden, network=network)
         )
     else:
         _link(scratch, shown)
     return PreparedBot(
-        scratch=scratch,
-        command=command,
-        isolated=isolated,
-        group=cgroup.make(scratch.name, limits),
+        scratch=scratch, command=command, isolated=isolated, group=cgroup.make(scratch.name, limits)
     )
 
 
@@ -123,17 +118,13 @@ def remove(folder: Path) -> None:
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:  # `rm` walks without recursion
-        subprocess.run(
-            ["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False
-        )
+        subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str]:
     """All that a program finds in its environment; the address and the token only if there are any."""
     ours = {
-        key: value
-        for key, value in os.environ.items()
-        if key in _KEPT or key.startswith("LC_")
+        key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")
     }
     ours["PATH"] = search_path()
     theirs = {"ARENA_NAME": name, "ARENA_URL": url, "ARENA_TOKEN": token}

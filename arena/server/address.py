@@ -24,9 +24,7 @@ class ArenaAddress:
         url: how the arena is reached; empty before it is open.
     """
 
-    def __init__(
-        self, interface: str, port: int, tls: Callable[[], ssl.SSLContext] | None
-    ) -> None:
+    def __init__(self, interface: str, port: int, tls: Callable[[], ssl.SSLContext] | None) -> None:
         self.url = ""
         self._interface, self._port, self._tls = interface, port, tls
         self._near_port = 0
@@ -50,10 +48,7 @@ class ArenaAddress:
         """How a bot on this machine reaches the arena, whatever interface it listens on."""
         if self._near_port:
             return f"ws://{_LOOPBACK}:{self._near_port}"
-        for everywhere, here in (
-            ("//0.0.0.0:", "//127.0.0.1:"),
-            ("//[::]:", "//[::1]:"),
-        ):
+        for everywhere, here in (("//0.0.0.0:", "//127.0.0.1:"), ("//[::]:", "//[::1]:")):
             if everywhere in self.url:
                 return self.url.replace(everywhere, here)
         return self.url

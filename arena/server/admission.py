@@ -71,9 +71,7 @@ class Admission:
         """Whether nobody comes in without a token."""
         return self._requires_token
 
-    def expect(
-        self, name: str, token: str, process: LaunchedProcess | None = None
-    ) -> None:
+    def expect(self, name: str, token: str, process: LaunchedProcess | None = None) -> None:
         """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
 
         Args:
@@ -115,11 +113,7 @@ class Admission:
                 was_replaced = before[token] in access.players.values()
                 text = "replaced" if was_replaced else "revoked"
                 gone.append((player, f"its token was {text}", not was_replaced))
-            elif (
-                owner is not None
-                and alike(player.name) not in self._ours
-                and now != owner
-            ):
+            elif owner is not None and alike(player.name) not in self._ours and now != owner:
                 gone.append((player, "its name is on the roster now", False))
         return tuple(gone)
 
@@ -197,9 +191,7 @@ class Admission:
         self._check_needed(hello)
         raise Unwelcome("session", "no such session to resume; say hello without it")
 
-    def admitted(
-        self, hello: Hello, known: Known | None = None, address: str = ""
-    ) -> Known:
+    def admitted(self, hello: Hello, known: Known | None = None, address: str = "") -> Known:
         """What a new bot is called, and its process if it is ours.
 
         Args:
@@ -277,8 +269,7 @@ class Admission:
     def _check_token(self, token: str) -> None:
         if self._players.with_token(token) >= self._limits.per_token:
             raise Unwelcome(
-                "token",
-                f"expected at most {self._limits.per_token} connections with one token",
+                "token", f"expected at most {self._limits.per_token} connections with one token"
             )
 
     def _check_address(self, address: str) -> None:
@@ -289,11 +280,7 @@ class Admission:
             )
 
     def _check_name(self, name: str, token: str | None, owner: str | None) -> None:
-        another = (
-            "choose another name"
-            if owner is None
-            else f"call this one {owner + '/…'!r}"
-        )
+        another = "choose another name" if owner is None else f"call this one {owner + '/…'!r}"
         if alike(name) in self._ours:
             kept = f"{name!r} is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`"
             ask = "ask the instructor to rename the [[bot]] in the arena's config that has this name, or "
@@ -307,17 +294,13 @@ class Admission:
         if present.chairs or is_other:  # else it has nothing to lose, and may be this
             away = f"a bot named {name!r} has lost its connection"
             free = f"the name is free again in {ceil(self.left_s(present))} s"
-            raise Unwelcome(
-                "name", f"{away}: {free}, or go on with `resume`; or {another}"
-            )
+            raise Unwelcome("name", f"{away}: {free}, or go on with `resume`; or {another}")
 
 
 def _called(said: str, owner: str) -> str:
     """What the bot of somebody on the roster is called: as it says, if that is a name of its owner's."""
     first, slash, rest = said.partition("/")
-    return (
-        owner + slash + rest if alike(rest) and alike(first) == alike(owner) else owner
-    )
+    return owner + slash + rest if alike(rest) and alike(first) == alike(owner) else owner
 
 
 def _check_letters(name: str) -> None:
@@ -337,6 +320,4 @@ def _check_games(hello: Hello) -> None:
     unknown = sorted(set(hello.games) - set(GAMES))
     if unknown:
         some = ", ".join(GAMES)
-        raise Unwelcome(
-            "games", f"unknown game {unknown[0]!r}; expected some of: {some}"
-        )
+        raise Unwelcome("games", f"unknown game {unknown[0]!r}; expected some of: {some}")

@@ -16,9 +16,7 @@ class BackgroundTasks:
         on_end: told of each that has ended, however it did, when it is kept no longer.
     """
 
-    def __init__(
-        self, on_end: Callable[[asyncio.Task[None]], None] | None = None
-    ) -> None:
+    def __init__(self, on_end: Callable[[asyncio.Task[None]], None] | None = None) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._on_end = on_end
 

@@ -51,8 +51,7 @@ class Dismissals:
             self._players.remove(player)
             event = player.event if finding.kind in FORGIVABLE else ""
             self._login.on_offence(
-                player.name,
-                msgspec.structs.replace(finding, enforced=player.enforced, event=event),
+                player.name, msgspec.structs.replace(finding, enforced=player.enforced, event=event)
             )
 
     def send_away(self, player: BotSession, text: str) -> None:
@@ -91,9 +90,7 @@ class Dismissals:
         for player, text, is_out in self._login.admission.change(access):
             if player.connection is not None:
                 player.send(Refused("token", text))
-            finding = Finding(
-                kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR
-            )
+            finding = Finding(kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR)
             if is_out:
                 self.dismiss(player.name, finding, CLOSE_REFUSED)
             else:

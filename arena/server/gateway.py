@@ -47,9 +47,7 @@ __all__ = ["Gateway"]
 log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # so often those who watch are looked at
-_FRAME_S = (
-    0.000_15  # to read a frame from its socket and to write the next one, measured
-)
+_FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
 _USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
 _LARGE_BYTES = 4 * 1024  # of a frame, which may take long to be read
 _READ_BYTES = 16 * 1024
@@ -99,9 +97,7 @@ class Gateway:
         self._loop = asyncio.get_running_loop()
         self._ticker = Ticker(self._loop, self._tick)
         self.timers = Timers(self._loop, referee.lag.total_s)
-        self._outboxes = Outboxes(
-            referee.lag.total_s, self._is_here, self._failed_to_write
-        )
+        self._outboxes = Outboxes(referee.lag.total_s, self._is_here, self._failed_to_write)
         self._pings = Pings(referee.lag.total_s)
         self.login = Login(
             referee,
@@ -118,9 +114,7 @@ class Gateway:
         self.admission = self.login.admission
         self.dismissals = Dismissals(referee, self.login, self._outboxes)
         gone, is_here = self.dismissals.gone, self._is_here
-        self._losses = Losses(
-            referee, limits, self._loop.time, self.timers, gone, is_here
-        )
+        self._losses = Losses(referee, limits, self._loop.time, self.timers, gone, is_here)
         referee.on_lost = self._losses.begin
         referee.on_heard = self._losses.end_silence
         self.admission.left_s = self._losses.left_s
@@ -150,9 +144,7 @@ class Gateway:
         self._ticker.start()
         return listening
 
-    async def close(
-        self, code: int = CLOSE_DONE, reason: str = "the arena has closed"
-    ) -> None:
+    async def close(self, code: int = CLOSE_DONE, reason: str = "the arena has closed") -> None:
         """Say why the arena closes to all who are connected, and stop listening."""
         self._listeners.close()
         self._ticker.stop()
@@ -177,9 +169,7 @@ class Gateway:
         """So much of the loop's time has gone to somebody who plays nothing."""
         self.login.throttle.was_read(connection, took_s)
 
-    def received(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
+    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         """A frame: all that its messages bring about, but for the writing."""
         player = self._session_by_connection.get(connection)
         if player is None or player.share is None:
@@ -194,9 +184,7 @@ class Gateway:
         if until is not None and player.process is None:
             connection.rest(max(until, connection.budget.rests_until(now) or until))
 
-    def _receive(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
+    def _receive(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         if connection.encoding is None:
             connection.encoding = encoding
         # This clock takes longer than many a message: only who has just said something useless is measured, and what is large.
@@ -244,11 +232,7 @@ class Gateway:
         self._waste(connection, 1)
 
     def _waste(
-        self,
-        connection: Wire,
-        messages: int,
-        cpu_s: float = 0.0,
-        frame: bytes | None = None,
+        self, connection: Wire, messages: int, cpu_s: float = 0.0, frame: bytes | None = None
     ) -> None:
         """Book what came to nothing; who has had too much of it is not read for a while, or is out."""
         connection.useless += messages
@@ -323,9 +307,7 @@ class Gateway:
         player.disconnected()
         if self.dismissals.has_crashed(connection, player):
             reason = one_line(connection.close_reason) or "it gave no reason"
-            self.dismissals.rule_out(
-                player, on_wire(Ending.CRASH, f"crashed: {reason}")
-            )
+            self.dismissals.rule_out(player, on_wire(Ending.CRASH, f"crashed: {reason}"))
         elif not player.leaving:
             self._losses.begin(player, self._loop.time())
         self.on_change()
@@ -345,9 +327,7 @@ class Gateway:
             player.note_welcome_arrived()
             self.referee.ready(player, message)
         elif isinstance(message, Goodbye):
-            text = "said goodbye" + (
-                " in the middle of the match" if player.chairs else ""
-            )
+            text = "said goodbye" + (" in the middle of the match" if player.chairs else "")
             self.dismissals.rule_out(player, on_wire(Ending.DISCONNECT, text))
             if player.connection is not None:
                 self._outboxes.flush_now(player)

@@ -88,9 +88,7 @@ class Http:
         self.keeps_open = self._asked < _MOST_REQUESTS and _may_stay(request)
         return request
 
-    def answer(
-        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
-    ) -> bytes:
+    def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
         """The bytes of the answer to the request that waits, or to what was none.
 
         Args:
@@ -130,6 +128,4 @@ def _bad(error: Exception) -> BadRequest:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
         case _:
             status = HTTPStatus.BAD_REQUEST
-    return BadRequest(
-        status, f"expected a request of HTTP/1.1 without a body, got another: {why}"
-    )
+    return BadRequest(status, f"expected a request of HTTP/1.1 without a body, got another: {why}")

@@ -58,9 +58,7 @@ class HttpConnection(TcpConnection):
         self._postponed: Request | None = None  # waits until it is served
         self._has_ended = False  # it sends no more, but may read on
 
-    def respond(
-        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
-    ) -> None:
+    def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Answer in HTTP; nothing happens if the peer has gone."""
         http, transport = self._http, self._transport
         if http is None or transport is None or transport.is_closing():
@@ -123,11 +121,7 @@ class HttpConnection(TcpConnection):
             return b""
         self._turn = HttpTurn.ANSWER
         self._entrance.requested(self._caller, request)
-        if (
-            self._turn is HttpTurn.ANSWER
-            and self._http is not None
-            and not self._closing
-        ):
+        if self._turn is HttpTurn.ANSWER and self._http is not None and not self._closing:
             self._set_deadline(_ANSWER_S)
         return http.take_rest() if self._http is None else b""
 

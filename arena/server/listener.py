@@ -19,14 +19,7 @@ from typing import Any
 
 from protocol.errors import Unreachable, UsageError
 
-__all__ = [
-    "Certificate",
-    "Handshake",
-    "Listeners",
-    "allow_many_files",
-    "context",
-    "offer",
-]
+__all__ = ["Certificate", "Handshake", "Listeners", "allow_many_files", "context", "offer"]
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +49,7 @@ class Listeners:
         """Those that are open."""
         return iter(self._servers)
 
-    async def open(
-        self, make: Callable[[], asyncio.BaseProtocol], host: str, port: int
-    ) -> int:
+    async def open(self, make: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
         """Listen on one more; `make` makes what a connection talks to. Returns the port, which is a free one for port 0.
 
         Raises:
@@ -110,9 +101,7 @@ class Certificate:
         UsageError: as `context`.
     """
 
-    def __init__(
-        self, cert: Path, key: Path, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, cert: Path, key: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = cert, key
         self._clock = clock
         self._looked_at = clock()
@@ -203,10 +192,7 @@ class Handshake(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self,
-        raw: asyncio.Transport,
-        within: asyncio.BufferedProtocol,
-        came: Callable[[], None],
+        self, raw: asyncio.Transport, within: asyncio.BufferedProtocol, came: Callable[[], None]
     ) -> None:
         self._raw = raw
         self._within = within

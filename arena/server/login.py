@@ -124,9 +124,7 @@ class Login:
         """
         try:
             if isinstance(message, Instruct):
-                self.admin_requests.received(
-                    connection, message, partial(self.tell, connection)
-                )
+                self.admin_requests.received(connection, message, partial(self.tell, connection))
                 self._known(connection)
             elif isinstance(message, Hello):
                 self._enter(connection, message)
@@ -136,9 +134,7 @@ class Login:
             self.tell(connection, Refused(why.code, str(why)))
             connection.close(CLOSE_REFUSED, str(why))
             text = f"its {type(message).__name__.lower()} was refused: {why}"
-            finding = Finding(
-                kind=Ending.ABSENT, text=text, mechanism=Mechanism.SESSION
-            )
+            finding = Finding(kind=Ending.ABSENT, text=text, mechanism=Mechanism.SESSION)
             self.offended(connection, finding)
 
     def tell(self, connection: Wire, message: ArenaMessage) -> None:
@@ -171,9 +167,7 @@ class Login:
         if former is not None:
             self._resume(former, hello, connection)
             return
-        player = BotSession(
-            hello, connection, self._limits.tables, self._mark_dirty, name, process
-        )
+        player = BotSession(hello, connection, self._limits.tables, self._mark_dirty, name, process)
         self.players.add(player)
         self._welcome(player, hello, connection)
         self.on_change()
@@ -202,9 +196,7 @@ class Login:
             connection.rest(until)
         player.session.note(hello)
         practice = self._referee.practice
-        player.send(
-            Welcome(VERSION, player.name, player.secret, self._limits, practice)
-        )
+        player.send(Welcome(VERSION, player.name, player.secret, self._limits, practice))
 
     def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
         """What it, or another bot with its token, has left to spend: or coming back would be a way to another budget."""
@@ -237,10 +229,7 @@ class AdminRequests:
         self._tasks = BackgroundTasks()
 
     def received(
-        self,
-        connection: Wire,
-        message: Instruct,
-        tell: Callable[[Done | Refused], None],
+        self, connection: Wire, message: Instruct, tell: Callable[[Done | Refused], None]
     ) -> None:
         """Have done what an instructor wants; every message has the token, and a connection may bring many.
 
@@ -280,10 +269,7 @@ class AdminRequests:
     # --- within ---
 
     async def _work(
-        self,
-        connection: Wire,
-        done: Awaitable[Done],
-        tell: Callable[[Done | Refused], None],
+        self, connection: Wire, done: Awaitable[Done], tell: Callable[[Done | Refused], None]
     ) -> None:
         """Wait for what is done later, and tell what came of it."""
         answer: Done | Refused

@@ -100,9 +100,7 @@ class Visitor(Protocol):
         """Close without a word."""
 
 
-def reply(
-    status: int, body: bytes, kind: str, *more: Header, policy: str = PAGE_POLICY
-) -> Reply:
+def reply(status: int, body: bytes, kind: str, *more: Header, policy: str = PAGE_POLICY) -> Reply:
     """An answer of some kind of content; `policy` says what a browser may do with it."""
     size = ("Content-Length", str(len(body)))
     headers = (("Content-Type", kind), size, *more, (_CSP, policy), *_ALWAYS)

@@ -32,9 +32,7 @@ class Pipe:
     close_reason: Final = ""
     min_rtt_ms: Final = None
 
-    def __init__(
-        self, owner: ConnectionOwner, limits: Limits, timers: Timers, peer: str
-    ) -> None:
+    def __init__(self, owner: ConnectionOwner, limits: Limits, timers: Timers, peer: str) -> None:
         self.peer = self.address = peer
         self.encoding: Encoding | None = Encoding.JSON
         self.has_link = False
@@ -176,9 +174,7 @@ class Pipe:
         what = f"a line of {size} or more"
         error = Oversize(f"expected frames of at most {limit} bytes, got {what}")
         self._owner.misbehaved(self, error)
-        self.close(
-            CLOSE_PROTOCOL
-        )  # whatever the owner thinks: the rest of the line is lost
+        self.close(CLOSE_PROTOCOL)  # whatever the owner thinks: the rest of the line is lost
         return False
 
     def _input_lost(self) -> None:

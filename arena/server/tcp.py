@@ -231,9 +231,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         assert raw is not None, "it is served"
         _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
-        shaking = self._loop.create_task(
-            self._loop.start_tls(raw, self, tls, server_side=True)
-        )
+        shaking = self._loop.create_task(self._loop.start_tls(raw, self, tls, server_side=True))
         await asyncio.sleep(0)
         # The socket is asyncio's protocol's now, and nothing has been read.
         within = raw.get_protocol()

@@ -27,9 +27,7 @@ from protocol.messages import Limits
 __all__ = ["Allowance", "Throttle", "ThrottledConnection"]
 
 _FAILURES = 10  # in a minute: a class has some in its first lesson
-_FAILURES_ANYWHERE = (
-    500  # then they may come from many addresses, and no longer count by
-)
+_FAILURES_ANYWHERE = 500  # then they may come from many addresses, and no longer count by
 _MEMORY_S = 60.0
 _MOST_ADDRESSES = 4096  # remembered: more than that is `anywhere`
 _MOST = 4096  # from everywhere: a flood of them must not use up all sockets
@@ -57,9 +55,7 @@ class Allowance:
         clock: a monotonic clock, in seconds.
     """
 
-    def __init__(
-        self, at_once: float, per_s: float, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, at_once: float, per_s: float, clock: Callable[[], float]) -> None:
         self._at_once = at_once
         self._per_s = per_s
         self._clock = clock

@@ -32,9 +32,7 @@ __all__ = ["Connection"]
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
 _TRIFLES = 16  # so many useless messages in a row may be chance
-_SMALL_READ_BYTES = (
-    2 * 1024
-)  # read at once from one who sends more of them: some 20 frames
+_SMALL_READ_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _LATE_BYTES = 16 * 1024  # on their way when we close, from who means well
 
 
@@ -149,9 +147,7 @@ class Connection(HttpConnection):
             self._write(response.serialize())
             self._end()
 
-    def hand_to(
-        self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int
-    ) -> None:
+    def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
         """Somebody else is told of it from now on; the peer may stay, within these limits."""
         self._owner = owner
         self._has_little_to_say = True  # a burst of it has to be noticed early
@@ -226,9 +222,7 @@ class Connection(HttpConnection):
                 self._transport.pause_reading()
 
     def _attend(self, data: bytes) -> None:
-        owner = (
-            self._owner
-        )  # a request may hand it to another: it was read for this one
+        owner = self._owner  # a request may hand it to another: it was read for this one
         began_s = time.perf_counter()
         if self._http is not None:
             data = self._read_request(self._http, data)

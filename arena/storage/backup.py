@@ -36,9 +36,7 @@ def backup(store: Store, file: Path) -> None:
     _check(database, file)
     try:
         # Its name is no database's, as nobody is to open it yet.
-        number, name = tempfile.mkstemp(
-            prefix=f".{file.name}.", suffix=".part", dir=file.parent
-        )
+        number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
     except OSError as error:
         raise ArenaError(_failed(file, error)) from None
     os.close(number)
@@ -55,9 +53,7 @@ def backup(store: Store, file: Path) -> None:
 
 def _check(database: Path, file: Path) -> None:
     if not file.parent.is_dir():
-        raise UsageError(
-            f"expected a directory for the copy, there is no {file.parent}"
-        )
+        raise UsageError(f"expected a directory for the copy, there is no {file.parent}")
     if file.exists() and database.exists() and file.samefile(database):
         raise UsageError(f"expected another file than the database, got {file}")
     for companion in ("", *_COMPANIONS):

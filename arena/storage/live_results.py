@@ -18,13 +18,7 @@ from arena.formats.formats import expected_matches
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
-from arena.storage.models import (
-    Act,
-    CompetitionRow,
-    CompetitionState,
-    MatchRow,
-    removed,
-)
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, removed
 from arena.storage.reader import StoreReader
 from protocol.messages import Action, Progress, Termination, Verdict
 
@@ -258,11 +252,7 @@ class LiveResults:
         out = self._book.out
         players = tuple(name for name in self.plan.players if name not in out)
         among = msgspec.structs.replace(self.plan, players=players)
-        left = sum(
-            count
-            for names, count in self._meetings.items()
-            if out.keys().isdisjoint(names)
-        )
+        left = sum(count for names, count in self._meetings.items() if out.keys().isdisjoint(names))
         struck = expected - (expected_matches(among) or 0)
         return struck + left + self._never(players), expected
 

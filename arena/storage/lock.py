@@ -26,9 +26,7 @@ __all__ = ["DatabaseInUse", "Lock", "hold"]
 
 """What the file is called beside its database."""
 _BYTE = 1 << 30  # the one that Windows locks: far behind the pid, which stays readable
-_ARENA = (
-    0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
-)
+_ARENA = 0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
 
 
 class DatabaseInUse(UsageError):
@@ -83,9 +81,7 @@ class _FileLock:
             self._fd: int | None = self._take(name)
         except OSError as error:
             reason = error.strerror or error
-            raise UsageError(
-                f"cannot lock the database {name}: {self._file}: {reason}"
-            ) from error
+            raise UsageError(f"cannot lock the database {name}: {self._file}: {reason}") from error
 
     def keep(self) -> None:
         """It is lost with its file: whoever comes then makes another, and locks that."""

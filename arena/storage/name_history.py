@@ -30,9 +30,7 @@ class NameHistory(Generic[Person]):
         changes: of names, in the order in which they were made.
     """
 
-    def __init__(
-        self, people: Mapping[str, Person], changes: Sequence[Change] = ()
-    ) -> None:
+    def __init__(self, people: Mapping[str, Person], changes: Sequence[Change] = ()) -> None:
         self._people = dict(people)
         self._alike = {alike(name): people[name] for name in reversed(tuple(people))}
         self._changes = changes

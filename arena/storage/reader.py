@@ -59,9 +59,7 @@ class StoreReader:
         query = sa.select(COMPETITIONS).where(COMPETITIONS.c.id == competition)
         for row in self._read(query):
             return self._competition(row)
-        raise UsageError(
-            f"expected the id of a competition in {self._where}, got {competition!r}"
-        )
+        raise UsageError(f"expected the id of a competition in {self._where}, got {competition!r}")
 
     def find(self, text: str) -> CompetitionRow:
         """A competition as people name it: by its id, by the name of its run (the latest), or by how its id begins.
@@ -97,9 +95,7 @@ class StoreReader:
             after: only those with a greater `number`, for whoever has read up to there.
         """
         return self._played(
-            MATCHES.c.competition == competition,
-            MATCHES.c.counts,
-            MATCHES.c.number > after,
+            MATCHES.c.competition == competition, MATCHES.c.counts, MATCHES.c.number > after
         )
 
     def matches(self, competition: str) -> tuple[MatchRow, ...]:
@@ -117,12 +113,7 @@ class StoreReader:
         raise self._no_match(match)
 
     def latest(
-        self,
-        competition: str,
-        most: int,
-        *,
-        bots: Sequence[str] = (),
-        before: int | None = None,
+        self, competition: str, most: int, *, bots: Sequence[str] = (), before: int | None = None
     ) -> tuple[MatchRow, ...]:
         """The latest matches of a competition, void ones and those that were taken back too, the newest first.
 
@@ -205,9 +196,7 @@ class StoreReader:
             return data
         raise self._no_match(match)
 
-    def sealed_matches(
-        self, competition: str | None = None
-    ) -> Iterator[tuple[MatchRow, bytes]]:
+    def sealed_matches(self, competition: str | None = None) -> Iterator[tuple[MatchRow, bytes]]:
         """All matches of a competition, or of all, each with its record as it is stored, in the order of writing.
 
         A few at a time are in memory, and what is written meanwhile comes, too.
@@ -217,12 +206,7 @@ class StoreReader:
             where = [MATCHES.c.number > number]
             if competition is not None:
                 where.append(MATCHES.c.competition == competition)
-            query = (
-                sa.select(MATCHES)
-                .where(*where)
-                .order_by(MATCHES.c.number)
-                .limit(_BATCH)
-            )
+            query = sa.select(MATCHES).where(*where).order_by(MATCHES.c.number).limit(_BATCH)
             rows = self._read(query)
             if not rows:
                 return
@@ -234,18 +218,13 @@ class StoreReader:
         """The eliminations of a competition, or of all, in the order in which they were put in."""
         return tuple(verdict for _, verdict in self.rulings(competition))
 
-    def rulings(
-        self, competition: str | None = None
-    ) -> tuple[tuple[float, Verdict], ...]:
+    def rulings(self, competition: str | None = None) -> tuple[tuple[float, Verdict], ...]:
         """The same, each with when it was put in."""
-        query = sa.select(VERDICTS.c.at, VERDICTS.c.evidence).order_by(
-            VERDICTS.c.number
-        )
+        query = sa.select(VERDICTS.c.at, VERDICTS.c.evidence).order_by(VERDICTS.c.number)
         if competition is not None:
             query = query.where(VERDICTS.c.competition == competition)
         return tuple(
-            (row.at, self._decoded(row.evidence, Verdict, "a verdict"))
-            for row in self._read(query)
+            (row.at, self._decoded(row.evidence, Verdict, "a verdict")) for row in self._read(query)
         )
 
     def actions(self, competition: str | None = None) -> tuple[Act, ...]:
@@ -280,9 +259,7 @@ class StoreReader:
             query = query.where(MATCHES.c.competition == rows[0].competition)
         return self._seated(rows, query)
 
-    def _seated(
-        self, rows: Sequence[sa.Row[Any]], query: sa.Select[Any]
-    ) -> tuple[MatchRow, ...]:
+    def _seated(self, rows: Sequence[sa.Row[Any]], query: sa.Select[Any]) -> tuple[MatchRow, ...]:
         """Matches, with a query for all that sat there."""
         if not rows:
             return ()

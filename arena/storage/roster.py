@@ -23,15 +23,7 @@ from arena.formats.spec import Form, Plan
 from arena.storage.models import Act, CompetitionState
 from arena.storage.name_history import Change, NameHistory
 from arena.storage.roster_csv import Student, check_name
-from arena.storage.schema import (
-    ACTIONS,
-    COMPETITIONS,
-    INSTRUCTORS,
-    MATCHES,
-    META,
-    ROSTER,
-    SEATS,
-)
+from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, META, ROSTER, SEATS
 from arena.storage.tokens import Access, hashed
 from arena.storage.writer import reading, writing
 from protocol.errors import UsageError
@@ -207,9 +199,7 @@ class Roster:
             connection.execute(former)
             connection.execute(
                 INSTRUCTORS.insert().values(
-                    name=spelled(name, same),
-                    token_hash=hashed(token),
-                    made_at=self._now(),
+                    name=spelled(name, same), token_hash=hashed(token), made_at=self._now()
                 )
             )
         return token
@@ -219,9 +209,7 @@ class Roster:
         with reading(self._engine) as connection:
             rows = connection.execute(sa.select(ROSTER).order_by(ROSTER.c.name))
             names = Member.__struct_fields__
-            return tuple(
-                Member(**{name: getattr(row, name) for name in names}) for row in rows
-            )
+            return tuple(Member(**{name: getattr(row, name) for name in names}) for row in rows)
 
     def teams(self) -> dict[str, str]:
         """The teams by name, of those who are in one."""
@@ -241,25 +229,20 @@ class Roster:
         )
         with reading(self._engine) as connection:
             changes = tuple(
-                Change(row.at, row.bot, row.text or None)
-                for row in connection.execute(query)
+                Change(row.at, row.bot, row.text or None) for row in connection.execute(query)
             )
         return NameHistory({one.name: one for one in self.members()}, changes)
 
     def access(self) -> Access:
         """Who has a token now."""
         with reading(self._engine) as connection:
-            revision = _revision(
-                connection
-            )  # first: what changes now is seen once more
+            revision = _revision(connection)  # first: what changes now is seen once more
             rows = connection.execute(sa.select(ROSTER)).all()
             instructors = connection.execute(sa.select(INSTRUCTORS)).all()
         return Access(
             revision=revision,
             names=frozenset(row.name for row in rows),
-            players={
-                row.token_hash: row.name for row in rows if row.revoked_at is None
-            },
+            players={row.token_hash: row.name for row in rows if row.revoked_at is None},
             instructors={row.token_hash: row.name for row in instructors},
         )
 
@@ -300,10 +283,7 @@ class Roster:
         return Issued(name=student.name, email=email, team=team, token=token)
 
     def _update(
-        self,
-        connection: sa.Connection,
-        student: Student,
-        row: sa.Row[tuple[object, ...]],
+        self, connection: sa.Connection, student: Student, row: sa.Row[tuple[object, ...]]
     ) -> bool:
         """Whether anything was new."""
         told = {"email": student.email, "team": student.team}
@@ -316,16 +296,10 @@ class Roster:
             self._set(connection, row.name, values)
         return bool(values)
 
-    def _set(
-        self, connection: sa.Connection, name: str, values: Mapping[str, object]
-    ) -> None:
-        connection.execute(
-            ROSTER.update().where(ROSTER.c.name == name).values(**values)
-        )
+    def _set(self, connection: sa.Connection, name: str, values: Mapping[str, object]) -> None:
+        connection.execute(ROSTER.update().where(ROSTER.c.name == name).values(**values))
 
-    def _known(
-        self, connection: sa.Connection, name: str
-    ) -> sa.Row[tuple[object, ...]]:
+    def _known(self, connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]]:
         query = sa.select(ROSTER).order_by(ROSTER.c.name)
         known = {row.name: row for row in connection.execute(query)}
         row = known.get(spelled(name, known))
@@ -351,9 +325,7 @@ def _new_token() -> str:
 def raise_revision(connection: sa.Connection) -> None:
     """Have the arena that runs on a database look at its roster once more; changes of one process wait for those of another."""
     mine = META.c.key == _REVISION
-    row = connection.execute(
-        sa.select(META.c.value).where(mine).with_for_update()
-    ).one()
+    row = connection.execute(sa.select(META.c.value).where(mine).with_for_update()).one()
     connection.execute(META.update().where(mine).values(value=str(int(row.value) + 1)))
 
 
@@ -374,8 +346,7 @@ def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequenc
     return [
         bot
         for bot in bots
-        if bot not in removed
-        and not (plan.form is Form.LADDER and owner_of(bot) in removed)
+        if bot not in removed and not (plan.form is Form.LADDER and owner_of(bot) in removed)
     ]
 
 

@@ -58,9 +58,7 @@ def class_in(text: str, where: str) -> tuple[Student, ...]:
     try:
         number, header = next(rows)
     except StopIteration:
-        raise UsageError(
-            f"{where}: expected a line of column names, got an empty file"
-        ) from None
+        raise UsageError(f"{where}: expected a line of column names, got an empty file") from None
     columns = _columns(f"{where}:{number}", header)
     students: list[Student] = []
     lines: dict[str, tuple[int, str]] = {}
@@ -70,9 +68,7 @@ def class_in(text: str, where: str) -> tuple[Student, ...]:
         if key in lines:
             line, other = lines[key]
             said = "" if other == student.name else f", as {other!r}, which looks alike"
-            raise UsageError(
-                f"{where}:{number}: {student.name!r} is in line {line} already{said}"
-            )
+            raise UsageError(f"{where}:{number}: {student.name!r} is in line {line} already{said}")
         lines[key] = number, student.name
         students.append(student)
     if not students:
@@ -155,10 +151,6 @@ def _student(where: str, columns: Sequence[str], row: Sequence[str]) -> Student:
 
 def _check_text(what: str, text: str, most: int) -> None:
     if not text.isprintable():
-        raise UsageError(
-            f"expected {what} of printable letters, got {one_line(ascii(text))}"
-        )
+        raise UsageError(f"expected {what} of printable letters, got {one_line(ascii(text))}")
     if len(text) > most:
-        raise UsageError(
-            f"expected {what} of at most {most} letters, got {len(text):,}"
-        )
+        raise UsageError(f"expected {what} of at most {most} letters, got {len(text):,}")

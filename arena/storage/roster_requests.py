@@ -109,9 +109,7 @@ class RosterRequests:
             raise Unreachable(
                 f"the arena on {self._where} has begun with it, and it is not known whether it was done: see `arena roster list`"
             )
-        raise Unreachable(
-            f"the arena on {self._where} does not answer; nothing has changed"
-        )
+        raise Unreachable(f"the arena on {self._where} does not answer; nothing has changed")
 
     def waiting(self) -> tuple[tuple[str, Request], ...]:
         """What is asked for and nobody has claimed, each with its key."""
@@ -125,9 +123,7 @@ class RosterRequests:
         claimed = msgspec.structs.replace(request, status=RequestStatus.CLAIMED)
         row = (META.c.key == key) & (META.c.value == _text(request))
         with writing(self._engine) as connection:
-            done = connection.execute(
-                META.update().where(row).values(value=_text(claimed))
-            )
+            done = connection.execute(META.update().where(row).values(value=_text(claimed)))
         return done.rowcount == 1
 
     def answer(self, key: str, request: Request, text: str, *, is_done: bool) -> None:

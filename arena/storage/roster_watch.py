@@ -100,13 +100,9 @@ class RosterWatch:
                 text = "the arena failed at this; see its log"
             if is_done:
                 await self.look()  # who asked finds it in effect
-            await asyncio.to_thread(
-                requests.answer, key, request, text, is_done=is_done
-            )
+            await asyncio.to_thread(requests.answer, key, request, text, is_done=is_done)
         except StoreFailed as error:
-            log.warning(
-                "a request of another process stays without an answer: %s", error
-            )
+            log.warning("a request of another process stays without an answer: %s", error)
 
     def _read(self) -> tuple[Access | None, tuple[tuple[str, Request], ...]]:
         """What is new, if anything is, and what is asked."""

@@ -106,9 +106,7 @@ VERDICTS = sa.Table(
     "verdicts",
     _TABLES,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column(
-        "competition", sa.ForeignKey(COMPETITIONS.c.id), nullable=False, index=True
-    ),
+    sa.Column("competition", sa.ForeignKey(COMPETITIONS.c.id), nullable=False, index=True),
     sa.Column("match", sa.Text, nullable=False),
     sa.Column("bot", sa.Text, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
@@ -238,8 +236,7 @@ def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
         # On a disk for reading only SQLite must be told that nobody changes it: it cannot put its own files beside it.
         fixed = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
         engine = sa.create_engine(
-            url,
-            creator=lambda: sqlite3.connect(fixed, uri=True, check_same_thread=False),
+            url, creator=lambda: sqlite3.connect(fixed, uri=True, check_same_thread=False)
         )
     sa.event.listen(engine, "connect", _set_up_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -247,9 +244,7 @@ def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
 
 
 def _can_write(folder: Path) -> bool:
-    return os.access(
-        folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids
-    )
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _beside(file: Path, suffix: str) -> Path:

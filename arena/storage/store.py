@@ -46,9 +46,7 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "revision": COMPETITIONS.update()
     .where(COMPETITIONS.c.id == sa.bindparam("which"))
     .values(revision=COMPETITIONS.c.revision + 1),
-    "back": MATCHES.update()
-    .where(MATCHES.c.id == sa.bindparam("which"))
-    .values(counts=False),
+    "back": MATCHES.update().where(MATCHES.c.id == sa.bindparam("which")).values(counts=False),
 }
 """What the store writes; rows before those that refer to them."""
 
@@ -71,9 +69,7 @@ class Store(StoreReader):
             nothing has changed.
     """
 
-    def __init__(
-        self, where: str | Path, *, create: bool = True, exclusive: bool = False
-    ) -> None:
+    def __init__(self, where: str | Path, *, create: bool = True, exclusive: bool = False) -> None:
         engine, self._lock = open_database(where, create=create, exclusive=exclusive)
         super().__init__(engine, shown(engine.url))
         self._writer = Writer(self._engine, _STATEMENTS, self._where, self._lock)
@@ -99,9 +95,7 @@ class Store(StoreReader):
 
     # --- writing: returns at once, raises StoreFailed if anything before could not be written ---
 
-    def competition_started(
-        self, competition: str, plan: Plan, started_at: float
-    ) -> None:
+    def competition_started(self, competition: str, plan: Plan, started_at: float) -> None:
         """Note a new competition, which is running from now on.
 
         Args:
@@ -173,19 +167,12 @@ class Store(StoreReader):
         """Note what somebody did."""
         self._writer.put((_act(act),))
 
-    def state_changed(
-        self, competition: str, state: CompetitionState, act: Act
-    ) -> None:
+    def state_changed(self, competition: str, state: CompetitionState, act: Act) -> None:
         """Note that a competition is paused or goes on, by whom; one that had ended has not any more."""
         assert state in (CompetitionState.RUNNING, CompetitionState.PAUSED), (
             "others end: competition_finished"
         )
-        row = {
-            "which": competition,
-            "state": state.value,
-            "finished_at": None,
-            "ranking": None,
-        }
+        row = {"which": competition, "state": state.value, "finished_at": None, "ranking": None}
         self._writer.put((("state", row), _act(act)))
 
     def taken_back(self, competition: str, match: str, act: Act) -> None:

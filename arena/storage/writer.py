@@ -32,9 +32,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE_S = 60.0  # for an instructor to make room on a disk
 RETRY_S = 1.0
-GROUP = (
-    1000  # changes in one transaction at most, so that readers never wait long for news
-)
+GROUP = 1000  # changes in one transaction at most, so that readers never wait long for news
 
 Row: TypeAlias = tuple[str, dict[str, Any]]
 """The name of a statement, and its values."""
@@ -65,8 +63,7 @@ class Writer:
         self._lock = lock
         self._statements = statements
         self._inserts = {
-            name: isinstance(statement, sa.Insert)
-            for name, statement in statements.items()
+            name: isinstance(statement, sa.Insert) for name, statement in statements.items()
         }
         self._where = where
         self._queue = queue.SimpleQueue[Change | Future[None] | None]()

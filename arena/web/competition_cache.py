@@ -59,9 +59,7 @@ class CachedCompetition:
         StoreFailed: the database cannot be read; also from `look`.
     """
 
-    def __init__(
-        self, reader: StoreReader, competition: str, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, reader: StoreReader, competition: str, clock: Callable[[], float]) -> None:
         self.reader = reader
         self._clock = clock
         self.results = LiveResults(reader, competition)

@@ -110,10 +110,7 @@ def pairing(cached: CachedCompetition, a: str, b: str) -> documents.PairingPage:
     """
     found = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(a, b))
     if not found:
-        raise Refusal(
-            404,
-            f"expected two bots that have met in {cached.id}, got {a!r} and {b!r}",
-        )
+        raise Refusal(404, f"expected two bots that have met in {cached.id}, got {a!r} and {b!r}")
     cell = cached.cross_table.get(a, {}).get(b)
     return documents.PairingPage(
         a=a,
@@ -124,9 +121,7 @@ def pairing(cached: CachedCompetition, a: str, b: str) -> documents.PairingPage:
     )
 
 
-def matches(
-    cached: CachedCompetition, before: int | None, limit: int
-) -> documents.Matches:
+def matches(cached: CachedCompetition, before: int | None, limit: int) -> documents.Matches:
     """The matches of a competition, the newest first."""
     found = cached.reader.latest(cached.id, limit + 1, before=before)
     return documents.Matches(tuple(map(outline, found[:limit])), len(found) > limit)
@@ -153,14 +148,7 @@ def outline(played: MatchRow) -> documents.Outline:
 def opponent(name: str, cell: Any) -> documents.Opponent:
     """A cell of a cross table, with the name of its column."""
     return documents.Opponent(
-        name,
-        cell.played,
-        cell.wins,
-        cell.draws,
-        cell.losses,
-        cell.score,
-        cell.mean,
-        cell.error,
+        name, cell.played, cell.wins, cell.draws, cell.losses, cell.score, cell.mean, cell.error
     )
 
 
@@ -188,17 +176,13 @@ def rulings(
 # --- within ---
 
 
-def _line(
-    reader: StoreReader, one: CompetitionRow, played: int
-) -> documents.CompetitionLine:
+def _line(reader: StoreReader, one: CompetitionRow, played: int) -> documents.CompetitionLine:
     plan = one.plan
     bots = len(plan.players)
     if plan.form is Form.LADDER:  # whoever comes
         bots = max(bots, reader.entered(one.id))
     expected = expected_matches(plan)
-    was_stopped = (
-        one.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
-    )
+    was_stopped = one.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
     if one.finished_at is not None and expected is not None and not was_stopped:
         expected = played  # those of bots that are out never were
     return documents.CompetitionLine(
@@ -232,25 +216,19 @@ def _bracket(cached: CachedCompetition) -> tuple[documents.StageDocument, ...]:
     return tuple(_bracket_stage(cached, stage) for stage in cached.results.stages)
 
 
-def _bracket_stage(
-    cached: CachedCompetition, stage: BracketStage
-) -> documents.StageDocument:
+def _bracket_stage(cached: CachedCompetition, stage: BracketStage) -> documents.StageDocument:
     return documents.StageDocument(
         stage=stage.number,
         final=stage.is_final,
         tables=tuple(
-            _bracket_table(cached, stage, pairing, result)
-            for pairing, result in stage.tables
+            _bracket_table(cached, stage, pairing, result) for pairing, result in stage.tables
         ),
         byes=stage.byes,
     )
 
 
 def _bracket_table(
-    cached: CachedCompetition,
-    stage: BracketStage,
-    pairing: Pairing,
-    result: Result | None,
+    cached: CachedCompetition, stage: BracketStage, pairing: Pairing, result: Result | None
 ) -> documents.TableDocument:
     players, entered = pairing.players, cached.results.plan.players
     through = out = frozenset[int]()

@@ -63,9 +63,7 @@ class StaticFile:
         policy: what a browser lets it do.
     """
 
-    def __init__(
-        self, name: str, body: bytes, cache: Header, policy: str = PAGE_POLICY
-    ) -> None:
+    def __init__(self, name: str, body: bytes, cache: Header, policy: str = PAGE_POLICY) -> None:
         kind = _KINDS.get(PurePosixPath(name).suffix, _KIND_ELSE)
         # Weak: packed and plain are the same page, but not the same bytes.
         self.etag = f'W/"{hashlib.sha256(body).hexdigest()[:_VERSION_DIGITS]}"'

@@ -25,9 +25,7 @@ LONGEST = 2_000
 """Of a round, in events: one that is longer is not told from its beginning to those who come in the middle of it."""
 
 _AT_ONCE = 16  # answers between two looks at the clock: a tenth of a millisecond
-_KEPT = (
-    60  # of the latest answers, that are told even if there are many; and three rounds
-)
+_KEPT = 60  # of the latest answers, that are told even if there are many; and three rounds
 _KEPT_AT_END = 1_000  # the last round is told, however long it was
 _NEAR = 500  # answers: who is no further behind is up with the match
 _PATIENCE_S = 3.0  # a match that is faster than we can tell it is shown late
@@ -154,9 +152,7 @@ class WatchedMatch:
             first = self._rounds[0]
             events = first.events[: self._sent]
             return EventCut(True, first.number, events, 0, False)
-        return EventCut(
-            True, telling.round, tuple(telling.events[: self._sent]), 0, True
-        )
+        return EventCut(True, telling.round, tuple(telling.events[: self._sent]), 0, True)
 
     def frame(self, cut: EventCut, view: View, now: float) -> bytes:
         """The frame with some events, as a view shows them."""
@@ -207,11 +203,7 @@ class WatchedMatch:
         return EventReplay(match)
 
     def _pass_over(
-        self,
-        telling: EventReplay,
-        match: MatchState,
-        until: int,
-        goes_on: Callable[[], bool],
+        self, telling: EventReplay, match: MatchState, until: int, goes_on: Callable[[], bool]
     ) -> bool:
         """Pass over the answers up to a number; whether there was time for all."""
         answers, number = match.answers, telling.decisions
@@ -225,9 +217,7 @@ class WatchedMatch:
                 return False
         return True
 
-    def _feed(
-        self, telling: EventReplay, match: MatchState, goes_on: Callable[[], bool]
-    ) -> bool:
+    def _feed(self, telling: EventReplay, match: MatchState, goes_on: Callable[[], bool]) -> bool:
         """Tell all answers that there are; whether there was time for all."""
         answers, times = match.answers, match.times_ms
         while (number := telling.decisions) < len(answers):

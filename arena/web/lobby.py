@@ -163,9 +163,7 @@ class LatestMatches:
     def __init__(self) -> None:
         self.latest: deque[LobbyResult] = deque(maxlen=_LATEST)
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """A match is over."""
         ended = result.termination
         self.latest.appendleft(
@@ -206,18 +204,14 @@ def lobby(
     matches = _chosen(tables, now)
     where = {table.id: one.id for one in competitions for table in one.tables}
     queue = [
-        _queued(one.id, pairing, players)
-        for one in competitions
-        for pairing in one.queue(_QUEUE)
+        _queued(one.id, pairing, players) for one in competitions for pairing in one.queue(_QUEUE)
     ]
     document = Lobby(
         arena=_arena(host),
         competitions=tuple(map(_going, competitions)),
         bots=tuple(map(_bot, islice(bots, _BOTS))),
         bots_more=max(0, count - _BOTS),
-        matches=tuple(
-            _playing(table, where.get(table.id), now, spectators) for table in matches
-        ),
+        matches=tuple(_playing(table, where.get(table.id), now, spectators) for table in matches),
         matches_more=len(tables) - len(matches),
         queue=tuple(queue[:_QUEUE]),
         queue_more=sum(one.waiting for one in competitions) - len(queue[:_QUEUE]),
@@ -310,11 +304,7 @@ def _playing(
     )
 
 
-def _queued(
-    competition: str, pairing: Pairing, players: Mapping[str, BotSession]
-) -> LobbyPairing:
+def _queued(competition: str, pairing: Pairing, players: Mapping[str, BotSession]) -> LobbyPairing:
     names = dict.fromkeys(pairing.players)  # a bot may meet itself
     waits = (name for name in names if name not in players or not players[name].is_free)
-    return LobbyPairing(
-        competition=competition, players=pairing.players, waits_for=tuple(waits)
-    )
+    return LobbyPairing(competition=competition, players=pairing.players, waits_for=tuple(waits))

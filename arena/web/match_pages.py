@@ -137,9 +137,7 @@ def page(found: FoundMatch, tellings: RecordedMatches) -> documents.MatchPage:
     )
 
 
-def rounds(
-    found: FoundMatch, tellings: RecordedMatches, first: int, last: int
-) -> bytes:
+def rounds(found: FoundMatch, tellings: RecordedMatches, first: int, last: int) -> bytes:
     """Some rounds of a match, event by event.
 
     Raises:
@@ -148,14 +146,10 @@ def rounds(
     if not 1 <= first <= last:
         raise Refusal(400, f"expected rounds from 1, got {first} to {last}")
     if last - first >= MOST_ROUNDS:
-        raise Refusal(
-            400, f"expected at most {MOST_ROUNDS} rounds at once, got {first} to {last}"
-        )
+        raise Refusal(400, f"expected at most {MOST_ROUNDS} rounds at once, got {first} to {last}")
     told = _told(found, tellings)
     if first > len(told.scores):
-        raise Refusal(
-            404, f"match {found.id} has {len(told.scores):,} rounds, got {first:,}"
-        )
+        raise Refusal(404, f"match {found.id} has {len(told.scores):,} rounds, got {first:,}")
     return told.rounds(first, last)
 
 
@@ -208,17 +202,11 @@ def _came(found: FoundMatch) -> documents.MatchOutcome:
     if ended.is_offence and not is_open:  # it may tell cards (J8)
         ended = Termination(ended.kind, ended.seat)
     return documents.MatchOutcome(
-        scores=result.scores,
-        points=result.points,
-        termination=ended,
-        also_out=result.also_out,
+        scores=result.scores, points=result.points, termination=ended, also_out=result.also_out
     )
 
 
 def _cards(kept: Record) -> documents.Cards:
     return documents.Cards(
-        seed=kept.seed,
-        commitment=kept.commitment,
-        nonces=kept.nonces,
-        enforced=kept.enforced,
+        seed=kept.seed, commitment=kept.commitment, nonces=kept.nonces, enforced=kept.enforced
     )

@@ -99,8 +99,7 @@ class RecordedMatches:
         except Exception as error:  # a damaged record may be broken in any way
             why = str(error) if isinstance(error, ArenaError) else in_words(error)
             raise Refusal(
-                500,
-                f"match {match} cannot be told again: {why}; `arena verify` says more",
+                500, f"match {match} cannot be told again: {why}; `arena verify` says more"
             ) from None
         self._known[match, view] = told
         self._size += told.size
@@ -137,6 +136,4 @@ def _sum(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
 def _encoded(one: Round, view: View, seats: int) -> bytes:
     """A round in one line: in JSON a line break inside of a text is written in two letters."""
     events = seen(one.events, view, seats)
-    return msgspec.json.encode(
-        {"round": one.number, "scores": one.scores, "events": events}
-    )
+    return msgspec.json.encode({"round": one.number, "scores": one.scores, "events": events})

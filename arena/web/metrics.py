@@ -83,11 +83,7 @@ class _FiguresCollector(Collector):
             requests.add_metric([str(code)], number)
         yield requests
         for name, help_, value in (
-            (
-                "arena_decisions",
-                "Answers of bots, all taken together.",
-                figures.decisions,
-            ),
+            ("arena_decisions", "Answers of bots, all taken together.", figures.decisions),
             ("arena_lag_seconds", "How late the event loop has been.", figures.lag_s),
             ("process_cpu_seconds", "CPU time used.", time.process_time()),
         ):
@@ -96,11 +92,7 @@ class _FiguresCollector(Collector):
             ("arena_matches", "Matches that are played now.", figures.matches),
             ("arena_competitions", "Competitions that are on.", figures.competitions),
             ("arena_viewers", "Browsers that watch.", figures.viewers),
-            (
-                "arena_strangers",
-                "Connections that are nobody's yet.",
-                figures.strangers,
-            ),
+            ("arena_strangers", "Connections that are nobody's yet.", figures.strangers),
             ("arena_database_failed", "1 if nothing can be written.", figures.failed),
             ("process_start_time_seconds", "When it started, Unix time.", _STARTED),
         ):
@@ -108,6 +100,4 @@ class _FiguresCollector(Collector):
         with suppress(OSError, ValueError, IndexError):  # where the system tells
             pages = int(_STATM.read_text().split()[1])
             held = pages * os.sysconf("SC_PAGE_SIZE")
-            yield GaugeMetricFamily(
-                "process_resident_memory_bytes", "Memory held.", held
-            )
+            yield GaugeMetricFamily("process_resident_memory_bytes", "Memory held.", held)

@@ -28,9 +28,7 @@ __all__ = ["DocumentAnswers"]
 
 _COMPETITIONS = 8  # that are followed at once
 _LIMIT = 100  # matches in one answer, if nobody says otherwise
-_BUSY_MS = (
-    3_000  # somebody else has the database for itself: long enough, as a page waits
-)
+_BUSY_MS = 3_000  # somebody else has the database for itself: long enough, as a page waits
 
 
 class DocumentAnswers:
@@ -93,9 +91,7 @@ class DocumentAnswers:
         key: tuple[Any, ...] = (name, *sorted(question.query.items()))
         if name in ("overview", "bot"):
             key = (*key, viewer)
-        return cached.kept(
-            key, lambda: _encoded(self._of_competition(name, cached, query, viewer))
-        )
+        return cached.kept(key, lambda: _encoded(self._of_competition(name, cached, query, viewer)))
 
     def _of_competition(
         self, name: str, cached: CachedCompetition, query: Query, viewer: Viewer
@@ -106,25 +102,17 @@ class DocumentAnswers:
             case "cross":
                 return competition_pages.cross_table(cached)
             case "pairing":
-                return competition_pages.pairing(
-                    cached, query.text("a"), query.text("b")
-                )
+                return competition_pages.pairing(cached, query.text("a"), query.text("b"))
             case "bot":
                 if self._stopwatch is None:
                     self._stopwatch = bot_pages.Stopwatch(cached.reader)
-                return bot_pages.bot(
-                    cached, self._stopwatch, query.text("name"), viewer
-                )
+                return bot_pages.bot(cached, self._stopwatch, query.text("name"), viewer)
             case _:
-                limit = query.number(
-                    "limit", _LIMIT, most=competition_pages.MOST_MATCHES
-                )
+                limit = query.number("limit", _LIMIT, most=competition_pages.MOST_MATCHES)
                 before = query.number("before", 0) if query.has("before") else None
                 return competition_pages.matches(cached, before, limit)
 
-    def _of_match(
-        self, name: str, match_id: str, query: Query, question: ReaderQuestion
-    ) -> bytes:
+    def _of_match(self, name: str, match_id: str, query: Query, question: ReaderQuestion) -> bytes:
         if question.parlour is not None:
             found = match_pages.sat_down(question.parlour, question.viewer)
         else:
@@ -152,9 +140,7 @@ class DocumentAnswers:
                 reader.competition(competition)
             except UsageError:
                 got = one_line(competition, 80)
-                raise Refusal(
-                    404, f"expected the id of a competition, got {got!r}"
-                ) from None
+                raise Refusal(404, f"expected the id of a competition, got {got!r}") from None
             cached = CachedCompetition(reader, competition, self._clock)
             self._followed[competition] = cached
             if len(self._followed) > _COMPETITIONS:

@@ -32,9 +32,7 @@ _FRESH_S = 1.0  # so old a document may be
 _KEPT = 200  # documents
 _KEPT_BYTES = 32 << 20
 _MOST_S = 60.0  # for one document: whatever takes longer holds up all the others
-_AGAIN_S = (
-    2.0  # before it is started again, if it has died before it could say anything
-)
+_AGAIN_S = 2.0  # before it is started again, if it has died before it could say anything
 _MOST_WAITING = 1_000
 
 _DIED = "reading this has ended the process that reads for the page; it starts again with the next question"
@@ -162,12 +160,7 @@ class ReaderClient:
         self.asked += 1
         path, _, viewer, packs = key
         question = ReaderQuestion(
-            id=self.asked,
-            path=path,
-            query=dict(query),
-            viewer=viewer,
-            parlour=parlour,
-            packs=packs,
+            id=self.asked, path=path, query=dict(query), viewer=viewer, parlour=parlour, packs=packs
         )
         return _PendingQuestion(key, question, self._loop.create_future())
 

@@ -134,6 +134,5 @@ async def _listen(process: Process) -> None:
         if not line:
             return
         log.warning(
-            "the page's reader: %s",
-            one_line(line.decode(errors="replace").rstrip(), _WORDS),
+            "the page's reader: %s", one_line(line.decode(errors="replace").rstrip(), _WORDS)
         )

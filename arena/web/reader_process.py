@@ -74,9 +74,7 @@ def _answer(lines: queue.SimpleQueue[bytes], out: BinaryIO) -> Never:
         packs = question.packs and reply.status == 200
         packed = pack(reply.body, _EFFORT) if packs else None
         body = reply.body if packed is None else packed
-        header = Header(
-            *(question.id, reply.status, reply.etag, len(body), packed is not None)
-        )
+        header = Header(*(question.id, reply.status, reply.etag, len(body), packed is not None))
         out.write(msgspec.json.encode(header) + b"\n" + body)
         out.flush()
 

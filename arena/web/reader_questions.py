@@ -99,9 +99,7 @@ class Query:
             got = one_line(text, 40)
             raise Refusal(400, f"expected a whole number for `{name}`, got {got!r}")
         if not 1 <= int(text) <= most:
-            raise Refusal(
-                400, f"expected a number from 1 to {most} for `{name}`, got {text}"
-            )
+            raise Refusal(400, f"expected a number from 1 to {most} for `{name}`, got {text}")
         return int(text)
 
 
@@ -118,11 +116,7 @@ def route(path: str) -> Route:
                 return "competitions", ""
             case ["competitions", what] if what:
                 return "overview", what
-            case [
-                "competitions",
-                what,
-                ("cross" | "pairing" | "bot" | "matches") as it,
-            ]:
+            case ["competitions", what, ("cross" | "pairing" | "bot" | "matches") as it]:
                 return it, what
             case ["matches", what] if what:
                 return "match", what

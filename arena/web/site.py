@@ -83,12 +83,7 @@ class Sources(Protocol):
         """Why results are not written any more, if so."""
 
     async def ask(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        viewer: Viewer,
-        address: str,
-        packs: bool,
+        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, packs: bool
     ) -> ReaderAnswer:
         """A document from the database for somebody there, packed if that is wanted and worth it; raises `ArenaError`."""
 
@@ -173,9 +168,7 @@ class Site:
             found = msgspec.structs.replace(found, headers=(*found.headers, cookie))
         self._send(visitor, found)
 
-    def _document(
-        self, visitor: Visitor, path: str, query: str, headers: Headers
-    ) -> None:
+    def _document(self, visitor: Visitor, path: str, query: str, headers: Headers) -> None:
         if (why := self._origins.host_refusal(headers)) is not None:
             self._send(visitor, problem(403, why))
             return
@@ -204,12 +197,7 @@ class Site:
                 self._ask(_Wanted(visitor, path, find))
 
     async def _found(
-        self,
-        path: str,
-        fields: Mapping[str, str],
-        viewer: Viewer,
-        address: str,
-        headers: Headers,
+        self, path: str, fields: Mapping[str, str], viewer: Viewer, address: str, headers: Headers
     ) -> Reply:
         packs = takes_gzip(headers)
         found = await self._sources.ask(path, fields, viewer, address, packs)
@@ -300,17 +288,12 @@ def _fields(query: str) -> dict[str, str]:
     """
     try:
         pairs = parse_qsl(
-            query,
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=_MOST_FIELDS,
+            query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
         )
     except UnicodeDecodeError:
         raise UsageError("expected UTF-8 behind % in the query") from None
     except ValueError:
-        raise UsageError(
-            f"expected at most {_MOST_FIELDS} fields in the query"
-        ) from None
+        raise UsageError(f"expected at most {_MOST_FIELDS} fields in the query") from None
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise UsageError("expected every field of the query once")

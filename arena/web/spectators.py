@@ -65,14 +65,7 @@ _Subscriptions = dict[Spectator, _Subscription]
 class _Audience:
     """A match that is watched, and those who do."""
 
-    __slots__ = (
-        "competition",
-        "empty_at",
-        "frame_at",
-        "gone_at",
-        "subscriptions",
-        "watched",
-    )
+    __slots__ = ("competition", "empty_at", "frame_at", "gone_at", "subscriptions", "watched")
 
     def __init__(self, watched: WatchedMatch, competition: str | None) -> None:
         self.watched = watched
@@ -190,9 +183,7 @@ class Spectators:
         played = self._referee.decisions - self._decisions
         self._decisions = self._referee.decisions
         time_s = _TELLING_S if played > _BUSY else _TELLING_IDLE_S
-        audiences = [
-            audience for audience in self._audiences.values() if audience.subscriptions
-        ]
+        audiences = [audience for audience in self._audiences.values() if audience.subscriptions]
         if not audiences:
             return
         first = self._turn % len(audiences)
@@ -221,9 +212,7 @@ class Spectators:
                 gone = encode_to_viewer(Gone(match))
                 for spectator, subscription in list(audience.subscriptions.items()):
                     self._watched.pop(spectator, None)
-                    self._queue.append(
-                        _QueuedFrame(spectator, subscription, gone, must=True)
-                    )
+                    self._queue.append(_QueuedFrame(spectator, subscription, gone, must=True))
                 del self._audiences[match]
             elif audience.empty_at is not None and now - audience.empty_at > _LINGER_S:
                 del self._audiences[match]
@@ -234,9 +223,7 @@ class Spectators:
         due = [
             audience
             for audience in self._audiences.values()
-            if audience.subscriptions
-            and audience.watched.is_ready
-            and audience.frame_at <= now
+            if audience.subscriptions and audience.watched.is_ready and audience.frame_at <= now
         ]
         due.sort(key=lambda audience: audience.frame_at)
         for audience in due:
@@ -307,9 +294,7 @@ class Spectators:
 
     def _place(self, spectator: Spectator) -> _Subscription | None:
         audience = self._watched.get(spectator)
-        return (self._in_lobby if audience is None else audience.subscriptions).get(
-            spectator
-        )
+        return (self._in_lobby if audience is None else audience.subscriptions).get(spectator)
 
     def _fail(self, audience: _Audience) -> None:
         """A match cannot be told: a fault of ours, which its spectators are spared."""

@@ -23,13 +23,7 @@ from arena.web.play.tables import PeopleTables
 from arena.web.spectators import Spectators
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, Malformed, ProtocolError
-from protocol.messages import (
-    CLOSE_CRASHED,
-    CLOSE_PROTOCOL,
-    CLOSE_REFUSED,
-    Instruct,
-    Refused,
-)
+from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Instruct, Refused
 from protocol.watching import (
     FRAME_BYTES,
     Sit,
@@ -62,9 +56,7 @@ class ViewerServices(Protocol):
     def viewer(self, token: str | None) -> Viewer:
         """Whose token that is; raises `Unwelcome`."""
 
-    def instruct(
-        self, connection: Wire, message: Instruct, watcher: ViewerSocket
-    ) -> None:
+    def instruct(self, connection: Wire, message: Instruct, watcher: ViewerSocket) -> None:
         """Have an instructor's word carried out and answered; raises `Unwelcome`."""
 
     def spent(self, address: str) -> bool:
@@ -125,11 +117,7 @@ class Viewers:
     """
 
     def __init__(
-        self,
-        services: ViewerServices,
-        spectators: Spectators,
-        people: PeopleTables,
-        now: float,
+        self, services: ViewerServices, spectators: Spectators, people: PeopleTables, now: float
     ) -> None:
         self._services = services
         self._spectators = spectators
@@ -188,9 +176,7 @@ class Viewers:
     def connected(self, connection: Wire) -> None:
         """Never: it has been the gateway's."""
 
-    def received(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
+    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         """A frame, which should be a word for us."""
         watcher = self._watchers.get(connection)
         if watcher is None or not self._is_within(watcher, arrived):

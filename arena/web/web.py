@@ -73,18 +73,14 @@ class Web:
         self.startable: Callable[[], Sequence[Startable]] = tuple
         self.people = PeopleTables(host)
         self._reader = ReaderClient(store)
-        self._spectators = Spectators(
-            host.referee, self._competition_of, self.lobby, self._clock
-        )
+        self._spectators = Spectators(host.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self, self._spectators, self.people, self._clock())
         files, origins = page_files(), self._gateway.entrance.origins
         self._site = Site(files, ManualPages(files.version), self, origins)
         # Now, as the first takes long: it looks for all house bots that are installed.
         self._lobby = lobby(host, self._spectators)
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """A match is over and written down."""
         self.latest_matches.match_finished(ledger, match, pairing, result)
 
@@ -127,9 +123,7 @@ class Web:
         """
         return self._gateway.admission.viewer(token)
 
-    def instruct(
-        self, connection: Wire, message: Instruct, watcher: ViewerSocket
-    ) -> None:
+    def instruct(self, connection: Wire, message: Instruct, watcher: ViewerSocket) -> None:
         """Have an instructor's word carried out and answered.
 
         Raises:
@@ -198,12 +192,7 @@ class Web:
         return exposition(figures)
 
     async def ask(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        viewer: Viewer,
-        address: str,
-        packs: bool,
+        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, packs: bool
     ) -> ReaderAnswer:
         """A document from the database, or of a match in the parlour.
 
@@ -223,11 +212,7 @@ class Web:
 
 def _answer(body: bytes, packs: bool) -> ReaderAnswer:
     packed = _packed(body) if packs else None
-    return (
-        ReaderAnswer(200, body)
-        if packed is None
-        else ReaderAnswer(200, packed, is_packed=True)
-    )
+    return ReaderAnswer(200, body) if packed is None else ReaderAnswer(200, packed, is_packed=True)
 
 
 @lru_cache(maxsize=_KINDS)

@@ -18,9 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m protocol.schema",
         description="Generate the schemas, and the tables and conversations in the pages protocol/*.md, from the types.",
     )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; say what is stale"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; say what is stale")
     is_check = parser.parse_args(arguments).check
     try:
         found = stale()

@@ -35,11 +35,7 @@ def asyncapi() -> dict[str, Any]:
     said = (*FROM_BOT, *FROM_ARENA)
     return {
         "asyncapi": "3.0.0",
-        "info": {
-            "title": "Card Arena",
-            "version": f"{VERSION}.0.0",
-            "description": _ABOUT,
-        },
+        "info": {"title": "Card Arena", "version": f"{VERSION}.0.0", "description": _ABOUT},
         "defaultContentType": "application/json",
         "servers": {
             "local": {
@@ -52,17 +48,13 @@ def asyncapi() -> dict[str, Any]:
             "arena": {
                 "address": "/",
                 "servers": [{"$ref": "#/servers/local"}],
-                "messages": {
-                    name: {"$ref": f"#/components/messages/{name}"} for name in said
-                },
+                "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in said},
             }
         },
         "operations": dict(_operations()),
         "components": {
             "messages": {name: _message(name) for name in said},
-            "schemas": {
-                name: _seventh(definitions()[name]) for name in sorted(needed(said))
-            },
+            "schemas": {name: _seventh(definitions()[name]) for name in sorted(needed(said))},
         },
     }
 

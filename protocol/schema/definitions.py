@@ -47,10 +47,7 @@ FROM_BOT = ("hello", "ready", "answer", "goodbye", "instruct")
 """The messages of bots and instructors; all others are the arena's."""
 
 _PREFIX = "#/$defs/"
-_PLACES = (
-    "messages",
-    "vocabulary",
-)  # where nested types are, if not in a game's module
+_PLACES = ("messages", "vocabulary")  # where nested types are, if not in a game's module
 _WITH_DEFAULTS = (Limits, Settings)  # the arena's, and still people choose them
 _MAY_OMIT = (Match,)  # of the arena's messages; all others say every field
 _SESSION: tuple[type, ...] = (Welcome, Refused, Done, Progress)
@@ -174,9 +171,7 @@ def _components(
         from_bot: whether bots say it, so that what may be left out is, and what is unknown is refused.
         game: the game to whose module a nested type may belong.
     """
-    _, components = msgspec.json.schema_components(
-        list(named), ref_template=_PREFIX + "{name}"
-    )
+    _, components = msgspec.json.schema_components(list(named), ref_template=_PREFIX + "{name}")
     by_name = {cls.__name__: cls for cls in named}
     for name in components.keys() - by_name.keys():
         by_name[name] = _nested(name, game)
@@ -210,9 +205,7 @@ def _named(cls: type) -> str:
     return f"{game}.{name}" if game in VOCABULARIES else name
 
 
-def _described(
-    schema: Schema, words: Words, from_bot: bool, keeps: bool, omits: bool
-) -> Schema:
+def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool, omits: bool) -> Schema:
     """A struct's schema with its descriptions, and with what is promised of its fields."""
     properties: dict[str, Schema] = {}
     for field, form in schema["properties"].items():
@@ -240,10 +233,7 @@ def _sentence(text: str) -> str:
 
 def _words(cls: type[Enum], words: Words) -> Schema:
     """An enumeration, in the order of its definition, each word with what it means."""
-    meant = [
-        {"const": one.value, "description": _sentence(words.of(one.value))}
-        for one in cls
-    ]
+    meant = [{"const": one.value, "description": _sentence(words.of(one.value))} for one in cls]
     return {"description": words.summary, "oneOf": meant}
 
 

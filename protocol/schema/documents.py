@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from protocol.games import VOCABULARIES
-from protocol.schema.definitions import (
-    FROM_BOT,
-    Schema,
-    definitions,
-    links,
-    refer,
-)
+from protocol.schema.definitions import FROM_BOT, Schema, definitions, links, refer
 
 __all__ = ["FROM_ARENA", "WHOLE_NUMBERS", "documents", "needed"]
 
@@ -37,8 +31,7 @@ def documents() -> dict[str, Schema]:
     """All files of JSON Schema, by their names."""
     found = {f"{name}.json": _message(name) for name in (*FROM_BOT, *FROM_ARENA)}
     found["bot_to_arena.json"] = _direction(
-        "A frame that a bot or an instructor sends: a message, or an array of messages.",
-        FROM_BOT,
+        "A frame that a bot or an instructor sends: a message, or an array of messages.", FROM_BOT
     )
     found["arena_to_bot.json"] = _direction(
         "A frame that the arena sends: a message, or an array of messages to a bot that said so in its `hello`. "

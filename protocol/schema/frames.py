@@ -45,9 +45,7 @@ def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
     if len(words) % 2 or not options.keys() <= {"from", "as"}:
         raise UsageError(f"expected `NAME [from TYPE] [as WORD]`, got {what!r}")
     try:
-        return frames_block(
-            read(name), start=options.get("from", ""), tag=options.get("as", "")
-        )
+        return frames_block(read(name), start=options.get("from", ""), tag=options.get("as", ""))
     except UsageError as error:
         raise UsageError(f"transcript {name}: {error}") from None
 

@@ -122,8 +122,7 @@ def _envelope(name: str) -> Schema:
     }
     order = ("match", "ask", "kind", "question", "legal", "news", *words.fields)
     fields = {
-        field: forms[field] | {"description": words.of(field)}
-        for field in dict.fromkeys(order)
+        field: forms[field] | {"description": words.of(field)} for field in dict.fromkeys(order)
     }
     return {"description": words.summary, "properties": fields}
 
@@ -151,11 +150,7 @@ def _questions(game: str) -> Iterator[str]:
     rows: list[Row] = []
     for kind in words.questions:
         schema = definitions()[f"{game}.ask.{kind}"]
-        own = {
-            field: form
-            for field, form in schema["properties"].items()
-            if field not in envelope
-        }
+        own = {field: form for field, form in schema["properties"].items() if field not in envelope}
         rows += rows_of(kind, schema | {"properties": own})
     return _table(("question", "field", "type", "what it is"), *rows)
 

@@ -8,11 +8,7 @@ from tests.support.databases import database, postgres, public
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost
 
-__all__ = [
-    "database",
-    "postgres",
-    "public",
-]
+__all__ = ["database", "postgres", "public"]
 
 
 @pytest.fixture

@@ -82,8 +82,7 @@ def test_J6_the_arena_deals_the_vectors(vector: dict[str, Any]) -> None:
     assert bytes(stream.below(256) for _ in range(64)).hex() == vector["stream"]
     assert ours("ace_king_queen", key, 4) == vector["ace_king_queen"]
     assert [
-        {"starter": deal.starter, "deck": deal.deck}
-        for deal in ours("gin_rummy", key, 2)
+        {"starter": deal.starter, "deck": deal.deck} for deal in ours("gin_rummy", key, 2)
     ] == vector["gin_rummy"]
     assert ours("high_low", key, 2) == vector["high_low"]
     assert ours("three_card_poker", key, 4) == vector["three_card_poker"]
@@ -104,9 +103,9 @@ def test_J6_so_does_whoever_follows_the_document(vector: dict[str, Any]) -> None
     assert hidden.hexdigest() == vector["commitment"]
     assert key.hex() == vector["key"]
     assert [akq.shuffle(["A", "K", "Q"]) for _ in range(4)] == vector["ace_king_queen"]
-    assert [
-        {"starter": gin.below(2), "deck": gin.shuffle(PACK)} for _ in range(2)
-    ] == vector["gin_rummy"]
+    assert [{"starter": gin.below(2), "deck": gin.shuffle(PACK)} for _ in range(2)] == vector[
+        "gin_rummy"
+    ]
     assert [high_low.shuffle(PACK) for _ in range(2)] == vector["high_low"]
     assert [poker.six() for _ in range(4)] == vector["three_card_poker"]
     assert [[13 + riffle.below(27) for _ in range(7)] for _ in range(2)] == vector[
@@ -220,7 +219,7 @@ def test_J6_the_transcripts_have_every_ending_of_a_game() -> None:
 
     assert hands == {"call", "fold", None}
     assert values("gin_rummy", "round_over", "reason") == {
-        *("gin", "knock", "undercut", "tie", "stock", "turns"),
+        *("gin", "knock", "undercut", "tie", "stock", "turns")
     }
     assert values("gin_rummy", "game_over", "winner") == {0, 1, None}
     assert values("gin_rummy", "turn", "drew") == {"stock", "discard"}
@@ -228,18 +227,14 @@ def test_J6_the_transcripts_have_every_ending_of_a_game() -> None:
     assert values("high_low", "bid", "bid") == {"quit", 2, 4, 6, 8, 10}
     assert values("three_card_poker", "round_over", "outcome") == {-2, -1, 0, 1, 2}
     assert values("blackjack", "hand_over", "outcome") == {
-        *("natural", "bust", "dealer_busts", "win", "lose", "push"),
+        *("natural", "bust", "dealer_busts", "win", "lose", "push")
     }
 
 
 def test_J6_the_transcripts_have_every_answer_of_a_game() -> None:
     def answers(game: str) -> list[Any]:
         asked = {message["ask"]: message for message in of_game(game, "ask")}
-        return [
-            message["value"]
-            for message in of_game(game, "answer")
-            if message["ask"] in asked
-        ]
+        return [message["value"] for message in of_game(game, "answer") if message["ask"] in asked]
 
     turns = [one for one in answers("gin_rummy") if isinstance(one, dict)]
     melds = [one for one in answers("gin_rummy") if isinstance(one, list)]
@@ -247,7 +242,7 @@ def test_J6_the_transcripts_have_every_answer_of_a_game() -> None:
     assert {"bet", "check", "call"} <= {*map(str, answers("ace_king_queen"))}
     assert {"take", "pass", "stock", "discard"} <= {*map(str, answers("gin_rummy"))}
     assert {(one.get("knock"), bool(one.get("melds"))) for one in turns} >= {
-        *((False, False), (True, False), (True, True)),
+        *((False, False), (True, False), (True, True))
     }
     assert melds  # the defender's own
     assert {"swap", "keep", "quit"} <= {*map(str, answers("high_low"))}
@@ -256,23 +251,14 @@ def test_J6_the_transcripts_have_every_answer_of_a_game() -> None:
 
 
 def test_J6_the_transcripts_have_what_a_session_can_come_to() -> None:
-    events = {
-        line["event"]
-        for lines in TRANSCRIPTS.values()
-        for line in lines
-        if "event" in line
-    }
+    events = {line["event"] for lines in TRANSCRIPTS.values() for line in lines if "event" in line}
     overs = [over for name in TRANSCRIPTS for over in messages(name, "over")]
     blamed = [over for over in overs if over["verdict"]]
-    legal = [
-        refused["legal"]
-        for name in TRANSCRIPTS
-        for refused in messages(name, "refused")
-    ]
+    legal = [refused["legal"] for name in TRANSCRIPTS for refused in messages(name, "refused")]
 
     assert events == {"connection lost", "program killed"}
     assert {over["termination"]["kind"] for over in overs} == {
-        *("completed", "illegal", "timeout", "disconnect"),
+        *("completed", "illegal", "timeout", "disconnect")
     }
     assert {over["verdict"]["kind"] for over in blamed} == {"illegal", "timeout"}
     assert {type(one) for one in legal} == {list, dict}

@@ -44,18 +44,12 @@ class KeepsFeedback(AlwaysBets):
         self.fed.append(hand)
 
 
-def meet(
-    first: PlayerStrategy, second: PlayerStrategy, decks: list[str]
-) -> arena.MatchResult:
-    return arena.play(
-        "akq", [first, second], settings={"hands": len(decks)}, decks=decks
-    )
+def meet(first: PlayerStrategy, second: PlayerStrategy, decks: list[str]) -> arena.MatchResult:
+    return arena.play("akq", [first, second], settings={"hands": len(decks)}, decks=decks)
 
 
 def per_hand(
-    make: Callable[[], PlayerStrategy],
-    other: Callable[[], PlayerStrategy],
-    matches: int,
+    make: Callable[[], PlayerStrategy], other: Callable[[], PlayerStrategy], matches: int
 ) -> tuple[float, float]:
     """What a bot wins per hand over matches of 1,000 hands against another, and its standard error."""
     means = []
@@ -108,14 +102,8 @@ def test_A6_feedback_sees_the_right_side_even_if_it_was_never_asked() -> None:
     first, second = KeepsFeedback(bets=False), KeepsFeedback(bets=False)
     meet(first, second, ["AK", "AQ"])
 
-    assert first.fed == [
-        ("A", "K", "check", None, True),
-        ("A", "Q", "check", None, False),
-    ]
-    assert second.fed == [
-        ("K", "A", "check", None, False),
-        ("Q", "A", "check", None, True),
-    ]
+    assert first.fed == [("A", "K", "check", None, True), ("A", "Q", "check", None, False)]
+    assert second.fed == [("K", "A", "check", None, False), ("Q", "A", "check", None, True)]
 
 
 def test_A9_after_a_reset_the_sides_are_right_again() -> None:
@@ -130,16 +118,8 @@ def test_A9_after_a_reset_the_sides_are_right_again() -> None:
 def test_a_strategy_that_overrides_nothing_plays_its_aces() -> None:
     bot = PlayerStrategy()
 
-    assert [bot.decide(Open(1, card)) for card in ("A", "K", "Q")] == [
-        "bet",
-        "check",
-        "check",
-    ]
-    assert [bot.decide(Respond(1, card)) for card in ("A", "K", "Q")] == [
-        "call",
-        "fold",
-        "fold",
-    ]
+    assert [bot.decide(Open(1, card)) for card in ("A", "K", "Q")] == ["bet", "check", "check"]
+    assert [bot.decide(Respond(1, card)) for card in ("A", "K", "Q")] == ["call", "fold", "fold"]
     assert bot.hear(HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))) is None  # type: ignore[func-returns-value]
 
 
@@ -157,11 +137,7 @@ def test_a_question_of_another_game_is_a_mistake() -> None:
         (Honest(), {"A": 1, "K": 0, "Q": 0}, {"A": 1, "K": 0, "Q": 0}),
         (Bluffer(), {"A": 1, "K": 0, "Q": 1}, {"A": 1, "K": 1, "Q": 0}),
         (Nash(), {"A": 1, "K": 0, "Q": 1 / 3}, {"A": 1, "K": 1 / 3, "Q": 0}),
-        (
-            Random(),
-            {"A": 1 / 2, "K": 1 / 2, "Q": 1 / 2},
-            {"A": 1 / 2, "K": 1 / 2, "Q": 1 / 2},
-        ),
+        (Random(), {"A": 1 / 2, "K": 1 / 2, "Q": 1 / 2}, {"A": 1 / 2, "K": 1 / 2, "Q": 1 / 2}),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -188,9 +164,7 @@ def test_the_same_seed_makes_the_same_bot() -> None:
     assert play(1) != play(2)
 
 
-def hand(
-    mine: Card, other: Card, opened: Any, response: Any, bettor: bool
-) -> tuple[Any, ...]:
+def hand(mine: Card, other: Card, opened: Any, response: Any, bettor: bool) -> tuple[Any, ...]:
     return (mine, other, opened, response, bettor)
 
 

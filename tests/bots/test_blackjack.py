@@ -15,14 +15,7 @@ import pytest
 import arena
 from bots.blackjack import Competitor, Counting, PlayerStrategy, Simple
 from protocol.ace_king_queen import Open
-from protocol.blackjack import (
-    Bet,
-    Draw,
-    Exposed,
-    HandOver,
-    Shuffled,
-    hand_value,
-)
+from protocol.blackjack import Bet, Draw, Exposed, HandOver, Shuffled, hand_value
 from protocol.cards import Card
 from protocol.strategy import house_bots
 from protocol.vocabulary import News, Question, Range
@@ -47,9 +40,7 @@ def hits(player: PlayerStrategy, hand: str) -> str:
     cards = tuple(hand.split())
     total, soft = hand_value(cards)
     return "".join(
-        rank
-        for rank in UPCARDS
-        if player.decide(Draw(rank + "d", cards, total, soft)) == "hit"
+        rank for rank in UPCARDS if player.decide(Draw(rank + "d", cards, total, soft)) == "hit"
     )
 
 
@@ -86,9 +77,7 @@ def test_B12_a_hard_12_stands_on_4_to_6(player_class: type[PlayerStrategy]) -> N
         assert hits(player_class(), hand) == "23789TJQKA"
 
 
-def test_B12_a_hard_13_to_16_stands_on_2_to_6(
-    player_class: type[PlayerStrategy],
-) -> None:
+def test_B12_a_hard_13_to_16_stands_on_2_to_6(player_class: type[PlayerStrategy]) -> None:
     for hand in ("Ts 3s", "Ts 4s", "9s 6s", "Ts 6s", "As Ts 5s"):
         assert hits(player_class(), hand) == "789TJQKA"
 
@@ -120,9 +109,7 @@ def test_B12_simple_bets_the_minimum_whatever_it_has_seen() -> None:
 # --- The count ----------------------------------------------------------------------------------------------------
 
 
-def test_B12_counting_bets_the_minimum_on_a_new_deck(
-    counting_class: type[PlayerStrategy],
-) -> None:
+def test_B12_counting_bets_the_minimum_on_a_new_deck(counting_class: type[PlayerStrategy]) -> None:
     assert bet_after(counting_class(), "") == 5
 
 
@@ -143,9 +130,7 @@ def test_B12_counting_bets_twice_the_minimum_however_high_the_count(
         assert bet_after(counting_class(), " ".join(low[:count])) == 10
 
 
-def test_B12_counting_adds_1_for_each_2_to_6(
-    counting_class: type[PlayerStrategy],
-) -> None:
+def test_B12_counting_adds_1_for_each_2_to_6(counting_class: type[PlayerStrategy]) -> None:
     for rank in "23456":
         assert bet_after(counting_class(), f"{rank}s {rank}h") == 10
 
@@ -158,9 +143,7 @@ def test_B12_counting_takes_1_off_for_each_ten_face_and_ace(
         assert bet_after(counting_class(), f"2s 3s 4s {rank}s") == 10
 
 
-def test_B12_counting_passes_over_7_8_and_9(
-    counting_class: type[PlayerStrategy],
-) -> None:
+def test_B12_counting_passes_over_7_8_and_9(counting_class: type[PlayerStrategy]) -> None:
     for rank in "789":
         assert bet_after(counting_class(), f"2s {rank}s {rank}h") == 5
         assert bet_after(counting_class(), f"2s 3s {rank}s {rank}h") == 10
@@ -173,9 +156,7 @@ def test_B12_counting_counts_whoever_was_dealt_the_card(
     assert bet_after(counting_class(), "(2s) (3s)") == 10
 
 
-def test_B12_counting_starts_from_0_at_a_shuffle(
-    counting_class: type[PlayerStrategy],
-) -> None:
+def test_B12_counting_starts_from_0_at_a_shuffle(counting_class: type[PlayerStrategy]) -> None:
     player = counting_class()
     assert bet_after(player, "2s 3s 4s") == 10
 
@@ -271,9 +252,7 @@ def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
             self.notes.append(("bet", bankroll, minimum))
             return minimum
 
-        def draw(
-            self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
-        ) -> bool:
+        def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
             self.notes.append(("draw", upcard, hand, total, soft))
             return super().draw(upcard, hand, total, soft)
 
@@ -324,10 +303,7 @@ def test_the_house_bots_answer_legally_to_the_end(shuffle: str) -> None:
     for cls in (Simple, Counting, Competitor):
         for seed in range(5):
             result = arena.play(
-                "blackjack",
-                [cls()],
-                settings={"shuffle": shuffle, "hands": 200},
-                seed=seed,
+                "blackjack", [cls()], settings={"shuffle": shuffle, "hands": 200}, seed=seed
             )
             assert result.termination.kind == "completed"
 
@@ -372,10 +348,7 @@ class _Ledger:
 def test_B12_simple_loses_0_0967_chips_a_hand() -> None:
     hands = 1_000_000
     result = arena.play(
-        "blackjack",
-        [Simple()],
-        settings={"bankroll": 100_000_000, "hands": hands},
-        seed=2024,
+        "blackjack", [Simple()], settings={"bankroll": 100_000_000, "hands": hands}, seed=2024
     )
 
     # A hand of 5 chips has a standard deviation of 4.8.
@@ -392,10 +365,7 @@ def test_B12_competitor_wins_more_per_chip_and_ends_with_more() -> None:
         mean = sum(ends) / matches
         spread = math.sqrt(sum((end - mean) ** 2 for end in ends)) / matches
         final[cls.__name__] = (mean, spread)
-        per_chip[cls.__name__] = (
-            ledger.paid / ledger.bet,
-            ledger.error / ledger.bet,
-        )
+        per_chip[cls.__name__] = (ledger.paid / ledger.bet, ledger.error / ledger.bet)
 
     for other in ("Simple", "Counting"):
         for (best, error), (mean, its) in (

@@ -25,8 +25,7 @@ TIMEOUT_S = 10.0
 HELLO = '{"type":"hello","protocol":1,"name":"sh","games":["ace_king_queen"]}'
 READY = '{"type":"ready","match":"m","nonce":"n"}'
 BET, CHECK = (
-    f'{{"type":"answer","match":"m","ask":"m:1","value":"{value}"}}'
-    for value in ("bet", "check")
+    f'{{"type":"answer","match":"m","ask":"m:1","value":"{value}"}}' for value in ("bet", "check")
 )
 END = None
 
@@ -174,11 +173,7 @@ async def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 async def test_lines_become_frames_and_frames_lines(world: World) -> None:
     arena = FakeConnection(
-        welcome(),
-        [match(), ask()],
-        world.says(f"[{READY},{BET}]"),
-        over(),
-        1000,
+        welcome(), [match(), ask()], world.says(f"[{READY},{BET}]"), over(), 1000
     )
     await world.carry(arena)
 
@@ -222,9 +217,7 @@ async def test_J7_after_a_lost_connection_the_program_hears_nothing_twice_and_al
     world: World,
 ) -> None:
     first = FakeConnection(welcome("one"), match(), ask(), world.says(READY, BET), 1006)
-    second = FakeConnection(
-        welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000
-    )
+    second = FakeConnection(welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000)
     await world.carry(first, second)
 
     assert second.said[0]["resume"] == "one"
@@ -262,9 +255,7 @@ async def test_J7_a_program_that_still_thinks_answers_once(world: World) -> None
 
 async def test_an_answer_that_was_refused_is_not_said_again(world: World) -> None:
     refused = Refused("illegal", "no", "m", "m:1", ("check",))
-    first = FakeConnection(
-        welcome(), match(), ask(), world.says(READY, BET), refused, 1006
-    )
+    first = FakeConnection(welcome(), match(), ask(), world.says(READY, BET), refused, 1006)
     second = FakeConnection(welcome(), match(), ask(), world.says(CHECK), 1000)
     await world.carry(first, second)
 
@@ -273,17 +264,13 @@ async def test_an_answer_that_was_refused_is_not_said_again(world: World) -> Non
     assert world.program.kinds().count("refused") == 1
 
 
-async def test_an_over_of_a_match_that_the_program_does_not_know_is_not_told(
-    world: World,
-) -> None:
+async def test_an_over_of_a_match_that_the_program_does_not_know_is_not_told(world: World) -> None:
     await world.carry(FakeConnection(welcome(), over("x"), 1000))
 
     assert world.program.kinds() == ["welcome"]
 
 
-async def test_a_session_that_is_forgotten_takes_its_matches_with_it(
-    world: World,
-) -> None:
+async def test_a_session_that_is_forgotten_takes_its_matches_with_it(world: World) -> None:
     first = FakeConnection(welcome("one"), match(), world.says(READY), ask(), 1006)
     second = FakeConnection(Refused("session", "no such session"), 4001)
     third = FakeConnection(
@@ -304,9 +291,7 @@ async def test_a_session_that_is_forgotten_takes_its_matches_with_it(
 # --- nothing piles up ---
 
 
-async def test_a_program_that_floods_is_read_no_faster_than_the_arena_reads(
-    world: World,
-) -> None:
+async def test_a_program_that_floods_is_read_no_faster_than_the_arena_reads(world: World) -> None:
     arena = FakeConnection(welcome(), lambda: arena.takes.clear())
     carrying = asyncio.create_task(world.carry(arena))
     await world.program.said()
@@ -355,9 +340,7 @@ async def test_a_program_that_ends_is_a_crash_with_its_status(world: World) -> N
     assert arena.closed == (1011, "the program has ended with status 3")
 
 
-async def test_a_program_that_ends_with_0_in_the_middle_has_failed_too(
-    world: World,
-) -> None:
+async def test_a_program_that_ends_with_0_in_the_middle_has_failed_too(world: World) -> None:
     with pytest.raises(ProgramFailed, match="status 0") as failed:
         await world.carry(FakeConnection(welcome(), world.says(END)))
 
@@ -423,12 +406,8 @@ async def test_a_hello_that_is_refused_ends_the_program(world: World) -> None:
     assert world.program.has_ended
 
 
-@pytest.mark.parametrize(
-    "line", ["hello", READY, f"[{HELLO},{READY}]", HELLO.replace("1", "true")]
-)
-async def test_a_program_that_does_not_begin_with_hello_is_told_so(
-    world: World, line: str
-) -> None:
+@pytest.mark.parametrize("line", ["hello", READY, f"[{HELLO},{READY}]", HELLO.replace("1", "true")])
+async def test_a_program_that_does_not_begin_with_hello_is_told_so(world: World, line: str) -> None:
     await world.program.read()
     world.program.say(line)
     with pytest.raises(ProgramFailed, match="expected hello as the program's"):
@@ -437,9 +416,7 @@ async def test_a_program_that_does_not_begin_with_hello_is_told_so(
     assert world.program.has_ended
 
 
-async def test_a_program_that_ends_before_its_hello_is_told_with_its_status(
-    world: World,
-) -> None:
+async def test_a_program_that_ends_before_its_hello_is_told_with_its_status(world: World) -> None:
     await world.program.read()
     world.program.status = -9
     world.program.say(END)

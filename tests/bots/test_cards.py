@@ -56,9 +56,7 @@ def some(codes: str) -> list[Card]:
 
 
 def poker(codes: str | Iterable[str]) -> ThreeCardPokerHand:
-    return ThreeCardPokerHand(
-        some(codes if isinstance(codes, str) else " ".join(codes))
-    )
+    return ThreeCardPokerHand(some(codes if isinstance(codes, str) else " ".join(codes)))
 
 
 # ---- A card
@@ -425,9 +423,7 @@ def test_T10_the_share_that_reaches_a_goal_is_the_known_chance() -> None:
     assert abs(share - chance) < 4 * sqrt(chance * (1 - chance) / trials)
 
 
-def test_T10_who_always_folds_never_reaches_a_goal_and_who_starts_there_always() -> (
-    None
-):
+def test_T10_who_always_folds_never_reaches_a_goal_and_who_starts_there_always() -> None:
     def folds(hand: ThreeCardPokerHand) -> bool:
         return False
 
@@ -530,11 +526,7 @@ KNOCK = TurnAnswer("Kd", True, GIN)
 IN_OBJECTS: list[Any] = [
     TurnAnswer(Card.of("Kd"), True, tuple(map(Meld.of, GIN))),  # type: ignore[arg-type]
     TurnAnswer("Kd", True, [[Card.of(code) for code in meld] for meld in GIN]),  # type: ignore[arg-type]
-    {
-        "discard": Card.of("Kd"),
-        "knock": True,
-        "melds": [Meld.of(GIN[0]), *GIN[1:]],
-    },
+    {"discard": Card.of("Kd"), "knock": True, "melds": [Meld.of(GIN[0]), *GIN[1:]]},
 ]
 """The knock, written in three ways."""
 
@@ -550,9 +542,7 @@ def test_G9_an_answer_in_objects_is_the_one_in_characters(answer: Any) -> None:
 
 @pytest.mark.parametrize("encoding", Encoding)
 @pytest.mark.parametrize("answer", IN_OBJECTS, ids=["melds", "cards", "a map"])
-def test_an_answer_in_objects_travels_in_characters(
-    answer: Any, encoding: Encoding
-) -> None:
+def test_an_answer_in_objects_travels_in_characters(answer: Any, encoding: Encoding) -> None:
     [sent] = decode_from_bot(encode(Answer("m", "m:1", answer), encoding), encoding)
 
     assert isinstance(sent, Answer)

@@ -202,17 +202,10 @@ async def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
     assert hello["resume"] is None
 
 
-async def test_it_takes_its_chair_and_answers(
-    dial: Dial, notebooks: list[Notebook]
-) -> None:
+async def test_it_takes_its_chair_and_answers(dial: Dial, notebooks: list[Notebook]) -> None:
     [line] = dial(
         ScriptedConnection(
-            welcome(),
-            match(),
-            ask(),
-            ask(2, news=(NEWS,)),
-            over(news=(NEWS,)),
-            Closes(1000),
+            welcome(), match(), ask(), ask(2, news=(NEWS,)), over(news=(NEWS,)), Closes(1000)
         )
     )
     overs: list[tuple[Match, Over]] = []
@@ -242,21 +235,13 @@ async def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
     )
     await client().run()
 
-    assert [book.noted for book in notebooks] == [
-        ["reset", "open"],
-        ["reset", "open"],
-        ["reset"],
-    ]
+    assert [book.noted for book in notebooks] == [["reset", "open"], ["reset", "open"], ["reset"]]
     assert len({ready["nonce"] for ready in line.said("ready")}) == 3
 
 
 @pytest.mark.parametrize("encoding", Encoding)
-async def test_it_speaks_the_encoding_that_it_was_told_to(
-    dial: Dial, encoding: Encoding
-) -> None:
-    [line] = dial(
-        ScriptedConnection(welcome(), match(), ask(), Closes(1000), encoding=encoding)
-    )
+async def test_it_speaks_the_encoding_that_it_was_told_to(dial: Dial, encoding: Encoding) -> None:
+    [line] = dial(ScriptedConnection(welcome(), match(), ask(), Closes(1000), encoding=encoding))
     await client(encoding=encoding).run()
 
     assert len(line.said("answer")) == 1
@@ -268,9 +253,7 @@ async def test_answers_that_are_there_together_share_a_frame(
 ) -> None:
     three = [(match(name), ask(1, name)) for name in "mno"]
     [line] = dial(
-        ScriptedConnection(
-            [welcome(), *(part for pair in three for part in pair)], Closes(1000)
-        )
+        ScriptedConnection([welcome(), *(part for pair in three for part in pair)], Closes(1000))
     )
     await client(batch=batch).run()
 
@@ -311,18 +294,14 @@ async def test_it_comes_back_with_its_session_and_its_memory(
 ) -> None:
     first, second = dial(
         ScriptedConnection(welcome("one"), match(), ask(1), Closes()),
-        ScriptedConnection(
-            welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)
-        ),
+        ScriptedConnection(welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)),
     )
     await client().run()
 
     [hello] = second.said("hello")
     assert hello["resume"] == "one"
     assert second.said("ready") == first.said("ready")
-    assert [book.noted for book in notebooks] == [
-        ["reset", "open", "hand_over", "open"]
-    ]
+    assert [book.noted for book in notebooks] == [["reset", "open", "hand_over", "open"]]
 
 
 async def test_a_question_that_comes_again_gets_the_same_answer(
@@ -437,10 +416,7 @@ async def test_what_will_never_be_an_arena_is_told_at_once(dial: Dial) -> None:
 
 async def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
     events: list[str] = []
-    lines = (
-        ScriptedConnection(welcome(), Closes()),
-        ScriptedConnection(welcome(), Closes(1000)),
-    )
+    lines = (ScriptedConnection(welcome(), Closes()), ScriptedConnection(welcome(), Closes(1000)))
     dial(OSError("refused"), *lines)
     await client(on_event=events.append, wait_s=1.0).run()
 
@@ -486,9 +462,7 @@ async def test_what_answers_without_HTTP_may_want_encryption(
     assert str(caught.value) == f"no arena answers at {url}: no HTTP{hint}"
 
 
-async def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
-    dial: Dial,
-) -> None:
+async def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(dial: Dial) -> None:
     closed = InvalidMessage("no HTTP")
     closed.__cause__ = EOFError()
     events: list[str] = []
@@ -555,21 +529,15 @@ class Seeded(Notebook):
         super().seed(seed)
 
 
-async def test_after_a_crash_it_asks_for_all_that_was_before(
-    dial: Dial, file: Path
-) -> None:
+async def test_after_a_crash_it_asks_for_all_that_was_before(dial: Dial, file: Path) -> None:
     first, second = dial(
-        Kills(welcome("one"), match(), ask(1)),
-        ScriptedConnection(welcome("two"), Closes(1000)),
+        Kills(welcome("one"), match(), ask(1)), ScriptedConnection(welcome("two"), Closes(1000))
     )
     await lives(client(session_file=file))
     assert file.exists()
     await client(session_file=file).run()
 
-    assert (first.said("hello")[0]["resume"], first.said("hello")[0]["from"]) == (
-        None,
-        None,
-    )
+    assert (first.said("hello")[0]["resume"], first.said("hello")[0]["from"]) == (None, None)
     [hello] = second.said("hello")
     assert (hello["resume"], hello["from"]) == ("one", 0)
 
@@ -580,10 +548,7 @@ async def test_a_strategy_is_brought_through_the_past_before_it_decides(
     _, second = dial(
         Kills(welcome(), match()),
         ScriptedConnection(
-            [welcome(), match(), past(1)],
-            [past(2), ask(3, news=(NEWS,))],
-            ask(4),
-            Closes(1000),
+            [welcome(), match(), past(1)], [past(2), ask(3, news=(NEWS,))], ask(4), Closes(1000)
         ),
     )
     events: list[str] = []
@@ -606,9 +571,7 @@ async def test_every_match_gets_the_seed_again_that_it_had(
     dial(
         Kills(welcome(), [match("l"), match("m"), match("n")], over("l")),
         Kills(welcome(), [match("n"), match("m"), match("o")], ask(1, "o"), over("m")),
-        ScriptedConnection(
-            welcome(), [match("p"), match("o"), match("n")], Closes(1000)
-        ),
+        ScriptedConnection(welcome(), [match("p"), match("o"), match("n")], Closes(1000)),
     )
     for _ in range(2):
         await lives(client(Seeded, session_file=file, seed=seed))
@@ -633,18 +596,14 @@ async def test_without_a_file_nothing_is_seeded_that_need_not_be(
     assert [book.noted for book in notebooks] == [["reset"], ["reset"]]
 
 
-async def test_what_the_arena_counts_on_is_in_the_file_before(
-    dial: Dial, file: Path
-) -> None:
+async def test_what_the_arena_counts_on_is_in_the_file_before(dial: Dial, file: Path) -> None:
     class LooksIntoTheFile(ScriptedConnection):
         async def send(self, frame: bytes, text: bool) -> None:
             seen.append(json.loads(file.read_text())["seeds"] if file.exists() else {})
             await super().send(frame, text)
 
     seen: list[Any] = []
-    [line] = dial(
-        LooksIntoTheFile(welcome(), match("m"), [match("n"), over("m")], Closes(1000))
-    )
+    [line] = dial(LooksIntoTheFile(welcome(), match("m"), [match("n"), over("m")], Closes(1000)))
     await client(session_file=file, seed="s").run()
 
     assert [set(seeds) for seeds in seen] == [set(), {"m"}, {"n"}]
@@ -681,9 +640,7 @@ async def test_a_strategy_that_lives_is_not_told_its_past(
 ) -> None:
     dial(
         Kills(welcome(), match("m"), match("n")),
-        ScriptedConnection(
-            welcome(), [match("m"), past(1, "m"), ask(2, "m")], Closes()
-        ),
+        ScriptedConnection(welcome(), [match("m"), past(1, "m"), ask(2, "m")], Closes()),
         ScriptedConnection(
             welcome(),
             [match("m"), past(1, "m"), past(2, "m"), ask(3, "m")],
@@ -763,9 +720,7 @@ async def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
     assert (kept["secret"], set(kept["seeds"])) == ("two", {"n"})
 
 
-async def test_an_arena_that_is_not_there_does_not_cost_the_session(
-    dial: Dial, file: Path
-) -> None:
+async def test_an_arena_that_is_not_there_does_not_cost_the_session(dial: Dial, file: Path) -> None:
     dial(Kills(welcome(), match()), OSError("refused"))
     await lives(client(session_file=file))
 
@@ -775,10 +730,7 @@ async def test_an_arena_that_is_not_there_does_not_cost_the_session(
 
 
 async def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
-    dial(
-        Kills(welcome()),
-        ScriptedConnection(Refused("token", "no such token"), Closes(4001)),
-    )
+    dial(Kills(welcome()), ScriptedConnection(Refused("token", "no such token"), Closes(4001)))
     await lives(client(session_file=file))
 
     with pytest.raises(UsageError):
@@ -796,31 +748,22 @@ async def test_the_file_goes_with_the_session(
     assert list(file.parent.iterdir()) == [file] * remains
 
 
-async def test_a_strategy_that_raised_has_no_session_to_go_on_with(
-    dial: Dial, file: Path
-) -> None:
+async def test_a_strategy_that_raised_has_no_session_to_go_on_with(dial: Dial, file: Path) -> None:
     dial(ScriptedConnection(welcome(), match(), Closes(1000)))
     with pytest.raises(StrategyFailed):
-        await client(
-            lambda: FailsAtOneThing("reset", KeyError()), session_file=file
-        ).run()
+        await client(lambda: FailsAtOneThing("reset", KeyError()), session_file=file).run()
 
     assert list(file.parent.iterdir()) == []
 
 
-async def test_a_strategy_that_raises_at_its_past_has_crashed(
-    dial: Dial, file: Path
-) -> None:
+async def test_a_strategy_that_raises_at_its_past_has_crashed(dial: Dial, file: Path) -> None:
     _, line = dial(
-        Kills(welcome(), match()),
-        ScriptedConnection(welcome(), match(), past(), Closes(1000)),
+        Kills(welcome(), match()), ScriptedConnection(welcome(), match(), past(), Closes(1000))
     )
     await lives(client(session_file=file))
 
     with pytest.raises(StrategyFailed, match="raised at open, brought back from the"):
-        await client(
-            lambda: FailsAtOneThing("open", KeyError()), session_file=file
-        ).run()
+        await client(lambda: FailsAtOneThing("open", KeyError()), session_file=file).run()
     assert line.closed is not None
     assert line.closed[0] == 1011
 
@@ -829,8 +772,7 @@ async def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
     dial: Dial, file: Path
 ) -> None:
     [first, second] = dial(
-        ScriptedConnection(welcome("one")),
-        ScriptedConnection(welcome("two"), Closes(1000)),
+        ScriptedConnection(welcome("one")), ScriptedConnection(welcome("two"), Closes(1000))
     )
     events: list[str] = []
 
@@ -850,9 +792,7 @@ async def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
     assert not file.exists()
 
 
-async def test_a_file_that_is_none_of_ours_is_told_and_left_alone(
-    dial: Dial, file: Path
-) -> None:
+async def test_a_file_that_is_none_of_ours_is_told_and_left_alone(dial: Dial, file: Path) -> None:
     file.write_text("class Mine: ...")
     [line] = dial(ScriptedConnection(welcome(), match(), ask(), Closes(1000)))
     events: list[str] = []
@@ -948,9 +888,7 @@ async def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
 ) -> None:
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
     [line] = dial(
-        ScriptedConnection(
-            rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000)
-        )
+        ScriptedConnection(rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000))
     )
     events: list[str] = []
     await client(AnswersNeverLegally, on_event=events.append).run()
@@ -964,9 +902,7 @@ async def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
     assert events[1].startswith("refused: answered 'raise' to open; answered \"")
 
 
-async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
-    dial: Dial,
-) -> None:
+async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(dial: Dial) -> None:
     first, second = dial(
         ScriptedConnection(welcome(), match(), ask(), illegal(), Closes()),
         ScriptedConnection(welcome(), match(), ask(), Closes(1000)),
@@ -977,9 +913,7 @@ async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
 
 
 @pytest.mark.parametrize("refused", [illegal(legal=None), illegal(number=7)])
-async def test_where_nothing_legal_is_known_it_is_only_told(
-    dial: Dial, refused: Refused
-) -> None:
+async def test_where_nothing_legal_is_known_it_is_only_told(dial: Dial, refused: Refused) -> None:
     [line] = dial(ScriptedConnection(welcome(), match(), ask(), refused, Closes(1000)))
     events: list[str] = []
     await client(AnswersNeverLegally, on_event=events.append).run()
@@ -1041,11 +975,7 @@ async def test_an_address_that_is_none_is_told_at_once() -> None:
 
 
 async def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:
-    dial(
-        ScriptedConnection(
-            Refused("name", "a bot named 'ann' is here already"), Closes(4001)
-        )
-    )
+    dial(ScriptedConnection(Refused("name", "a bot named 'ann' is here already"), Closes(4001)))
 
     with pytest.raises(UsageError, match="refuses this bot: a bot named 'ann' is here"):
         await client().run()
@@ -1085,16 +1015,13 @@ class FailsAtOneThing(Notebook):
 
 
 @pytest.mark.parametrize(
-    "error",
-    [KeyError("deck"), SystemExit(), RecursionError("too deep"), GeneratorExit()],
+    "error", [KeyError("deck"), SystemExit(), RecursionError("too deep"), GeneratorExit()]
 )
 @pytest.mark.parametrize("doing", ["making it", "reset", "open", "hear"])
 async def test_a_strategy_that_raises_ends_it_with_its_error(
     dial: Dial, doing: str, error: BaseException
 ) -> None:
-    [line] = dial(
-        ScriptedConnection(welcome(), match(), ask(), over(news=(NEWS,)), Closes(1000))
-    )
+    [line] = dial(ScriptedConnection(welcome(), match(), ask(), over(news=(NEWS,)), Closes(1000)))
 
     with pytest.raises(StrategyFailed, match=type(error).__name__) as info:
         await client(lambda: FailsAtOneThing(doing, error)).run()

@@ -32,17 +32,13 @@ MESSAGES = [
 
 @EACH_ENCODING
 @pytest.mark.parametrize("message", MESSAGES, ids=repr)
-def test_the_arena_reads_what_the_client_writes(
-    message: Any, encoding: Encoding
-) -> None:
+def test_the_arena_reads_what_the_client_writes(message: Any, encoding: Encoding) -> None:
     assert decode_from_bot(write_message(message, encoding), encoding) == [message]
 
 
 @EACH_ENCODING
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 70_000])
-def test_the_arena_reads_as_many_messages_as_a_frame_has(
-    count: int, encoding: Encoding
-) -> None:
+def test_the_arena_reads_as_many_messages_as_a_frame_has(count: int, encoding: Encoding) -> None:
     part = write_message(Goodbye(), encoding)
 
     assert len(decode_from_bot(join([part] * count, encoding), encoding)) == count

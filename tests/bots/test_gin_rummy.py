@@ -54,16 +54,12 @@ class NotesGinCalls(PlayerStrategy):
         self, drew_discard: bool, previous_discard_top: Card, opponent_discarded: Card
     ) -> None:
         call = "opponent_end_turn_feedback"
-        self.calls.append(
-            (call, drew_discard, previous_discard_top, opponent_discarded)
-        )
+        self.calls.append((call, drew_discard, previous_discard_top, opponent_discarded))
 
     def opponent_end_round_feedback(
         self, opponent_hand: tuple[Card, ...], opponent_melds: tuple[Meld, ...]
     ) -> None:
-        self.calls.append(
-            ("opponent_end_round_feedback", opponent_hand, opponent_melds)
-        )
+        self.calls.append(("opponent_end_round_feedback", opponent_hand, opponent_melds))
 
 
 def notes() -> tuple[NotesGinCalls, NotesGinCalls]:
@@ -71,9 +67,7 @@ def notes() -> tuple[NotesGinCalls, NotesGinCalls]:
     first, second = NotesGinCalls(), NotesGinCalls()
     first.calls.clear()
     second.calls.clear()
-    result = arena.play(
-        "gin_rummy", [first, second], settings={"max_rounds": 1}, decks=[DECK]
-    )
+    result = arena.play("gin_rummy", [first, second], settings={"max_rounds": 1}, decks=[DECK])
 
     assert result.termination.kind is Ending.COMPLETED
     return first, second
@@ -121,9 +115,7 @@ def test_the_hand_has_eleven_cards_in_a_turn_and_ten_after_it() -> None:
             assert len(self.hand) == 10
             return super().knock()
 
-    result = arena.play(
-        "gin", [CountsCards(), CountsCards()], settings={"games": 5}, seed=1
-    )
+    result = arena.play("gin", [CountsCards(), CountsCards()], settings={"games": 5}, seed=1)
 
     assert result.termination.kind is Ending.COMPLETED
 
@@ -139,9 +131,7 @@ def test_a_discard_that_is_not_held_is_the_referees_to_judge() -> None:
         def take_turn(self, drawn: Card) -> Card:
             return next(card for card in ("As", "Ah") if card not in self.hand)
 
-    result = arena.play(
-        "gin", [DiscardsWhatItHasNot(), Simple()], settings={"starter": 0}, seed=1
-    )
+    result = arena.play("gin", [DiscardsWhatItHasNot(), Simple()], settings={"starter": 0}, seed=1)
 
     assert (result.termination.kind, result.termination.seat) == (Ending.ILLEGAL, 0)
 
@@ -178,9 +168,7 @@ def test_expert_keeps_from_the_other_seat_what_it_wants() -> None:
     assert expert.take_turn("7s")[0] != "7"
 
 
-def share(
-    one: BaseStrategy, other: BaseStrategy, games: int, seed: int
-) -> tuple[float, float]:
+def share(one: BaseStrategy, other: BaseStrategy, games: int, seed: int) -> tuple[float, float]:
     """The share of games that one wins, and its standard error."""
     one.seed(seed)
     other.seed(seed + 1)

@@ -8,16 +8,7 @@ from typing import Any
 import pytest
 
 from arena.lab.in_process import play
-from bots.high_low import (
-    Bold,
-    Counter,
-    PlayerStrategy,
-    Random,
-    Timid,
-    extremity,
-    halves,
-    worth,
-)
+from bots.high_low import Bold, Counter, PlayerStrategy, Random, Timid, extremity, halves, worth
 from protocol.cards import PACK
 from protocol.high_low import Bidding, Bids, Dealt, RoundOver, Swap, Swapped, legal_bids
 from protocol.messages import Ending
@@ -129,8 +120,7 @@ def test_extremity_is_the_distance_from_the_middle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "cls"),
-    [("random", Random), ("timid", Timid), ("bold", Bold), ("counter", Counter)],
+    ("name", "cls"), [("random", Random), ("timid", Timid), ("bold", Bold), ("counter", Counter)]
 )
 def test_house_bots_are_found_by_name(name: str, cls: type[PlayerStrategy]) -> None:
     assert name in house_bots("high_low")
@@ -206,9 +196,7 @@ def test_halves_of_the_pot(below: list[float], expected: float) -> None:
         ([0.5, 0.5, 0.5], 8, -4),
     ],
 )
-def test_what_staying_is_worth(
-    below: list[float], last_bid: int, payoff: float
-) -> None:
+def test_what_staying_is_worth(below: list[float], last_bid: int, payoff: float) -> None:
     assert worth(below, last_bid) == pytest.approx(payoff)
 
 
@@ -329,12 +317,7 @@ def per_shuffle(
 
 @pytest.mark.stats
 @pytest.mark.parametrize(
-    "others",
-    [
-        [Bold, Timid, Random],
-        [Bold, Bold, Timid],
-        [Bold, Timid, Timid],
-    ],
+    "others", [[Bold, Timid, Random], [Bold, Bold, Timid], [Bold, Timid, Timid]]
 )
 def test_counter_beats_bold_and_timid_over_a_hundred_shuffles(
     others: list[type[PlayerStrategy]],

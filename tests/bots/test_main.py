@@ -21,10 +21,7 @@ from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
         (["akq"], "expected GAME NAME, FILE.py or 'stdio: COMMAND'"),
         (["stdio:", "sh", "x"], "expected 'stdio: COMMAND' as one word, in quotes"),
         (["stdio: sh", "--seed", "1"], "expected no --encoding, --seed or --session"),
-        (
-            ["akq", "nash", "--tables", "x"],
-            "invalid value for '--tables': 'x' is not a",
-        ),
+        (["akq", "nash", "--tables", "x"], "invalid value for '--tables': 'x' is not a"),
         (["akq", "nash", "--colour", "1"], "no such option"),
         (
             ["akq", "nash", "--session", "x.json", "--no-session"],
@@ -33,10 +30,7 @@ from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
     ],
 )
 def test_called_wrong_is_one_line_in_the_arenas_words(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    said: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bots", *words])
 
@@ -135,9 +129,7 @@ def test_J3_others_learn_who_is_out_and_the_word() -> None:
         (Ending.CRASH, "see stderr", " · 9 MiB > 8 MiB; see stderr"),
     ],
 )
-def test_J4_who_is_to_blame_learns_what_to_do(
-    kind: Ending, advice: str, words: str
-) -> None:
+def test_J4_who_is_to_blame_learns_what_to_do(kind: Ending, advice: str, words: str) -> None:
     verdict = Verdict(
         kind=kind,
         match="m",

@@ -76,24 +76,14 @@ def test_who_sits_alone_plays_against_nobody() -> None:
 # --- addresses ---
 
 
-@pytest.mark.parametrize(
-    ("url", "is_secure"), [("ws://arena:7700", False), ("wss://arena", True)]
-)
+@pytest.mark.parametrize(("url", "is_secure"), [("ws://arena:7700", False), ("wss://arena", True)])
 def test_an_address_says_whether_it_is_encrypted(url: str, is_secure: bool) -> None:
     assert check_address(url) is is_secure
 
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "arena",
-        "http://arena",
-        "ws://",
-        "ws://arena:port",
-        "ws://arena:99999",
-        "ws://[::1",
-        "",
-    ],
+    ["arena", "http://arena", "ws://", "ws://arena:port", "ws://arena:99999", "ws://[::1", ""],
 )
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(UsageError, match="expected an address such as"):

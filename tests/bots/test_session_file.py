@@ -18,9 +18,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such 
 
 
 def kept(secret: str = "secret", name: str = "ann") -> SavedSession:
-    return SavedSession(
-        url=URL, name=name, secret=secret, made=7, seeds={"m-1.0": "1:7"}
-    )
+    return SavedSession(url=URL, name=name, secret=secret, made=7, seeds={"m-1.0": "1:7"})
 
 
 @pytest.fixture
@@ -127,9 +125,7 @@ def test_what_is_no_session_is_told_and_left_alone(path: Path, data: bytes) -> N
     assert path.read_bytes() == data
 
 
-@pytest.mark.parametrize(
-    ("url", "name"), [(URL, "ben"), ("ws://elsewhere:7700", "ann")]
-)
+@pytest.mark.parametrize(("url", "name"), [(URL, "ben"), ("ws://elsewhere:7700", "ann")])
 def test_a_session_of_another_bot_is_told_without_its_secret(
     path: Path, url: str, name: str
 ) -> None:
@@ -172,9 +168,7 @@ def test_a_folder_that_cannot_be_written_is_told(
 
 
 @POSIX
-def test_a_lock_that_cannot_be_taken_is_told(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_cannot_be_taken_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 

@@ -45,9 +45,7 @@ def hears(bot: PlayerStrategy, outcome: int, ante: int = 10) -> None:
 # The interface
 
 
-def test_a_strategy_antes_the_least_and_plays_everything_unless_it_says_otherwise() -> (
-    None
-):
+def test_a_strategy_antes_the_least_and_plays_everything_unless_it_says_otherwise() -> None:
     bot = PlayerStrategy()
 
     assert ante_of(bot) == 1
@@ -67,9 +65,7 @@ def test_each_question_and_news_has_a_method_of_its_own() -> None:
             self.calls.append(("play", hand, ante, cash))
             return False
 
-        def round_over(
-            self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int
-        ) -> None:
+        def round_over(self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int) -> None:
             self.calls.append(("round_over", hand, dealer, ante, outcome, cash))
 
     bot = Noted()
@@ -89,15 +85,8 @@ def test_each_question_and_news_has_a_method_of_its_own() -> None:
 
 
 def test_the_house_bots_are_found_by_name() -> None:
-    assert list(house_bots("three_card_poker")) == [
-        "always",
-        "doubler",
-        "q64",
-        "random",
-    ]
-    assert [
-        find("three_card_poker", name) for name in house_bots("three_card_poker")
-    ] == HOUSE_BOTS
+    assert list(house_bots("three_card_poker")) == ["always", "doubler", "q64", "random"]
+    assert [find("three_card_poker", name) for name in house_bots("three_card_poker")] == HOUSE_BOTS
 
 
 @pytest.mark.parametrize("bot", HOUSE_BOTS)

@@ -108,9 +108,7 @@ async def test_a_stolen_session_is_no_good_without_its_token() -> None:
         assert (said["code"], code) == ("session", 4001)
 
 
-@pytest.mark.parametrize(
-    ("said", "called"), [("ann", "ann"), ("x", "ann"), ("ann/gin", "ann/gin")]
-)
+@pytest.mark.parametrize(("said", "called"), [("ann", "ann"), ("x", "ann"), ("ann/gin", "ann/gin")])
 async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
     async with opened(requires_token=True) as arena:
         async with arena.stranger(said) as bot:
@@ -180,10 +178,7 @@ async def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
             pass
         assert (over["termination"]["kind"], over["verdict"]) == ("removed", None)
         for more in ({}, {"resume": ann.session}):
-            assert await refuses(arena, name="ann", token=ANN, **more) == (
-                REFUSED,
-                4001,
-            )
+            assert await refuses(arena, name="ann", token=ANN, **more) == (REFUSED, 4001)
         async with arena.stranger("ben/2") as again:
             await again.hello(token=BEN)
 
@@ -212,11 +207,7 @@ async def test_who_gets_another_token_has_done_nothing() -> None:
 
 
 async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
-    async with (
-        opened() as arena,
-        arena.stranger("ann") as ann,
-        arena.stranger("ben") as ben,
-    ):
+    async with opened() as arena, arena.stranger("ann") as ann, arena.stranger("ben") as ben:
         await ann.hello(token=ANN)
         await ben.hello(token=BEN)
         table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
@@ -231,14 +222,11 @@ async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> Non
         assert await refuses(arena, **said) == (REFUSED, 4001)
 
 
-async def test_what_another_program_does_to_the_roster_takes_effect(
-    tmp_path: Path,
-) -> None:
+async def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) -> None:
     engine, _ = open_database(tmp_path / "arena.db", create=True)
     roster = Roster(engine)
     tokens = {
-        one.name: one.token
-        for one in roster.take([Student(name="ann"), Student(name="ben")]).new
+        one.name: one.token for one in roster.take([Student(name="ann"), Student(name="ben")]).new
     }
 
     try:
@@ -345,10 +333,7 @@ async def test_nobody_else_is_heard(token: str) -> None:
 
 
 async def test_another_version_is_told_to_an_instructor() -> None:
-    async with (
-        opened(on_instruct=InstructorClient()) as arena,
-        arena.stranger() as prof,
-    ):
+    async with opened(on_instruct=InstructorClient()) as arena, arena.stranger() as prof:
         await prof.say(**word(protocol=7))
 
         assert await prof.refused() == ("version", "expected protocol 1, got 7", 4001)
@@ -372,18 +357,11 @@ async def test_without_a_roster_there_is_no_instructor() -> None:
 
 
 async def test_a_player_does_not_instruct() -> None:
-    async with (
-        opened(on_instruct=InstructorClient()) as arena,
-        arena.stranger("ann") as ann,
-    ):
+    async with opened(on_instruct=InstructorClient()) as arena, arena.stranger("ann") as ann:
         await ann.hello(token=ANN)
         await ann.say(**word())
 
-        assert await ann.refused() == (
-            "malformed",
-            "instruct may not be sent after welcome",
-            1002,
-        )
+        assert await ann.refused() == ("malformed", "instruct may not be sent after welcome", 1002)
 
 
 async def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
@@ -405,9 +383,7 @@ async def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
         assert list(arena.gateway.players) == ["ann"]
 
 
-async def test_a_fault_of_ours_is_not_the_instructors(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_fault_of_ours_is_not_the_instructors(caplog: pytest.LogCaptureFixture) -> None:
     async with opened(on_instruct=InstructorClient()) as arena:
         async with arena.stranger() as prof:
             await prof.say(**word("stop"))
@@ -454,9 +430,7 @@ async def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
         assert took_s < 5.0
 
 
-async def test_who_waits_in_the_line_is_cut_in_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_waits_in_the_line_is_cut_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.server.throttle._TURNS", 0)  # nobody's turn ever comes
 
     limits = msgspec.structs.replace(LIMITS, hello_ms=200)

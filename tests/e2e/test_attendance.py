@@ -96,9 +96,7 @@ class ServedClass:
         report: dict[str, Any] = json.loads(out)
         checked = arena_process.run("verify", str(self._folder / "class.db"))
         assert checked.returncode == 0, checked.stdout + checked.stderr
-        assert [
-            *independent_audit.whole(independent_audit.read(self._folder / "class.db"))
-        ] == []
+        assert [*independent_audit.whole(independent_audit.read(self._folder / "class.db"))] == []
         return report
 
 
@@ -110,8 +108,7 @@ def school(start: Callable[..., StartedProgram], tmp_path: Path) -> ServedClass:
 def shown(report: dict[str, Any]) -> list[tuple[str, bool, bool]]:
     """Of everybody in the table: the name, whether it has a rank, and whether it was not there."""
     return sorted(
-        (row["name"], row["rank"] is not None, row["not_there"])
-        for row in report["standings"]
+        (row["name"], row["rank"] is not None, row["not_there"]) for row in report["standings"]
     )
 
 
@@ -122,9 +119,7 @@ def test_K5_a_run_of_the_roster_waits_for_its_class(school: ServedClass) -> None
     school.comes("ann")
     status = school.says("status")
     assert status["competitions"] == []
-    assert status["lines"] == [
-        "cup waits: 2 of 4 here, it starts with 3; missing: ben, cem"
-    ]
+    assert status["lines"] == ["cup waits: 2 of 4 here, it starts with 3; missing: ben, cem"]
     school.comes("ben")
     arena.until("cup starts without cem: not there")
     report = school.over(arena)
@@ -194,9 +189,7 @@ players = "roster"
 """
 
 
-def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(
-    school: ServedClass,
-) -> None:
+def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(school: ServedClass) -> None:
     with browser() as chromium:
         arena = school.serve(LATER)
         look = BrowserWindow(chromium, school.url.replace("ws", "http", 1))
@@ -248,11 +241,7 @@ players = "roster"
 least = 8
 settings = { max_shuffles = 2 }
 """
-GAMES = {
-    "ace_king_queen": "nash",
-    "high_low": "counter",
-    "blackjack": "simple",
-}
+GAMES = {"ace_king_queen": "nash", "high_low": "counter", "blackjack": "simple"}
 
 
 class Monday:
@@ -307,13 +296,7 @@ class Monday:
         """Some students come, one after another."""
         strategies = {game: find(game, bot) for game, bot in GAMES.items()}
         for name in names:
-            bot = Client(
-                self._host.url,
-                name,
-                strategies,
-                token=self._tokens[name],
-                tables=4,
-            )
+            bot = Client(self._host.url, name, strategies, token=self._tokens[name], tables=4)
             self._bots.append(asyncio.create_task(bot.run()))
             while name not in self._host.gateway.players:
                 await asyncio.sleep(0.01)
@@ -338,22 +321,16 @@ async def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is
         monday.now = MONDAY.replace(hour=17, minute=50)
         await monday.come(names[:5])
         monday.now = MONDAY.replace(hour=18)
-        await monday.hears(
-            "monday-akq waits until 19:00: 5 of 12 here, it starts with 10"
-        )
+        await monday.hears("monday-akq waits until 19:00: 5 of 12 here, it starts with 10")
         assert monday.reports == {}
         await monday.come(names[5:8])
-        await monday.hears(
-            "cup starts without student-08, student-09, student-10, student-11"
-        )
+        await monday.hears("cup starts without student-08, student-09, student-10, student-11")
         monday.now = MONDAY.replace(hour=18, minute=1)
         await monday.hears("monday-akq waits until 19:00: 8 of 12 here")
         monday.now = MONDAY.replace(hour=18, minute=40)
         await monday.hears("8 of 12 here, it starts with 10")
         await monday.come(names[8:10])
-        await monday.hears(
-            "monday-akq starts without student-10, student-11: not there"
-        )
+        await monday.hears("monday-akq starts without student-10, student-11: not there")
         await monday.come(names[10:])  # who are late for that, but not for the warm-up
 
     await monday.plays(evening)

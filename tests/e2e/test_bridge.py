@@ -94,9 +94,7 @@ class Cutter:
         while self.passed < until:
             await asyncio.sleep(0.001)
 
-    async def _accept(
-        self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter
-    ) -> None:
+    async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
         far, to_far = await asyncio.open_connection("127.0.0.1", self._far)
         self._writers += [to_near, to_far]
         for reader, writer in ((near, to_far), (far, to_near)):
@@ -162,14 +160,9 @@ async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
             through = f"wss://127.0.0.1:{line.port}"
             trust = {"SSL_CERT_FILE": str(cert)}
             command = program_in(tmp_path, kind)
-            bot = carried(
-                start, tmp_path, command, through, "--name", "carried", **trust
-            )
+            bot = carried(start, tmp_path, command, through, "--name", "carried", **trust)
             await asyncio.to_thread(bot.until, "connected as carried")
-            start(
-                *("arena", "connect", "akq", "honest", "--url", url),
-                env={**os.environ, **trust},
-            )
+            start(*("arena", "connect", "akq", "honest", "--url", url), env={**os.environ, **trust})
             for _ in range(3):
                 await line.passes(20_000)
                 line.cut()
@@ -202,11 +195,7 @@ def test_a_carried_program_passes_arena_check_in_all_games(plain: Path) -> None:
     arena = (sys.executable, "-m", "arena", "check", "--rounds", "2", "--json")
     carrier = (sys.executable, "-P", "-m", "bots", "stdio: python3 plain.py")
     check = subprocess.run(
-        [*arena, "--", *carrier],
-        cwd=plain,
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [*arena, "--", *carrier], cwd=plain, capture_output=True, text=True, timeout=120
     )
     report = json.loads(check.stdout)
     wrong = [step for step in report["steps"] if step["status"] != "ok"]
@@ -219,16 +208,12 @@ def test_a_carried_program_passes_arena_check_in_all_games(plain: Path) -> None:
 def test_a_token_is_said_for_the_program(start: Start, plain: Path) -> None:
     db = str(plain / "arena.db")
     (plain / "class.csv").write_text("name\nann\n")
-    roster = arena_process.printed(
-        "roster", "import", str(plain / "class.csv"), "--db", db
-    )
+    roster = arena_process.printed("roster", "import", str(plain / "class.csv"), "--db", db)
     token = roster["new"][0]["token"]
     arena = start("arena", "serve", "--port", "0", "--db", db)
     url = arena.until("arena at ws://").split()[2]
 
-    carried(start, plain, "python3 plain.py", url, ARENA_TOKEN=token).until(
-        "connected as ann"
-    )
+    carried(start, plain, "python3 plain.py", url, ARENA_TOKEN=token).until("connected as ann")
 
 
 def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path) -> None:
@@ -273,10 +258,7 @@ def test_a_carried_program_waits_for_an_arena_that_is_not_up_yet(
     url = f"ws://127.0.0.1:{free_port}"
     bot = carried(start, plain, "python3 plain.py", url)
     bot.until("no arena answers at")
-    start(
-        *("arena", "serve", "--port", str(free_port)),
-        *("--db", str(plain / "arena.db")),
-    )
+    start(*("arena", "serve", "--port", str(free_port)), *("--db", str(plain / "arena.db")))
     bot.until("connected as plain")
 
 
@@ -313,9 +295,7 @@ async def test_a_line_without_an_end_is_not_kept() -> None:
 
 
 async def test_a_program_that_has_closed_its_input_is_written_to_in_vain() -> None:
-    async with running(
-        "import os; os.close(0); print('closed', flush=True); input"
-    ) as program:
+    async with running("import os; os.close(0); print('closed', flush=True); input") as program:
         assert await program.read() == b"closed"
         for _ in range(100):
             await program.write(b"x" * 10_000)
@@ -364,9 +344,5 @@ def test_a_program_in_this_folder_needs_no_path(
     monkeypatch.chdir(plain)
     (plain / "plain.py").chmod(0o755)
 
-    assert read_command("stdio: plain.py --fast 'a b'") == (
-        "./plain.py",
-        "--fast",
-        "a b",
-    )
+    assert read_command("stdio: plain.py --fast 'a b'") == ("./plain.py", "--fast", "a b")
     assert read_command(" stdio: sh -c x") == ("sh", "-c", "x")

@@ -318,9 +318,7 @@ def test_what_has_no_meaning_for_lines_is_skipped(commands: Commands) -> None:
     document = passed(commands.in_lines)
 
     assert [step["step"] for step in document["steps"]] == [*Step]
-    assert {
-        step["step"] for step in document["steps"] if step["status"] == "skipped"
-    } == {
+    assert {step["step"] for step in document["steps"] if step["status"] == "skipped"} == {
         Step.LOST_CONNECTION,
         Step.LOST_SESSION,
         Step.FRAGMENTED_FRAME,
@@ -336,9 +334,7 @@ def passed(check: EndedProgram) -> Any:
     return document
 
 
-def test_people_are_told_what_was_sent_expected_and_came_and_a_hint(
-    commands: Commands,
-) -> None:
+def test_people_are_told_what_was_sent_expected_and_came_and_a_hint(commands: Commands) -> None:
     status, out, err = commands.broken
 
     assert status == 1

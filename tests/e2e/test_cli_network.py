@@ -108,8 +108,7 @@ def test_two_bots_play_a_competition(
 
         assert len(played) == 4
         assert all(
-            match.started_at <= match.finished_at
-            and 0 <= match.finished_at - match.started_at < 60
+            match.started_at <= match.finished_at and 0 <= match.finished_at - match.started_at < 60
             for match in played
         )
         assert competition.finished_at is not None
@@ -132,14 +131,9 @@ def test_a_bot_is_told_where_its_matches_are_on_the_page(
         assert match in answer.read().decode()
 
 
-def test_without_a_page_no_address_is_told(
-    start: Start, serve: Callable[..., Any]
-) -> None:
+def test_without_a_page_no_address_is_told(start: Start, serve: Callable[..., Any]) -> None:
     arena, url = serve("akq", "--once", "--no-page", "--set", "hands=2")
-    bots = [
-        start("arena", "connect", "akq", name, "--url", url)
-        for name in ("nash", "honest")
-    ]
+    bots = [start("arena", "connect", "akq", name, "--url", url) for name in ("nash", "honest")]
 
     assert arena.ends()[0] == 0
     for bot in bots:
@@ -172,11 +166,7 @@ def test_bots_with_one_table_play_in_several_competitions_at_once(
     ],
 )
 def test_an_arena_that_is_stopped_says_so_to_its_bots(
-    start: Start,
-    serve: Callable[..., Any],
-    number: signal.Signals,
-    ends_with: int,
-    says: str,
+    start: Start, serve: Callable[..., Any], number: signal.Signals, ends_with: int, says: str
 ) -> None:
     arena, url = serve()
     bot = start("arena", "connect", "gin", "random", "--url", url)
@@ -194,10 +184,7 @@ def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
     start: Start, serve: Callable[..., Any], db: Path
 ) -> None:
     arena, url = serve("akq", "--set", "hands=1000000")
-    bots = [
-        start("arena", "connect", "akq", name, "--url", url)
-        for name in ("random", "honest")
-    ]
+    bots = [start("arena", "connect", "akq", name, "--url", url) for name in ("random", "honest")]
     arena.until("2 bots compete")
     arena.process.send_signal(signal.SIGINT)
 
@@ -209,16 +196,11 @@ def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
         [competition] = store.competitions()
 
         assert competition.state is CompetitionState.RUNNING
-        assert [m.result.termination.kind for m in store.matches(competition.id)] in (
-            ["void"],
-            [],
-        )
+        assert [m.result.termination.kind for m in store.matches(competition.id)] in (["void"], [])
         assert store.verdicts() == ()
 
 
-def test_a_name_that_is_taken_is_told_in_one_line(
-    start: Start, serve: Callable[..., Any]
-) -> None:
+def test_a_name_that_is_taken_is_told_in_one_line(start: Start, serve: Callable[..., Any]) -> None:
     _, url = serve()
     start("arena", "connect", "akq", "nash", "--url", url).until("connected as nash")
     other = start("arena", "connect", "akq", "nash", "--url", url)
@@ -246,8 +228,7 @@ def test_a_port_in_use(start: Start, db: Path) -> None:
 
 def test_an_interface_that_is_none_of_ours(start: Start, db: Path) -> None:
     program = start(
-        *("arena", "serve", "--host", "192.0.2.1", "--port", "0", "--open"),
-        *("--db", str(db)),
+        *("arena", "serve", "--host", "192.0.2.1", "--port", "0", "--open"), *("--db", str(db))
     )
 
     assert one_line(program, 1).startswith("cannot listen on 192.0.2.1:0: ")
@@ -342,9 +323,7 @@ def test_a_server_that_is_no_arena(start: Start) -> None:
     ],
     ids=" ".join,
 )
-def test_a_bot_that_is_called_wrong(
-    start: Start, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_a_bot_that_is_called_wrong(start: Start, tmp_path: Path, words: tuple[str, ...]) -> None:
     bot = "class {}:\n game = 'akq'\n def decide(*a): pass\n hear = reset = decide\n"
     (tmp_path / "empty.py").write_text("")
     (tmp_path / "broken.py").write_text("1 / 0")

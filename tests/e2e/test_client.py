@@ -152,9 +152,7 @@ async def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
     arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
     program = connect(
-        start,
-        arena,
-        bot_file("print('stuck', file=sys.stderr, flush=True); time.sleep(600)"),
+        start, arena, bot_file("print('stuck', file=sys.stderr, flush=True); time.sleep(600)")
     )
     await here(arena, "mine")
     arena.open("blackjack", "mine")
@@ -177,11 +175,7 @@ async def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
     ],
 )
 async def test_J2_a_strategy_that_raises_has_crashed(
-    arena: GatewayArena,
-    start: Start,
-    bot_file: Callable[[str], str],
-    decide: str,
-    error: str,
+    arena: GatewayArena, start: Start, bot_file: Callable[[str], str], decide: str, error: str
 ) -> None:
     program = connect(start, arena, bot_file(decide))
     await here(arena, "mine")
@@ -268,15 +262,11 @@ def test_a_bot_finds_an_arena_that_was_killed_and_started_again(
         assert err.count("connected as") == 2
 
 
-async def test_a_bot_gives_up_when_its_patience_ends(
-    start: Start, free_port: int
-) -> None:
+async def test_a_bot_gives_up_when_its_patience_ends(start: Start, free_port: int) -> None:
     programs: list[StartedProgram] = []
 
     async with in_arena() as arena:
-        programs.append(
-            connect(start, arena, "akq", "nash", "--patience", "0.5", "--quiet")
-        )
+        programs.append(connect(start, arena, "akq", "nash", "--patience", "0.5", "--quiet"))
         await here(arena, "nash")
         for connection in tuple(arena.gateway._connections):
             connection.cut()
@@ -361,12 +351,7 @@ def undisturbed(record: Record, bot: str, seed: str) -> Record:
     ],
 )
 async def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
-    start: Start,
-    tmp_path: Path,
-    game: str,
-    bot: str,
-    settings: dict[str, object],
-    encoding: str,
+    start: Start, tmp_path: Path, game: str, bot: str, settings: dict[str, object], encoding: str
 ) -> None:
     file = tmp_path / "session.json"
     words = (game, bot, "--seed", "s", "--session", str(file), "--encoding", encoding)
@@ -397,9 +382,7 @@ async def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_be
         assert (result.scores, result.points) == (again.scores, again.points)
         if bot == "nash":  # the others leave little or nothing to chance
             assert undisturbed(result.record, bot, "s:1").answers != again.answers
-        waited, asked = [
-            await asyncio.to_thread(p.until, "goes on") for p in programs[1:]
-        ]
+        waited, asked = [await asyncio.to_thread(p.until, "goes on") for p in programs[1:]]
         assert "otherwise" not in waited + asked
 
     assert not file.exists(), "the arena has closed"
@@ -414,10 +397,7 @@ async def test_many_matches_go_on_after_a_crash(start: Start, state: Path) -> No
         program = connect(start, arena, *words)
         await here(arena, "learner")
         async with arena.bot("raw", tables=8) as raw:
-            tables = [
-                arena.open("ace_king_queen", "learner", "raw", hands=100)
-                for _ in range(8)
-            ]
+            tables = [arena.open("ace_king_queen", "learner", "raw", hands=100) for _ in range(8)]
             readies = [await raw.ready() for _ in tables]
             assert len(readies) == 8
             for _ in range(200):

@@ -145,11 +145,7 @@ class Lines:
 RUNS = [
     *map(run_of, ("answers_later", "answers_meanwhile", "resumes")),
     *(run_of(name, settings=LONG) for name in ("sleeps", "stands_still")),
-    run_of(
-        *("between_matches", "the_other"),
-        game="ace_king_queen",
-        settings={"hands": 20},
-    ),
+    run_of(*("between_matches", "the_other"), game="ace_king_queen", settings={"hands": 20}),
 ]
 
 
@@ -182,9 +178,7 @@ def test_J7_an_answer_counts_after_an_outage_in_which_nobody_closed(
 
 
 @pytest.mark.parametrize("case", ["resumes", "between_matches"])
-def test_J7_a_client_whose_keepalive_closed_comes_back(
-    outcome: PlayedCases, case: str
-) -> None:
+def test_J7_a_client_whose_keepalive_closed_comes_back(outcome: PlayedCases, case: str) -> None:
     assert outcome.words(case) == []
     bot = outcome.of(case)
     assert any(KEEPALIVE in loss for loss in bot.losses)

@@ -21,9 +21,7 @@ pytestmark = pytest.mark.e2e
 
 SMALL = (
     DemoGame(
-        game="ace_king_queen",
-        bots=("nash", "honest", "rogue-illegal"),
-        settings={"hands": 100},
+        game="ace_king_queen", bots=("nash", "honest", "rogue-illegal"), settings={"hands": 100}
     ),
     DemoGame(
         game="three_card_poker",
@@ -32,9 +30,7 @@ SMALL = (
         matches=4,
     ),
     DemoGame(
-        game="gin_rummy",
-        bots=("random", "simple", "rogue-stall"),
-        settings={"max_rounds": 3},
+        game="gin_rummy", bots=("random", "simple", "rogue-stall"), settings={"max_rounds": 3}
     ),
 )
 
@@ -44,9 +40,7 @@ OTHERS = (
 )
 
 
-async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
-    tmp_path: Path,
-) -> None:
+async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(tmp_path: Path) -> None:
     path = tmp_path / "demo.db"
     stored: list[int] = []
 
@@ -102,9 +96,7 @@ async def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None
 
 
 def test_the_command(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "kept.db"
     monkeypatch.setattr("arena.cli.demo.demo", partial(demo, field=(*SMALL, *OTHERS)))
@@ -115,11 +107,7 @@ def test_the_command(
     competitions = json.loads(out)["competitions"]
     assert {competition["game"] for competition in competitions} == set(GAMES)
     verdicts = [v for competition in competitions for v in competition["verdicts"]]
-    assert sorted(verdict["kind"] for verdict in verdicts) == [
-        "crash",
-        "illegal",
-        "timeout",
-    ]
+    assert sorted(verdict["kind"] for verdict in verdicts) == ["crash", "illegal", "timeout"]
     assert all("rogue" in verdict["bot"] for verdict in verdicts)
     assert all(competition["played"] for competition in competitions)
     with Store(path, create=False) as store:

@@ -45,9 +45,7 @@ def url(chromium: Browser) -> Iterator[str]:
 
 
 @pytest.fixture(params=SIZES)
-def look(
-    request: pytest.FixtureRequest, chromium: Browser, url: str
-) -> Iterator[BrowserWindow]:
+def look(request: pytest.FixtureRequest, chromium: Browser, url: str) -> Iterator[BrowserWindow]:
     """A window of either size, in which nothing may have gone wrong by the end of the test."""
     it = BrowserWindow(chromium, url, SIZES[request.param])
     yield it
@@ -104,9 +102,7 @@ def test_the_readme_leads_to_the_others(look: BrowserWindow) -> None:
     assert page.url == f"{look.url}/bots/README.md"
 
 
-def test_on_a_phone_the_list_of_documents_is_one_touch_away(
-    chromium: Browser, url: str
-) -> None:
+def test_on_a_phone_the_list_of_documents_is_one_touch_away(chromium: Browser, url: str) -> None:
     look = BrowserWindow(chromium, url, PHONE)
     page = open_page(look, "protocol/README.md")
     page.get_by_role("link", name="Contents", exact=True).first.click()

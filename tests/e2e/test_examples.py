@@ -59,10 +59,7 @@ NEEDS = {
     "python": ("python3",),
     "javascript": ("node", "npm"),
     "java": ("make", "javac", "/usr/share/java/gson.jar"),
-    "cpp": (
-        *("make", "g++", "/usr/include/boost/beast.hpp"),
-        "/usr/include/nlohmann/json.hpp",
-    ),
+    "cpp": (*("make", "g++", "/usr/include/boost/beast.hpp"), "/usr/include/nlohmann/json.hpp"),
     "go": ("make", "go", "/usr/share/gocode/src/github.com/gorilla/websocket"),
     "bash": ("bash", "jq"),
 }
@@ -71,22 +68,14 @@ NEEDS = {
 BOTH_WAYS = {"java", "cpp"}
 LINES_ONLY = {"bash"}
 
-BUILT = (
-    "node_modules venv build bot bot_test *.o *.d *.jar *.class __pycache__ .*".split()
-)
+BUILT = "node_modules venv build bot bot_test *.o *.d *.jar *.class __pycache__ .*".split()
 """What somebody may have built in the folders themselves."""
 
 MAKE = ("make", "-j2", "CXXFLAGS=-std=c++20 -O0")
 """Without what C++ is made fast by: it would take ten seconds more, and nothing here is about speed."""
 
 # Virtual machines take a second to be warm, and a loaded machine longer to give it.
-LIMITS = Limits(
-    decision_ms=4_000,
-    bank_ms=20_000,
-    hard_ms=10_000,
-    start_ms=30_000,
-    hello_ms=30_000,
-)
+LIMITS = Limits(decision_ms=4_000, bank_ms=20_000, hard_ms=10_000, start_ms=30_000, hello_ms=30_000)
 SHORT: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 20},
     "gin_rummy": {"max_rounds": 2, "max_turns": 30},
@@ -107,8 +96,7 @@ class Duel(NamedTuple):
     def rivals(self) -> tuple[str, ...]:
         """What they are called."""
         return tuple(
-            f"{self.game} {self.house} {number}"
-            for number in range(1, GAMES[self.game].seats)
+            f"{self.game} {self.house} {number}" for number in range(1, GAMES[self.game].seats)
         )
 
 
@@ -149,11 +137,7 @@ def missing(language: str) -> str | None:
 
 def build(language: str, folder: Path) -> Example:
     """Copy an example, and do what its README says, but for Python's `venv`."""
-    shutil.copytree(
-        EXAMPLES / language,
-        folder,
-        ignore=shutil.ignore_patterns(*BUILT),
-    )
+    shutil.copytree(EXAMPLES / language, folder, ignore=shutil.ignore_patterns(*BUILT))
     if (folder / "Makefile").exists():
         run(folder, *MAKE)
     if (folder / "package.json").exists():
@@ -167,12 +151,7 @@ class Offline(Exception):
 
 def run(folder: Path, *words: str) -> None:
     done = subprocess.run(
-        words,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=BUILD_S,
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=BUILD_S
     )
     if words[0] == "npm" and re.search("EAI_AGAIN|ENOTFOUND|ECONN", done.stderr):
         raise Offline(done.stderr)
@@ -243,9 +222,7 @@ def test_ci_installs_what_every_example_needs() -> None:
 def test_the_readme_says_how_each_way_is_checked(language: str) -> None:
     ways = {line.startswith("stdio:") for line in lines_of(language)}
 
-    assert ways == (
-        {False, True} if language in BOTH_WAYS else {language in LINES_ONLY}
-    )
+    assert ways == ({False, True} if language in BOTH_WAYS else {language in LINES_ONLY})
 
 
 @EACH_LANGUAGE
@@ -257,9 +234,7 @@ def test_the_readme_fits_on_a_screen(language: str) -> None:
 
 def test_the_example_in_python_imports_nothing_of_ours() -> None:
     for path in (EXAMPLES / "python").glob("*.py"):
-        found = re.findall(
-            r"^\s*(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE
-        )
+        found = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)
 
         assert not {"arena", "bots", "protocol"} & set(found)
 
@@ -292,9 +267,7 @@ async def compete(
 ) -> CompetitionReport:
     """One competition, in the form in which that game is played."""
     read = GAMES[game].vocabulary.read_settings(settings)
-    return await host.play(
-        host.compete(plan_of(GAMES[game], read, players, limits=LIMITS))
-    )
+    return await host.play(host.compete(plan_of(GAMES[game], read, players, limits=LIMITS)))
 
 
 async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOutcome:
@@ -307,14 +280,8 @@ async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOut
                 way += " in msgpack" * line.endswith("--encoding msgpack")
                 names.append(f"{language}{way}")
                 await host.launch_program(read_program(line, example.folder), names[-1])
-        houses = {
-            game: (next(iter(house_bots(game))), f"{game} house") for game in GAMES
-        }
-        weak = {
-            name: (duel.game, duel.house)
-            for duel in DUELS.values()
-            for name in duel.rivals
-        }
+        houses = {game: (next(iter(house_bots(game))), f"{game} house") for game in GAMES}
+        weak = {name: (duel.game, duel.house) for duel in DUELS.values() for name in duel.rivals}
         for game, (bot, name) in houses.items():
             await host.launch((game, bot), name, tables=8)
         for name, words in weak.items():
@@ -324,15 +291,10 @@ async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOut
             assert not host.ended, host.ended
             await host.wait_for_change()
         reports = await asyncio.gather(
-            *(
-                compete(host, game, (*names, houses[game][1]), SHORT[game])
-                for game in GAMES
-            )
+            *(compete(host, game, (*names, houses[game][1]), SHORT[game]) for game in GAMES)
         )
         duels = {
-            language: await compete(
-                host, duel.game, (language, *duel.rivals), duel.settings
-            )
+            language: await compete(host, duel.game, (language, *duel.rivals), duel.settings)
             for language, duel in DUELS.items()
             if language in names
         }
@@ -416,9 +378,7 @@ async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, En
                 bot = await asyncio.create_subprocess_exec(
                     *program.words,
                     cwd=program.folder,
-                    env=os.environ
-                    | environment
-                    | {"ARENA_URL": url, "ARENA_NAME": name},
+                    env=os.environ | environment | {"ARENA_URL": url, "ARENA_NAME": name},
                     stdin=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
                 )
@@ -428,13 +388,7 @@ async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, En
                 await changed.wait()
             for name, player in gateway.players.items():
                 settings = game.vocabulary.read_settings(SHORT[game.name])
-                referee.open(
-                    game,
-                    settings,
-                    [player],
-                    LIMITS,
-                    partial(over, name),
-                )
+                referee.open(game, settings, [player], LIMITS, partial(over, name))
             while len(ended) < len(programs):
                 changed.clear()
                 await changed.wait()
@@ -448,18 +402,14 @@ async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, En
 
 
 @pytest.fixture(scope="session")
-def encrypted(
-    builds: Builds, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Ending]:
+def encrypted(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ending]:
     """What came of it."""
     programs = {
         language: read_program(example.lines[0], example.folder)
         for language, example in finished(builds).items()
         if language in SECURE
     }
-    ours = bot_command(
-        ("blackjack", next(iter(house_bots("blackjack")))), name="client"
-    )
+    ours = bot_command(("blackjack", next(iter(house_bots("blackjack")))), name="client")
     programs["client"] = Program(tuple(ours))
     return asyncio.run(encrypt(tmp_path_factory.mktemp("tls"), programs))
 
@@ -622,9 +572,7 @@ def clients(folder: Path) -> dict[str, Program]:
     msgpack = bot_command(simple, name="bot", tables=8, encoding=Encoding.MSGPACK)
     return {
         "client": Program(tuple(bot_command(simple, name="bot"))),
-        "client with a file": Program(
-            tuple(bot_command(careful, name="bot")), folder=folder
-        ),
+        "client with a file": Program(tuple(bot_command(careful, name="bot")), folder=folder),
         "client in msgpack": Program(tuple(msgpack)),
     }
 
@@ -644,9 +592,7 @@ async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
 
 
 @pytest.fixture(scope="session")
-def checked(
-    builds: Builds, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, CheckReport]:
+def checked(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> dict[str, CheckReport]:
     """What came of the checks."""
     programs = clients(tmp_path_factory.mktemp("clients"))
     for language, example in finished(builds).items():
@@ -668,9 +614,7 @@ def test_an_example_passes_the_check(
 
 
 @pytest.mark.parametrize("name", ["client", "client with a file", "client in msgpack"])
-def test_our_client_passes_the_check(
-    name: str, checked: dict[str, CheckReport]
-) -> None:
+def test_our_client_passes_the_check(name: str, checked: dict[str, CheckReport]) -> None:
     assert_passed(checked[name])
 
 

@@ -73,9 +73,7 @@ async def test_a_bot_that_picks_from_legal_plays_every_game(
     async with AsyncExitStack() as stack:
         names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
         bots = [
-            await stack.enter_async_context(
-                arena.bot(name, encoding=encoding, batch=batch)
-            )
+            await stack.enter_async_context(arena.bot(name, encoding=encoding, batch=batch))
             for name in names
         ]
         table = arena.open(game, *names, **SHORT[game])
@@ -93,10 +91,7 @@ async def test_a_bot_that_picks_from_legal_plays_every_game(
 
 
 async def test_encodings_meet_at_one_table(arena: GatewayArena) -> None:
-    async with (
-        arena.bot("ann") as ann,
-        arena.bot("ben", encoding="msgpack", batch=True) as ben,
-    ):
+    async with arena.bot("ann") as ann, arena.bot("ben", encoding="msgpack", batch=True) as ben:
         table = arena.open("gin_rummy", "ann", "ben", **SHORT["gin_rummy"])
         await plays_on(arena, ann, ben)
 
@@ -104,9 +99,7 @@ async def test_encodings_meet_at_one_table(arena: GatewayArena) -> None:
         assert ann.overs[0]["scores"] == ben.overs[0]["scores"]
 
 
-async def test_the_headers_of_a_bot_that_is_here_are_forgotten(
-    arena: GatewayArena,
-) -> None:
+async def test_the_headers_of_a_bot_that_is_here_are_forgotten(arena: GatewayArena) -> None:
     def kept() -> list[str]:
         requests = (one for one in gc.get_objects() if type(one) is Request)
         return [header for one in requests for header, _ in one.headers.raw_items()]
@@ -131,9 +124,7 @@ async def test_many_tables_over_one_connection(arena: GatewayArena) -> None:
         assert {kind_of(over) for over in ann.overs} == {("completed", None)}
 
 
-async def test_a_bot_may_ask_for_more_tables_than_there_are(
-    arena: GatewayArena,
-) -> None:
+async def test_a_bot_may_ask_for_more_tables_than_there_are(arena: GatewayArena) -> None:
     async with arena.bot("ann", tables=4096):
         assert arena.gateway.players["ann"].tables == arena.gateway.limits.tables
 
@@ -217,16 +208,10 @@ async def test_the_first_message_must_be_hello(arena: GatewayArena) -> None:
     async with arena.stranger() as ann:
         await ann.say(type="goodbye")
 
-        assert await ann.refused() == (
-            "malformed",
-            "expected hello as the first message",
-            1002,
-        )
+        assert await ann.refused() == ("malformed", "expected hello as the first message", 1002)
 
 
-async def test_nothing_counts_after_a_hello_that_was_refused(
-    arena: GatewayArena,
-) -> None:
+async def test_nothing_counts_after_a_hello_that_was_refused(arena: GatewayArena) -> None:
     async with arena.stranger("ann") as ann:
         refused, fine = ann.a_hello(protocol=2), ann.a_hello()
         await ann.say(refused, fine)
@@ -286,9 +271,7 @@ async def test_a_name_is_free_again_after_goodbye(arena: GatewayArena) -> None:
         await ann.play()
 
 
-async def test_who_leaves_late_does_not_take_its_successor_along(
-    arena: GatewayArena,
-) -> None:
+async def test_who_leaves_late_does_not_take_its_successor_along(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
         arena.gateway.dismissals.dismiss(
             "ann", Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT)
@@ -374,9 +357,7 @@ MALFORMED: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-async def test_J2_what_cannot_be_read_is_malformed(
-    arena: GatewayArena, what: str
-) -> None:
+async def test_J2_what_cannot_be_read_is_malformed(arena: GatewayArena, what: str) -> None:
     payload = MALFORMED[what]
 
     async def offend(rogue: RawBot) -> None:
@@ -392,9 +373,7 @@ async def test_J2_what_cannot_be_read_is_malformed(
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-async def test_a_stranger_that_cannot_be_read_is_refused(
-    arena: GatewayArena, what: str
-) -> None:
+async def test_a_stranger_that_cannot_be_read_is_refused(arena: GatewayArena, what: str) -> None:
     async with arena.stranger() as rogue:
         payload = MALFORMED[what]
         rogue.is_json = isinstance(payload, str)
@@ -418,9 +397,7 @@ async def test_J2_a_frame_beyond_the_limit_is_oversize(arena: GatewayArena) -> N
     assert kind_of(over) == ("oversize", 0)
 
 
-async def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(
-    arena: GatewayArena,
-) -> None:
+async def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(arena: GatewayArena) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send(["x" * 10_000] * 2)
         assert (await rogue.refused())[0] == "oversize"
@@ -430,9 +407,7 @@ async def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(
     assert kind_of(over) == ("oversize", 0)
 
 
-async def test_a_frame_that_claims_to_be_huge_takes_no_memory(
-    arena: GatewayArena,
-) -> None:
+async def test_a_frame_that_claims_to_be_huge_takes_no_memory(arena: GatewayArena) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
     writer.write(handshake())
     await reader.readuntil(b"\r\n\r\n")
@@ -444,8 +419,7 @@ async def test_a_frame_that_claims_to_be_huge_takes_no_memory(
 
 
 @pytest.mark.parametrize(
-    "value",
-    ['"raise"', "true", "null", "1", '["bet"]', '{"bet": 1}', '"Bet"', '"bet "'],
+    "value", ['"raise"', "true", "null", "1", '["bet"]', '{"bet": 1}', '"Bet"', '"bet "']
 )
 async def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
     arena: GatewayArena, value: str
@@ -525,9 +499,7 @@ async def test_what_comes_after_goodbye_does_not_count(arena: GatewayArena) -> N
         assert await rogue.closed() == 1000
 
 
-async def test_J2_only_the_first_of_two_offences_in_a_frame_counts(
-    arena: GatewayArena,
-) -> None:
+async def test_J2_only_the_first_of_two_offences_in_a_frame_counts(arena: GatewayArena) -> None:
     async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "rogue", "ben")
         bens = asyncio.create_task(ben.play())
@@ -560,8 +532,7 @@ async def test_J2_a_bot_that_says_it_has_crashed_has(arena: GatewayArena) -> Non
 async def two_tables(arena: GatewayArena, stack: AsyncExitStack) -> list[RawBot]:
     """Ann against Ben, and Cem against Dora, all asked who are to be asked."""
     bots = [
-        await stack.enter_async_context(arena.bot(name))
-        for name in ("ann", "ben", "cem", "dora")
+        await stack.enter_async_context(arena.bot(name)) for name in ("ann", "ben", "cem", "dora")
     ]
     arena.open("ace_king_queen", "ann", "ben", hands=4)
     arena.open("ace_king_queen", "cem", "dora", hands=4)
@@ -599,8 +570,7 @@ async def test_nobody_speaks_for_anothers_chair(arena: GatewayArena, kind: str) 
 
 
 @pytest.mark.parametrize(
-    "ask",
-    ["{match}:1", "{match}:2", "{match}:0", "{match}:-1", "{match}:９", "x", ":1"],
+    "ask", ["{match}:1", "{match}:2", "{match}:0", "{match}:-1", "{match}:９", "x", ":1"]
 )
 async def test_an_answer_to_what_was_never_asked_is_out_of_turn(
     arena: GatewayArena, ask: str
@@ -610,9 +580,7 @@ async def test_an_answer_to_what_was_never_asked_is_out_of_turn(
             arena.open("ace_king_queen", "ann", "rogue")
             anns = asyncio.create_task(ann.play())
             match = (await rogue.ready())["match"]
-            await rogue.say(
-                type="answer", match=match, ask=ask.format(match=match), value="fold"
-            )
+            await rogue.say(type="answer", match=match, ask=ask.format(match=match), value="fold")
             code, _, _ = await rogue.refused()
             [over] = await anns
 
@@ -623,18 +591,14 @@ async def test_an_answer_to_what_was_never_asked_is_out_of_turn(
         async with arena.bot("ann"), arena.bot("rogue") as rogue:
             arena.open("ace_king_queen", "ann", "rogue")
             match = (await rogue.ready())["match"]
-            await rogue.say(
-                type="answer", match=match, ask=ask.format(match=match), value="fold"
-            )
+            await rogue.say(type="answer", match=match, ask=ask.format(match=match), value="fold")
 
             assert (await rogue.refused())[0] == "malformed"
 
     await (only_before_it_is_asked if ask == "{match}:1" else scenario)(arena)
 
 
-async def test_an_answer_or_a_ready_that_comes_again_counts_once(
-    arena: GatewayArena,
-) -> None:
+async def test_an_answer_or_a_ready_that_comes_again_counts_once(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
         table = arena.open("blackjack", "ann", hands=20)
         match = (await ann.hears("match"))["match"]
@@ -694,9 +658,7 @@ async def test_a_stranger_gets_less_memory_than_a_bot() -> None:
 # --- lost connections ---
 
 
-async def test_who_comes_back_within_the_grace_is_asked_again(
-    arena: GatewayArena,
-) -> None:
+async def test_who_comes_back_within_the_grace_is_asked_again(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=10)
         bens = asyncio.create_task(ben.play())
@@ -720,9 +682,7 @@ async def test_who_comes_back_within_the_grace_is_asked_again(
         assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
 
 
-async def test_a_session_survives_as_many_losses_as_there_are_frames(
-    arena: GatewayArena,
-) -> None:
+async def test_a_session_survives_as_many_losses_as_there_are_frames(arena: GatewayArena) -> None:
     async with arena.bot("ben") as ben, AsyncExitStack() as stack:
         ann = await stack.enter_async_context(arena.bot("ann"))
         table = arena.open("ace_king_queen", "ann", "ben", hands=6)
@@ -736,9 +696,7 @@ async def test_a_session_survives_as_many_losses_as_there_are_frames(
                     await ann.say(type="ready", match=message["match"], nonce="n")
                     continue
                 case "ask":
-                    value = answers.setdefault(
-                        message["ask"], ann.choose(message["legal"])
-                    )
+                    value = answers.setdefault(message["ask"], ann.choose(message["legal"]))
                     await ann.answer(message, value)
                 case "over":
                     over = message
@@ -800,9 +758,7 @@ async def crash_codes(arena: GatewayArena, reason: str) -> Verdict | None:
 
 
 @pytest.mark.parametrize("reason", ["", "ZeroDivisionError: division by zero"])
-async def test_J2_a_bot_that_closes_with_1011_has_crashed(
-    arena: GatewayArena, reason: str
-) -> None:
+async def test_J2_a_bot_that_closes_with_1011_has_crashed(arena: GatewayArena, reason: str) -> None:
     verdict = await crash_codes(arena, reason)
 
     assert verdict is not None
@@ -844,9 +800,7 @@ async def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection
 async def test_J3_many_tables_on_one_lost_connection_are_one_offence() -> None:
     async with in_arena(grace_ms=200) as arena:
         offences = []
-        arena.gateway.on_offence = lambda name, finding: offences.append(
-            (name, finding.kind)
-        )
+        arena.gateway.on_offence = lambda name, finding: offences.append((name, finding.kind))
         async with AsyncExitStack() as stack:
             ann = await stack.enter_async_context(arena.stranger("ann"))
             await ann.hello(tables=8)
@@ -888,9 +842,7 @@ async def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
         assert (await arena.result(long))[1] is None
 
 
-async def test_nobody_takes_the_name_of_a_bot_that_may_come_back(
-    arena: GatewayArena,
-) -> None:
+async def test_nobody_takes_the_name_of_a_bot_that_may_come_back(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=4)
         bens = asyncio.create_task(ben.play())
@@ -932,9 +884,7 @@ async def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
         await fresh.play()
 
 
-async def test_a_second_connection_with_the_session_replaces_the_first(
-    arena: GatewayArena,
-) -> None:
+async def test_a_second_connection_with_the_session_replaces_the_first(arena: GatewayArena) -> None:
     async with arena.bot("ann") as first, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=10)
         bens = asyncio.create_task(ben.play())
@@ -971,9 +921,7 @@ async def test_nobody_resumes_anothers_session(arena: GatewayArena) -> None:
         await ann.play()
 
 
-async def test_an_over_that_was_lost_with_the_connection_comes_again(
-    arena: GatewayArena,
-) -> None:
+async def test_an_over_that_was_lost_with_the_connection_comes_again(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben")
         await ann.ready()
@@ -1124,9 +1072,7 @@ async def test_J7_the_link_of_an_idle_bot_is_measured(arena: GatewayArena) -> No
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells it on Linux only")
-async def test_J4_the_kernels_own_measure_of_the_link_is_evidence(
-    arena: GatewayArena,
-) -> None:
+async def test_J4_the_kernels_own_measure_of_the_link_is_evidence(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
         player = arena.gateway.players["ann"]
         assert player.connection is not None
@@ -1192,9 +1138,7 @@ async def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
 # --- floods ---
 
 
-async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection() -> (
-    None
-):
+async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection() -> None:
     """A token has one budget: to be put out for a frame that took long to read, and to come again, brings no new one."""
     large: list[list[int]] = [[]] * 60_000
 
@@ -1213,9 +1157,7 @@ async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connectio
             assert budget.rests_until(asyncio.get_running_loop().time()) is not None
 
 
-async def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes() -> (
-    None
-):
+async def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes() -> None:
     """While others play; every one of them is read after all, and so are the good ones."""
     most, each, rounds, a_read = 200, 100, 4, 16 * 1024 // 60
 
@@ -1321,10 +1263,7 @@ async def test_coming_back_is_no_way_to_another_budget(arena: GatewayArena) -> N
 
 async def test_what_comes_to_nothing_is_counted_for_each_bot() -> None:
     async with in_arena(unanswered=40) as arena, AsyncExitStack() as stack:
-        bots = [
-            await stack.enter_async_context(arena.bot(name))
-            for name in ("ann", "ben", "cem")
-        ]
+        bots = [await stack.enter_async_context(arena.bot(name)) for name in ("ann", "ben", "cem")]
         for bot in bots:
             for _ in range(40):
                 await bot.websocket.send("[]")
@@ -1437,9 +1376,7 @@ async def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
         assert kind_of(over) == ("malformed", 0)
 
 
-async def test_in_practice_what_breaks_the_wire_itself_closes_it(
-    arena: GatewayArena,
-) -> None:
+async def test_in_practice_what_breaks_the_wire_itself_closes_it(arena: GatewayArena) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send("x" * 20_000)
 
@@ -1451,9 +1388,7 @@ async def test_in_practice_what_breaks_the_wire_itself_closes_it(
     assert kind_of(over) == ("oversize", 0)
 
 
-async def test_in_practice_a_stranger_that_cannot_be_read_is_refused(
-    arena: GatewayArena,
-) -> None:
+async def test_in_practice_a_stranger_that_cannot_be_read_is_refused(arena: GatewayArena) -> None:
     arena.gateway.referee.practice = True
     async with arena.stranger() as rogue:
         await rogue.websocket.send("nonsense")
@@ -1493,9 +1428,7 @@ async def test_who_comes_back_is_not_counted_twice() -> None:
             assert await ann.closed() == 4000
 
 
-async def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
-    arena: GatewayArena,
-) -> None:
+async def test_a_token_that_is_expected_names_the_bot_and_is_good_once(arena: GatewayArena) -> None:
     arena.gateway.admission.expect("ours", "secret")
     async with arena.stranger("ours") as thief:
         await thief.say(**thief.a_hello())
@@ -1534,8 +1467,7 @@ async def test_a_session_is_resumed_with_its_token_only(arena: GatewayArena) -> 
 
 
 @pytest.mark.parametrize(
-    "said",
-    ["nothing", "half a request", "a handshake", "a handshake and an empty array"],
+    "said", ["nothing", "half a request", "a handshake", "a handshake and an empty array"]
 )
 async def test_who_does_not_say_hello_is_cut(said: str) -> None:
     words = {
@@ -1589,9 +1521,7 @@ async def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
 
 async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
     async with in_arena(strangers=100) as arena, arena.bot("ann") as ann:
-        flood = [
-            await asyncio.open_connection("127.0.0.1", arena.port) for _ in range(300)
-        ]
+        flood = [await asyncio.open_connection("127.0.0.1", arena.port) for _ in range(300)]
         await arena.still_plays()
         arena.open("blackjack", "ann", hands=1)
         await ann.play()
@@ -1605,14 +1535,8 @@ async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
     ("request_", "status"),
     [
         (b"GET / HTTP/1.0\r\nHost: a\r\n\r\n", b"200 OK"),
-        (
-            b"GET /anything?x=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-            b"200 OK",
-        ),
-        (
-            b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n",
-            b"426 Upgrade Required",
-        ),
+        (b"GET /anything?x=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"200 OK"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n", b"426 Upgrade Required"),
     ],
 )
 async def test_a_browser_is_told_what_this_is(
@@ -1640,9 +1564,7 @@ async def test_a_browser_is_told_what_this_is(
     ],
     ids=["tls", "ssh", "empty", "headers", "path", "post", "noise"],
 )
-async def test_what_is_no_request_is_cut(
-    bytes_: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_is_no_request_is_cut(bytes_: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with in_arena(hello_ms=500) as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(bytes_)
@@ -1653,9 +1575,7 @@ async def test_what_is_no_request_is_cut(
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize(
-    "then", [b"\xff" * 50, b"\x88\x80\0\0\0\0", b"\x89\x80\0\0\0\0"]
-)
+@pytest.mark.parametrize("then", [b"\xff" * 50, b"\x88\x80\0\0\0\0", b"\x89\x80\0\0\0\0"])
 async def test_who_does_not_wait_for_the_handshake_cannot_upset_the_server(
     then: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -1888,9 +1808,7 @@ async def test_the_arena_says_that_it_closes(arena: GatewayArena) -> None:
             await asyncio.open_connection("127.0.0.1", arena.port)
 
 
-async def test_who_does_not_answer_the_close_does_not_hold_it_up(
-    arena: GatewayArena,
-) -> None:
+async def test_who_does_not_answer_the_close_does_not_hold_it_up(arena: GatewayArena) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
     writer.write(handshake())
     await reader.readuntil(b"\r\n\r\n")

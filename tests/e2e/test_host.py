@@ -89,9 +89,7 @@ def league(host: Host, game: str, *players: str, **settings: object) -> Any:
     rules = GAMES[game]
     return host.play(
         host.compete(
-            plan_of(
-                rules, rules.vocabulary.read_settings(settings), players, limits=LIMITS
-            )
+            plan_of(rules, rules.vocabulary.read_settings(settings), players, limits=LIMITS)
         )
     )
 
@@ -103,8 +101,7 @@ async def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_anot
         await host.launch_program(program("three_card_poker"), "ann")
         await come(host, "ann")
         late, fine = await asyncio.gather(
-            league(host, "three_card_poker", "ann"),
-            league(host, "blackjack", "ann", hands=200),
+            league(host, "three_card_poker", "ann"), league(host, "blackjack", "ann", hands=200)
         )
 
         assert [verdict.kind for verdict in late.verdicts] == [Ending.TIMEOUT]
@@ -124,9 +121,7 @@ async def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> 
         assert enforced.startswith("time, memory and processes")
 
 
-async def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(
-    tmp_path: Path,
-) -> None:
+async def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(tmp_path: Path) -> None:
     async with arena(tmp_path) as host:
         await host.launch_program(program(), "ann")
         with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
@@ -148,9 +143,7 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
         assert await greeted(websocket, "aNN") == "Ann", "in a later arena, too"
 
 
-async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(
-    tmp_path: Path,
-) -> None:
+async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_path: Path) -> None:
     async with arena(tmp_path) as host:
         await host.launch_program(program("late"), "ann")
 
@@ -178,9 +171,7 @@ async def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> Non
         assert "ann" not in host.ended
 
 
-async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(
-    tmp_path: Path,
-) -> None:
+async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> None:
     """Each of its bots takes a match and drops its connection; at most two did so before the first match had ended."""
     game = GAMES["ace_king_queen"]
     limits = Limits(hello_ms=20_000, grace_ms=300)
@@ -257,18 +248,12 @@ async def forgiving(
         matches=matches,
         limits=msgspec.structs.replace(LIMITS, wall_ms=1_000),
         forgive=forgive,
-        bots=(
-            RelaunchSpec(name="ann", words=bot.words, stdio=True, folder=str(marks)),
-        ),
+        bots=(RelaunchSpec(name="ann", words=bot.words, stdio=True, folder=str(marks)),),
     )
     with Store(folder / "arena.db") as store:
         async with (
             asyncio.timeout(TIMEOUT_S),
-            Host(
-                store,
-                limits=LIMITS,
-                on_verdict=lambda verdict: (marks / mark).touch(),
-            ) as host,
+            Host(store, limits=LIMITS, on_verdict=lambda verdict: (marks / mark).touch()) as host,
         ):
             report = await host.play(host.compete(plan))
             await store.flushed()
@@ -384,9 +369,7 @@ async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> st
 async def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "arena.referee.table_limit._FIRST", 64
-    )  # at once, as it answers nothing
+    monkeypatch.setattr("arena.referee.table_limit._FIRST", 64)  # at once, as it answers nothing
     competition = await dropping(tmp_path, 1, drops=1, tables=64)
 
     with Store(tmp_path / "arena.db", create=False) as store:
@@ -424,8 +407,7 @@ async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
         first, second = store.verdicts(competition)
     with sqlite3.connect(tmp_path / "arena.db") as database:
         database.execute(
-            "UPDATE verdicts SET evidence = replace(evidence, ?, ?)",
-            (second.event, first.event),
+            "UPDATE verdicts SET evidence = replace(evidence, ?, ?)", (second.event, first.event)
         )
     with Store(tmp_path / "arena.db", create=False) as store:
         [found] = examine(store)

@@ -31,9 +31,9 @@ pytestmark = pytest.mark.e2e
 
 INTERPRETER = shlex.quote(sys.executable)
 BOT = PYTHON.replace("sys.argv[1]", '"me", tables=2')
-SLOW = BOT.replace(
-    'value=it["legal"][0]', 'value=(time.sleep(0.005), it["legal"][0])[1]'
-).replace("import ", "import time, ", 1)
+SLOW = BOT.replace('value=it["legal"][0]', 'value=(time.sleep(0.005), it["legal"][0])[1]').replace(
+    "import ", "import time, ", 1
+)
 WAIT_S = 30.0
 
 
@@ -115,11 +115,7 @@ def first_results(store: Store) -> tuple[MatchRow, ...]:
 
 
 def bots(*names: str, file: str = "slow") -> list[str]:
-    return [
-        word
-        for name in names
-        for word in ("--bot", f"{name}=stdio: {INTERPRETER} {file}.py")
-    ]
+    return [word for name in names for word in ("--bot", f"{name}=stdio: {INTERPRETER} {file}.py")]
 
 
 THREE = (
@@ -158,8 +154,7 @@ def test_a_pause_outlasts_the_arena(arena: InstructedArena) -> None:
     assert arena.program is not None
     arena.program.kill()
     arena.program = arena._start(
-        *("arena", "serve", "--port", "0", "--db", "class.db", "--json", *THREE),
-        cwd=arena.folder,
+        *("arena", "serve", "--port", "0", "--db", "class.db", "--json", *THREE), cwd=arena.folder
     )
     line = arena.program.until("arena at ws://")
     arena.url = line.split()[2]
@@ -190,9 +185,7 @@ def test_a_stopped_competition_keeps_its_standings(arena: InstructedArena) -> No
     assert arena.acts() == [("stop", "Eva")]
 
 
-def test_a_match_is_void_and_a_bot_removed_while_they_play(
-    arena: InstructedArena,
-) -> None:
+def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     [first, *_] = arena.until(first_results)
     arena.says("pause")
@@ -231,16 +224,12 @@ def test_a_match_is_void_and_a_bot_removed_while_they_play(
         assert kinds <= {Ending.REMOVED}
 
 
-def test_a_finished_competition_goes_on_for_a_match_that_is_void(
-    arena: InstructedArena,
-) -> None:
+def test_a_finished_competition_goes_on_for_a_match_that_is_void(arena: InstructedArena) -> None:
     words = ("akq", "--players", "2", "--set", "hands=4", *bots("ann", "ben"))
     arena.serve(*words)
     finished = arena.until(
         lambda store: [
-            one
-            for one in store.competitions()
-            if one.state is CompetitionState.FINISHED
+            one for one in store.competitions() if one.state is CompetitionState.FINISHED
         ]
     )
     with Store(arena.db, create=False) as store:
@@ -268,9 +257,7 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
     arena.serve(*words)
     [over] = arena.until(
         lambda store: [
-            one
-            for one in store.competitions()
-            if one.state is CompetitionState.FINISHED
+            one for one in store.competitions() if one.state is CompetitionState.FINISHED
         ]
     )
 
@@ -297,9 +284,7 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
     assert (last["name"], last["eliminated"]) == ("a", "removed")
 
 
-def test_a_competition_is_started_beside_another_and_the_log_has_it(
-    arena: InstructedArena,
-) -> None:
+def test_a_competition_is_started_beside_another_and_the_log_has_it(arena: InstructedArena) -> None:
     arena.serve(*LONG)
     done = arena.says("start", "akq", "--form", "ladder", "--set", "hands=2")
     ladder = done["text"].removeprefix("started: ")
@@ -330,10 +315,7 @@ def test_a_class_is_imported_while_they_play(arena: InstructedArena) -> None:
     tokens = dict(done.tokens)
     assert len(set(tokens.values())) == 300
     again = _ask(arena.url, word)
-    assert (again.text, again.tokens) == (
-        "0 new; 300 known, 0 of them changed",
-        (),
-    )
+    assert (again.text, again.tokens) == ("0 new; 300 known, 0 of them changed", ())
     with pytest.raises(ArenaError, match=r"^roster:2: expected a name without '/'"):
         _ask(arena.url, msgspec.structs.replace(word, text="name\na/b\n"))
     with Store(arena.db, create=False) as store:
@@ -385,8 +367,6 @@ def test_words_that_cannot_be_any_are_refused_in_a_line(arena: InstructedArena) 
 
 def test_where_no_arena_is(arena: InstructedArena, free_port: int) -> None:
     arena.url = f"ws://127.0.0.1:{free_port}"
-    assert arena.says("status", status=1).startswith(
-        f"no arena answers at {arena.url}: "
-    )
+    assert arena.says("status", status=1).startswith(f"no arena answers at {arena.url}: ")
     arena.url = "nonsense"
     assert "expected an address" in arena.says("status", status=2)

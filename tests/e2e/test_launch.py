@@ -20,13 +20,7 @@ import pytest
 from arena.engine.verdict import Finding
 from arena.sandbox import bubblewrap
 from arena.sandbox.cgroup import Cgroup
-from arena.sandbox.launcher import (
-    LaunchedBot,
-    Launcher,
-    Program,
-    bot_command,
-    read_program,
-)
+from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 from tests.support.arena_process import below_other_tests
@@ -37,9 +31,7 @@ pytestmark = [
 ]
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
-CLOSE_S = (
-    10.0  # what closing may take at worst on a loaded machine; bots sleep far longer
-)
+CLOSE_S = 10.0  # what closing may take at worst on a loaded machine; bots sleep far longer
 BOTH_WAYS = pytest.mark.parametrize("isolate", [False, True], ids=["open", "isolated"])
 
 # Leaves the family in every way there is, and holds on to all pipes.
@@ -117,10 +109,7 @@ class LaunchingArena:
         self.folder = folder
         self.findings: asyncio.Queue[tuple[str, Finding]] = asyncio.Queue()
         self.launcher = Launcher(
-            limits,
-            hidden,
-            lambda *found: self.findings.put_nowait(found),
-            isolate=isolate,
+            limits, hidden, lambda *found: self.findings.put_nowait(found), isolate=isolate
         )
 
     async def start(
@@ -129,13 +118,9 @@ class LaunchingArena:
         """Start a command line, `python` for this one, under a name of its own."""
         line = text.replace("python ", f"{sys.executable} ", 1)
         program = read_program(line, self.folder)
-        return await self.launcher.start(
-            name or f"bot-{uuid4()}", program, url=url, token=token
-        )
+        return await self.launcher.start(name or f"bot-{uuid4()}", program, url=url, token=token)
 
-    async def runs(
-        self, source: str, *arguments: str, stdio: bool = False
-    ) -> LaunchedBot:
+    async def runs(self, source: str, *arguments: str, stdio: bool = False) -> LaunchedBot:
         """Start a Python program from its text."""
         (self.folder / "bot.py").write_text(source)
         words = (sys.executable, "bot.py", *arguments)
@@ -249,11 +234,7 @@ async def test_in_a_sandbox_the_arenas_files_and_other_bots_are_out_of_sight(
         for path in paths[:2]:
             assert saw["read"][path] == named[path] == "FileNotFoundError"
         # Without the right to read it, or with nothing in it.
-        assert saw["read"]["/etc/shadow"] in (
-            "PermissionError",
-            "",
-            "FileNotFoundError",
-        )
+        assert saw["read"]["/etc/shadow"] in ("PermissionError", "", "FileNotFoundError")
         assert home.name not in saw["listed"][str(home.parent)]
         assert not {"home", "var", "srv", "run", "sys"} & set(saw["listed"]["/"])
         assert saw["written"] == {
@@ -296,9 +277,7 @@ print(sorted(name for _, name in socket.if_nameindex()), flush=True)
 
 
 @BOTH_WAYS
-async def test_a_house_bot_is_a_program_like_any_other(
-    tmp_path: Path, isolate: bool
-) -> None:
+async def test_a_house_bot_is_a_program_like_any_other(tmp_path: Path, isolate: bool) -> None:
     words = bot_command(("--help",), url="ws://x", name="ann")
 
     async with arena(tmp_path, isolate=isolate) as here:
@@ -326,9 +305,7 @@ async def test_a_house_bot_from_a_file_connects(tmp_path: Path, isolate: bool) -
 
 
 @BOTH_WAYS
-async def test_java_starts_with_classes_that_lie_here(
-    tmp_path: Path, isolate: bool
-) -> None:
+async def test_java_starts_with_classes_that_lie_here(tmp_path: Path, isolate: bool) -> None:
     for tool in ("java", "javac"):
         needs(tool, None if shutil.which(tool) else "not installed")
     source = 'class My { public static void main(String[] a) { System.err.print("java " + a[0]); System.exit(3); } }'
@@ -351,9 +328,7 @@ async def talk(bot: LaunchedBot, line: bytes) -> bytes:
     outcome, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(bot.stdout_fd, "rb")
     )
-    income, _ = await loop.connect_write_pipe(
-        asyncio.Protocol, os.fdopen(bot.stdin_fd, "wb")
-    )
+    income, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(bot.stdin_fd, "wb"))
     income.write(line)
     income.close()
     async with asyncio.timeout(TIMEOUT_S):
@@ -379,12 +354,8 @@ async def test_a_stdio_program_talks_over_its_pipes_and_hears_when_they_end(
 
 
 @BOTH_WAYS
-async def test_a_program_that_ends_by_itself_has_crashed(
-    tmp_path: Path, isolate: bool
-) -> None:
-    source = (
-        "import sys\nsys.stderr.buffer.write(b'x' * 5_000_000 + b'\\xff!')\nsys.exit(1)"
-    )
+async def test_a_program_that_ends_by_itself_has_crashed(tmp_path: Path, isolate: bool) -> None:
+    source = "import sys\nsys.stderr.buffer.write(b'x' * 5_000_000 + b'\\xff!')\nsys.exit(1)"
 
     async with arena(tmp_path, isolate=isolate) as here:
         bot = await here.runs(source)
@@ -423,9 +394,7 @@ async def test_a_high_exit_status_is_not_taken_for_a_signal(
         assert (await here.found()).text == f"crashed: exit status {status}"
 
 
-async def test_a_program_that_cannot_be_executed_is_an_error_at_once(
-    tmp_path: Path,
-) -> None:
+async def test_a_program_that_cannot_be_executed_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "bot").write_bytes(b"\x7fELF but not really")
     (tmp_path / "bot").chmod(0o755)
 
@@ -440,9 +409,7 @@ async def test_a_program_that_cannot_be_executed_is_an_error_at_once(
         assert (await here.found()).exit_status == 5
 
 
-async def test_two_bots_do_not_have_one_name_but_one_after_another_do(
-    tmp_path: Path,
-) -> None:
+async def test_two_bots_do_not_have_one_name_but_one_after_another_do(tmp_path: Path) -> None:
     async with arena(tmp_path) as here:
         line = "python -c 'import time; time.sleep(1000)'"
         await here.start(line, name="ann")
@@ -518,9 +485,7 @@ async def test_a_bot_that_cannot_join_its_control_group_does_not_start(
 
 
 @BOTH_WAYS
-async def test_a_bot_is_asked_before_it_is_killed(
-    tmp_path: Path, isolate: bool
-) -> None:
+async def test_a_bot_is_asked_before_it_is_killed(tmp_path: Path, isolate: bool) -> None:
     source = """
 import signal, sys, time
 def leave(*_):
@@ -560,9 +525,7 @@ async def test_who_has_left_the_family_and_holds_stderr_does_not_hold_up_the_end
 
 
 @BOTH_WAYS
-async def test_what_a_bot_leaves_behind_goes_with_it(
-    tmp_path: Path, isolate: bool
-) -> None:
+async def test_what_a_bot_leaves_behind_goes_with_it(tmp_path: Path, isolate: bool) -> None:
     source = ESCAPE + "time.sleep(0.1)\nsys.exit(7)"
 
     async with arena(tmp_path, isolate=isolate) as here:
@@ -573,9 +536,7 @@ async def test_what_a_bot_leaves_behind_goes_with_it(
 
 
 @BOTH_WAYS
-async def test_who_forks_all_the_time_is_ended_all_the_same(
-    tmp_path: Path, isolate: bool
-) -> None:
+async def test_who_forks_all_the_time_is_ended_all_the_same(tmp_path: Path, isolate: bool) -> None:
     # Each lives for a moment and leaves a successor, in a session of its own: at most some dozens at once.
     source = """
 import os, signal, sys, time
@@ -601,9 +562,7 @@ time.sleep(1000)
         assert living(bot.name) == []
 
 
-async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(
-    tmp_path: Path,
-) -> None:
+async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(tmp_path: Path) -> None:
     async with arena(tmp_path) as here:
         line = "python -c 'import time; time.sleep(1000)'"
         starting = asyncio.create_task(here.start(line, name="late"))
@@ -649,9 +608,7 @@ asyncio.run(main())
 
 
 @BOTH_WAYS
-def test_when_the_arena_is_killed_its_bots_go_with_it(
-    tmp_path: Path, isolate: bool
-) -> None:
+def test_when_the_arena_is_killed_its_bots_go_with_it(tmp_path: Path, isolate: bool) -> None:
     if isolate:
         needs_isolation()
     (tmp_path / "bot.py").write_text(ESCAPE + STAY)

@@ -181,9 +181,7 @@ class BotMatch(NamedTuple):
     was_gone: bool | None
 
 
-async def compete(
-    host: Host, limits: Limits, hands: int, *names: str
-) -> CompetitionReport:
+async def compete(host: Host, limits: Limits, hands: int, *names: str) -> CompetitionReport:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": hands})
     wait_s = (limits.start_ms + limits.grace_ms) / 1000
@@ -275,9 +273,7 @@ def test_a_hog_is_out_for_memory(season: LaunchedOutcome) -> None:
     assert_is_out(season, cell, Ending.MEMORY)
 
 
-def test_a_crash_is_out_with_its_status_and_its_last_words(
-    season: LaunchedOutcome,
-) -> None:
+def test_a_crash_is_out_with_its_status_and_its_last_words(season: LaunchedOutcome) -> None:
     cell = season.cells["crash"]
     verdict = cell.verdict
 
@@ -288,16 +284,12 @@ def test_a_crash_is_out_with_its_status_and_its_last_words(
 
 
 @pytest.mark.parametrize("deed", ["spin", "ponder"])
-def test_who_computes_too_long_is_out_for_cpu(
-    season: LaunchedOutcome, deed: str
-) -> None:
+def test_who_computes_too_long_is_out_for_cpu(season: LaunchedOutcome, deed: str) -> None:
     cell = season.cells[deed]
     verdict = cell.verdict
 
     most = r"\(limit (\d+) ms, credit 0 ms\), bank empty"
-    found = re.fullmatch(
-        rf"out of time: ([\d,]+) ms of CPU for a decision {most}", verdict.text
-    )
+    found = re.fullmatch(rf"out of time: ([\d,]+) ms of CPU for a decision {most}", verdict.text)
     assert found, verdict.text
     assert int(found[1].replace(",", "")) >= int(found[2])
     limits = LIMITS_OF[deed]
@@ -331,9 +323,7 @@ def test_nothing_of_an_offender_is_left_running(season: LaunchedOutcome) -> None
     assert left == set()
 
 
-def test_nothing_at_all_is_left_when_the_arena_has_closed(
-    season: LaunchedOutcome,
-) -> None:
+def test_nothing_at_all_is_left_when_the_arena_has_closed(season: LaunchedOutcome) -> None:
     assert season.were_gone
 
 
@@ -363,9 +353,7 @@ def assert_both_are_limited(cell: BotResult) -> None:
 # ---- Bots that the arena has not launched
 
 
-async def plays_remotely(
-    folder: Path, deed: str, limits: Limits, hands: int
-) -> BotResult:
+async def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> BotResult:
     """What becomes of a bot that connects by itself, against one that is launched."""
     mark = uuid4().hex[:8]
     remote, near = f"remote-{mark}", f"near-{mark}"
@@ -403,9 +391,7 @@ async def test_of_a_remote_bot_only_the_time_is_limited(tmp_path: Path) -> None:
     assert cell.played.result.termination.kind is Ending.COMPLETED
 
 
-async def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(
-    tmp_path: Path,
-) -> None:
+async def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(tmp_path: Path) -> None:
     verdict = (await plays_remotely(tmp_path, "stall", HURRIED, PLENTY)).verdict
 
     found = re.fullmatch(

@@ -32,12 +32,8 @@ PROGRAMS = {
     "good": GOOD,
     "cheat": GOOD.replace('it["legal"][0]', '"all in"'),
     "crash": "import sys\nprint('hello', file=sys.stderr)\nsys.exit('no such luck')",
-    "breaks": GOOD.replace(
-        'it["legal"][0]', 'it["legal"][0] if it["round"] < 5 else 1 // 0'
-    ),
-    "player": CAREFUL.replace("ace_king_queen", "three_card_poker").replace(
-        "WORD", "play"
-    ),
+    "breaks": GOOD.replace('it["legal"][0]', 'it["legal"][0] if it["round"] < 5 else 1 // 0'),
+    "player": CAREFUL.replace("ace_king_queen", "three_card_poker").replace("WORD", "play"),
     "stander": CAREFUL.replace("ace_king_queen", "blackjack").replace("WORD", "stand"),
     "knows_the_goal": CAREFUL.replace("ace_king_queen", "three_card_poker")
     .replace("WORD", "play")
@@ -118,9 +114,7 @@ def test_a_shell_a_websocket_and_a_file_for_people(arena: Arena) -> None:
         assert out.splitlines()[-1].endswith((" wins", " share first place"))
 
 
-def test_the_others_of_a_table_of_four_may_be_house_bots(
-    arena: Arena, tmp_path: Path
-) -> None:
+def test_the_others_of_a_table_of_four_may_be_house_bots(arena: Arena, tmp_path: Path) -> None:
     words = ("bold", "timid", "counter", "--set", "max_shuffles=1", "--json")
     text = GOOD.replace("ace_king_queen", "high_low")
     (tmp_path / "four.py").write_text(text)
@@ -225,9 +219,7 @@ def test_J3_an_offender_counts_for_nobody(arena: Arena) -> None:
 @pytest.mark.parametrize(
     ("game", "name"), [("three_card_poker", "player"), ("blackjack", "stander")]
 )
-def test_T10_a_program_tries_to_reach_a_goal(
-    arena: Arena, game: str, name: str
-) -> None:
+def test_T10_a_program_tries_to_reach_a_goal(arena: Arena, game: str, name: str) -> None:
     argv = ("ruin", game, *bot(name), "--stake", "20", "--goal", "25")
     document, err = done(arena(*argv, "--trials", "12", "--json"))
     [result] = document["results"]

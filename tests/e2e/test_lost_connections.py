@@ -166,9 +166,7 @@ def test_J7_the_clock_stands_until_the_transcript_is_told(outcome: PlayedCases) 
     assert following["bank_ms"] == LIMITS["bank_ms"]
 
 
-def test_J7_who_drops_at_every_question_gains_the_grace_once(
-    outcome: PlayedCases,
-) -> None:
+def test_J7_who_drops_at_every_question_gains_the_grace_once(outcome: PlayedCases) -> None:
     assert outcome.words("drops_always") == ["disconnect"]
     assert 2 <= outcome.of("drops_always") <= MOST_DROPS
 
@@ -178,9 +176,7 @@ def test_J7_two_losses_in_one_match_add_up(outcome: PlayedCases) -> None:
     assert outcome.of("drops_twice") == 2
 
 
-def test_J7_many_tables_on_one_lost_connection_are_one_offence(
-    outcome: PlayedCases,
-) -> None:
+def test_J7_many_tables_on_one_lost_connection_are_one_offence(outcome: PlayedCases) -> None:
     outcome.of("many_tables")
 
     assert outcome.words("many_tables") == ["disconnect"]
@@ -206,9 +202,7 @@ def test_J7_who_stands_still_on_a_machine_that_does_not_is_out_of_time(
     assert outcome.words("stands_still") == ["timeout"]
 
 
-def test_J7_who_has_no_match_keeps_its_session_for_the_grace(
-    outcome: PlayedCases,
-) -> None:
+def test_J7_who_has_no_match_keeps_its_session_for_the_grace(outcome: PlayedCases) -> None:
     assert outcome.of("idle") == "welcome"
     assert outcome.of("idle_for_long") == "session"
 

@@ -54,9 +54,7 @@ def trial(tmp_path: Path) -> Callable[..., StarterTrial]:
 
 
 def use(folder: Path, language: Language, game: str) -> None:
-    mine = StarterTrial(
-        folder / f"{language}-{game}", game, language, ROUNDS, MAKE_FLAGS
-    )
+    mine = StarterTrial(folder / f"{language}-{game}", game, language, ROUNDS, MAKE_FLAGS)
     for step in ("build", "test", "try", "check"):
         mine.step(step)
 
@@ -96,9 +94,7 @@ def test_it_connects(trial: Callable[..., StarterTrial]) -> None:
     assert "mine" in trial("ace_king_queen").step("connect")
 
 
-def test_its_test_finds_an_illegal_answer(
-    trial: Callable[..., StarterTrial],
-) -> None:
+def test_its_test_finds_an_illegal_answer(trial: Callable[..., StarterTrial]) -> None:
     mine = trial("high_low")
     bot = mine.folder / "bot.py"
     text = bot.read_text(encoding="utf-8")
@@ -108,16 +104,13 @@ def test_its_test_finds_an_illegal_answer(
         mine.step("test")
 
 
-def test_its_test_finds_a_match_that_breaks_off(
-    trial: Callable[..., StarterTrial],
-) -> None:
+def test_its_test_finds_a_match_that_breaks_off(trial: Callable[..., StarterTrial]) -> None:
     mine = trial("blackjack")
     bot = mine.folder / "bot.py"
     text = bot.read_text(encoding="utf-8")
     hears = "def hand_over(self, hand):\n"
     bot.write_text(
-        text.replace(hears, f"{hears}        raise RuntimeError('at last')\n"),
-        encoding="utf-8",
+        text.replace(hears, f"{hears}        raise RuntimeError('at last')\n"), encoding="utf-8"
     )
 
     with pytest.raises(CommandFailed, match="at last"):
@@ -197,8 +190,7 @@ def knocks_or_not(samples: Path) -> None:
     for message in told:
         if message.get("kind") == "turn":
             message["legal"] = [
-                {"discard": "Ks", "knock": knock, "melds": None}
-                for knock in (True, False)
+                {"discard": "Ks", "knock": knock, "melds": None} for knock in (True, False)
             ]
     lines = [json.dumps(message) + "\n" for message in told]
     samples.write_text("".join(lines), encoding="utf-8")

@@ -25,13 +25,7 @@ from tests.e2e.test_tls import make
 from tests.support import proxy
 from tests.support.arena_process import free_port
 from tests.support.browser import BrowserWindow, browser
-from tests.support.gateway_bots import (
-    LIMITS,
-    TIMEOUT_S,
-    GatewayArena,
-    RawBot,
-    StartedProgram,
-)
+from tests.support.gateway_bots import LIMITS, TIMEOUT_S, GatewayArena, RawBot, StartedProgram
 from tests.support.page_player import sit_down
 
 pytestmark = pytest.mark.e2e
@@ -65,18 +59,13 @@ class Proxied(GatewayArena):
         """From that address, it says, is somebody quite different."""
         claims = {"X-Forwarded-For": "192.0.2.99"}
         async with connect(
-            self.url,
-            compression=None,
-            local_addr=(near, 0),
-            additional_headers=claims,
+            self.url, compression=None, local_addr=(near, 0), additional_headers=claims
         ) as websocket:
             yield RawBot(websocket, name, **options)
 
 
 @pytest.fixture
-def behind(
-    nginx: Callable[[int], int],
-) -> Callable[..., AbstractAsyncContextManager[Proxied]]:
+def behind(nginx: Callable[[int], int]) -> Callable[..., AbstractAsyncContextManager[Proxied]]:
     """An arena behind nginx."""
 
     @asynccontextmanager
@@ -195,16 +184,12 @@ def says(address: str, *messages: dict[str, Any]) -> bytes:
 
 
 @asynccontextmanager
-async def failing(
-    address: str,
-) -> AsyncIterator[tuple[GatewayArena, Callable[[bytes], Any]]]:
+async def failing(address: str) -> AsyncIterator[tuple[GatewayArena, Callable[[bytes], Any]]]:
     """An arena in which a match is on and somebody has guessed too often; connects as a proxy does."""
     async with opened(ROSTER, LIMITS, requires_token=True) as arena:
         arena.gateway.entrance.proxies.trust(["127.0.0.1"])
 
-        async def connected(
-            said: bytes,
-        ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def connected(said: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
             reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
             writer.write(said)
             return reader, writer
@@ -217,13 +202,7 @@ async def failing(
             yield arena, connected
 
 
-HELLO = {
-    "type": "hello",
-    "protocol": 1,
-    "name": "ben",
-    "games": ["blackjack"],
-    "token": BEN,
-}
+HELLO = {"type": "hello", "protocol": 1, "name": "ben", "games": ["blackjack"], "token": BEN}
 
 
 async def test_what_came_with_a_request_that_waits_is_heard() -> None:
@@ -331,9 +310,7 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
         look.close()
 
 
-async def test_who_shares_the_proxys_connection_is_counted_apart(
-    arena: Proxied,
-) -> None:
+async def test_who_shares_the_proxys_connection_is_counted_apart(arena: Proxied) -> None:
     """What a client does is not charged to the next one whose request the proxy sends over the same connection."""
 
     seen: list[str] = []
@@ -367,16 +344,12 @@ async def fetching(
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection to the proxy from that address."""
     port = int(arena.url.rpartition(":")[2])
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", port, local_addr=(near, 0)
-    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(near, 0))
     yield reader, writer
     writer.close()
 
 
-def test_bots_that_the_arena_launches_need_no_roster(
-    start: Any, tmp_path: Path
-) -> None:
+def test_bots_that_the_arena_launches_need_no_roster(start: Any, tmp_path: Path) -> None:
     bot = f"{sys.executable} -m bots ace_king_queen honest --no-session"
     arena: StartedProgram = start(
         *("arena", "serve", "ace_king_queen", "--port", "0", "--once", "--json"),

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.browser import (
-    PHONE,
-    PROJECTOR,
-    SIZES,
-    BrowserWindow,
-    axe_source,
-    browser,
-)
+from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow, axe_source, browser
 from tests.support.class_with_page import GAMES, LONG, ROGUE, ClassWithPage
 from tests.support.page_player import PagePlayer, sit_down
 
@@ -101,9 +94,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def school(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ClassWithPage]:
+def school(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClassWithPage]:
     with ClassWithPage(tmp_path_factory.mktemp("school")) as it:
         it.played()
         yield it
@@ -124,9 +115,7 @@ Open = Callable[..., BrowserWindow]
 
 
 @pytest.fixture(scope="module")
-def windows(
-    chromium: Browser, school: ClassWithPage, axe: str | None
-) -> Iterator[Open]:
+def windows(chromium: Browser, school: ClassWithPage, axe: str | None) -> Iterator[Open]:
     """Windows that are opened once for each size and taste, and closed at the end."""
     opened: dict[str, BrowserWindow] = {}
 
@@ -171,18 +160,14 @@ def test_a_view_is_sound(look: BrowserWindow, views: dict[str, str], view: str) 
 
 
 @pytest.mark.parametrize("view", DARK)
-def test_a_view_can_be_read_in_the_dark(
-    windows: Open, views: dict[str, str], view: str
-) -> None:
+def test_a_view_can_be_read_in_the_dark(windows: Open, views: dict[str, str], view: str) -> None:
     look = windows(PROJECTOR, color_scheme="dark")
     look.to(views[view])
 
     look.sound(view)
 
 
-def test_nothing_moves_where_the_reader_asks_for_none(
-    windows: Open, views: dict[str, str]
-) -> None:
+def test_nothing_moves_where_the_reader_asks_for_none(windows: Open, views: dict[str, str]) -> None:
     look = windows(PROJECTOR, reduced_motion="reduce")
     for view in ("lobby", "live", "gin_rummy match"):
         page = look.to(views[view])
@@ -218,17 +203,13 @@ def test_the_documents_are_a_click_away(look: BrowserWindow) -> None:
 # ---- The lobby and the competitions
 
 
-def test_the_lobby_tells_what_goes_on(
-    look: BrowserWindow, school: ClassWithPage
-) -> None:
+def test_the_lobby_tells_what_goes_on(look: BrowserWindow, school: ClassWithPage) -> None:
     page = look.to("#/")
     competition = page.get_by_role("article").filter(has_text="ace_king_queen-live")
 
     assert competition.get_by_text("running").is_visible()
     assert page.get_by_text(LONG).first.is_visible()
-    tables = page.locator(
-        ".panel", has=page.get_by_role("heading", name="At the tables")
-    )
+    tables = page.locator(".panel", has=page.get_by_role("heading", name="At the tables"))
     tables.get_by_role("link", name="Slow").first.click()
     page.get_by_role("button", name="Watch live").wait_for()
 
@@ -250,13 +231,9 @@ def test_standings_sort_and_say_so(look: BrowserWindow, views: dict[str, str]) -
 
 def _column(page: Page, title: str) -> list[int]:
     """The figures of a column, those out of the competition left out."""
-    titles = [
-        text.strip(" ▲▼\n") for text in page.locator("thead th").all_inner_texts()
-    ]
+    titles = [text.strip(" ▲▼\n") for text in page.locator("thead th").all_inner_texts()]
     cells = page.locator(f"tbody tr > :nth-child({titles.index(title) + 1})")
-    texts = [
-        text.replace("−", "-").replace(",", "") for text in cells.all_inner_texts()
-    ]
+    texts = [text.replace("−", "-").replace(",", "") for text in cells.all_inner_texts()]
     return [int(text) for text in texts if text.strip()]
 
 
@@ -289,9 +266,7 @@ def test_the_cross_table_is_gone_through_with_arrows(
     page.get_by_role("heading", name=" against ").wait_for()
 
 
-def test_the_bracket_leads_to_its_tables(
-    look: BrowserWindow, views: dict[str, str]
-) -> None:
+def test_the_bracket_leads_to_its_tables(look: BrowserWindow, views: dict[str, str]) -> None:
     page = look.to(views["high_low competition"])
     bracket = page.get_by_role("region", name="Bracket")
 
@@ -314,9 +289,7 @@ def test_a_bots_page_shows_against_whom_when_and_how_fast(
     assert times.locator(".slot").count() >= 1
 
 
-def test_a_student_sees_why_its_bot_is_out(
-    look: BrowserWindow, views: dict[str, str]
-) -> None:
+def test_a_student_sees_why_its_bot_is_out(look: BrowserWindow, views: dict[str, str]) -> None:
     page = look.to(views["ace_king_queen rogue"])
     verdict = page.locator(".verdict").first
 
@@ -330,9 +303,7 @@ def test_a_student_sees_why_its_bot_is_out(
 # ---- Tables
 
 
-def test_a_live_table_goes_on_while_one_looks(
-    look: BrowserWindow, views: dict[str, str]
-) -> None:
+def test_a_live_table_goes_on_while_one_looks(look: BrowserWindow, views: dict[str, str]) -> None:
     page = look.to(views["live"])
     told = page.get_by_role("region", name="What happened")
     before = told.inner_text()
@@ -553,10 +524,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None
     ask = page.get_by_role("button", name="Stand up…")
     dialog = page.get_by_role("dialog", name="Stand up?")
     ask.focus()
-    for leave in (
-        "Escape",
-        "Enter",
-    ):  # the first button is the one that changes nothing
+    for leave in ("Escape", "Enter"):  # the first button is the one that changes nothing
         page.keyboard.press("Enter")
         dialog.wait_for()
         look.sound("the question")
@@ -576,9 +544,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None
     page.get_by_role("button", name="Sit down").wait_for()
 
 
-def test_ones_own_match_is_ones_own_in_a_new_tab(
-    chromium: Browser, school: ClassWithPage
-) -> None:
+def test_ones_own_match_is_ones_own_in_a_new_tab(chromium: Browser, school: ClassWithPage) -> None:
     look = BrowserWindow(chromium, school.url, PROJECTOR)
     first = sit_down(look, "ace_king_queen")
     while not first.may_move():
@@ -639,9 +605,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
     look.close()
 
 
-def test_an_owner_sees_its_cards_in_every_tab(
-    chromium: Browser, school: ClassWithPage
-) -> None:
+def test_an_owner_sees_its_cards_in_every_tab(chromium: Browser, school: ClassWithPage) -> None:
     look = BrowserWindow(chromium, school.url)
     page = look.to("#/")
     page.get_by_role("button", name="Log in").click()
@@ -669,9 +633,7 @@ def test_an_owner_sees_its_cards_in_every_tab(
     look.close()
 
 
-def test_a_wrong_token_is_one_clear_line(
-    chromium: Browser, school: ClassWithPage
-) -> None:
+def test_a_wrong_token_is_one_clear_line(chromium: Browser, school: ClassWithPage) -> None:
     look = BrowserWindow(chromium, school.url)
     page = look.to("#/")
     page.get_by_role("button", name="Log in").click()

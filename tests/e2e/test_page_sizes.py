@@ -154,9 +154,7 @@ def windows(chromium: Browser, url: str) -> Iterator[Open]:
     opened: list[BrowserWindow] = []
 
     def open_one(size: tuple[int, int] = LAPTOP, **taste: Any) -> BrowserWindow:
-        opened.append(
-            BrowserWindow(chromium, url, size, ignore_https_errors=True, **taste)
-        )
+        opened.append(BrowserWindow(chromium, url, size, ignore_https_errors=True, **taste))
         return opened[-1]
 
     yield open_one
@@ -178,9 +176,7 @@ def test_no_word_of_the_navigation_is_broken_or_cut_off(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_live_match_fits_a_laptop(
-    shared: Open, school: ClassWithPage, game: str
-) -> None:
+def test_a_live_match_fits_a_laptop(shared: Open, school: ClassWithPage, game: str) -> None:
     page = shared(LAPTOP).to(school.route("m", school.at_table()[game]))
     page.get_by_role("button", name="Watch live").wait_for()
     page.locator(".felt").wait_for()
@@ -248,14 +244,10 @@ def large_bracket(document: dict[str, Any], count: int) -> dict[str, Any]:
             tables.append(_table(pairing, players, players[:2], players[2:]))
             through += players[:2]
         byes = left[len(left) // 4 * 4 :]
-        stages.append(
-            {"stage": len(stages) + 1, "final": False, "tables": tables, "byes": byes}
-        )
+        stages.append({"stage": len(stages) + 1, "final": False, "tables": tables, "byes": byes})
         left = through + byes
     last = _table(pairing + 1, left, None, None)
-    stages.append(
-        {"stage": len(stages) + 1, "final": True, "tables": [last], "byes": []}
-    )
+    stages.append({"stage": len(stages) + 1, "final": True, "tables": [last], "byes": []})
     return {**document, "bracket": stages}
 
 
@@ -382,9 +374,7 @@ def test_a_bracket_of_forty_is_printed(window: Open, school: ClassWithPage) -> N
 # ---- What is shown
 
 
-def test_G15_a_defeat_in_gin_is_not_painted_as_a_draw(
-    window: Open, school: ClassWithPage
-) -> None:
+def test_G15_a_defeat_in_gin_is_not_painted_as_a_draw(window: Open, school: ClassWithPage) -> None:
     id_ = school.competitions()["gin_rummy-cup"]["id"]
     won, lost = [2, 2, 0, 0, 2, 1.0, 0.0], [2, 0, 0, 2, 0, 0.0, 0.0]
     drawn = [2, 0, 2, 0, 0, 0.0, 0.0]
@@ -438,9 +428,7 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
         page.get_by_role("heading", name="Competitions", exact=True).wait_for()
 
 
-def test_a_document_that_is_read_once_comes_back(
-    window: Open, school: ClassWithPage
-) -> None:
+def test_a_document_that_is_read_once_comes_back(window: Open, school: ClassWithPage) -> None:
     look = window()
     look.page.clock.install()
     id_ = school.competitions()["gin_rummy-cup"]["id"]

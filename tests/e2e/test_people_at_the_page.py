@@ -64,9 +64,7 @@ class ArenaWithPeople:
         """What somebody hears who wants to sit down, at a socket of its own."""
         return await ask(await self.opens("/watch"), game, *against, **more)
 
-    async def sits(
-        self, game: str, *against: str, **more: Any
-    ) -> tuple[ClientConnection, RawBot]:
+    async def sits(self, game: str, *against: str, **more: Any) -> tuple[ClientConnection, RawBot]:
         """Somebody who has a chair, and has said hello: its socket at the page, and the one that it plays over."""
         eye = await self.opens("/watch")
         seat = await ask(eye, game, *against, **more)
@@ -131,9 +129,7 @@ async def place(tmp_path: Path) -> AsyncIterator[ArenaWithPeople]:
 
 
 @pytest.mark.parametrize("game", GAMES)
-async def test_a_person_plays_house_bots_in_every_game(
-    place: ArenaWithPeople, game: str
-) -> None:
+async def test_a_person_plays_house_bots_in_every_game(place: ArenaWithPeople, game: str) -> None:
     bots = list(house_bots(game))
     seats = GAMES[game].seats
     against = [f"house:{bots[n % len(bots)]}" for n in range(seats - 1)]
@@ -170,9 +166,7 @@ async def test_a_person_plays_a_connected_bot_and_again(place: ArenaWithPeople) 
     assert place.host.presence.names("ace_king_queen") == ("bob",)
 
 
-async def test_a_competition_that_needs_the_bot_takes_it(
-    place: ArenaWithPeople,
-) -> None:
+async def test_a_competition_that_needs_the_bot_takes_it(place: ArenaWithPeople) -> None:
     bob, eve = await place.bot("bob"), await place.bot("eve")
     _, person = await place.sits("akq", "bob")
     await person.ready()
@@ -195,16 +189,12 @@ async def test_a_competition_that_needs_the_bot_takes_it(
     assert (await place.asks("akq", "bob"))["type"] == "seat"
 
 
-async def test_people_and_their_house_bots_are_on_no_ladder(
-    place: ArenaWithPeople,
-) -> None:
+async def test_people_and_their_house_bots_are_on_no_ladder(place: ArenaWithPeople) -> None:
     bob, eve = await place.bot("bob"), await place.bot("eve")
     bot = next(iter(house_bots("ace_king_queen")))
     _, person = await place.sits("akq", f"house:{bot}")
     await person.ready()
-    ladder = asyncio.create_task(
-        place.league("ace_king_queen", form=Form.LADDER, pause_s=0.0)
-    )
+    ladder = asyncio.create_task(place.league("ace_king_queen", form=Form.LADDER, pause_s=0.0))
     (_, over), _ = await asyncio.gather(bob.play(2), eve.play(2))
     assert over["termination"]["kind"] == "completed"
     [competition] = place.host.competitions
@@ -269,18 +259,14 @@ async def test_a_person_who_goes_has_lost_and_the_bot_is_free(
     else:
         await person.vanish()
     over = await bob.hears("over")
-    assert (over["termination"]["kind"], over["termination"]["seat"]) == (
-        *("disconnect", 0),
-    )
+    assert (over["termination"]["kind"], over["termination"]["seat"]) == (*("disconnect", 0),)
     await place.until(lambda: not place.host.non_competing)
     assert place.host.presence.names("ace_king_queen") == ("bob",)
     assert place.verdicts == []
 
 
 async def test_a_person_whose_connection_is_lost_comes_back(tmp_path: Path) -> None:
-    async with opened(
-        tmp_path, msgspec.structs.replace(LIMITS, grace_ms=20_000)
-    ) as place:
+    async with opened(tmp_path, msgspec.structs.replace(LIMITS, grace_ms=20_000)) as place:
         _, person = await place.sits("tcp")
         await person.ready()
         await person.hears("ask")
@@ -308,9 +294,7 @@ async def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
     assert place.host.presence.names("three_card_poker") == (), "a person is no bot"
 
 
-async def test_so_many_for_one_person_and_more_from_one_address(
-    place: ArenaWithPeople,
-) -> None:
+async def test_so_many_for_one_person_and_more_from_one_address(place: ArenaWithPeople) -> None:
     answers = [await place.asks("tcp") for _ in range(5)]
     assert [one["type"] for one in answers] == ["seat"] * 4 + ["refused"]
     assert answers[-1]["code"] == "sit"
@@ -349,9 +333,7 @@ async def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_
         assert set(rested) == {peer.peer}
 
 
-async def test_nobody_takes_the_chair_or_the_name_of_another(
-    place: ArenaWithPeople,
-) -> None:
+async def test_nobody_takes_the_chair_or_the_name_of_another(place: ArenaWithPeople) -> None:
     seat = await place.asks("tcp")
     thief = RawBot(await place.opens(), "Pat")
     await thief.say(**thief.a_hello())
@@ -401,18 +383,14 @@ async def test_a_house_bot_that_is_killed_ends_its_match_and_is_started_again(
     assert ours is not None
     os.kill(ours.pid, signal.SIGKILL)
     over = await person.hears("over")
-    assert (over["termination"]["kind"], over["termination"]["seat"]) == (
-        *("crash", 1),
-    )
+    assert (over["termination"]["kind"], over["termination"]["seat"]) == (*("crash", 1),)
     await person.closed()
     _, again = await place.sits("akq", f"house:{bot}")
     [over] = await again.play()
     assert over["termination"]["kind"] == "completed"
 
 
-async def test_what_people_played_can_be_stepped_through(
-    place: ArenaWithPeople,
-) -> None:
+async def test_what_people_played_can_be_stepped_through(place: ArenaWithPeople) -> None:
     _, person = await place.sits("tcp")
     [over] = await person.play()
     match = match_of(over)

@@ -59,14 +59,10 @@ async def program(
     arena: GatewayArena, name: str, *words: str
 ) -> AsyncIterator[tuple[Pipe, subprocess.Popen[bytes]]]:
     """A program beside the arena, and the arena's ends of its pipes; it has ended by itself at the end."""
-    process = subprocess.Popen(
-        [*words, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([*words, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
-    stdin_fd, stdout_fd = (
-        os.dup(end.fileno()) for end in (process.stdin, process.stdout)
-    )
+    stdin_fd, stdout_fd = (os.dup(end.fileno()) for end in (process.stdin, process.stdout))
     process.stdin.close()
     process.stdout.close()
     try:
@@ -118,9 +114,7 @@ async def test_a_shell_script_plays_a_bot_on_a_socket(arena: GatewayArena) -> No
     assert process.returncode == 0
 
 
-async def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace() -> (
-    None
-):
+async def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace() -> None:
     async with in_arena(grace_ms=50) as arena:
         words = (sys.executable, "-c", CRASHES_IN_THE_MIDDLE)
         async with program(arena, "ann", *words), arena.bot("ben") as ben:

@@ -30,9 +30,7 @@ async def ended(process: PlainProcess) -> int | None:
 
 
 async def test_its_status_and_its_last_words_are_known(tmp_path: Path) -> None:
-    source = (
-        "import sys\nprint('x' * 9_000 + 'end', end='', file=sys.stderr)\nsys.exit(3)"
-    )
+    source = "import sys\nprint('x' * 9_000 + 'end', end='', file=sys.stderr)\nsys.exit(3)"
 
     process = await runs(source, tmp_path)
 
@@ -92,6 +90,4 @@ async def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArenaError, match="cannot start no-such-program: No such"):
         await PlainProcess.start(["no-such-program"], scratch=tmp_path, environment={})
     with pytest.raises(UsageError, match="stdio needs Linux or macOS"):
-        await PlainProcess.start(
-            [sys.executable], scratch=tmp_path, environment={}, stdio=True
-        )
+        await PlainProcess.start([sys.executable], scratch=tmp_path, environment={}, stdio=True)

@@ -56,9 +56,7 @@ def test_it_works_over_tcp_with_a_password(server: Server, url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_wrong_password_is_one_line_that_does_not_tell_it(
-    server: Server, url: str
-) -> None:
+def test_a_wrong_password_is_one_line_that_does_not_tell_it(server: Server, url: str) -> None:
     with pytest.raises(UsageError, match="password authentication failed") as caught:
         Store(server.tcp(url, "a wrong one"))
     assert "wrong one" not in str(caught.value)
@@ -84,8 +82,7 @@ def test_a_database_that_cannot_hold_all_names_is_refused(server: Server) -> Non
     with pytest.raises(UsageError, match=r"expected a database in UTF8, .* has LATIN1"):
         Store(server.url("latin"))
     assert rows(
-        server.url("latin"),
-        "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'",
+        server.url("latin"), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
     ) == [(0,)]
 
 
@@ -97,9 +94,7 @@ def test_without_psycopg_one_line_says_what_to_install() -> None:
         "try:\n    Store('postgresql+psycopg://arena@/base')\n"
         "except UsageError as error:\n    print(error)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == (
         "cannot open the database postgresql+psycopg://arena@/base: "
@@ -123,10 +118,7 @@ def test_arenas_in_schemas_of_their_own_do_not_meet(server: Server, url: str) ->
 
 
 def test_J5_nothing_is_lost_while_the_server_is_away(
-    server: Server,
-    url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("arena.storage.writer.RETRY_S", 0.02)
     tried = threading.Event()
@@ -159,9 +151,7 @@ def test_J5_nothing_is_lost_while_the_server_is_away(
     assert "trying again for 60 s" in caplog.text
 
 
-def test_readers_do_not_notice_that_the_server_was_away(
-    server: Server, url: str
-) -> None:
+def test_readers_do_not_notice_that_the_server_was_away(server: Server, url: str) -> None:
     with Store(url) as store:
         assert store.actions() == ()
         server.stop()
@@ -204,15 +194,7 @@ def test_closing_while_the_server_is_away_is_one_line(server: Server, url: str) 
 
 def test_the_measurement_of_writing_runs(url: str) -> None:
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.tools.write_rate",
-            "--seconds",
-            "0.5",
-            "--db",
-            url,
-        ],
+        [sys.executable, "-m", "tests.tools.write_rate", "--seconds", "0.5", "--db", url],
         capture_output=True,
         text=True,
         check=False,

@@ -35,9 +35,7 @@ def faults(database: Path, before: AuditedDatabase) -> list[str]:
         if one.plan["form"] == "elimination":
             found += independent_audit.bracket(one, book.of(one.id))
         else:
-            found += independent_audit.pairings(
-                one, book.of(one.id), set(), {"stan", "rita"}
-            )
+            found += independent_audit.pairings(one, book.of(one.id), set(), {"stan", "rita"})
     return found
 
 

@@ -67,10 +67,7 @@ def recorded(game: str, seed: int = 3) -> Record:
 
 
 async def rehearsed(
-    record: Record,
-    start: Callable[[str, str], Program],
-    seat: int = 0,
-    limits: Limits = LIMITS,
+    record: Record, start: Callable[[str, str], Program], seat: int = 0, limits: Limits = LIMITS
 ) -> ReplayOutcome:
     names = ("ann", "ben", "cem", "dee")[: len(record.scores)]
     return await replay_to_bot(record, seat, names, start, limits)
@@ -129,9 +126,7 @@ async def test_a_file_is_a_bot(tmp_path: Path) -> None:
         "    def reset(self): pass\n"
     )
 
-    done = await rehearsed(
-        recorded("ace_king_queen"), program_of("ace_king_queen", str(file))
-    )
+    done = await rehearsed(recorded("ace_king_queen"), program_of("ace_king_queen", str(file)))
 
     assert isinstance(done.ended, FirstDifference)
     assert done.ended.given in ("bet", "call")
@@ -144,9 +139,7 @@ async def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
 
     done = await rehearsed(record, piped(tmp_path, value), seat=1)
 
-    assert done == await rehearsed(
-        record, program_of("ace_king_queen", "honest"), seat=1
-    )
+    assert done == await rehearsed(record, program_of("ace_king_queen", "honest"), seat=1)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +153,7 @@ async def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
         ({"games": "['poker']"}, "its hello was refused: unknown game 'poker'"),
     ],
 )
-async def test_a_bot_that_fails(
-    tmp_path: Path, options: dict[str, str], text: str
-) -> None:
+async def test_a_bot_that_fails(tmp_path: Path, options: dict[str, str], text: str) -> None:
     done = await rehearsed(recorded("ace_king_queen"), piped(tmp_path, **options))
 
     assert isinstance(done.ended, BotFailed)
@@ -195,8 +186,6 @@ async def test_a_bot_that_never_says_hello() -> None:
     program = Program((sys.executable, "-c", "input()"), stdio=True)
     limits = Limits(start_ms=200, hello_ms=300)
 
-    done = await rehearsed(
-        recorded("ace_king_queen"), lambda url, name: program, limits=limits
-    )
+    done = await rehearsed(recorded("ace_king_queen"), lambda url, name: program, limits=limits)
 
     assert isinstance(done.ended, BotFailed)

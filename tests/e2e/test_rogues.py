@@ -142,9 +142,7 @@ async def _compete(host: Host, game: str, *names: str) -> CompetitionReport:
     return await host.play(host.compete(plan))
 
 
-async def _play(
-    host: Host, game: str, rogues: list[str]
-) -> dict[str, CompetitionReport]:
+async def _play(host: Host, game: str, rogues: list[str]) -> dict[str, CompetitionReport]:
     """All rogues at once, and the bots that behave with each other: the reports by name."""
     names = [*rogues, "meanwhile"]
     reports = await asyncio.gather(
@@ -159,9 +157,7 @@ async def _connected(game: str, store: Store) -> RoguesOutcome:
     matched = [name for name in CONNECTED if KINDS[name].ending is not None]
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         honest = await _honest(host, game)
-        rogues = {
-            name: await RogueProcess.start(name, game, host.url) for name in CONNECTED
-        }
+        rogues = {name: await RogueProcess.start(name, game, host.url) for name in CONNECTED}
         try:
             await _present(host, [*HONEST, *matched])
             reports = await _play(host, game, matched)
@@ -170,9 +166,7 @@ async def _connected(game: str, store: Store) -> RoguesOutcome:
         finally:
             _kill([*honest, *(rogue.process for rogue in rogues.values())])
         await store.flushed()
-    cells = {
-        name: _cell(store, name, reports.get(name), *ends[name]) for name in CONNECTED
-    }
+    cells = {name: _cell(store, name, reports.get(name), *ends[name]) for name in CONNECTED}
     return RoguesOutcome(cells, (reports["meanwhile"], after))
 
 
@@ -230,9 +224,7 @@ def _cell(
     if report is None:
         return RogueResult(name, KINDS[name], said, status, None, None, None)
     [competition] = [
-        competition.id
-        for competition in store.competitions()
-        if name in competition.plan.players
+        competition.id for competition in store.competitions() if name in competition.plan.players
     ]
     [played] = store.matches(competition)
     record = store.record(played.id)
@@ -320,11 +312,7 @@ def check(cell: RogueResult) -> Verdict | None:
 def check_evidence(cell: RogueResult, verdict: Verdict, seat: int) -> None:
     """Rules J4: what was asked, what was legal, what came back, the times, the limits."""
     assert cell.played is not None
-    assert (verdict.kind, verdict.bot, verdict.seat) == (
-        cell.kind.ending,
-        cell.name,
-        seat,
-    )
+    assert (verdict.kind, verdict.bot, verdict.seat) == (cell.kind.ending, cell.name, seat)
     assert verdict.match == cell.played.id
     assert verdict.text
     assert verdict.advice
@@ -353,11 +341,7 @@ def check_the_others(cell: RogueResult, seat: int) -> None:
             last = cell.report.ranking[-1]
             assert (last.names, last.offence) == ((cell.name,), True)
             scores = dict(zip(cell.played.players, result.scores, strict=True))
-            others = [
-                scores[name]
-                for place in cell.report.ranking[:-1]
-                for name in place.names
-            ]
+            others = [scores[name] for place in cell.report.ranking[:-1] for name in place.names]
             assert others == sorted(others, reverse=True)
             assert len(others) == len(players) - 1
         case Form.LEAGUE:
@@ -374,9 +358,7 @@ def result_of(cell: RogueResult) -> MatchResult:
     assert cell.record is not None
     played = cell.played
     result = played.result
-    return MatchResult(
-        result.scores, result.points, result.termination, record=cell.record
-    )
+    return MatchResult(result.scores, result.points, result.termination, record=cell.record)
 
 
 def told(cell: RogueResult) -> dict[str, Any]:
@@ -386,9 +368,7 @@ def told(cell: RogueResult) -> dict[str, Any]:
 
 @EACH_STRANGER
 @EACH_GAME
-def test_who_drips_its_hello_is_cut(
-    game: str, name: str, season: RoguesOutcome
-) -> None:
+def test_who_drips_its_hello_is_cut(game: str, name: str, season: RoguesOutcome) -> None:
     cell = season.cells[name]
 
     assert [message["type"] for message in cell.said] == ["gone"]
@@ -396,9 +376,7 @@ def test_who_drips_its_hello_is_cut(
 
 
 @EACH_GAME
-def test_the_others_play_on_meanwhile_and_afterwards(
-    game: str, season: RoguesOutcome
-) -> None:
+def test_the_others_play_on_meanwhile_and_afterwards(game: str, season: RoguesOutcome) -> None:
     for report in season.honest:
         assert report.verdicts == ()
         assert report.played >= 1
@@ -449,9 +427,7 @@ def test_J4_a_crash_is_explained_by_its_status_and_last_words(
 
 @needs_linux
 @EACH_GAME
-def test_the_others_play_on_beside_what_is_launched(
-    game: str, launched: RoguesOutcome
-) -> None:
+def test_the_others_play_on_beside_what_is_launched(game: str, launched: RoguesOutcome) -> None:
     for report in launched.honest:
         assert report.verdicts == ()
         assert report.played >= 1
@@ -459,7 +435,5 @@ def test_the_others_play_on_beside_what_is_launched(
 
 @needs_linux
 @EACH_GAME
-def test_nothing_that_was_launched_is_left_running(
-    game: str, launched: RoguesOutcome
-) -> None:
+def test_nothing_that_was_launched_is_left_running(game: str, launched: RoguesOutcome) -> None:
     assert launched.left == ()

@@ -36,9 +36,7 @@ at = 2099-01-01T10:00:00Z
 class ArenaWithRoster:
     """An arena on either kind of database, with a class of four on its roster."""
 
-    def __init__(
-        self, start: Callable[..., StartedProgram], folder: Path, database: str
-    ) -> None:
+    def __init__(self, start: Callable[..., StartedProgram], folder: Path, database: str) -> None:
         self._start = start
         self._folder = folder
         self._db = database
@@ -114,9 +112,7 @@ def test_the_arena_changes_names_that_are_not_in_use(arena: ArenaWithRoster) -> 
     assert [one["name"] for one in listed] == ["anna", "cem", "dan"]
 
 
-def test_an_arena_that_was_killed_leaves_nobody_connected(
-    arena: ArenaWithRoster,
-) -> None:
+def test_an_arena_that_was_killed_leaves_nobody_connected(arena: ArenaWithRoster) -> None:
     with connect(arena.url) as bot:
         arena.hello(bot, "ann", "ann")
         assert "ann is connected" in arena.roster("remove", "ann", status=2)

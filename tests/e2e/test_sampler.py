@@ -140,8 +140,7 @@ def command(language: str, program: str, folder: Path) -> list[str]:
         case _:
             (folder / "bot.cc").write_text(program)
             compile_(
-                *(tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot")),
-                str(folder / "bot.cc"),
+                *(tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot")), str(folder / "bot.cc")
             )
             return [str(folder / "bot")]
 
@@ -209,9 +208,7 @@ def python(program: str) -> list[str]:
 class WatchingSampler:
     """A sampler that watches one bot, `ann`."""
 
-    def __init__(
-        self, bot: SupervisedProgram, processes: Processes | None = None
-    ) -> None:
+    def __init__(self, bot: SupervisedProgram, processes: Processes | None = None) -> None:
         self.found: list[tuple[str, str]] = []
         self._event = asyncio.Event()
         self.sampler = Sampler(LIMITS, self._note, processes)
@@ -280,9 +277,7 @@ Keep = Callable[[list[str]], SupervisedProgram]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_hello_world_is_within_256_mib(
-    keep: Keep, tmp_path: Path, language: str
-) -> None:
+async def test_a_hello_world_is_within_256_mib(keep: Keep, tmp_path: Path, language: str) -> None:
     async with watched(keep(command(language, HELLO[language], tmp_path))) as watching:
         await is_fine(*watching)
 
@@ -306,9 +301,7 @@ async def test_a_hog_that_its_parents_have_left_is_found(keep: Keep) -> None:
         await holds_too_much(*watching)
 
 
-async def test_a_hog_whose_main_thread_has_ended_is_found(
-    keep: Keep, tmp_path: Path
-) -> None:
+async def test_a_hog_whose_main_thread_has_ended_is_found(keep: Keep, tmp_path: Path) -> None:
     async with watched(keep(command("c++", HEADLESS, tmp_path))) as watching:
         await holds_too_much(*watching)
 
@@ -319,9 +312,7 @@ async def test_a_peak_is_found_though_the_memory_is_free_again(keep: Keep) -> No
         await holds_too_much(*watching)
 
 
-async def test_three_processes_that_hold_too_much_together_are_found(
-    keep: Keep,
-) -> None:
+async def test_three_processes_that_hold_too_much_together_are_found(keep: Keep) -> None:
     many = "os.fork(); os.fork() \nhoard = b'x' * (100 << 20)\ntime.sleep(60)"
 
     async with watched(keep(python(many))) as watching:
@@ -363,9 +354,7 @@ async def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
         await holds_too_much(*watching)
 
 
-async def test_what_is_written_to_memfds_is_found_in_bubblewrap(
-    keep: Keep, tmp_path: Path
-) -> None:
+async def test_what_is_written_to_memfds_is_found_in_bubblewrap(keep: Keep, tmp_path: Path) -> None:
     need_bubblewrap()
     program = [sys.executable, "-c", HOARD]
     async with watched(keep(bubblewrap.wrap(program, scratch=tmp_path))) as watching:
@@ -414,9 +403,7 @@ def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
     assert done.stdout.split() == ["65534", *seen], done.stderr
 
 
-async def test_a_memfd_that_is_as_long_as_you_like_and_holds_nothing_is_nothing(
-    keep: Keep,
-) -> None:
+async def test_a_memfd_that_is_as_long_as_you_like_and_holds_nothing_is_nothing(keep: Keep) -> None:
     program = "file = os.memfd_create('sparse'); os.truncate(file, 1 << 40)\n"
     async with watched(keep(python(program + SAY + "input()"))) as watching:
         await is_fine(*watching)
@@ -447,10 +434,7 @@ async def test_processes_over_the_limit_are_found(keep: Keep) -> None:
 
 
 async def test_threads_are_no_processes(keep: Keep) -> None:
-    program = (
-        "import threading\n"
-        "for _ in range(20): threading.Thread(target=input).start()\n" + SAY
-    )
+    program = "import threading\nfor _ in range(20): threading.Thread(target=input).start()\n" + SAY
     async with watched(keep(python(program))) as watching:
         await is_fine(*watching)
 

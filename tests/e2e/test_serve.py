@@ -53,9 +53,7 @@ def bot(file: str, name: str = "") -> tuple[str, str]:
     return "--bot", f"{name and name + '='}stdio: {INTERPRETER} {file}"
 
 
-def test_launched_bots_play_and_what_becomes_of_them_is_told(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "class.toml").write_text(
         f"[[bot]]\ncommand = \"stdio: {INTERPRETER} good.py\"\nname = 'ann'"
     )
@@ -66,10 +64,7 @@ def test_launched_bots_play_and_what_becomes_of_them_is_told(
     assert status == 0, err
     assert {row["name"] for row in report["standings"]} == {"ann", "good"}
     assert (report["played"], report["verdicts"]) == (2, [])
-    assert (
-        "bad has ended: crashed: exit status 1; it said: no such luck"
-        in err.splitlines()
-    )
+    assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
     assert "Traceback" not in err
 
 
@@ -95,9 +90,7 @@ def test_an_elimination_is_told_as_it_happens(serve: Serve) -> None:
     assert [verdict["bot"] for verdict in json.loads(out)["verdicts"]] == ["cheat"]
 
 
-def test_in_practice_an_illegal_answer_puts_nobody_out(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_in_practice_an_illegal_answer_puts_nobody_out(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "learner.py").write_text(
         PYTHON.replace("sys.argv[1]", '"me"')
         .replace('value=it["legal"][0]', 'value="all in"')
@@ -118,9 +111,7 @@ def test_in_practice_an_illegal_answer_puts_nobody_out(
     assert "eliminated" not in err
 
 
-def test_a_command_that_can_never_work_is_called_wrong(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_a_command_that_can_never_work_is_called_wrong(serve: Serve, tmp_path: Path) -> None:
     (tmp_path.parent / "above.py").write_text(CRASH)
     status, out, err = serve(*bot("../above.py", "ann")).ends()
 
@@ -150,9 +141,7 @@ def test_a_run_has_a_title_with_spaces_everywhere(
     arena("verify", "arena.db")
 
 
-def test_one_bot_is_counted_as_one(
-    start: Callable[..., StartedProgram], tmp_path: Path
-) -> None:
+def test_one_bot_is_counted_as_one(start: Callable[..., StartedProgram], tmp_path: Path) -> None:
     (tmp_path / "class.toml").write_text(
         "[serve]\nport = 0\n[[run]]\ngame = 'blackjack'\nleast = 1\nhouse = ['counting']"
     )
@@ -204,9 +193,7 @@ def is_stopped(arena: StartedProgram, name: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
 @pytest.mark.parametrize("name", SERVICE)
-def test_a_signal_ends_an_arena_that_waits(
-    service: Serve, tmp_path: Path, name: str
-) -> None:
+def test_a_signal_ends_an_arena_that_waits(service: Serve, tmp_path: Path, name: str) -> None:
     arena = service()
     arena.until("the page is at")
     arena.process.send_signal(getattr(signal, name))
@@ -267,9 +254,7 @@ sys.exit(main(["serve", "--port", "0"]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
-def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(
-    tmp_path: Path,
-) -> None:
+def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SLOW_START],
         cwd=tmp_path,
@@ -287,9 +272,7 @@ def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
 @pytest.mark.parametrize("first", [*SERVICE, "SIGINT"])
-def test_more_signals_while_it_ends_do_no_harm(
-    service: Serve, tmp_path: Path, first: str
-) -> None:
+def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, first: str) -> None:
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     (tmp_path / "stubborn.py").write_text(stubborn)
     arena = service("--bot", f"stubborn={INTERPRETER} stubborn.py")
@@ -367,9 +350,7 @@ def test_who_is_started_with_nohup_outlives_the_terminal(
     is_stopped(arena, "SIGTERM")
 
 
-def test_a_running_arena_is_copied_and_the_copy_goes_on(
-    service: Serve, tmp_path: Path
-) -> None:
+def test_a_running_arena_is_copied_and_the_copy_goes_on(service: Serve, tmp_path: Path) -> None:
     bots: tuple[str, ...] = ()
     for one in ("ann", "ben"):
         words = f"{INTERPRETER} -m bots akq random --name {one}"
@@ -399,9 +380,7 @@ def test_a_running_arena_is_copied_and_the_copy_goes_on(
         assert competition.state is CompetitionState.RUNNING
 
 
-def test_a_renewed_certificate_is_shown_without_a_restart(
-    service: Serve, tmp_path: Path
-) -> None:
+def test_a_renewed_certificate_is_shown_without_a_restart(service: Serve, tmp_path: Path) -> None:
     files = make(tmp_path, "arena")
     others = make(tmp_path, "other")
     trust = ssl.create_default_context()

@@ -31,9 +31,7 @@ Serve = Callable[..., "StartedProgram"]
 
 TIMES = 15
 MATCHES = 3 * TIMES  # of two bots with each other, and of each with itself
-BOTS = tuple(
-    f"{name}=stdio: {shlex.quote(sys.executable)} bot.py" for name in ("ann", "ben")
-)
+BOTS = tuple(f"{name}=stdio: {shlex.quote(sys.executable)} bot.py" for name in ("ann", "ben"))
 WITH_BOTS = ("--bot", BOTS[0], "--bot", BOTS[1])
 GAME = ("akq", "--once", "--json", "--matches", str(TIMES), "--set", "hands=200")
 HOUSE = """

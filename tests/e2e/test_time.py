@@ -91,9 +91,7 @@ async def test_J7_who_is_far_away_does_not_lose_to_the_network() -> None:
         assert 120 <= floor_ms <= MOST_CREDIT_MS
 
 
-async def test_without_the_credit_for_its_link_it_would(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_the_credit_for_its_link_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RoundTripFloor, "floor_ms", 0.0)
 
     async with in_arena(**short(CAP_MS)) as arena:
@@ -315,9 +313,7 @@ async def test_without_the_credit_for_that_they_would(
 
 # ---- Processes that stand still
 
-needs_signals = pytest.mark.skipif(
-    sys.platform == "win32", reason="there is no SIGSTOP on Windows"
-)
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP on Windows")
 
 
 def stop(program: StartedProgram) -> None:
@@ -340,9 +336,7 @@ async def a_process(arena: GatewayArena, start: Start, name: str) -> StartedProg
 
 
 @needs_signals
-async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
-    start: Start,
-) -> None:
+async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(start: Start) -> None:
     async with in_arena(decision_ms=300, bank_ms=200, hard_ms=1_000) as arena:
         referee = arena.gateway.referee
         ann = await a_process(arena, start, "ann")

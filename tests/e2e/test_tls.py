@@ -10,12 +10,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    suppress,
-)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -76,12 +71,8 @@ class Secure(GatewayArena):
         self.trust = ssl.create_default_context(cafile=cert)
 
     @asynccontextmanager
-    async def stranger(
-        self, name: str = "ann", **options: Any
-    ) -> AsyncIterator[RawBot]:
-        async with connect(
-            self.url, ssl=self.trust, compression=None, max_size=None
-        ) as websocket:
+    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[RawBot]:
+        async with connect(self.url, ssl=self.trust, compression=None, max_size=None) as websocket:
             yield RawBot(websocket, name, **options)
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -149,8 +140,7 @@ async def test_our_own_client_connects(arena: Secure, files: Files, start: Any) 
     environment = {**os.environ, "SSL_CERT_FILE": str(files[0])}
     words = ("bots", "ace_king_queen", "honest", "--url", arena.url)
     programs = [
-        start(*words, "--no-session", "--name", name, env=environment)
-        for name in ("ann", "ben")
+        start(*words, "--no-session", "--name", name, env=environment) for name in ("ann", "ben")
     ]
     await arena.until(lambda: len(arena.gateway.players) == 2)
     table = arena.open("ace_king_queen", "ann", "ben", hands=50)
@@ -163,9 +153,7 @@ async def test_our_own_client_connects(arena: Secure, files: Files, start: Any) 
         assert (status, "connected as" in said) == (0, True), said
 
 
-async def test_who_does_not_encrypt_is_told_that_it_may_have_to(
-    arena: Secure, start: Any
-) -> None:
+async def test_who_does_not_encrypt_is_told_that_it_may_have_to(arena: Secure, start: Any) -> None:
     url = f"ws://127.0.0.1:{arena.port}"
     for words in (
         ("arena", "connect", "akq", "honest", "--wait", "0"),
@@ -216,9 +204,7 @@ async def test_a_lost_connection_comes_back(arena: Secure) -> None:
         assert result.termination.kind == "completed"
 
 
-@pytest.mark.skipif(
-    not hasattr(socket, "TCP_INFO"), reason="this system has no TCP_INFO"
-)
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="this system has no TCP_INFO")
 async def test_J4_the_link_is_measured_as_without(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,9 +253,7 @@ async def test_a_flood_of_what_means_nothing_is_malformed(
 
 
 async def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
-    async with in_arena(
-        msgspec.structs.replace(LIMITS, buffer_bytes=64 * 1024)
-    ) as arena:
+    async with in_arena(msgspec.structs.replace(LIMITS, buffer_bytes=64 * 1024)) as arena:
         async with arena.bot("ann") as ann:
             player = arena.gateway.players["ann"]
             ann.websocket.transport.pause_reading()
@@ -295,9 +279,7 @@ async def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
     ids=["nothing", "plain text", "half a handshake", "a bad one", "anything"],
 )
 @pytest.mark.parametrize("ends", ["waits", "closes", "resets"])
-async def test_who_cannot_speak_tls_is_cut(
-    in_arena: Any, said: bytes, ends: str
-) -> None:
+async def test_who_cannot_speak_tls_is_cut(in_arena: Any, said: bytes, ends: str) -> None:
     async with in_arena(msgspec.structs.replace(LIMITS, hello_ms=200)) as arena:
         reader, writer = await arena.raw()
         writer.write(said)
@@ -362,9 +344,7 @@ class Newer(Fake):
         self.chosen.append(groups)
 
 
-@pytest.mark.parametrize(
-    ("made", "chosen"), [(Fake(), "prime256v1"), (Newer(), "X25519:P-256")]
-)
+@pytest.mark.parametrize(("made", "chosen"), [(Fake(), "prime256v1"), (Newer(), "X25519:P-256")])
 def test_as_many_curves_are_offered_as_can_be_set(made: Fake, chosen: str) -> None:
     offer(made)
 
@@ -439,9 +419,7 @@ async def test_only_cheap_key_exchange_is_offered(
     await arena.emptied()
 
 
-async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(
-    arena: Secure,
-) -> None:
+async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(arena: Secure) -> None:
     hello = recorded_hello()
 
     for _ in range(30):
@@ -455,9 +433,7 @@ async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(
 
 
 async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> None:
-    async def through(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def through(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, away = await asyncio.open_connection("127.0.0.1", arena.port)
 
         async def back() -> None:
@@ -534,18 +510,12 @@ def test_what_is_wrong_with_the_files_is_told(files: Files, tmp_path: Path) -> N
     damaged.write_text(cert.read_text()[:200] + cert.read_text()[260:])
     missing = tmp_path / "missing.pem"
     wrong = {
-        (
-            missing,
-            key,
-        ): f"expected a certificate, cannot read {missing}: No such file or directory",
+        (missing, key): f"expected a certificate, cannot read {missing}: No such file or directory",
         (
             cert,
             missing,
         ): f"expected a private key, cannot read {missing}: No such file or directory",
-        (
-            tmp_path,
-            key,
-        ): f"expected a certificate, cannot read {tmp_path}: Is a directory",
+        (tmp_path, key): f"expected a certificate, cannot read {tmp_path}: Is a directory",
         (der, key): f"expected a certificate in PEM, {der} has none",
         (key, key): f"expected a certificate in PEM, {key} has none",
         (cert, cert): f"expected a private key in PEM, {cert} has none",

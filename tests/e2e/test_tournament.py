@@ -61,9 +61,7 @@ def pairs(store: Store, competition: str) -> Counter[tuple[str, ...]]:
 
 def test_K1_a_round_robin_of_house_bots_and_a_command(tournament: Tournament) -> None:
     words = ("round_robin", "akq", "nash", "random", *bot("good.py", "ann"))
-    report = document(
-        tournament(*words, "--matches", "2", "--set", "hands=20", "--json")
-    )
+    report = document(tournament(*words, "--matches", "2", "--set", "hands=20", "--json"))
 
     assert (report["form"], report["state"]) == ("round_robin", "finished")
     assert report["players"] == ["nash", "random", "ann"]
@@ -76,9 +74,7 @@ def test_K1_a_round_robin_of_house_bots_and_a_command(tournament: Tournament) ->
 def test_K2_an_elimination_of_six_and_its_final(tournament: Tournament) -> None:
     words = ("elimination", "high_low", *["random"] * 6, "--team", "random=red")
     report = document(
-        tournament(
-            *words, "--team", "random-2=red", "--json", "--set", "max_shuffles=2"
-        )
+        tournament(*words, "--team", "random-2=red", "--json", "--set", "max_shuffles=2")
     )
 
     placed = [name for place in report["ranking"] for name in place["names"]]
@@ -87,9 +83,7 @@ def test_K2_an_elimination_of_six_and_its_final(tournament: Tournament) -> None:
     assert len(report["players"]) == 6
 
 
-def test_K3_a_league_is_a_table_for_people(
-    tournament: Tournament, tmp_path: Path
-) -> None:
+def test_K3_a_league_is_a_table_for_people(tournament: Tournament, tmp_path: Path) -> None:
     words = ("league", "blackjack", "simple", "simple", "--matches", "2")
     program = tournament(*words, "--set", "hands=5", "--log", "matches.log")
     status, out, err = program.ends()
@@ -150,11 +144,7 @@ def test_after_a_kill_the_same_command_plays_the_rest(
         [after] = store.competitions()
         assert after.state is CompetitionState.FINISHED
         assert store.results(after.id)[: len(kept)] == kept
-        assert pairs(store, after.id) == {
-            ("ann", "nash"): 6,
-            ("ben", "nash"): 6,
-            ("ann", "ben"): 6,
-        }
+        assert pairs(store, after.id) == {("ann", "nash"): 6, ("ben", "nash"): 6, ("ann", "ben"): 6}
     assert all(row["played"] == 12 for row in report["standings"])
 
 

@@ -32,9 +32,7 @@ Message = dict[str, Any]
 
 
 def test_the_transcripts_are_those_of_the_scenes() -> None:
-    assert sorted(file.stem for file in FOLDER.iterdir()) == sorted(
-        scene.name for scene in SCENES
-    )
+    assert sorted(file.stem for file in FOLDER.iterdir()) == sorted(scene.name for scene in SCENES)
 
 
 def test_the_transcripts_come_out_the_same_once_more() -> None:
@@ -53,9 +51,7 @@ def test_a_transcript_that_is_not_there_is_written(
     captured = capsys.readouterr()
     assert captured.err == "ace_king_queen-1 comes out differently\n"
     assert [file.name for file in tmp_path.iterdir()] == ["ace_king_queen-1.jsonl"]
-    assert (tmp_path / f"{name}.jsonl").read_bytes() == (
-        FOLDER / f"{name}.jsonl"
-    ).read_bytes()
+    assert (tmp_path / f"{name}.jsonl").read_bytes() == (FOLDER / f"{name}.jsonl").read_bytes()
 
 
 class Logged:
@@ -106,9 +102,7 @@ async def competition(file: Path, game: str, bots: list[Logged]) -> None:
     with Store(file) as store:
         async with asyncio.timeout(TIMEOUT_S):
             async with Host(store, limits=LIMITS) as host:
-                playing = [
-                    asyncio.create_task(bot.play(host.url, game)) for bot in bots
-                ]
+                playing = [asyncio.create_task(bot.play(host.url, game)) for bot in bots]
                 for bot in bots:
                     await bot.is_welcome.wait()
                 names = tuple(bot.name for bot in bots)
@@ -118,9 +112,7 @@ async def competition(file: Path, game: str, bots: list[Logged]) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-async def test_what_is_made_of_a_record_is_what_was_said(
-    game: str, tmp_path: Path
-) -> None:
+async def test_what_is_made_of_a_record_is_what_was_said(game: str, tmp_path: Path) -> None:
     file = tmp_path / "arena.db"
     bots = [Logged(name) for name in ("ann", "ben", "cem", "Zoë")]
     await competition(file, game, bots)
@@ -133,9 +125,7 @@ async def test_what_is_made_of_a_record_is_what_was_said(
             for seat, name in enumerate(played.players):
                 chair = f"{played.id}.{seat}"
                 [bot] = [bot for bot in bots if bot.name == name]
-                made = conversation(
-                    record, played.players, seat, chair, limits=one.plan.limits
-                )
+                made = conversation(record, played.players, seat, chair, limits=one.plan.limits)
                 lines = [(line.side, json.loads(line.text)) for line in made.lines]
 
                 assert check(made) == ()

@@ -57,22 +57,14 @@ LIES = {
         OFFENCE,
         '"termination":{"kind":"completed","seat":null,"text":""',
     ),
-    "another offence of its own": (
-        r'"kind":"illegal"(?!,"seat":\d,"text":"")',
-        '"kind":"timeout"',
-    ),
-    "another offender": (
-        '"kind":"illegal","seat":0',
-        '"kind":"illegal","seat":1',
-    ),
+    "another offence of its own": (r'"kind":"illegal"(?!,"seat":\d,"text":"")', '"kind":"timeout"'),
+    "another offender": ('"kind":"illegal","seat":0', '"kind":"illegal","seat":1'),
 }
 """Another end, wherever it is told, which is twice or more: the pattern, and what comes in its place."""
 
 
 def test_every_transcript_replays_in_both_with_the_same_result() -> None:
-    headings = [
-        json.loads(path.read_bytes().partition(b"\n")[0]) for path in TRANSCRIPTS
-    ]
+    headings = [json.loads(path.read_bytes().partition(b"\n")[0]) for path in TRANSCRIPTS]
     assert len({heading["game"] for heading in headings}) == 5
 
     verified, failed = verify(TRANSCRIPTS)
@@ -184,10 +176,5 @@ def replay(paths: Iterable[Path]) -> tuple[list[Any], list[str]]:
 
 def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        check=False,
+        command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=TIMEOUT_S, check=False
     )

@@ -264,9 +264,7 @@ def _check_public(event: Message, seats: int) -> None:
         assert event["event"] != "told" or event["seat"] is None
 
 
-async def test_J8_when_a_competition_is_over_everybody_sees_all_of_it(
-    theatre: Theatre,
-) -> None:
+async def test_J8_when_a_competition_is_over_everybody_sees_all_of_it(theatre: Theatre) -> None:
     await theatre.bots("ace_king_queen")
     rules = GAMES["ace_king_queen"]
     settings = rules.vocabulary.read_settings({"hands": 100})
@@ -335,9 +333,7 @@ async def test_whoever_comes_late_sees_the_rest(theatre: Theatre) -> None:
         assert last["turn"] is None
 
 
-async def test_a_fast_match_is_shown_in_parts_and_its_scores_are_right(
-    theatre: Theatre,
-) -> None:
+async def test_a_fast_match_is_shown_in_parts_and_its_scores_are_right(theatre: Theatre) -> None:
     await theatre.bots("ace_king_queen")
     async with theatre.looker() as looker:
         table = theatre.open("ace_king_queen")
@@ -381,9 +377,7 @@ def _scores_by_round(record: Record) -> dict[int, list[int]]:
     return scores
 
 
-async def test_a_match_that_is_void_ends_for_those_who_look_on(
-    theatre: Theatre,
-) -> None:
+async def test_a_match_that_is_void_ends_for_those_who_look_on(theatre: Theatre) -> None:
     await theatre.bots("high_low")
     async with theatre.looker() as looker:
         table = theatre.open("high_low", max_shuffles=5_000, gap=10**6)
@@ -396,8 +390,4 @@ async def test_a_match_that_is_void_ends_for_those_who_look_on(
         await looker.reads("gone")
 
     over = last["events"][-1]
-    assert over["termination"] == {
-        "kind": "void",
-        "seat": None,
-        "text": "the instructor says so",
-    }
+    assert over["termination"] == {"kind": "void", "seat": None, "text": "the instructor says so"}

@@ -9,12 +9,7 @@ import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    suppress,
-)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -64,9 +59,7 @@ class ArenaWithPage(GatewayArena):
 
     async def sends(self, request: bytes, *, ends: bool = False) -> HttpResponse:
         """A request of any kind, and what is said to it."""
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, ssl=self.trust
-        )
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trust)
         said = b""
         try:
             writer.write(request)
@@ -91,17 +84,13 @@ class ArenaWithPage(GatewayArena):
         return await self.sends(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
     @asynccontextmanager
-    async def stranger(
-        self, name: str = "ann", **options: Any
-    ) -> AsyncIterator[RawBot]:
+    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[RawBot]:
         """A connection that has said nothing yet."""
         async with self.viewer("/") as websocket:
             yield RawBot(websocket, name, **options)
 
     @asynccontextmanager
-    async def viewer(
-        self, path: str = "/watch", **options: Any
-    ) -> AsyncIterator[ClientConnection]:
+    async def viewer(self, path: str = "/watch", **options: Any) -> AsyncIterator[ClientConnection]:
         """A viewer's socket."""
         if self.trust is not None:
             options["ssl"] = self.trust
@@ -322,9 +311,7 @@ async def test_only_get_and_head_are_answered(house: ArenaWithPage) -> None:
         assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-async def test_a_program_that_offers_another_protocol_is_answered(
-    house: ArenaWithPage,
-) -> None:
+async def test_a_program_that_offers_another_protocol_is_answered(house: ArenaWithPage) -> None:
     answer = await house.get("/healthz", Connection="Upgrade", Upgrade="h2c")
 
     assert (answer.status, answer.body) == (200, b"ok\n")
@@ -361,9 +348,7 @@ async def test_other_pages_may_not(house: ArenaWithPage, path: str) -> None:
     await house.still_plays()
 
 
-async def test_a_name_that_was_made_to_point_here_is_found_out(
-    house: ArenaWithPage,
-) -> None:
+async def test_a_name_that_was_made_to_point_here_is_found_out(house: ArenaWithPage) -> None:
     evil = f"evil.example:{house.port}"
     request = (
         f"GET /watch HTTP/1.1\r\nHost: {evil}\r\nOrigin: http://{evil}\r\n"
@@ -430,9 +415,7 @@ async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: ArenaWithPage) -> N
         assert (await heard(bot))["type"] == "refused"
 
 
-async def test_a_viewer_with_a_wrong_token_is_refused_and_closed(
-    house: ArenaWithPage,
-) -> None:
+async def test_a_viewer_with_a_wrong_token_is_refused_and_closed(house: ArenaWithPage) -> None:
     for word in (
         '{"type":"watch","topic":"lobby","token":"guessed"}',
         '{"type":"instruct","action":"stop","token":"guessed","protocol":1}',
@@ -518,9 +501,7 @@ async def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
         await house.still_plays()
 
 
-async def opened(
-    house: ArenaWithPage,
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def opened(house: ArenaWithPage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A viewer's bare socket."""
     reader, writer = await asyncio.open_connection("127.0.0.1", house.port, limit=1024)
     writer.write(
@@ -610,9 +591,7 @@ async def test_who_says_that_it_will_say_no_more_gets_its_answer(
     await house.emptied()
 
 
-async def test_who_is_gone_before_its_answer_harms_nothing(
-    house: ArenaWithPage,
-) -> None:
+async def test_who_is_gone_before_its_answer_harms_nothing(house: ArenaWithPage) -> None:
     for _ in range(BIG):
         _, writer = await asyncio.open_connection("127.0.0.1", house.port)
         writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -627,9 +606,7 @@ def completed(house: ArenaWithPage) -> set[str]:
     return {result.termination.kind.value for result, _ in house.over.values()}
 
 
-async def floods(
-    house: ArenaWithPage, asks: Callable[[], Coroutine[Any, Any, object]]
-) -> None:
+async def floods(house: ArenaWithPage, asks: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Matches are played while many ask on and on; then a bot comes from the same address."""
     is_on = True
 
@@ -653,9 +630,7 @@ async def floods(
 @pytest.mark.parametrize(
     "path", ["/", "/api/lobby.json", "/api/competitions.json", "/docs/?q=card"]
 )
-async def test_a_flood_of_requests_harms_no_match(
-    house: ArenaWithPage, path: str
-) -> None:
+async def test_a_flood_of_requests_harms_no_match(house: ArenaWithPage, path: str) -> None:
     await floods(house, lambda: house.get(path))
 
 
@@ -719,17 +694,13 @@ async def test_there_is_an_end_to_visitors_that_do_not_read(
 class Peer:
     """Somebody on one connection, as a browser has it."""
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
     def asks(self, path: str, method: str = "GET", **said: str) -> None:
         """Send a request, and wait for nothing."""
         headers = {"Host": "localhost", **said}
-        lines = "".join(
-            f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items()
-        )
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         self.writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
     async def hears(self, *, is_head: bool = False) -> HttpResponse:
@@ -750,9 +721,7 @@ class Peer:
 @asynccontextmanager
 async def peer(house: ArenaWithPage) -> AsyncIterator[Peer]:
     """A connection of its own."""
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", house.port, ssl=house.trust
-    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", house.port, ssl=house.trust)
     yield Peer(reader, writer)
     writer.transport.abort()
 
@@ -821,17 +790,11 @@ async def test_head_is_answered_like_get_without_the_body(house: ArenaWithPage) 
             got.headers.pop("Date")
             # The lobby's document has a clock in it.
             assert (head.status, head.headers.keys()) == (200, got.headers.keys())
-            assert (
-                head.headers["ETag"] == got.headers["ETag"]
-                if ("ETag" in got.headers)
-                else True
-            )
+            assert head.headers["ETag"] == got.headers["ETag"] if ("ETag" in got.headers) else True
             assert int(head.headers["Content-Length"]) > 0
 
 
-async def test_a_request_with_a_body_is_refused_in_one_line(
-    house: ArenaWithPage,
-) -> None:
+async def test_a_request_with_a_body_is_refused_in_one_line(house: ArenaWithPage) -> None:
     async with peer(house) as one:
         await one.gets("/healthz")
         one.asks("/healthz", "POST", Content_Length="5")
@@ -844,9 +807,7 @@ async def test_a_request_with_a_body_is_refused_in_one_line(
         assert await one.reader.read() == b""
 
 
-async def test_a_request_in_pieces_after_another_is_answered(
-    house: ArenaWithPage,
-) -> None:
+async def test_a_request_in_pieces_after_another_is_answered(house: ArenaWithPage) -> None:
     async with peer(house) as one:
         whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         one.writer.write(whole + whole[:10])
@@ -858,9 +819,7 @@ async def test_a_request_in_pieces_after_another_is_answered(
         assert (await one.hears()).body == b"ok\n"
 
 
-async def test_a_connection_that_has_fetched_may_become_a_websocket(
-    house: ArenaWithPage,
-) -> None:
+async def test_a_connection_that_has_fetched_may_become_a_websocket(house: ArenaWithPage) -> None:
     async with peer(house) as one:
         await one.gets("/healthz")
         one.writer.write(
@@ -972,9 +931,7 @@ async def test_pipelined_floods_harm_no_match(house: ArenaWithPage) -> None:
     await floods(house, asks)
 
 
-async def test_who_asks_on_and_reads_nothing_is_not_answered_on(
-    house: ArenaWithPage,
-) -> None:
+async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: ArenaWithPage) -> None:
     async with peer(house) as one:
         one.writer.transport.pause_reading()  # type: ignore[attr-defined]
         page = await house.get("/")
@@ -1022,9 +979,7 @@ async def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -
         assert (moved.status, moved.headers["Location"]) == (307, "docs/")
 
 
-async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(
-    in_house: Run,
-) -> None:
+async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -> None:
     async with in_house(
         base_path="/arena/", limits=msgspec.structs.replace(LIMITS, grace_ms=1)
     ) as house:

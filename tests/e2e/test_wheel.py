@@ -64,9 +64,7 @@ def test_a_match_is_played(installed: Path) -> None:
 
 
 def test_the_documents_are_those_of_the_checkout(installed: Path) -> None:
-    code = (
-        "from arena.manual.documents import documents; print(*documents(), sep='\\n')"
-    )
+    code = "from arena.manual.documents import documents; print(*documents(), sep='\\n')"
 
     assert started(installed, "-c", code).splitlines() == [*documents()]
 
@@ -77,9 +75,7 @@ def test_what_a_bot_in_any_language_is_written_from_is_there(installed: Path) ->
     assert "# " in (installed.parent / "other" / "gin_rummy.md").read_text("utf-8")
 
 
-def test_a_starter_and_the_configuration_of_a_class_are_written(
-    installed: Path,
-) -> None:
+def test_a_starter_and_the_configuration_of_a_class_are_written(installed: Path) -> None:
     started(installed, "-m", "arena", "new", "akq", "mine")
 
     assert (installed.parent / "mine").is_dir()

@@ -8,15 +8,7 @@ import msgpack  # type: ignore[import-untyped]
 import msgspec
 import pytest
 
-from protocol.ace_king_queen import (
-    CARDS,
-    OPENINGS,
-    RESPONSES,
-    VOCABULARY,
-    HandOver,
-    Open,
-    Respond,
-)
+from protocol.ace_king_queen import CARDS, OPENINGS, RESPONSES, VOCABULARY, HandOver, Open, Respond
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.errors import IllegalAnswer, Malformed
 from protocol.messages import Ask
@@ -96,17 +88,8 @@ def test_J1_exactly_the_listed_answers_are_legal(
 
 @pytest.mark.parametrize("card", ["2s", "a", "", None, 1])
 def test_a_bot_is_never_shown_a_card_that_does_not_exist(card: object) -> None:
-    raw = {
-        "type": "ask",
-        "match": "m",
-        "ask": "m:1",
-        "news": [],
-        "bank_ms": 1,
-        "decision_ms": 1,
-    }
+    raw = {"type": "ask", "match": "m", "ask": "m:1", "news": [], "bank_ms": 1, "decision_ms": 1}
     raw |= {"kind": "open", "round": 1, "card": card, "legal": ["bet"]}
 
     with pytest.raises(Malformed):
-        decode_from_arena(
-            json.dumps(raw).encode(), Encoding.JSON, lambda match: VOCABULARY.name
-        )
+        decode_from_arena(json.dumps(raw).encode(), Encoding.JSON, lambda match: VOCABULARY.name)

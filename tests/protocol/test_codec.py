@@ -81,17 +81,14 @@ VERDICT = Verdict(
 )
 FOUR = ("a", "b", "c", "d")
 HIGH_LOW, GIN_RUMMY = (
-    msgspec.to_builtins(VOCABULARIES[game].settings())
-    for game in ("high_low", "gin_rummy")
+    msgspec.to_builtins(VOCABULARIES[game].settings()) for game in ("high_low", "gin_rummy")
 )
 FROM_ARENA: list[ArenaMessage] = [
     Welcome(1, "nash", "secret", Limits()),
     Welcome(1, "nash", "secret", Limits(), True),
     Match("m.0", "high_low", 3, FOUR, HIGH_LOW, Limits(), "hash"),
     Over("m.0", (), (2, -2), Termination(Ending.COMPLETED), None),
-    Over(
-        "m.0", (), (-9, 9), Termination(Ending.CPU, 0, "why"), Reveal("00ff", ("a", ""))
-    ),
+    Over("m.0", (), (-9, 9), Termination(Ending.CPU, 0, "why"), Reveal("00ff", ("a", ""))),
     Over("m.0", (), (-2, 2), Termination(Ending.TIMEOUT, 0), None, VERDICT),
     Refused("name", "taken", "m.0"),
     Refused("illegal", "no", "m.0", "m.0:1", ["bet", "check"]),
@@ -199,9 +196,7 @@ def answered(game: str) -> list[tuple[Question[Any], Any]]:
 
 @BOTH
 @pytest.mark.parametrize("game", VOCABULARIES)
-def test_a_question_of_before_arrives_with_its_answer(
-    game: str, encoding: Encoding
-) -> None:
+def test_a_question_of_before_arrives_with_its_answer(game: str, encoding: Encoding) -> None:
     news = tuple(played(game)[1])
     for question, answer in answered(game):
         past = Past("m.0", "m.0:1", question, news, answer)
@@ -257,9 +252,7 @@ def test_a_match_and_its_past_may_be_in_one_frame(encoding: Encoding) -> None:
 
 @pytest.mark.made_up
 @BOTH
-def test_an_over_and_a_welcome_of_an_earlier_arena_are_read(
-    encoding: Encoding,
-) -> None:
+def test_an_over_and_a_welcome_of_an_earlier_arena_are_read(encoding: Encoding) -> None:
     over = plain(encode(FROM_ARENA[3], encoding), encoding)
     welcome = plain(encode(FROM_ARENA[0], encoding), encoding)
     del over["verdict"], welcome["practice"]
@@ -305,16 +298,12 @@ def test_both_encodings_carry_the_same_values(game: str) -> None:
     messages: list[BotMessage | ArenaMessage] = [*FROM_BOT, *FROM_ARENA]
     messages += [Ask("m.0", "m.0:1", q, tuple(news[:5]), 1, 2) for q in questions]
     for message in messages:
-        assert plain(encode(message, JSON), JSON) == plain(
-            encode(message, MSGPACK), MSGPACK
-        )
+        assert plain(encode(message, JSON), JSON) == plain(encode(message, MSGPACK), MSGPACK)
 
 
 @BOTH
 @pytest.mark.parametrize("message", FROM_BOT, ids=lambda m: type(m).__name__)
-def test_other_libraries_can_write_what_we_read(
-    message: BotMessage, encoding: Encoding
-) -> None:
+def test_other_libraries_can_write_what_we_read(message: BotMessage, encoding: Encoding) -> None:
     frame = written(plain(encode(message, encoding), encoding), encoding)
 
     assert decode_from_bot(frame, encoding) == [message]
@@ -333,9 +322,7 @@ def test_other_libraries_can_write_what_we_read(
         (70_000, b"\xdd\0\x01\x11\x70"),
     ],
 )
-def test_a_msgpack_frame_says_how_many_parts_it_joins(
-    count: int, header: bytes
-) -> None:
+def test_a_msgpack_frame_says_how_many_parts_it_joins(count: int, header: bytes) -> None:
     frame = join([b"\xc0"] * count, MSGPACK)
 
     assert frame == header + b"\xc0" * count
@@ -377,15 +364,11 @@ def test_an_empty_array_says_nothing(encoding: Encoding) -> None:
 
 
 @BOTH
-def test_a_frame_at_the_limit_is_read_and_a_larger_one_refused(
-    encoding: Encoding,
-) -> None:
+def test_a_frame_at_the_limit_is_read_and_a_larger_one_refused(encoding: Encoding) -> None:
     frame = encode(FROM_BOT[0], encoding)
 
     assert decode_from_bot(frame, encoding, limit=len(frame)) == [FROM_BOT[0]]
-    with pytest.raises(
-        Oversize, match=f"at most {len(frame) - 1} bytes, got {len(frame)}"
-    ):
+    with pytest.raises(Oversize, match=f"at most {len(frame) - 1} bytes, got {len(frame)}"):
         decode_from_bot(frame, encoding, limit=len(frame) - 1)
 
 
@@ -401,10 +384,7 @@ ANSWER = {"type": "answer", "match": "m", "ask": "m:1", "value": "bet"}
         ({**HELLO, "nmae": "x"}, "unknown field `nmae`"),
         ({**ANSWER, "seat": 1}, "unknown field `seat`"),
         ({"type": "goodbye", "why": ""}, "unknown field `why`"),
-        (
-            {"type": "goodbye", "\x1b[2J\n": ""},
-            "unknown field `\N{REPLACEMENT CHARACTER}[2J",
-        ),
+        ({"type": "goodbye", "\x1b[2J\n": ""}, "unknown field `\N{REPLACEMENT CHARACTER}[2J"),
         (
             {"type": "bet"},
             "invalid value 'bet' - at `$.type`; expected hello, ready, answer or goodbye",
@@ -571,9 +551,7 @@ def test_map_keys_with_equal_hashes_cannot_hold_up_the_arena() -> None:
         (b"\x85" + PACKED[1:] + b"\xa3bet\xa5value\xa5check", MSGPACK),
     ],
 )
-def test_of_a_key_said_twice_the_last_value_counts(
-    frame: bytes, encoding: Encoding
-) -> None:
+def test_of_a_key_said_twice_the_last_value_counts(frame: bytes, encoding: Encoding) -> None:
     assert decode_from_bot(frame, encoding) == [Answer("m", "a", "check")]
 
 
@@ -603,10 +581,7 @@ def test_what_json_could_not_say_but_is_a_number_is_the_questions_business(
 def test_bots_ignore_fields_that_they_do_not_know(encoding: Encoding) -> None:
     question = played("ace_king_queen")[0][0]
     news = played("ace_king_queen")[1][:1]
-    said: list[ArenaMessage] = [
-        *FROM_ARENA,
-        Ask("m.0", "m.0:1", question, tuple(news), 1, 1),
-    ]
+    said: list[ArenaMessage] = [*FROM_ARENA, Ask("m.0", "m.0:1", question, tuple(news), 1, 1)]
     for message in said:
         raw = plain(encode(message, encoding), encoding) | {"weather": ["fine"]}
         for told in raw.get("news", ()):
@@ -712,14 +687,7 @@ def over_with(**changes: object) -> dict[str, object]:
         over_with(verdict={"kind": "fine"}),
         over_with(scores=None),
         over_with(termination={"kind": "fine"}),
-        {
-            "type": "welcome",
-            "protocol": 1,
-            "bot": "a",
-            "session": "s",
-            "limits": {},
-            "practice": 1,
-        },
+        {"type": "welcome", "protocol": 1, "bot": "a", "session": "s", "limits": {}, "practice": 1},
     ],
     ids=str,
 )
@@ -737,9 +705,7 @@ def test_what_no_arena_says_is_refused(message: object, encoding: Encoding) -> N
 
 
 def test_a_game_that_a_bot_does_not_know_is_refused() -> None:
-    with pytest.raises(
-        Malformed, match="no match, game, kind or field 'chess' is known"
-    ):
+    with pytest.raises(Malformed, match="no match, game, kind or field 'chess' is known"):
         decode_from_arena(written(ask_with(), JSON), JSON, plays("chess"))
 
 
@@ -755,32 +721,24 @@ WORDS = (
 ).split()
 
 TEXT = st.text(max_size=8) | st.sampled_from([*FIELDS, *WORDS])
-SCALARS = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | TEXT
-)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | TEXT
 JSON_VALUES = st.recursive(
     SCALARS | st.integers(-(10**40), 10**40),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )
 MSGPACK_SCALARS = (
     SCALARS
     | st.binary(max_size=8)
     | st.builds(msgpack.ExtType, st.integers(0, 127), st.binary(max_size=16))
-    | st.builds(
-        msgpack.Timestamp, st.integers(-(2**63), 2**63 - 1), st.integers(0, 10**9 - 1)
-    )
+    | st.builds(msgpack.Timestamp, st.integers(-(2**63), 2**63 - 1), st.integers(0, 10**9 - 1))
 )
 MSGPACK_VALUES = st.recursive(
     MSGPACK_SCALARS,
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            MSGPACK_SCALARS | st.tuples(MSGPACK_SCALARS, MSGPACK_SCALARS),
-            inner,
-            max_size=4,
+            MSGPACK_SCALARS | st.tuples(MSGPACK_SCALARS, MSGPACK_SCALARS), inner, max_size=4
         )
     ),
     max_leaves=12,
@@ -791,11 +749,7 @@ VALID = [plain(encode(message, JSON), JSON) for message in (*FROM_BOT, *FROM_ARE
 VALID += [
     ask_with(),
     past_with(),
-    ask_with(
-        news=[
-            plain(msgspec.json.encode(n), JSON) for n in played("ace_king_queen")[1][:1]
-        ]
-    ),
+    ask_with(news=[plain(msgspec.json.encode(n), JSON) for n in played("ace_king_queen")[1][:1]]),
 ]
 
 
@@ -841,9 +795,7 @@ def cut_and_glued(draw: st.DrawFn, frames: st.SearchStrategy[bytes]) -> bytes:
             return frame
 
 
-JSON_FRAMES = (damaged(JSON_VALUES) | JSON_VALUES).map(
-    lambda value: json.dumps(value).encode()
-)
+JSON_FRAMES = (damaged(JSON_VALUES) | JSON_VALUES).map(lambda value: json.dumps(value).encode())
 MSGPACK_FRAMES = (damaged(MSGPACK_VALUES) | MSGPACK_VALUES).map(
     lambda value: written(value, MSGPACK)
 )
@@ -917,9 +869,7 @@ def test_any_other_object_cannot_be_sent(encoding: Encoding) -> None:
 @BOTH
 @pytest.mark.parametrize("depth", [1, 4, 5, 6, 500, 1_000, 100_000])
 @pytest.mark.parametrize("where", ["frame", "value", "news", "answer", "unknown"])
-def test_any_depth_parses_or_is_refused(
-    where: str, depth: int, encoding: Encoding
-) -> None:
+def test_any_depth_parses_or_is_refused(where: str, depth: int, encoding: Encoding) -> None:
     opening, closing = (b"[", b"]") if encoding is JSON else (b"\x91", b"")
     for inner in (b"1", b""):
         nested = opening * depth + inner + closing * depth

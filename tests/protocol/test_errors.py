@@ -57,12 +57,9 @@ def test_what_is_the_callers_fault_is_a_value_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "code"),
-    [(Malformed, "malformed"), (Oversize, "oversize"), (OutOfTurn, "malformed")],
+    ("cls", "code"), [(Malformed, "malformed"), (Oversize, "oversize"), (OutOfTurn, "malformed")]
 )
-def test_J2_a_protocol_error_names_its_offence(
-    cls: type[ProtocolError], code: str
-) -> None:
+def test_J2_a_protocol_error_names_its_offence(cls: type[ProtocolError], code: str) -> None:
     assert cls.code == code
     assert Ending(code)
 
@@ -73,19 +70,7 @@ def test_one_line_leaves_plain_words_alone() -> None:
 
 @pytest.mark.parametrize(
     "letter",
-    [
-        "\x00",
-        "\n",
-        "\r",
-        "\t",
-        "\x1b",
-        "\x7f",
-        "\x9b",
-        "\u2028",
-        "\u202e",
-        "\u200b",
-        "\ud800",
-    ],
+    ["\x00", "\n", "\r", "\t", "\x1b", "\x7f", "\x9b", "\u2028", "\u202e", "\u200b", "\ud800"],
 )
 def test_one_line_shows_nothing_that_a_terminal_obeys(letter: str) -> None:
     assert one_line(f"a{letter}b") == "a\N{REPLACEMENT CHARACTER}b"

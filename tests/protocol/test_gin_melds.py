@@ -100,9 +100,7 @@ def random_hands(size: int, number: int) -> Iterator[list[str]]:
 
 def overlapping_hands(size: int, number: int) -> Iterator[list[str]]:
     rng = random.Random(f"overlapping {size}")
-    return (
-        rng.sample(narrow_deck(rng, rng.choice((4, 5, 6))), size) for _ in range(number)
-    )
+    return (rng.sample(narrow_deck(rng, rng.choice((4, 5, 6))), size) for _ in range(number))
 
 
 def knocks(number: int) -> Iterator[Deal]:
@@ -113,9 +111,7 @@ def knocks(number: int) -> Iterator[Deal]:
         table: list[Cards] = []
         for _ in range(rng.choice((1, 2, 3))):
             free = deck.difference(*table)
-            table.append(
-                rng.choice([meld for meld in MELDS if meld <= free and len(meld) < 5])
-            )
+            table.append(rng.choice([meld for meld in MELDS if meld <= free and len(meld) < 5]))
         yield rng.sample(sorted(deck.difference(*table)), 10), table
 
 
@@ -169,8 +165,7 @@ def test_G1_points_are_the_sum_of_the_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["7s 7h 7d", "7c 7d 7s 7h", "As 2s 3s", "3d Ad 2d", "Jc Qc Kc", "9h 6h 8h 7h"],
+    "text", ["7s 7h 7d", "7c 7d 7s 7h", "As 2s 3s", "3d Ad 2d", "Jc Qc Kc", "9h 6h 8h 7h"]
 )
 def test_G2_melds_in_any_order(text: str) -> None:
     assert is_meld(text.split())
@@ -197,9 +192,7 @@ def test_G2_not_melds(text: str) -> None:
     assert not is_meld(text.split())
 
 
-@pytest.mark.parametrize(
-    "text", ["Qs Ks Ah", "Qs Ks As", "Ks As 2s", "Kh Ad 2d", "Ks Ah 2h"]
-)
+@pytest.mark.parametrize("text", ["Qs Ks Ah", "Qs Ks As", "Ks As 2s", "Kh Ad 2d", "Ks Ah 2h"])
 def test_G1_no_run_goes_round_the_ace_or_from_suit_to_suit(text: str) -> None:
     cards = text.split()
 
@@ -266,10 +259,7 @@ def test_G9_eleven_cards_count_all_that_is_unmelded() -> None:
         ("As 2s 3s Jd Qd Kd Ac 2c 3c", "As 2s 3s, Jd Qd Kd, Ac 2c 3c"),
         ("9h 8h 7h 6h 5h 4h", "4h 5h 6h 7h 8h 9h"),
         # Sets by rank, then runs by suit and rank.
-        (
-            "Kd Qd Jd 3d 2d Ad Ks Kh Kc 2h",
-            "Ks Kh Kc, Ad 2d 3d, Jd Qd Kd",
-        ),
+        ("Kd Qd Jd 3d 2d Ad Ks Kh Kc 2h", "Ks Kh Kc, Ad 2d 3d, Jd Qd Kd"),
     ],
 )
 def test_G9_the_choice_among_equals(hand: str, expected: str) -> None:
@@ -319,9 +309,7 @@ def test_G7_hand_worked_discards() -> None:
     }
 
     assert deadwood(changes) == 35
-    assert discard_deadwoods(list(changes)) == tuple(
-        35 + change for change in changes.values()
-    )
+    assert discard_deadwoods(list(changes)) == tuple(35 + change for change in changes.values())
 
 
 def test_G7_no_cards_no_discards() -> None:
@@ -417,9 +405,10 @@ def test_G11_the_best_defence_equals_brute_force() -> None:
         rest = unmelded(hand, arranged)
         assert lay(layoffs, table) <= rest
         assert left == count(rest - lay(layoffs, table))
-        assert left == min(
-            brute_lay_off(cards, tuple(table)) for cards in every_leftover(hand)
-        ), (hand, table)
+        assert left == min(brute_lay_off(cards, tuple(table)) for cards in every_leftover(hand)), (
+            hand,
+            table,
+        )
         first = lay_off(tuple(unmelded(hand, arrange(hand)[0])), table)
         better += left < count(first[1])
     assert better > 10  # or these deals would not tell the search from `arrange`
@@ -428,13 +417,9 @@ def test_G11_the_best_defence_equals_brute_force() -> None:
 # ---- Cards and melds that are none
 
 
-@pytest.mark.parametrize(
-    "function", [points, card_mask, deadwood, discard_deadwoods, arrange]
-)
+@pytest.mark.parametrize("function", [points, card_mask, deadwood, discard_deadwoods, arrange])
 @pytest.mark.parametrize("card", ["", "1s", "10s", "as", "AS", "sA", "A", "Ax"])
-def test_G1_an_unknown_card_is_refused(
-    function: Callable[[list[str]], object], card: str
-) -> None:
+def test_G1_an_unknown_card_is_refused(function: Callable[[list[str]], object], card: str) -> None:
     with pytest.raises(ValueError, match=f"expected a card such as .*, got '{card}'$"):
         function(["2s", card, "3s"])
     with pytest.raises(ValueError, match="expected a card"):
@@ -443,9 +428,7 @@ def test_G1_an_unknown_card_is_refused(
 
 @pytest.mark.parametrize("function", [card_mask, deadwood, discard_deadwoods, arrange])
 @pytest.mark.parametrize("text", ["2s 2s", "As 2s As", "Kc Kc Kc Kc", "3s 2s As As"])
-def test_G2_a_repeated_card_is_refused(
-    function: Callable[[list[str]], object], text: str
-) -> None:
+def test_G2_a_repeated_card_is_refused(function: Callable[[list[str]], object], text: str) -> None:
     with pytest.raises(ValueError, match=f"expected different cards, got {text}$"):
         function(text.split())
 

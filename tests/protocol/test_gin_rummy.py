@@ -90,9 +90,7 @@ def test_G7_the_list_is_what_full_search_allows(rng: random.Random, ranks: int) 
     deck = [card for card in PACK if card[0] in "A23456789TJQK"[:ranks]]
     hand = rng.sample(deck, 11)
 
-    allowed = [
-        card for card in hand if arrange([c for c in hand if c != card])[1] <= 10
-    ]
+    allowed = [card for card in hand if arrange([c for c in hand if c != card])[1] <= 10]
     assert turn_answers(hand) == (
         *(TurnAnswer(card) for card in hand),
         *(TurnAnswer(card, True) for card in allowed),
@@ -130,10 +128,7 @@ def test_G6_what_was_picked_from_the_list_is_accepted_as_it_is() -> None:
     assert all(question.check(choice) is choice for choice in question.legal)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [TurnAnswer("Kd", True), {"discard": "Kd", "knock": True}],
-)
+@pytest.mark.parametrize("value", [TurnAnswer("Kd", True), {"discard": "Kd", "knock": True}])
 def test_G7_a_knock_that_leaves_the_melds_to_the_referee(value: object) -> None:
     assert turn(ELEVEN).check(value) == TurnAnswer("Kd", True, None)
 
@@ -203,9 +198,7 @@ def test_G9_the_discard_may_break_what_would_be_minimal() -> None:
     ids=repr,
 )
 def test_J1_anything_else_is_refused(value: object) -> None:
-    with pytest.raises(
-        IllegalAnswer, match=r"^answered .* to turn; legal: discard one"
-    ):
+    with pytest.raises(IllegalAnswer, match=r"^answered .* to turn; legal: discard one"):
         turn(ELEVEN).check(value)
 
 
@@ -276,9 +269,7 @@ def test_J1_melds_of_another_type_are_refused(declared: Any) -> None:
         ("As 2s 4h", r"As 2s 4h: a meld is three or four cards .*\(G2\)"),
     ],
 )
-def test_G9_a_refusal_says_what_is_wrong_with_the_melds(
-    declared: str, fault: str
-) -> None:
+def test_G9_a_refusal_says_what_is_wrong_with_the_melds(declared: str, fault: str) -> None:
     question, answer = turn(NINES), knock("Kd", declared)
 
     with pytest.raises(IllegalAnswer, match=f"; {fault}$"):

@@ -142,10 +142,7 @@ def test_H11_settings_out_of_range_are_refused(settings: dict[str, object]) -> N
 
 
 MESSAGES: list[tuple[Any, dict[str, object]]] = [
-    (
-        SWAP,
-        {"kind": "swap", "card": "As", "dealer_card": "7d", "legal": ["swap", "keep"]},
-    ),
+    (SWAP, {"kind": "swap", "card": "As", "dealer_card": "7d", "legal": ["swap", "keep"]}),
     (
         BID,
         {
@@ -167,10 +164,7 @@ MESSAGES: list[tuple[Any, dict[str, object]]] = [
             "dealer_card": "7d",
         },
     ),
-    (
-        Swapped(3, True, "4h"),
-        {"kind": "swapped", "seat": 3, "swapped": True, "dealer_card": "4h"},
-    ),
+    (Swapped(3, True, "4h"), {"kind": "swapped", "seat": 3, "swapped": True, "dealer_card": "4h"}),
     (BidMade(0, "quit"), {"kind": "bid", "seat": 0, "bid": "quit"}),
     (BidMade(0, 10), {"kind": "bid", "seat": 0, "bid": 10}),
     (
@@ -187,9 +181,7 @@ MESSAGES: list[tuple[Any, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("message", "wire"), MESSAGES)
-def test_the_wire_has_the_names_of_the_table(
-    message: Any, wire: dict[str, object]
-) -> None:
+def test_the_wire_has_the_names_of_the_table(message: Any, wire: dict[str, object]) -> None:
     assert msgspec.json.decode(msgspec.json.encode(message)) == wire
     for codec in (msgspec.json, msgspec.msgpack):
         assert codec.decode(codec.encode(message), type=type(message)) == message

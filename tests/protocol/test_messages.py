@@ -79,19 +79,7 @@ def test_a_name_is_any_printable_text(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        " ",
-        " a",
-        "a ",
-        "a\n",
-        "a\tb",
-        "\x1b[2J",
-        "a\x9b",
-        "a\u202eb",
-        "a\u200bb",
-        "a\u2028",
-    ],
+    "name", [" ", " a", "a ", "a\n", "a\tb", "\x1b[2J", "a\x9b", "a\u202eb", "a\u200bb", "a\u2028"]
 )
 def test_a_name_with_hidden_letters_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="printable"):
@@ -111,8 +99,7 @@ def test_limits_may_be_set_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "values",
-    [{"decision_ms": 0}, {"bank_ms": -1}, {"tables": 5000}, {"hard_ms": 1.0}],
+    "values", [{"decision_ms": 0}, {"bank_ms": -1}, {"tables": 5000}, {"hard_ms": 1.0}]
 )
 def test_limits_out_of_their_range_are_refused(values: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):

@@ -54,9 +54,7 @@ HELLO = {"type": "hello", "protocol": 1, "name": "ann", "games": ["gin_rummy"]}
 
 def held(name: str) -> dict[str, Any]:
     """A generated file."""
-    schema: dict[str, Any] = json.loads(
-        (generated.SCHEMAS / name).read_text(encoding="utf-8")
-    )
+    schema: dict[str, Any] = json.loads((generated.SCHEMAS / name).read_text(encoding="utf-8"))
     return schema
 
 
@@ -120,9 +118,7 @@ GENERATED = {
 
 
 def test_no_generated_part_has_gone() -> None:
-    assert {
-        *re.findall("^<!-- generated: (.+) -->$", PROTOCOL, re.MULTILINE)
-    } >= GENERATED
+    assert {*re.findall("^<!-- generated: (.+) -->$", PROTOCOL, re.MULTILINE)} >= GENERATED
 
 
 @pytest.mark.parametrize(
@@ -146,8 +142,7 @@ def test_what_is_stale_is_named_and_then_written(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, extra, page = (
-        elsewhere / place
-        for place in ("schema/hello.json", "schema/old.json", "messages.md")
+        elsewhere / place for place in ("schema/hello.json", "schema/old.json", "messages.md")
     )
     text = page.read_text(encoding="utf-8")
     file.unlink()
@@ -176,14 +171,8 @@ def test_what_is_stale_is_named_and_then_written(
         ("transcript nobody-7", "expected a transcript 'nobody-7' in "),
         ("transcript ../../x", "expected the name of a transcript, got '../../x'"),
         ("transcript high_low-1 from", "expected `NAME [from TYPE] [as WORD]`, got "),
-        (
-            "transcript high_low-1 to over",
-            "expected `NAME [from TYPE] [as WORD]`, got ",
-        ),
-        (
-            "transcript high_low-1 from home",
-            "expected a message of type 'home', got none",
-        ),
+        ("transcript high_low-1 to over", "expected `NAME [from TYPE] [as WORD]`, got "),
+        ("transcript high_low-1 from home", "expected a message of type 'home', got none"),
     ],
 )
 def test_a_part_that_there_is_not_is_told_in_one_line(
@@ -198,9 +187,7 @@ def test_a_part_that_there_is_not_is_told_in_one_line(
 
 def test_what_is_no_transcript_is_not_shown_as_one() -> None:
     with pytest.raises(UsageError, match="expected a transcript: "):
-        fill_in(
-            "<!-- generated: transcript x -->\n<!-- end -->\n", lambda name: b"{}\n"
-        )
+        fill_in("<!-- generated: transcript x -->\n<!-- end -->\n", lambda name: b"{}\n")
 
 
 def test_a_part_without_an_end_is_none() -> None:
@@ -210,10 +197,7 @@ def test_a_part_without_an_end_is_none() -> None:
 
 def test_a_section_that_no_page_has_is_told() -> None:
     with pytest.raises(UsageError, match="expected a section 'What is legal' in a "):
-        fill_in(
-            "<!-- generated: questions blackjack -->\n<!-- end -->\n",
-            lambda name: b"",
-        )
+        fill_in("<!-- generated: questions blackjack -->\n<!-- end -->\n", lambda name: b"")
 
 
 def test_what_stands_around_a_part_is_left_alone() -> None:
@@ -228,9 +212,7 @@ def test_what_stands_around_a_part_is_left_alone() -> None:
 
 def test_every_part_that_there_can_be_is_shown() -> None:
     shown = set(re.findall(r"<!-- generated: (.+) -->", PROTOCOL))
-    of_games = {
-        f"{part} {game}" for part in ("settings", "questions", "news") for game in GAMES
-    }
+    of_games = {f"{part} {game}" for part in ("settings", "questions", "news") for game in GAMES}
     others = {
         *("messages bot", "messages arena", "messages instructor", "limits time"),
         *("limits space", "endings", "close codes", "verdict", "mechanisms"),
@@ -252,11 +234,7 @@ def test_a_description_that_names_a_section_links_to_it() -> None:
 
 
 def test_there_is_a_file_for_every_message_direction_and_game() -> None:
-    said = {
-        cls.__name__.lower()
-        for union in (BotMessage, ArenaMessage)
-        for cls in get_args(union)
-    }
+    said = {cls.__name__.lower() for union in (BotMessage, ArenaMessage) for cls in get_args(union)}
 
     assert {*FROM_BOT} == {cls.__name__.lower() for cls in get_args(BotMessage)}
     assert {*documents()} == {
@@ -321,9 +299,7 @@ def test_the_defaults_and_ranges_of_settings_are_those_of_the_types(game: str) -
 
 def test_close_codes_have_what_stands_beneath_them() -> None:
     said = of_constants(messages, "CLOSE_")
-    codes = {
-        value for name, value in vars(messages).items() if name.startswith("CLOSE_")
-    }
+    codes = {value for name, value in vars(messages).items() if name.startswith("CLOSE_")}
 
     assert list(said) == sorted(codes)
     assert said[messages.CLOSE_RESTART].endswith("will go on: come back.")
@@ -347,9 +323,7 @@ def test_what_is_not_described_is_an_error() -> None:
     with pytest.raises(UsageError, match="expected a docstring in Mute"):
         of_class(Mute)
     assert of_class(Half).of("one") == "the first, which goes on."
-    with pytest.raises(
-        UsageError, match=r"expected a description of 'two' in 'Half\.'"
-    ):
+    with pytest.raises(UsageError, match=r"expected a description of 'two' in 'Half\.'"):
         of_class(Half).of("two")
 
 
@@ -437,19 +411,14 @@ def test_whatever_bots_say_is_judged_alike(value: Any) -> None:
 
 def test_a_whole_number_with_a_fraction_is_what_schemas_cannot_refuse() -> None:
     with pytest.raises(Malformed):
-        decode_from_bot(
-            b'{"type":"hello","protocol":1.0,"name":"a","games":["x"]}', Encoding.JSON
-        )
+        decode_from_bot(b'{"type":"hello","protocol":1.0,"name":"a","games":["x"]}', Encoding.JSON)
     assert fits("hello", {**HELLO, "protocol": 1.0})
 
 
 @cache
 def frames() -> list[dict[str, Any]]:
     """What the arena says in the conversations of the pages."""
-    return [
-        json.loads(line)
-        for line in re.findall(r"^arena> (.+)$", PROTOCOL, re.MULTILINE)
-    ]
+    return [json.loads(line) for line in re.findall(r"^arena> (.+)$", PROTOCOL, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("kind", ["welcome", "match", "ask", "past", "over", "refused"])
@@ -475,9 +444,7 @@ def test_every_message_of_a_transcript_fits(file: Path) -> None:
 
 
 def asks() -> list[Any]:
-    kinds = {
-        (frame["kind"], *frame): frame for frame in frames() if frame["type"] == "ask"
-    }
+    kinds = {(frame["kind"], *frame): frame for frame in frames() if frame["type"] == "ask"}
     return [pytest.param(ask, id=ask["kind"]) for ask in kinds.values()]
 
 
@@ -496,9 +463,7 @@ def test_a_game_has_its_own_settings_and_seats(game: str) -> None:
     words = VOCABULARIES[game]
     settings = msgspec.to_builtins(words.settings())
     seats = ["a"] * words.seats
-    said = msgspec.to_builtins(
-        Match("m", game, 0, tuple(seats), settings, Limits(), "c")
-    )
+    said = msgspec.to_builtins(Match("m", game, 0, tuple(seats), settings, Limits(), "c"))
     other = GAMES[GAMES.index(game) - 1]
 
     assert fits(game, said)
@@ -513,11 +478,7 @@ def test_a_game_has_its_own_settings_and_seats(game: str) -> None:
     ("name", "right", "wrong"),
     [
         ("gin_rummy.answer.turn", {"discard": "As"}, {"knock": True}),
-        (
-            "gin_rummy.answer.turn",
-            {"discard": "As", "melds": [["2s"]]},
-            {"discard": "1s"},
-        ),
+        ("gin_rummy.answer.turn", {"discard": "As", "melds": [["2s"]]}, {"discard": "1s"}),
         ("gin_rummy.answer.melds", None, [["1s"]]),
         ("high_low.answer.bid", 10, 3),
         ("high_low.answer.bid", "quit", "2"),
@@ -525,16 +486,12 @@ def test_a_game_has_its_own_settings_and_seats(game: str) -> None:
         ("ace_king_queen.answer.open", "bet", "call"),
     ],
 )
-def test_an_answer_may_be_what_its_question_takes(
-    name: str, right: object, wrong: object
-) -> None:
+def test_an_answer_may_be_what_its_question_takes(name: str, right: object, wrong: object) -> None:
     needs("jsonschema_rs")
     import jsonschema_rs
 
     document = held(f"{name.partition('.')[0]}.json")
-    answer = jsonschema_rs.validator_for(
-        {"$ref": f"#/$defs/{name}", "$defs": document["$defs"]}
-    )
+    answer = jsonschema_rs.validator_for({"$ref": f"#/$defs/{name}", "$defs": document["$defs"]})
 
     assert answer.is_valid(right)
     assert not answer.is_valid(wrong)
@@ -566,10 +523,7 @@ def test_its_payloads_take_and_refuse_what_the_files_do() -> None:
     document = held("asyncapi.json")
     own = {
         name: jsonschema_rs.Draft7Validator(
-            {
-                "$ref": f"#/components/schemas/{name}",
-                "components": document["components"],
-            }
+            {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
         )
         for name in (*FROM_BOT, *FROM_ARENA)
     }
@@ -640,9 +594,7 @@ def test_what_fits_no_schema_fails_a_test(monkeypatch: pytest.MonkeyPatch) -> No
 
         frame = encode(bad, encoding)
         [fault] = frame_validation.taken()
-        assert fault.startswith(
-            "wrote what does not fit arena_to_bot.json: {'type': 'match'"
-        )
+        assert fault.startswith("wrote what does not fit arena_to_bot.json: {'type': 'match'")
 
         decode_from_arena(frame, encoding, str)
         [fault] = frame_validation.taken()
@@ -660,9 +612,7 @@ def test_so_it_does_in_a_program_that_a_test_starts() -> None:
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60, check=True)
 
     [fault] = frame_validation.taken()
-    assert fault.startswith(
-        "wrote what does not fit arena_to_bot.json: {'type': 'match'"
-    )
+    assert fault.startswith("wrote what does not fit arena_to_bot.json: {'type': 'match'")
 
 
 def test_nothing_else_imports_the_generator() -> None:

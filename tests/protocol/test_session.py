@@ -29,14 +29,7 @@ from protocol.messages import (
     Termination,
     Welcome,
 )
-from protocol.session import (
-    CHAIR_TABLE,
-    SESSION_TABLE,
-    Chair,
-    Session,
-    State,
-    ask_id,
-)
+from protocol.session import CHAIR_TABLE, SESSION_TABLE, Chair, Session, State, ask_id
 
 HELLO = Hello(1, "nash", ("ace_king_queen",))
 WELCOME = Welcome(1, "nash", "secret", Limits())
@@ -134,9 +127,7 @@ def test_only_what_the_table_has_may_be_said(
     state: State, message: BotMessage | ArenaMessage
 ) -> None:
     end = (
-        session(*ASKED)
-        if isinstance(message, Answer | Ask | Past)
-        else session(*OPENED, invite())
+        session(*ASKED) if isinstance(message, Answer | Ask | Past) else session(*OPENED, invite())
     )
     end.state = state
 
@@ -152,9 +143,7 @@ def test_only_what_the_table_has_may_be_said(
 
 @pytest.mark.parametrize("kind", [Match, Ready, Ask, Answer, Past, Refused, Over])
 @pytest.mark.parametrize("before", Chair)
-def test_only_what_the_table_has_may_be_said_of_a_chair(
-    before: Chair, kind: type[Any]
-) -> None:
+def test_only_what_the_table_has_may_be_said_of_a_chair(before: Chair, kind: type[Any]) -> None:
     ways: dict[Chair, tuple[BotMessage | ArenaMessage, ...]] = {
         Chair.FREE: OPENED,
         Chair.INVITED: (*OPENED, invite()),
@@ -173,9 +162,7 @@ def test_only_what_the_table_has_may_be_said_of_a_chair(
 
         assert end.chair("m") is CHAIR_TABLE[before, kind]
     else:
-        with pytest.raises(
-            OutOfTurn, match=f"may not be sent for match 'm': {STANDS[before]}$"
-        ):
+        with pytest.raises(OutOfTurn, match=f"may not be sent for match 'm': {STANDS[before]}$"):
             end.note(message)
 
 
@@ -236,9 +223,7 @@ def test_an_answer_to_an_earlier_question_is_ignored() -> None:
 def test_an_answer_to_what_was_never_asked_is_out_of_turn(name: str) -> None:
     end = session(*ANSWERED, ask(2))
 
-    with pytest.raises(
-        OutOfTurn, match=r"was never asked in match 'm'; the latest ask is 'm:2'$"
-    ):
+    with pytest.raises(OutOfTurn, match=r"was never asked in match 'm'; the latest ask is 'm:2'$"):
         end.note(Answer("m", name, "bet"))
 
 
@@ -257,9 +242,7 @@ def test_an_ask_whose_name_is_no_number_can_be_answered_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("message", [ready(), answer(), over()])
-def test_what_crosses_an_over_on_the_wire_is_ignored(
-    message: BotMessage | ArenaMessage,
-) -> None:
+def test_what_crosses_an_over_on_the_wire_is_ignored(message: BotMessage | ArenaMessage) -> None:
     assert session(*ENDED).note(message) is False
 
 
@@ -332,9 +315,7 @@ def test_what_is_past_counts_every_time_and_changes_nothing(
 
 
 @pytest.mark.parametrize("before", [OPENED, ENDED], ids=["free", "over"])
-def test_a_chair_that_nobody_has_has_no_past(
-    before: tuple[BotMessage | ArenaMessage, ...],
-) -> None:
+def test_a_chair_that_nobody_has_has_no_past(before: tuple[BotMessage | ArenaMessage, ...]) -> None:
     with pytest.raises(OutOfTurn, match="past may not be sent for match 'm'"):
         session(*before).note(past())
 
@@ -375,9 +356,7 @@ def test_an_answer_may_be_refused_again_and_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "before",
-    [OPENED, (*OPENED, invite()), ASKED, ENDED],
-    ids=["free", "invited", "asked", "over"],
+    "before", [OPENED, (*OPENED, invite()), ASKED, ENDED], ids=["free", "invited", "asked", "over"]
 )
 def test_what_was_not_answered_cannot_be_refused(
     before: tuple[BotMessage | ArenaMessage, ...],
@@ -421,8 +400,7 @@ ANY_MESSAGE: st.SearchStrategy[BotMessage | ArenaMessage] = st.one_of(
     st.lists(st.one_of(st.none(), ANY_MESSAGE), max_size=30),
 )
 def test_any_messages_count_or_not_or_are_out_of_turn(
-    before: tuple[BotMessage | ArenaMessage, ...],
-    messages: list[BotMessage | ArenaMessage | None],
+    before: tuple[BotMessage | ArenaMessage, ...], messages: list[BotMessage | ArenaMessage | None]
 ) -> None:
     end = session(*before)
     for message in messages:
@@ -533,9 +511,7 @@ class RandomConversation:
 
 @settings(max_examples=1000)
 @given(st.lists(st.sampled_from("abdoqel"), max_size=60))
-def test_two_ends_that_keep_to_the_table_never_blame_each_other(
-    moves: list[str],
-) -> None:
+def test_two_ends_that_keep_to_the_table_never_blame_each_other(moves: list[str]) -> None:
     wire = RandomConversation()
     for move in moves:
         match move:

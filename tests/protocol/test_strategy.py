@@ -42,13 +42,7 @@ def write(folder: Path, text: str, name: str = "mine.py") -> Path:
 
 
 def test_house_bots_are_found_by_game_in_alphabetical_order() -> None:
-    assert list(house_bots("ace_king_queen")) == [
-        "bluffer",
-        "honest",
-        "learner",
-        "nash",
-        "random",
-    ]
+    assert list(house_bots("ace_king_queen")) == ["bluffer", "honest", "learner", "nash", "random"]
 
 
 def test_a_game_without_house_bots_has_none() -> None:
@@ -62,9 +56,7 @@ def test_a_house_bot_is_found_by_its_name() -> None:
     assert cls.game == "ace_king_queen"
 
 
-def test_a_house_bot_that_cannot_be_loaded_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_house_bot_that_cannot_be_loaded_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"nash": EntryPoint("akq.nash", "no_such_module:Nash", "arena.bots")}
     monkeypatch.setattr(strategy, "house_bots", lambda game: broken)
 
@@ -91,16 +83,13 @@ def test_a_file_with_one_class_is_a_bot(tmp_path: Path) -> None:
 def test_a_file_may_be_for_another_game(tmp_path: Path) -> None:
     path = write(tmp_path, BOT)
 
-    with pytest.raises(
-        UnknownBot, match="plays ace_king_queen, expected a bot for gin"
-    ):
+    with pytest.raises(UnknownBot, match="plays ace_king_queen, expected a bot for gin"):
         find("gin_rummy", str(path))
 
 
 def test_a_bot_may_be_built_on_one_of_ours(tmp_path: Path) -> None:
     path = write(
-        tmp_path,
-        "from bots.ace_king_queen import Nash, PlayerStrategy\nclass Mine(Nash): pass",
+        tmp_path, "from bots.ace_king_queen import Nash, PlayerStrategy\nclass Mine(Nash): pass"
     )
 
     assert load_file(path).__name__ == "Mine"
@@ -131,9 +120,7 @@ def test_other_classes_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_dataclass_may_be_a_bot(tmp_path: Path) -> None:
-    text = "from dataclasses import dataclass\n" + BOT.replace(
-        "class", "@dataclass\nclass", 1
-    )
+    text = "from dataclasses import dataclass\n" + BOT.replace("class", "@dataclass\nclass", 1)
 
     assert load_file(write(tmp_path, text))().decide is not None
 
@@ -201,12 +188,7 @@ def test_a_bot_may_import_its_neighbours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        BOT,
-        "1 / 0",
-        "import sys; sys.path.insert(0, 'elsewhere')",
-        "import sys; sys.path.pop(0)",
-    ],
+    [BOT, "1 / 0", "import sys; sys.path.insert(0, 'elsewhere')", "import sys; sys.path.pop(0)"],
 )
 def test_loading_leaves_the_search_path_to_others(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
@@ -276,9 +258,7 @@ def test_helpers_may_be_called_what_their_author_likes(
     assert defines(tmp_path, game, *methods).__name__ == "Mine"
 
 
-@pytest.mark.parametrize(
-    "made", ["@property", "@staticmethod", "@classmethod", "@functools.cache"]
-)
+@pytest.mark.parametrize("made", ["@property", "@staticmethod", "@classmethod", "@functools.cache"])
 def test_what_is_no_plain_method_replaces_none(tmp_path: Path, made: str) -> None:
     text = f"import functools\nfrom bots.high_low import PlayerStrategy\nclass Mine(PlayerStrategy):\n    {made}\n    def make_bid(self):\n        pass\n"
 
@@ -309,9 +289,7 @@ def test_what_is_inherited_from_a_mixin_or_a_house_bot_is_no_misspelling(
 
 def test_a_common_base_in_the_file_is_looked_at_with_the_bot(tmp_path: Path) -> None:
     base = "class Base(PlayerStrategy):\n    def make_bid(self): pass\n"
-    text = (
-        f"from bots.high_low import PlayerStrategy\n{base}class Mine(Base):\n    pass\n"
-    )
+    text = f"from bots.high_low import PlayerStrategy\n{base}class Mine(Base):\n    pass\n"
 
     with pytest.raises(UnknownBot, match=r"Mine has no method `bid`.*`make_bid`"):
         load_file(write(tmp_path, text))

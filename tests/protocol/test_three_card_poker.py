@@ -115,9 +115,7 @@ def test_T1_suits_have_no_order(hand: list[str], suits: list[str]) -> None:
 
 
 @given(hands.flatmap(lambda hand: st.tuples(st.just(hand), st.permutations(hand))))
-def test_T1_the_order_of_the_cards_does_not_matter(
-    pair: tuple[list[str], list[str]],
-) -> None:
+def test_T1_the_order_of_the_cards_does_not_matter(pair: tuple[list[str], list[str]]) -> None:
     hand, other = pair
 
     assert strength(hand, True) == strength(other, True)
@@ -150,12 +148,8 @@ def test_T3_three_of_a_kind_compares_by_rank() -> None:
 
 
 @pytest.mark.parametrize("suits", ["shd", "sss"])
-@pytest.mark.parametrize(
-    ("high", "low"), [("AT2", "KQT"), ("AQ2", "AJ9"), ("AQ3", "AQ2")]
-)
-def test_T3_flush_and_nothing_compare_rank_by_rank(
-    high: str, low: str, suits: str
-) -> None:
+@pytest.mark.parametrize(("high", "low"), [("AT2", "KQT"), ("AQ2", "AJ9"), ("AQ3", "AQ2")])
+def test_T3_flush_and_nothing_compare_rank_by_rank(high: str, low: str, suits: str) -> None:
     high, low = (
         " ".join(rank + suit for rank, suit in zip(ranks, suits, strict=True))
         for ranks in (high, low)
@@ -199,9 +193,7 @@ def related(hand: list[str]) -> st.SearchStrategy[list[str]]:
     """Hands of the same ranks but for one card: where ties and kickers are common."""
     kept = [card[0] for card in hand[:2]]
     return st.tuples(st.sampled_from(RANKS), st.permutations("shdc")).map(
-        lambda drawn: [
-            rank + suit for rank, suit in zip([*kept, drawn[0]], drawn[1], strict=False)
-        ]
+        lambda drawn: [rank + suit for rank, suit in zip([*kept, drawn[0]], drawn[1], strict=False)]
     )
 
 
@@ -241,9 +233,7 @@ def test_T6_the_dealer_does_not_qualify_below_queen_high(text: str) -> None:
     assert not dealer_qualifies(cards(text))
 
 
-def test_T6_queen_three_two_is_the_least_that_qualifies_and_jack_ten_eight_the_next() -> (
-    None
-):
+def test_T6_queen_three_two_is_the_least_that_qualifies_and_jack_ten_eight_the_next() -> None:
     order = sorted(combinations(PACK, 3), key=strength)
     first = next(i for i, hand in enumerate(order) if dealer_qualifies(hand))
 

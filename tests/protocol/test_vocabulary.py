@@ -115,9 +115,7 @@ def test_questions_are_those_of_the_table(line: str) -> None:
 def test_news_are_those_of_the_table(line: str) -> None:
     name, told = line.split(maxsplit=1)
 
-    fields = {
-        kind: cls.__struct_fields__ for kind, cls in VOCABULARIES[name].news.items()
-    }
+    fields = {kind: cls.__struct_fields__ for kind, cls in VOCABULARIES[name].news.items()}
     assert fields == kinds(told)
 
 
@@ -286,15 +284,11 @@ def test_a_refusal_lists_at_most_twenty_answers() -> None:
     ],
     ids=type_name,
 )
-def test_what_a_stranger_sent_is_shown_on_one_short_line(
-    value: object, shown: str
-) -> None:
+def test_what_a_stranger_sent_is_shown_on_one_short_line(value: object, shown: str) -> None:
     assert shorten(value) == shown
 
 
-def test_what_a_stranger_sent_is_shown_by_its_type_if_showing_it_leaves_python() -> (
-    None
-):
+def test_what_a_stranger_sent_is_shown_by_its_type_if_showing_it_leaves_python() -> None:
     class LeavesPythonMeta(type):
         @property
         def __name__(cls) -> str:  # type: ignore[override]

@@ -65,9 +65,7 @@ def frame(**fields: Any) -> bytes:
     ],
     ids=str,
 )
-def test_what_a_viewer_may_say_is_read(
-    fields: dict[str, Any], message: ViewerMessage
-) -> None:
+def test_what_a_viewer_may_say_is_read(fields: dict[str, Any], message: ViewerMessage) -> None:
     assert decode_from_viewer(frame(**fields)) == message
 
 
@@ -82,10 +80,7 @@ def test_what_a_viewer_may_say_is_read(
         (frame(type="watch"), "missing required field `topic`"),
         (frame(type="watch", topic="everything"), "invalid enum value 'everything'"),
         (frame(type="watch", topic="match"), "expected a match with the topic match"),
-        (
-            frame(type="watch", topic="lobby", match="a-1"),
-            "expected a match with the topic match",
-        ),
+        (frame(type="watch", topic="lobby", match="a-1"), "expected a match with the topic match"),
         (frame(type="watch", topic="match", match="x" * 65), "length <= 64"),
         (frame(type="watch", topic="lobby", token="x" * 257), "length <= 256"),
         (frame(type="watch", topic="lobby", seat=1), "unknown field `seat`"),
@@ -103,9 +98,7 @@ def test_what_a_viewer_may_say_is_read(
         (b"9" * 5_000, "out of range"),
     ],
 )
-def test_what_a_viewer_may_not_say_is_refused_in_one_line(
-    sent: bytes, says: str
-) -> None:
+def test_what_a_viewer_may_not_say_is_refused_in_one_line(sent: bytes, says: str) -> None:
     with pytest.raises(Malformed) as refused:
         decode_from_viewer(sent)
 
@@ -133,12 +126,8 @@ VIEW = View("seat", (1,))
 @pytest.mark.parametrize(
     "message",
     [
-        Scene(
-            "a-1", "akq", {"hands": 4}, ("ann", "ben"), VIEW, Limits(), "3", 7, (1, -1)
-        ),
-        Events(
-            "a-1", True, 7, ({"event": "x"},), Turn(0, "open", 5, 9, 10), (1, -1), 12
-        ),
+        Scene("a-1", "akq", {"hands": 4}, ("ann", "ben"), VIEW, Limits(), "3", 7, (1, -1)),
+        Events("a-1", True, 7, ({"event": "x"},), Turn(0, "open", 5, 9, 10), (1, -1), 12),
         Gone("a-1"),
         Seat("token", "Eva"),
         Refused("token", "expected one of the roster's"),
@@ -146,16 +135,12 @@ VIEW = View("seat", (1,))
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_what_a_viewer_hears_says_its_type_and_all_its_fields(
-    message: ToViewer,
-) -> None:
+def test_what_a_viewer_hears_says_its_type_and_all_its_fields(message: ToViewer) -> None:
     said = json.loads(encode_to_viewer(message))
 
     assert said.pop("type") == type(message).__name__.lower()
     assert said == msgspec.json.decode(
-        msgspec.json.encode(
-            {name: getattr(message, name) for name in message.__struct_fields__}
-        )
+        msgspec.json.encode({name: getattr(message, name) for name in message.__struct_fields__})
     )
 
 

@@ -57,10 +57,7 @@ def start(
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     """`arena WORDS`, to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "arena", *words],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "arena", *words], capture_output=True, text=True, check=False
     )
 
 

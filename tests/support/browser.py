@@ -27,15 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Response
     from playwright.sync_api import Request as Asked
 
-__all__ = [
-    "PHONE",
-    "PROJECTOR",
-    "SIZES",
-    "BrowserWindow",
-    "axe_source",
-    "browser",
-    "missing",
-]
+__all__ = ["PHONE", "PROJECTOR", "SIZES", "BrowserWindow", "axe_source", "browser", "missing"]
 
 PROJECTOR, PHONE = (1920, 1080), (390, 844)
 SIZES = {"projector": PROJECTOR, "phone": PHONE}
@@ -66,9 +58,7 @@ _GO = """route => new Promise((done) => {
   location.hash = route;
   requestAnimationFrame(() => requestAnimationFrame(done));
 })"""
-_READY = (
-    "() => document.querySelector('main h1') && !document.querySelector('.loading')"
-)
+_READY = "() => document.querySelector('main h1') && !document.querySelector('.loading')"
 _AXE = """async () => {
   const rules = Object.fromEntries(["target-size", "scrollable-region-focusable"].map((rule) => [rule, { enabled: true }]));
   const at = scrollY; // what lies just below a bar that stays can be scrolled out from under it
@@ -103,9 +93,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=_chromium(), args=list(_ARGUMENTS)
-        )
+        chromium = playwright.chromium.launch(executable_path=_chromium(), args=list(_ARGUMENTS))
         try:
             yield chromium
         finally:
@@ -119,9 +107,7 @@ def axe_source(folder: Path) -> str | None:
     if npm is None:
         assert not os.environ.get("CI"), "npm is not installed"
         return None
-    (folder / "package.json").write_text(
-        '{"private": true, "dependencies": {"axe-core": "^4"}}'
-    )
+    (folder / "package.json").write_text('{"private": true, "dependencies": {"axe-core": "^4"}}')
     done = subprocess.run(
         [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"],
         cwd=folder,
@@ -161,9 +147,7 @@ class BrowserWindow:
         self.faults: list[str] = []
         self.fetched: dict[str, int] = {}
         self._axe = axe
-        self._context = browser.new_context(
-            viewport={"width": width, "height": height}, **more
-        )
+        self._context = browser.new_context(viewport={"width": width, "height": height}, **more)
         self._context.set_default_timeout(_WAIT_MS)
         self._context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page: Page = self._context.new_page()

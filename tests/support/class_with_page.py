@@ -73,10 +73,7 @@ settings = {settings}
 _SETTINGS = {
     "ace_king_queen": ("{ hands = 20 }", "{ hands = 1000000 }"),
     "gin_rummy": ("{ target = 25, max_rounds = 4 }", "{ games = 1000 }"),
-    "high_low": (
-        "{ gap = 40, max_shuffles = 4 }",
-        "{ gap = 1000000, max_shuffles = 10000 }",
-    ),
+    "high_low": ("{ gap = 40, max_shuffles = 4 }", "{ gap = 1000000, max_shuffles = 10000 }"),
     "three_card_poker": (
         "{ stake = 100, goal = 200, rounds = 40 }",
         "{ stake = 1000000, rounds = 1000000 }",
@@ -96,10 +93,7 @@ class ClassWithPage:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        live: Sequence[str] = ("ace_king_queen",),
-        serve: str = "",
+        self, folder: Path, live: Sequence[str] = ("ace_king_queen",), serve: str = ""
     ) -> None:
         self.url = ""
         self.tokens: dict[str, str] = {}
@@ -151,9 +145,7 @@ class ClassWithPage:
         with urlopen(Request(f"{self.url}{path}", headers=headers), timeout=20) as it:
             return json.load(it)
 
-    def until(
-        self, holds: Callable[[], bool], what: str, within_s: float = _PLAYED_S
-    ) -> None:
+    def until(self, holds: Callable[[], bool], what: str, within_s: float = _PLAYED_S) -> None:
         """Wait for something that the class brings about."""
         end = time.monotonic() + within_s
         while not holds():
@@ -219,9 +211,7 @@ class ClassWithPage:
 
         def all_there() -> bool:
             matches = self.document("/api/lobby.json")["matches"]
-            live.update(
-                {one["game"]: one["match"] for one in matches if one["competition"]}
-            )
+            live.update({one["game"]: one["match"] for one in matches if one["competition"]})
             return live.keys() >= set(self._live)
 
         self.until(all_there, "a match in every game that is to be seen live")
@@ -234,14 +224,10 @@ class ClassWithPage:
         lines = ["name", *_NAMES, ROGUE, *_SLOW]
         people.write_text("\n".join(lines), encoding="utf-8")
         database = ("--db", str(self._folder / "class.db"))
-        arena_process.printed(
-            "roster", "import", str(people), *database, "--tokens", str(tokens)
-        )
+        arena_process.printed("roster", "import", str(people), *database, "--tokens", str(tokens))
         with tokens.open(encoding="utf-8-sig", newline="") as file:
             self.tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
-        self.instructor = arena_process.printed("roster", "instructor", *database)[
-            "token"
-        ]
+        self.instructor = arena_process.printed("roster", "instructor", *database)["token"]
 
     def _configure(self) -> None:
         config = _CONFIG.format(serve=self._serve)
@@ -266,9 +252,7 @@ class ClassWithPage:
     def _come(self) -> None:
         honest = [self._one(name, number) for number, name in enumerate(_NAMES)]
         self._bots("tests.support.student_bots", "class", honest)
-        rogue = student(
-            ROGUE, dict.fromkeys(GAMES, "rogue-illegal"), token=self.tokens[ROGUE]
-        )
+        rogue = student(ROGUE, dict.fromkeys(GAMES, "rogue-illegal"), token=self.tokens[ROGUE])
         self._bots("tests.support.student_bots", "rogue", [rogue])
         slow = [self._one(name, number) for number, name in enumerate(_SLOW)]
         if self._live:
@@ -294,16 +278,10 @@ def _seats(game: str) -> int:
     return {"high_low": 4, "three_card_poker": 1, "blackjack": 1}.get(game, 2)
 
 
-def _run(
-    name: str, game: str, players: Sequence[str], matches: int, settings: str
-) -> str:
+def _run(name: str, game: str, players: Sequence[str], matches: int, settings: str) -> str:
     quoted = json.dumps(list(players), ensure_ascii=False)
     return _RUN.format(
-        name=json.dumps(name),
-        game=game,
-        players=quoted,
-        matches=matches,
-        settings=settings,
+        name=json.dumps(name), game=game, players=quoted, matches=matches, settings=settings
     )
 
 

@@ -37,9 +37,7 @@ class CrowdBot(asyncio.Protocol):
         tables: how many matches at once.
     """
 
-    def __init__(
-        self, uri: WebSocketURI, name: str, games: list[str], tables: int
-    ) -> None:
+    def __init__(self, uri: WebSocketURI, name: str, games: list[str], tables: int) -> None:
         self.complains = False
         self._name = name
         self._uri = uri

@@ -35,9 +35,7 @@ DOCUMENTS = {
 }
 """The text of every document, by its path from the root."""
 
-PROTOCOL = "\n".join(
-    text for path, text in DOCUMENTS.items() if path.startswith("protocol/")
-)
+PROTOCOL = "\n".join(text for path, text in DOCUMENTS.items() if path.startswith("protocol/"))
 """All pages of the protocol, one after another."""
 
 
@@ -57,9 +55,7 @@ class Block(NamedTuple):
 
 def blocks(document: str) -> list[Block]:
     """All blocks of code, in order."""
-    found = re.findall(
-        r"([^\n]*)\n\n```([^\n]+)\n(.*?)^```$", document, re.DOTALL | re.MULTILINE
-    )
+    found = re.findall(r"([^\n]*)\n\n```([^\n]+)\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
     return [Block(*parts) for parts in found]
 
 
@@ -83,9 +79,7 @@ def section(heading: str, folder: str = "") -> str:
         body
         for path, text in DOCUMENTS.items()
         if path.startswith(folder)
-        for body in re.findall(
-            rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.M | re.S
-        )
+        for body in re.findall(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.M | re.S)
     ]
     assert len(found) == 1, f"expected one section {heading!r}, got {len(found)}"
     return str(found[0])

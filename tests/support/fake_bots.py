@@ -32,9 +32,7 @@ from protocol.vocabulary import Range
 
 __all__ = ["LIMITS", "FakeArena", "FakeBot", "FakeBotConnection", "FakeBotProcess"]
 
-LIMITS = Limits(
-    decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
-)
+LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000)
 
 
 class FakeBotConnection:
@@ -44,9 +42,7 @@ class FakeBotConnection:
     has_link = True
     min_rtt_ms = 0.5
 
-    def __init__(
-        self, encoding: Encoding = Encoding.JSON, room: float = math.inf
-    ) -> None:
+    def __init__(self, encoding: Encoding = Encoding.JSON, room: float = math.inf) -> None:
         self.encoding = encoding
         self.room = room
         self.pings: list[bytes] = []
@@ -73,9 +69,7 @@ class FakeBotConnection:
         frames, self.frames = self.frames, []
         messages: list[ArenaMessage] = []
         for frame in frames:
-            for message in decode_from_arena(
-                frame, self.encoding, self.games.__getitem__
-            ):
+            for message in decode_from_arena(frame, self.encoding, self.games.__getitem__):
                 if isinstance(message, Match):
                     self.games[message.match] = message.game
                 messages.append(message)
@@ -121,11 +115,7 @@ class FakeBot:
         self.hello = Hello(VERSION, name, tuple(GAMES), tables=tables, batch=batch)
         self.wire = FakeBotConnection(encoding)
         self.player = BotSession(
-            self.hello,
-            cast(Connection, self.wire),
-            512,
-            on_dirty,
-            process=process,
+            self.hello, cast(Connection, self.wire), 512, on_dirty, process=process
         )
         self.player.session.note(self.hello)
         self._welcome()
@@ -163,9 +153,7 @@ class FakeBot:
         self.player.missed.resend_unseen(first)
 
     def _welcome(self) -> None:
-        self.player.send(
-            Welcome(VERSION, self.player.name, self.player.secret, Limits())
-        )
+        self.player.send(Welcome(VERSION, self.player.name, self.player.secret, Limits()))
 
 
 class FakeArena:

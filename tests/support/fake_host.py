@@ -80,9 +80,7 @@ def silent(ask: Ask) -> object:
 
 def act(what: str, who: str = "Eva", **about: Any) -> Act:
     """What an instructor did."""
-    return Act(
-        competition="c", at=0.0, who=who, what=what, text=f"{what} by {who}", **about
-    )
+    return Act(competition="c", at=0.0, who=who, what=what, text=f"{what} by {who}", **about)
 
 
 async def turns(count: int = 100) -> None:
@@ -137,9 +135,7 @@ class FakeStore:
             counts=counts,
             game=result.record.game,
             players=players,
-            result=Result(
-                result.scores, result.points, result.termination, result.also_out
-            ),
+            result=Result(result.scores, result.points, result.termination, result.also_out),
             started_at=started_at,
             finished_at=finished_at,
             digest="",
@@ -170,17 +166,14 @@ class FakeStore:
             raise StoreFailed("the disk is full")
         self.acts.append(act)
 
-    def state_changed(
-        self, competition: str, state: CompetitionState, act: Act
-    ) -> None:
+    def state_changed(self, competition: str, state: CompetitionState, act: Act) -> None:
         self.acted(act)
 
     def taken_back(self, competition: str, match: str, act: Act) -> None:
         self.acted(act)
         assert match in [row.id for row in self.rows if row.counts]
         self.rows = [
-            msgspec.structs.replace(row, counts=row.counts and row.id != match)
-            for row in self.rows
+            msgspec.structs.replace(row, counts=row.counts and row.id != match) for row in self.rows
         ]
 
     def played(self, match: str) -> MatchRow:
@@ -189,9 +182,7 @@ class FakeStore:
 
     def results(self, competition: str = "c") -> list[MatchRow]:
         """Those that count."""
-        return [
-            row for row in self.rows if row.counts and row.competition == competition
-        ]
+        return [row for row in self.rows if row.counts and row.competition == competition]
 
     def counted(self) -> Counter[tuple[str, ...]]:
         """How often which bots have met in a match that ran its course."""
@@ -218,9 +209,7 @@ class _RecordingListener(Listener):
     def verdict_given(self, verdict: Verdict) -> None:
         self._host.told.append(verdict)
 
-    def match_finished(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         self._host.matched.append((ledger.id, Outcome(pairing, result)))
 
     def told(self, text: str) -> None:
@@ -308,15 +297,9 @@ class FakeHost:
 
     def plan(self, *names: str, game: str = "ace_king_queen", **plan: Any) -> Plan:
         rules = GAMES[game]
-        settings = rules.vocabulary.read_settings(
-            {**SHORT[game], **(plan.pop("settings", {}))}
-        )
+        settings = rules.vocabulary.read_settings({**SHORT[game], **(plan.pop("settings", {}))})
         if rules.seats == 4:
-            plan = {
-                "seed": "5" * 64,
-                "house": ("house-0", "house-1", "house-2"),
-                **plan,
-            }
+            plan = {"seed": "5" * 64, "house": ("house-0", "house-1", "house-2"), **plan}
         return plan_of(rules, settings, names, **plan)
 
     def compete(
@@ -337,10 +320,7 @@ class FakeHost:
             timers=Timers(asyncio.get_running_loop()),
         )
         ledger = Ledger(
-            competition,
-            self.plan(*names, game=game, **plan),
-            cast(Store, self.book),
-            **state,
+            competition, self.plan(*names, game=game, **plan), cast(Store, self.book), **state
         )
         self.competitions.append(
             Competition(
@@ -380,9 +360,7 @@ class FakeHost:
         if player not in self._plays:
             return  # it is being made
         bot, plays = self._plays[player]
-        self.most_chairs[player.name] = max(
-            self.most_chairs[player.name], len(player.chairs)
-        )
+        self.most_chairs[player.name] = max(self.most_chairs[player.name], len(player.chairs))
         for message in bot.reads():
             if isinstance(message, Match):
                 self.house.say(bot, Ready(message.match, "nonce"))

@@ -96,10 +96,7 @@ def _checks(name: str, note: Callable[[str], None]) -> _Check:
 
 
 def _encoding(
-    encode: Callable[[object], bytes],
-    encoding: Encoding,
-    from_bot: _Check,
-    from_arena: _Check,
+    encode: Callable[[object], bytes], encoding: Encoding, from_bot: _Check, from_arena: _Check
 ) -> Callable[[object], bytes]:
     def encoded(message: object) -> bytes:
         frame = encode(message)
@@ -110,9 +107,7 @@ def _encoding(
     return encoded
 
 
-def _reading(
-    read: Callable[..., Any], encoding: Encoding, check: _Check
-) -> Callable[..., Any]:
+def _reading(read: Callable[..., Any], encoding: Encoding, check: _Check) -> Callable[..., Any]:
     def message(frame: bytes, *more: Any) -> Any:
         found = read(frame, *more)
         check(_plain[encoding](frame), "read")

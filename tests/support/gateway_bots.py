@@ -23,15 +23,7 @@ from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict
 
-__all__ = [
-    "LIMITS",
-    "TIMEOUT_S",
-    "GatewayArena",
-    "Message",
-    "RawBot",
-    "StartedProgram",
-    "in_arena",
-]
+__all__ = ["LIMITS", "TIMEOUT_S", "GatewayArena", "Message", "RawBot", "StartedProgram", "in_arena"]
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
 
@@ -52,12 +44,7 @@ class RawBot:
     """A bot by hand."""
 
     def __init__(
-        self,
-        websocket: ClientConnection,
-        name: str,
-        *,
-        encoding: str = "json",
-        batch: bool = False,
+        self, websocket: ClientConnection, name: str, *, encoding: str = "json", batch: bool = False
     ) -> None:
         self.websocket = websocket
         self.name = name
@@ -134,9 +121,7 @@ class RawBot:
             message = await self.hear()
             match message["type"]:
                 case "match":
-                    await self.say(
-                        type="ready", match=message["match"], nonce=f"by {self.name}"
-                    )
+                    await self.say(type="ready", match=message["match"], nonce=f"by {self.name}")
                 case "ask":
                     await self.answer(message)
                 case "over":
@@ -177,9 +162,7 @@ class GatewayArena:
         self._changed = asyncio.Condition()
 
     @asynccontextmanager
-    async def stranger(
-        self, name: str = "ann", **options: Any
-    ) -> AsyncIterator[RawBot]:
+    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[RawBot]:
         """A connection that has said nothing yet."""
         async with connect(self.url, compression=None, max_size=None) as websocket:
             yield RawBot(websocket, name, **options)
@@ -227,17 +210,13 @@ class GatewayArena:
             assert (result.termination.kind.value, verdict) == ("completed", None)
 
     def changed(self) -> None:
-        asyncio.get_running_loop().call_soon(
-            lambda: asyncio.ensure_future(self._notify())
-        )
+        asyncio.get_running_loop().call_soon(lambda: asyncio.ensure_future(self._notify()))
 
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
-    def _on_over(
-        self, table: LiveMatch, result: MatchResult, verdict: Verdict | None
-    ) -> None:
+    def _on_over(self, table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
         self.over[table.id] = (result, verdict)
         self.changed()
 

@@ -130,12 +130,7 @@ class InMemoryBot:
 
     def answer(self, ask: Message, value: Any) -> Message | None:
         """It has decided."""
-        return {
-            "type": "answer",
-            "match": ask["match"],
-            "ask": ask["ask"],
-            "value": value,
-        }
+        return {"type": "answer", "match": ask["match"], "ask": ask["ask"], "value": value}
 
     def refused(self, refused: Message) -> Message | None:
         """It decides once more, if it is asked to."""
@@ -182,12 +177,7 @@ async def check(
         memory.endpoint = bot.endpoint
         rng = random.Random(1)
         return await run(
-            bot,
-            games=games,
-            rounds=rounds,
-            rng=rng,
-            on_step=note,
-            on_progress=on_progress,
+            bot, games=games, rounds=rounds, rng=rng, on_step=note, on_progress=on_progress
         )
 
     return await main(), told

@@ -80,9 +80,7 @@ class AuditedDatabase(NamedTuple):
     def of(self, competition: str) -> list[AuditedMatch]:
         """The matches that count in a competition, by pairing."""
         chosen = (
-            one
-            for one in self.matches.values()
-            if one.counts and one.competition == competition
+            one for one in self.matches.values() if one.counts and one.competition == competition
         )
         return sorted(chosen, key=lambda one: one.pairing)
 
@@ -101,9 +99,7 @@ def read(database: Path) -> AuditedDatabase:
 def _book(database: sqlite3.Connection) -> AuditedDatabase:
     [(integrity,)] = database.execute("PRAGMA integrity_check").fetchall()
     if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        return AuditedDatabase(
-            integrity, (), {}, ()
-        )  # killed before the first table was there
+        return AuditedDatabase(integrity, (), {}, ())  # killed before the first table was there
     competitions = tuple(
         AuditedCompetition(
             *(name, json.loads(plan), state, json.loads(ranking or "[]")),
@@ -130,9 +126,7 @@ def _book(database: sqlite3.Connection) -> AuditedDatabase:
             *(players, scores, points, digest, bytes(record), tuple(rest)),
         )
     verdicts = database.execute("SELECT competition, bot, kind, text FROM verdicts")
-    return AuditedDatabase(
-        integrity, competitions, matches, tuple(map(tuple, verdicts))
-    )
+    return AuditedDatabase(integrity, competitions, matches, tuple(map(tuple, verdicts)))
 
 
 # ---- Nothing is lost, nothing is dealt twice
@@ -159,9 +153,7 @@ def whole(book: AuditedDatabase) -> Iterator[str]:
     for seed, count in seeds.items():
         if count > 1 or not seed:
             yield f"the cards of seed {seed} were dealt {count} times"
-    counted = Counter(
-        (one.competition, one.pairing) for one in book.matches.values() if one.counts
-    )
+    counted = Counter((one.competition, one.pairing) for one in book.matches.values() if one.counts)
     for (competition, pairing), count in counted.items():
         if count > 1:
             yield f"pairing {pairing} of {competition} counts {count} times"
@@ -238,9 +230,7 @@ class _Stream:
         return [name for _, name in sorted(lots)]
 
 
-def bracket(
-    competition: AuditedCompetition, played: Sequence[AuditedMatch]
-) -> Iterator[str]:
+def bracket(competition: AuditedCompetition, played: Sequence[AuditedMatch]) -> Iterator[str]:
     """Where an elimination without teams differs from what its seed and its results say (K2, H11–H13)."""
     plan = competition.plan
     assert not plan["teams"], "they are for another second opinion"
@@ -350,9 +340,7 @@ def standings(
                 yield from _fits(f"{name} v {other}", cell, name, theirs)
 
 
-def _fits(
-    what: str, row: dict[str, Any], name: str, mine: list[AuditedMatch]
-) -> Iterator[str]:
+def _fits(what: str, row: dict[str, Any], name: str, mine: list[AuditedMatch]) -> Iterator[str]:
     counted: Counter[str] = Counter()
     for match in mine:
         seat = match.players.index(name)

@@ -38,9 +38,7 @@ class NamespaceNetwork:
 
     def __init__(self, *lines: str) -> None:
         self._lines = lines
-        self._names = {
-            where: f"card-arena-{os.getpid()}-{where}" for where in (ARENA, *lines)
-        }
+        self._names = {where: f"card-arena-{os.getpid()}-{where}" for where in (ARENA, *lines)}
 
     def __enter__(self) -> NamespaceNetwork:
         """Lay the lines.

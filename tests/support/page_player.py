@@ -74,9 +74,7 @@ class PagePlayer:
         self.page.get_by_role("button", name="Sit down").wait_for()
 
 
-def sit_down(
-    look: BrowserWindow, game: str, name: str = "", **settings: int
-) -> PagePlayer:
+def sit_down(look: BrowserWindow, game: str, name: str = "", **settings: int) -> PagePlayer:
     """Take a chair, against whomever the page suggests, as quick as it suggests; without a name under the one that it suggests, too."""
     page = look.to(f"#/play/{game}")
     if page.get_by_role("group", name="Your turn").count():

@@ -39,9 +39,7 @@ class InProcessReader:
             ReaderQuestion(id=1, path=f"/api/{path}", query=given, viewer=viewer)
         )
 
-    def parlour(
-        self, path: str, sat: PersonalMatch, viewer: Viewer = PUBLIC
-    ) -> ReaderReply:
+    def parlour(self, path: str, sat: PersonalMatch, viewer: Viewer = PUBLIC) -> ReaderReply:
         """A question about a match that the database does not have."""
         return self.answers.answer(
             ReaderQuestion(id=1, path=f"/api/{path}", viewer=viewer, parlour=sat)

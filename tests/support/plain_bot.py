@@ -173,9 +173,7 @@ async def _freeze(message: Message) -> None:
 
 async def _play(bots: list[PlainBot]) -> list[str]:
     """What they complain of at the end."""
-    outcomes = await asyncio.gather(
-        *(bot.run() for bot in bots), return_exceptions=True
-    )
+    outcomes = await asyncio.gather(*(bot.run() for bot in bots), return_exceptions=True)
     complaints = [str(outcome) for outcome in outcomes if outcome is not None]
     for bot in bots:
         told = [over["verdict"]["text"] for over in bot.overs if over["verdict"]]
@@ -192,10 +190,7 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=1)
     parser.add_argument("--freeze", action="store_true", help="stop at every question")
     options = parser.parse_args()
-    bots = [
-        PlainBot(options.url, name, options.game, options.tables)
-        for name in options.names
-    ]
+    bots = [PlainBot(options.url, name, options.game, options.tables) for name in options.names]
     if options.freeze:
         for bot in bots:
             bot.before_answer = _freeze

@@ -45,11 +45,7 @@ http {{
 
 @contextmanager
 def nginx(
-    folder: Path,
-    arena: int,
-    path: str = "/",
-    tls: tuple[Path, Path] | None = None,
-    port: int = 0,
+    folder: Path, arena: int, path: str = "/", tls: tuple[Path, Path] | None = None, port: int = 0
 ) -> Iterator[int]:
     """One in front of an arena's port; its own port. Skips the test if there is none; where `CI` is set, fails it.
 
@@ -66,9 +62,7 @@ def nginx(
         pytest.skip("nginx is not installed")
     port, file = port or free_port(), folder / "nginx.conf"
     file.write_text(_configuration(folder, port, arena, path, tls))
-    process = subprocess.Popen(
-        (program, "-c", str(file), "-p", str(folder), "-e", "stderr")
-    )
+    process = subprocess.Popen((program, "-c", str(file), "-p", str(folder), "-e", "stderr"))
     try:
         _until_it_listens(port)
         yield port
@@ -102,10 +96,7 @@ def _configuration(
 def _until_it_listens(port: int) -> None:
     give_up = time.monotonic() + _LISTENS_S
     while time.monotonic() < give_up:
-        with (
-            suppress(OSError),
-            closing(socket.create_connection(("127.0.0.1", port))),
-        ):
+        with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port))):
             return
     raise AssertionError("nginx does not listen")
 
@@ -119,9 +110,7 @@ class SlowProxy:
         jitter_ms: what it may take more, at random.
     """
 
-    def __init__(
-        self, port: int, delay_ms: float = 60.0, jitter_ms: float = 20.0
-    ) -> None:
+    def __init__(self, port: int, delay_ms: float = 60.0, jitter_ms: float = 20.0) -> None:
         self.url = ""
         self._port = port
         self._delay_s = delay_ms / 1000
@@ -140,9 +129,7 @@ class SlowProxy:
             line.cancel()
         await asyncio.gather(*self._lines, return_exceptions=True)
 
-    async def _accept(
-        self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter
-    ) -> None:
+    async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
         """A bot has come: connect it, both ways."""
         far, to_far = await asyncio.open_connection("127.0.0.1", self._port)
         for reader, writer in ((near, to_far), (far, to_near)):
@@ -150,9 +137,7 @@ class SlowProxy:
             self._lines.add(line)
             line.add_done_callback(self._lines.discard)
 
-    async def _carry(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One direction, until its end has arrived, too."""
         line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         arriving = asyncio.create_task(_deliver(line, writer))
@@ -176,9 +161,7 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
     return b""
 
 
-async def _deliver(
-    line: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter
-) -> None:
+async def _deliver(line: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter) -> None:
     """Hand over what is due, until the end is."""
     loop = asyncio.get_running_loop()
     while True:

@@ -28,9 +28,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "three_card_poker": {"rounds": 5},
     "blackjack": {"hands": 5, "shuffle": "uniform"},
 }
-PLAYERS = {
-    "high_low": ("ann", "ben", "cem", "dee", "eva"),
-}
+PLAYERS = {"high_low": ("ann", "ben", "cem", "dee", "eva")}
 
 
 def plan(game: str, **more: Any) -> Plan:
@@ -43,12 +41,7 @@ def plan(game: str, **more: Any) -> Plan:
         "house": ("h1", "h2", "h3") if form is Form.ELIMINATION else (),
         "seed": "17" * 16 if form is Form.ELIMINATION else "",
     }
-    return Plan(
-        game=game,
-        form=form,
-        settings=msgspec.to_builtins(settings),
-        **{**fields, **more},
-    )
+    return Plan(game=game, form=form, settings=msgspec.to_builtins(settings), **{**fields, **more})
 
 
 def play(
@@ -142,9 +135,7 @@ class SampleWriter:
         self._at = 1_000.0
         store.competition_started(competition, plan, self._at)
 
-    def finished(
-        self, pairing: Pairing, result: MatchResult, match: str | None = None
-    ) -> str:
+    def finished(self, pairing: Pairing, result: MatchResult, match: str | None = None) -> str:
         """A match is over."""
         match = match or f"{self.plan.game}-{pairing.number}"
         self._at += 1.0

@@ -103,11 +103,7 @@ class ServedArena:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        limits: Mapping[str, int],
-        runs: Sequence[str],
-        network: Any = None,
+        self, folder: Path, limits: Mapping[str, int], runs: Sequence[str], network: Any = None
     ) -> None:
         self.port = 0
         self.stood = asyncio.Event()
@@ -160,9 +156,7 @@ class ServedArena:
 
     # --- bots ---
 
-    async def reach(
-        self, name: str, line: str = "", **options: Any
-    ) -> ReconnectingRawBot:
+    async def reach(self, name: str, line: str = "", **options: Any) -> ReconnectingRawBot:
         """A connection that has said nothing yet."""
         if line:
             options["sock"] = await self.dial(line)
@@ -284,9 +278,7 @@ def run_of(*players: str, game: str = _GAME, **fields: Any) -> str:
     """A table `[[run]]` whose players are named."""
     fields = {"name": players[0], "game": game, "players": list(players), **fields}
     fields = {"wait_s": 60, "settings": {"rounds": 3}, **fields}
-    return "\n".join(
-        ["[[run]]", *(f"{key} = {_toml(it)}" for key, it in fields.items())]
-    )
+    return "\n".join(["[[run]]", *(f"{key} = {_toml(it)}" for key, it in fields.items())])
 
 
 def _toml(value: Any) -> str:

@@ -28,9 +28,7 @@ __all__ = ["client_of", "main", "student"]
 
 _PATIENCE_S = 120.0  # for an arena that is away
 _PAUSE_S = 0.5
-_PATIENCE = (
-    3  # decisions: who plays blackjack at random may be broke before the usual ten
-)
+_PATIENCE = 3  # decisions: who plays blackjack at random may be broke before the usual ten
 
 
 def student(

@@ -31,9 +31,7 @@ def plan(form: Form, players: Sequence[str], **more: Any) -> Plan:
     return plan_of(game, competition_settings(game, {}), tuple(players), form, **more)
 
 
-def play(
-    game: str = "ace_king_queen", seed: int = 1, **settings: object
-) -> MatchResult:
+def play(game: str = "ace_king_queen", seed: int = 1, **settings: object) -> MatchResult:
     """A real match between bots that choose at random."""
     strategies = [RandomMixin() for _ in range(GAMES[game].seats)]
     for number, strategy in enumerate(strategies):
@@ -78,11 +76,7 @@ class WrittenCompetition:
         return self.notes(pairing, players, result, **evidence)
 
     def notes(
-        self,
-        pairing: int,
-        players: Sequence[str],
-        result: MatchResult,
-        **evidence: Any,
+        self, pairing: int, players: Sequence[str], result: MatchResult, **evidence: Any
     ) -> str:
         self.now += 10
         self.numbers += 1
@@ -118,8 +112,6 @@ class WrittenCompetition:
         self.store.acted(self.act("remove", bot=bot, text="removed by prof"))
         self.store.flush()
 
-    def ends(
-        self, state: CompetitionState = CompetitionState.FINISHED, ranking: Any = ()
-    ) -> None:
+    def ends(self, state: CompetitionState = CompetitionState.FINISHED, ranking: Any = ()) -> None:
         self.store.competition_finished(self.id, self.now, ranking, state)
         self.store.flush()

@@ -82,9 +82,7 @@ class Night(NamedTuple):
         return self.cpu_s + self.bots_cpu_s
 
 
-async def play(
-    url: str, names: Sequence[str], tables: int, games: Sequence[str]
-) -> None:
+async def play(url: str, names: Sequence[str], tables: int, games: Sequence[str]) -> None:
     """Be so many bots, until the arena closes."""
     strategies = {bot.game: bot for bot in (Bluffer, Simple) if bot.game in games}
     bots = [Client(url, name, strategies, tables=tables) for name in names]
@@ -135,10 +133,7 @@ async def _night(options: argparse.Namespace, arena: Path, delay_s: float) -> Ni
             folder, arena, "-m", "arena", "serve", "--config", "night.toml"
         ) as serve:
             port = await _port(folder)
-            async with (
-                _delayed(port, delay_s) as near,
-                _bots(options, folder, near) as bots,
-            ):
+            async with _delayed(port, delay_s) as near, _bots(options, folder, near) as bots:
                 page = f"http://127.0.0.1:{port}/api/lobby.json"
                 await _until_there(page, options.bots)
                 for game in options.games:
@@ -162,9 +157,7 @@ def _prepare(folder: Path, options: argparse.Namespace) -> str:
         "gin_rummy": f"{{ games = {options.gin_games} }}",
     }
     runs = [
-        _RUN.format(
-            game=game, players=players, matches=options.matches, settings=settings[game]
-        )
+        _RUN.format(game=game, players=players, matches=options.matches, settings=settings[game])
         for game in options.games
     ]
     (folder / "night.toml").write_text("".join([_CONFIG, *runs]))
@@ -173,9 +166,7 @@ def _prepare(folder: Path, options: argparse.Namespace) -> str:
 
 
 @asynccontextmanager
-async def _process(
-    folder: Path, code: Path, *words: str
-) -> AsyncIterator[subprocess.Popen[bytes]]:
+async def _process(folder: Path, code: Path, *words: str) -> AsyncIterator[subprocess.Popen[bytes]]:
     """`python WORDS` with the packages of that folder; ends with the context."""
     with (folder / "errors").open("ab") as errors:
         process = subprocess.Popen(
@@ -206,9 +197,7 @@ async def _bots(
     words += ["--games", *options.games]
     async with AsyncExitStack() as stack:
         yield [
-            await stack.enter_async_context(
-                _process(folder, ROOT, *words, "--part", str(part))
-            )
+            await stack.enter_async_context(_process(folder, ROOT, *words, "--part", str(part)))
             for part in range(_PROCESSES)
         ]
 
@@ -284,9 +273,7 @@ def _said(database: Path, game: str, seen: Sequence[Seen]) -> str:
         sum(at <= began + part * took_s for _, at, _ in rows) / len(rows)
         for part in (0.1, 0.25, 0.5)
     ]
-    moves = sorted(
-        [(opened, 1) for opened, _, _ in rows] + [(at, -1) for _, at, _ in rows]
-    )
+    moves = sorted([(opened, 1) for opened, _, _ in rows] + [(at, -1) for _, at, _ in rows])
     now = most = 0
     for _, by in moves:
         now += by
@@ -343,16 +330,12 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=64, help="a bot's own")
     parser.add_argument("--matches", type=int, default=2, help="each two meet")
     parser.add_argument("--hands", type=int, default=100, help="of a match of AKQ")
-    parser.add_argument(
-        "--gin-games", type=int, default=1, help="of a match of gin rummy"
-    )
+    parser.add_argument("--gin-games", type=int, default=1, help="of a match of gin rummy")
     parser.add_argument(
         "--games", nargs="+", default=["ace_king_queen", "gin_rummy"], help="played"
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--delays", type=int, nargs="+", default=[0, 20], help="ms each way"
-    )
+    parser.add_argument("--delays", type=int, nargs="+", default=[0, 20], help="ms each way")
     parser.add_argument("--before", type=Path, help="another arena's folder")
     parser.add_argument("--play", metavar="URL", help="be some of the bots")
     parser.add_argument("--part", type=int, default=0, help="with --play: which")

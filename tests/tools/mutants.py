@@ -45,9 +45,7 @@ TARGETS = (
     "arena/formats/*.py",
     "arena/referee/clock.py",
 )
-_NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv", ".*_cache", "__pycache__", "node_modules"
-)
+_NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "node_modules")
 _MEMORY_BYTES = 4 << 30  # of a test run: an endless loop may collect something, too
 _RUN_S = 1_800.0  # for all tests of a stage, where not even pytest-timeout can end one
 _PYTEST = (
@@ -106,9 +104,7 @@ def sample(size: int, seed: int, paths: Sequence[str] = ()) -> list[Mutant]:
     modules = paths or sorted(
         str(file.relative_to(ROOT)) for target in TARGETS for file in ROOT.glob(target)
     )
-    places = [
-        (path, number) for path in modules for number in range(len(_changes(path)[1]))
-    ]
+    places = [(path, number) for path in modules for number in range(len(_changes(path)[1]))]
     random.Random(seed).shuffle(places)
     drawn: list[Mutant] = []
     for path, number in places:
@@ -134,9 +130,7 @@ def mutant_of(path: str, number: int) -> Mutant | None:
     if _without_exports(changed) == _without_exports(code):
         return None
     lines = difflib.unified_diff(
-        *(code.splitlines(), changed.splitlines(), path, path),
-        n=2,
-        lineterm="",
+        *(code.splitlines(), changed.splitlines(), path, path), n=2, lineterm=""
     )
     return Mutant(path, changed, "\n".join(lines))
 
@@ -163,9 +157,7 @@ def _without_exports(code: str) -> str:
     tree.body = [
         node
         for node in tree.body
-        if not (
-            isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        )
+        if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
     ]
     return ast.dump(tree)
 
@@ -192,11 +184,7 @@ def stages_of(path: str) -> Sequence[Sequence[str]]:
     ]
     stages: list[list[str]] = []
     known: set[Path] = set()
-    for files in (
-        folder.glob(f"test_{module.stem}.py"),
-        sorted(folder.rglob("test_*.py")),
-        others,
-    ):
+    for files in (folder.glob(f"test_{module.stem}.py"), sorted(folder.rglob("test_*.py")), others):
         stage = [file for file in files if file not in known]
         known.update(stage)
         if stage:

@@ -137,9 +137,7 @@ class _Powercut:
             if actor is not None and actor.poll() not in (None, _NOBODY_THERE):
                 self.faults.append(f"{name} ended with exit status {actor.returncode}")
             if actor is None or actor.poll() is not None:
-                self._actors[name] = arena_process.start(
-                    self._folder, "bots.err", *words
-                )
+                self._actors[name] = arena_process.start(self._folder, "bots.err", *words)
 
     def _kill(self, moment: Moment) -> None:
         """End the arena as a power cut would, and look at what it has left."""
@@ -160,9 +158,7 @@ class _Powercut:
         self._look()
         counted = sum(match.counts for match in self._book.matches.values())
         uptime_s = killed - self._born
-        self.kills.append(
-            Kill(kind, moment.after_s, uptime_s, counted, len(launched), orphans_s)
-        )
+        self.kills.append(Kill(kind, moment.after_s, uptime_s, counted, len(launched), orphans_s))
 
     def _finish(self) -> None:
         """The last life, which ends by itself."""
@@ -172,9 +168,7 @@ class _Powercut:
         try:
             status = self._arena.wait(_LAST_LIFE_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(
-                f"the last life does not end:\n{self._said()}"
-            ) from None
+            raise AssertionError(f"the last life does not end:\n{self._said()}") from None
         if status != 0:
             self.faults.append(f"the last life ended with exit status {status}")
         self._orphans(launched)
@@ -219,9 +213,7 @@ class _Powercut:
 
     def _judge_one(self, one: AuditedCompetition) -> Iterator[str]:
         played = self._book.of(one.id)
-        document = arena_process.printed(
-            "standings", "--db", str(self._database), one.id
-        )
+        document = arena_process.printed("standings", "--db", str(self._database), one.id)
         if one.state != "finished" or document["state"] != "finished":
             yield f"{one.id} is {one.state}, its standings {document['state']}"
         if document["played"] != len(played):
@@ -260,9 +252,7 @@ class _Powercut:
 
     def _finished(self) -> int:
         """How many competitions are over, and written down so."""
-        return self._look_up(
-            "SELECT count(*) FROM competitions WHERE state = 'finished'"
-        )
+        return self._look_up("SELECT count(*) FROM competitions WHERE state = 'finished'")
 
     def _look_up(self, query: str) -> int:
         """A number from the database, which the arena is writing to."""
@@ -313,11 +303,7 @@ def powercut(folder: Path, kills: int, seed: int) -> PowercutOutcome:
     book = cut.run()
     counted = sum(match.counts for match in book.matches.values())
     return PowercutOutcome(
-        cut.kills,
-        counted,
-        len(book.matches) - counted,
-        time.monotonic() - began,
-        cut.faults,
+        cut.kills, counted, len(book.matches) - counted, time.monotonic() - began, cut.faults
     )
 
 

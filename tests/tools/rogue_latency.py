@@ -50,19 +50,13 @@ Times = dict[str, list[float]]
 
 CONDITIONS = ("quiet", "elsewhere", "here")
 LIKE_OTHERS = {"as-true", "as-float", "as-text", "as-list"}  # as `illegal`, on the wire
-ALL = [
-    name
-    for name, kind in KINDS.items()
-    if not kind.launched and name not in LIKE_OTHERS
-]
+ALL = [name for name, kind in KINDS.items() if not kind.launched and name not in LIKE_OTHERS]
 MOST_RATIO = 3.0  # what the issue allows
 
 _ROGUE = str(Path(rogue.__file__).resolve())
 _THOUGHT_S = 0.005  # the arena is then busy for some percent of the time, as with bots that think
 _WARM_UP_S = 1.0  # not counted at the start of a condition
-_PAUSE_S = (
-    1.0  # from a rogue's end to its return, as a client that comes back by itself
-)
+_PAUSE_S = 1.0  # from a rogue's end to its return, as a client that comes back by itself
 _LIMITS = Limits(
     decision_ms=1_000,
     bank_ms=1_000,
@@ -116,13 +110,9 @@ class Dealer:
         self, game: str, given: dict[str, object], limits: Limits, *players: BotSession
     ) -> None:
         settings = GAMES[game].vocabulary.read_settings(given)
-        self._host.gateway.referee.open(
-            GAMES[game], settings, players, limits, self._on_over
-        )
+        self._host.gateway.referee.open(GAMES[game], settings, players, limits, self._on_over)
 
-    def _on_over(
-        self, table: LiveMatch, result: MatchResult, verdict: Verdict | None
-    ) -> None:
+    def _on_over(self, table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
         if table.game.name == "blackjack":
             kind = table.chairs[0].player.name.rpartition(" ")[0]
             self.endings[f"{kind}: {result.termination.kind}"] += 1
@@ -132,9 +122,7 @@ class Dealer:
 async def _arena(endings: Counter[str], *options: str) -> AsyncIterator[str]:
     """An arena's address while it runs; in the end it adds what became of the rogues."""
     words = (sys.executable, "-m", "tests.tools.rogue_latency", "--serve", *options)
-    process = await asyncio.create_subprocess_exec(
-        *words, stdout=asyncio.subprocess.PIPE
-    )
+    process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None, "it is a pipe"
         yield (await process.stdout.readline()).decode().strip()
@@ -189,9 +177,7 @@ class Pair:
 
 
 @contextmanager
-def _rogues(
-    url: str, count: int, kinds: Sequence[str], *, eager: bool
-) -> Iterator[None]:
+def _rogues(url: str, count: int, kinds: Sequence[str], *, eager: bool) -> Iterator[None]:
     """So many rogues of these kinds that come back forever."""
     started: list[Popen[bytes]] = []
     try:
@@ -277,8 +263,7 @@ def report(rounds: list[Times], seconds: float) -> dict[str, Any]:
         }
     for other in CONDITIONS[:-1]:
         by_round = [
-            percentile(times["here"], 99) / percentile(times[other], 99)
-            for times in rounds
+            percentile(times["here"], 99) / percentile(times[other], 99) for times in rounds
         ]
         figures[f"here_to_{other}"] = {
             "p99_ratio": round(statistics.median(by_round), 2),

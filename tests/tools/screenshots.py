@@ -220,10 +220,7 @@ def _answers(document: Any) -> Callable[[Any], None]:
 def _many_rows(document: dict[str, Any]) -> dict[str, Any]:
     """The standings of a class that is larger than any that is quickly played."""
     rows = [row for row in document["standings"] if row["rank"] is not None]
-    many = [
-        {**rows[n % len(rows)], "name": f"bot number {n}", "rank": n + 1}
-        for n in range(_BOTS)
-    ]
+    many = [{**rows[n % len(rows)], "name": f"bot number {n}", "rank": n + 1} for n in range(_BOTS)]
     return {**document, "standings": many}
 
 

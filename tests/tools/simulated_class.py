@@ -23,11 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support import arena_process, independent_audit
-from tests.support.independent_audit import (
-    AuditedCompetition,
-    AuditedDatabase,
-    AuditedMatch,
-)
+from tests.support.independent_audit import AuditedCompetition, AuditedDatabase, AuditedMatch
 from tests.support.student_bots import student
 
 __all__ = ["GAMES", "Class", "ClassOutcome", "Rate", "main"]
@@ -44,9 +40,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
 _TABLES = 4
 _PROCESSES = 3  # that the honest share
 _ENDS_S = 1200.0
-_NAMES = (
-    "Ada Ben Cem Dia Eva Fay Gus Hal Ida Jon Kim Leo Mia Ned Ola Pia Rob Sue Tom Uma"
-)
+_NAMES = "Ada Ben Cem Dia Eva Fay Gus Hal Ida Jon Kim Leo Mia Ned Ola Pia Rob Sue Tom Uma"
 
 _CONFIG = """
 [serve]
@@ -144,9 +138,7 @@ class Class:
         matches: how often each two meet in the round robins.
     """
 
-    def __init__(
-        self, folder: Path, bots: int, rogues: int, *, matches: int = 2
-    ) -> None:
+    def __init__(self, folder: Path, bots: int, rogues: int, *, matches: int = 2) -> None:
         assert rogues <= len(_ROGUES), "there are no more kinds"
         names = [f"{_first(n)}-{n}" for n in range(1, bots + 1)]
         self._folder = folder
@@ -216,9 +208,7 @@ class Class:
 
     def _let_all_come(self, url: str) -> None:
         """The honest share some processes; every rogue has one, and may end it."""
-        students = [
-            self._student(name, number) for number, name in enumerate(self._honest)
-        ]
+        students = [self._student(name, number) for number, name in enumerate(self._honest)]
         for part in range(_PROCESSES):
             self._start_students(f"part-{part}", students[part::_PROCESSES], url)
         for name, rogue in self.rogues.items():
@@ -228,10 +218,7 @@ class Class:
                 self._start_students(name, [one], url)
             else:
                 [game] = rogue.games
-                words = (
-                    str(arena_process.ROOT / "tests/support/rogues/rogue.py"),
-                    rogue.kind,
-                )
+                words = (str(arena_process.ROOT / "tests/support/rogues/rogue.py"), rogue.kind)
                 where = ("--url", url, "--game", game, "--name", name)
                 self._start(*words, *where, "--token", self._tokens[name])
 
@@ -239,9 +226,7 @@ class Class:
         bots = {game: bots[number % len(bots)] for game, bots in GAMES.items()}
         return student(name, bots, tables=_TABLES, token=self._tokens[name])
 
-    def _start_students(
-        self, name: str, students: list[dict[str, Any]], url: str
-    ) -> None:
+    def _start_students(self, name: str, students: list[dict[str, Any]], url: str) -> None:
         file = self._folder / f"{name}.json"
         file.write_text(json.dumps(students))
         self._start("-m", "tests.support.student_bots", str(file), "--url", url)
@@ -273,17 +258,13 @@ class Class:
         if verified.returncode:
             yield f"arena verify: {verified.stdout}{verified.stderr}"
 
-    def _judge_one(
-        self, book: AuditedDatabase, one: AuditedCompetition
-    ) -> Iterator[str]:
+    def _judge_one(self, book: AuditedDatabase, one: AuditedCompetition) -> Iterator[str]:
         game = one.plan["game"]
         suspects = {n for n, rogue in self.rogues.items() if game in rogue.games}
         # Who was found out in another game before this one began is not here any more.
         out = suspects.intersection(one.plan["players"])
         played = book.of(one.id)
-        document = arena_process.printed(
-            "standings", "--db", str(self._database), one.id
-        )
+        document = arena_process.printed("standings", "--db", str(self._database), one.id)
         if one.state != "finished":
             yield f"{one.id} is {one.state}"
         if sorted(one.plan["players"]) != sorted({*self._honest, *out}):
@@ -368,9 +349,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).resolve()
         folder.mkdir(exist_ok=True)
-        outcome = Class(
-            folder, options.bots, options.rogues, matches=options.matches
-        ).run()
+        outcome = Class(folder, options.bots, options.rogues, matches=options.matches).run()
     if options.json:
         rates = [{**one._asdict(), "per_s": one.per_s} for one in outcome.rates]
         print(json.dumps({**outcome._asdict(), "rates": rates}))

@@ -96,12 +96,7 @@ class Soak:
     """
 
     def __init__(
-        self,
-        host: Host,
-        store: Store,
-        database: Path,
-        minutes: float,
-        every_s: float,
+        self, host: Host, store: Store, database: Path, minutes: float, every_s: float
     ) -> None:
         self.competitions = 0
         self.came: Counter[str] = Counter()
@@ -261,9 +256,7 @@ class Soak:
 
     # --- coming and going ---
 
-    async def _start(
-        self, *words: str, is_heard: bool = False
-    ) -> asyncio.subprocess.Process:
+    async def _start(self, *words: str, is_heard: bool = False) -> asyncio.subprocess.Process:
         """Start one who comes; what it says to people is of interest if nobody expects it to say anything."""
         null = asyncio.subprocess.DEVNULL
         actor = await asyncio.create_subprocess_exec(
@@ -403,9 +396,7 @@ def main() -> int:
         print(json.dumps(document(outcome, faults)))
     else:
         show(outcome)
-        print(
-            "\n".join(["", *faults] if faults else ["nothing is left, nobody wronged"])
-        )
+        print("\n".join(["", *faults] if faults else ["nothing is left, nobody wronged"]))
     return int(bool(faults))
 
 

@@ -11,15 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-__all__ = [
-    "LEFT",
-    "ProcessSample",
-    "SoakOutcome",
-    "document",
-    "line",
-    "show",
-    "trend_mib",
-]
+__all__ = ["LEFT", "ProcessSample", "SoakOutcome", "document", "line", "show", "trend_mib"]
 
 _WARM_UP = 0.25  # of the time, in which memory grows as it should
 _WARM_UP_MINUTES = 3.0  # at least: so long it takes for all kinds to have been there
@@ -121,8 +113,7 @@ def trend_mib(samples: Sequence[ProcessSample]) -> float:
 def line(sample: ProcessSample) -> str:
     """A sample under the names of its fields."""
     return "  ".join(
-        f"{value:>{len(name)}}"
-        for name, value in zip(ProcessSample._fields, sample, strict=True)
+        f"{value:>{len(name)}}" for name, value in zip(ProcessSample._fields, sample, strict=True)
     )
 
 

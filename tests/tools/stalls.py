@@ -49,7 +49,9 @@ _BUILT = shutil.ignore_patterns("node_modules", "__pycache__")
 _BETWEEN_S = 3.0, 12.0  # stalls
 _LOOK_S = 0.5
 _READY_S = 120.0  # forty processes share two cores
-_MOST_REFUSALS = 5  # in a row: a competition that has just begun or ended may not be written down yet
+_MOST_REFUSALS = (
+    5  # in a row: a competition that has just begun or ended may not be written down yet
+)
 _REST_S = 600.0  # after the last stall, for what has begun
 _SAYS_LOST = {"python": "waiting for the arena", "plain": "lost: "}
 """How a line begins in which a bot says that it has lost its connection; the others do not say it."""
@@ -136,9 +138,7 @@ class Stalls:
         database = ("--db", str(self._database))
         self._token = arena_process.printed("roster", "instructor", *database)["token"]
         words = ("-m", "arena", "serve", "--config", "stalls.toml")
-        self._processes["arena"] = arena_process.start(
-            self._folder, "arena.err", *words
-        )
+        self._processes["arena"] = arena_process.start(self._folder, "arena.err", *words)
         self._until(lambda: "arena at " in self._said("arena"), "the arena")
         self._url = self._said("arena").partition("arena at ")[2].split()[0]
 
@@ -163,13 +163,7 @@ class Stalls:
         for name in self._names["javascript"]:
             self._start(name, "node", str(self._folder / "js" / "bot.js"))
         self._start(
-            *(
-                "plain",
-                sys.executable,
-                "-m",
-                "tests.support.plain_bot",
-                *self._names["plain"],
-            ),
+            *("plain", sys.executable, "-m", "tests.support.plain_bot", *self._names["plain"]),
             *("--url", self._url, "--tables", "8"),
             *(word for game in GAMES for word in ("--game", game)),
         )
@@ -284,9 +278,7 @@ class Stalls:
         while not holds():
             self._still_there()
             if time.monotonic() > end:
-                raise AssertionError(
-                    f"{what} never came:\n{self._said('arena')[-2000:]}"
-                )
+                raise AssertionError(f"{what} never came:\n{self._said('arena')[-2000:]}")
             time.sleep(_LOOK_S)
 
     # --- judging ---
@@ -336,9 +328,7 @@ class Stalls:
             )
             said = "".join(map(self._said, (kind, *names)))
             mark = _SAYS_LOST.get(kind)
-            lost = (
-                "-" if mark is None else sum(mark in one for one in said.splitlines())
-            )
+            lost = "-" if mark is None else sum(mark in one for one in said.splitlines())
             words = Counter(word for _, bot, word, _ in book.verdicts if bot in names)
             told = ", ".join(f"{count} {word}" for word, count in words.items())
             print(f"{kind:12}{len(names):10}{matches:10}{lost:>10}  {told or 'none'}")

@@ -89,8 +89,7 @@ class StarterTrial:
             "MAKEFLAGS": make_flags,
         }
         made = self._run(
-            f"arena new {game} --lang {language} --json {shlex.quote(str(folder))}",
-            folder.parent,
+            f"arena new {game} --lang {language} --json {shlex.quote(str(folder))}", folder.parent
         )
         self.made: dict[str, Any] = json.loads(made)
         self.lines: dict[str, str] = {
@@ -124,9 +123,7 @@ class StarterTrial:
             check=False,
         )
         if done.returncode:
-            raise CommandFailed(
-                f"{line}: {done.returncode}\n{done.stdout}{done.stderr}"
-            )
+            raise CommandFailed(f"{line}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def _connect(self, line: str) -> str:
@@ -220,9 +217,7 @@ def main() -> int:
     parser.add_argument("--lang", choices=[*Language], action="append", type=Language)
     options = parser.parse_args()
     chosen = [
-        (language, game)
-        for language in options.lang or Language
-        for game in options.game or GAMES
+        (language, game) for language in options.lang or Language for game in options.game or GAMES
     ]
     failed = left_out = 0
     with tempfile.TemporaryDirectory() as parent:

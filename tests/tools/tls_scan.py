@@ -49,10 +49,7 @@ def recorded_hello(group: str = "ffdhe8192") -> bytes:
         url = f"127.0.0.1:{server.getsockname()[1]}"
         words = ("openssl", "s_client", "-tls1_3", "-groups", group, "-connect", url)
         with subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as client:
             try:
                 with server.accept()[0] as connection:
@@ -117,9 +114,7 @@ def _arena() -> Iterator[_Serving]:
     with tempfile.TemporaryDirectory() as name:
         folder, port = Path(name), free_port()
         cert, key = folder / "arena.crt", folder / "arena.key"
-        words = (
-            "openssl req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256",
-        )
+        words = ("openssl req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256",)
         subprocess.run(
             [
                 *words[0].split(),
@@ -215,9 +210,7 @@ def replay(count: int, per_s: float, group: str) -> dict[str, float]:
         "cpu_s": round(attacked_s - quiet_s, 2),
         "cpu_ms_each": round((attacked_s - quiet_s - match_s) / count * 1000, 2),
         "decisions_per_s_quiet": round((quiet[1] - began[1]) / (quiet[0] - began[0])),
-        "decisions_per_s_attacked": round(
-            (attacked[1] - quiet[1]) / (attacked[0] - quiet[0])
-        ),
+        "decisions_per_s_attacked": round((attacked[1] - quiet[1]) / (attacked[0] - quiet[0])),
     }
 
 

@@ -55,9 +55,7 @@ async def serve(is_beside: bool) -> None:
     loop = asyncio.get_running_loop()
     referee = Referee(loop.time)
     names = (*SIDES, VISITOR)
-    access = Access(
-        names=frozenset(names), players={hashed(_token(name)): name for name in names}
-    )
+    access = Access(names=frozenset(names), players={hashed(_token(name)): name for name in names})
     here = asyncio.Event()
     gateway = Gateway(referee, Limits(), here.set, access=access, requires_token=True)
     if is_beside:
@@ -103,11 +101,7 @@ class GuessedArena:
 @asynccontextmanager
 async def _started(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        *words,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+        sys.executable, "-m", *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     try:
         yield process
@@ -222,15 +216,11 @@ def _rate(before: tuple[float, int], after: tuple[float, int]) -> float:
 
 def _bot(port: int, side: str) -> Any:
     words = ("bots", "ace_king_queen", "honest", "--url", f"ws://127.0.0.1:{port}")
-    return _started(
-        *words, "--name", side, "--token", _token(side), "--no-session", "--quiet"
-    )
+    return _started(*words, "--name", side, "--token", _token(side), "--no-session", "--quiet")
 
 
 def _attacker(port: int, count: int) -> Any:
-    return _started(
-        "tests.tools.token_guessing", "--attack", str(port), "--count", str(count)
-    )
+    return _started("tests.tools.token_guessing", "--attack", str(port), "--count", str(count))
 
 
 async def _visit(port: int, waits_ms: list[float]) -> None:
@@ -256,14 +246,9 @@ def report(
 ) -> dict[str, Any]:
     """The figures; ratios are medians of the rounds', as others who use the machine spoil some."""
     figures: dict[str, Any] = {
-        f"{condition}_per_s": [round(rate) for rate in rates[condition]]
-        for condition in CONDITIONS
+        f"{condition}_per_s": [round(rate) for rate in rates[condition]] for condition in CONDITIONS
     }
-    for one, other in (
-        ("elsewhere", "quiet"),
-        ("here", "quiet"),
-        ("here", "elsewhere"),
-    ):
+    for one, other in (("elsewhere", "quiet"), ("here", "quiet"), ("here", "elsewhere")):
         by_round = [a / b for a, b in zip(rates[one], rates[other], strict=True)]
         figures[f"{one}_to_{other}"] = round(statistics.median(by_round), 3)
     figures["guesses"] = dict(outcomes)
@@ -292,13 +277,9 @@ def main() -> int:
         return 0
     if options.attack is not None:
         print("it begins", flush=True)
-        print(
-            json.dumps(asyncio.run(attack(options.attack, options.count))), flush=True
-        )
+        print(json.dumps(asyncio.run(attack(options.attack, options.count))), flush=True)
         return 0
-    figures = report(
-        *asyncio.run(measure(options.count, options.rounds, options.seconds))
-    )
+    figures = report(*asyncio.run(measure(options.count, options.rounds, options.seconds)))
     if options.json:
         print(json.dumps(figures))
     else:

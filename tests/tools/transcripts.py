@@ -105,8 +105,7 @@ def known_chance(scene: RecordedScene, seed: bytes) -> Iterator[None]:
     """Have an arena draw its seeds and ids from the scene."""
     sessions = (_hex(scene, f"session {number}", 32) for number in count())
     secrets = SimpleNamespace(
-        token_bytes=lambda size: seed,
-        token_hex=lambda size: _hex(scene, "run", 2 * size),
+        token_bytes=lambda size: seed, token_hex=lambda size: _hex(scene, "run", 2 * size)
     )
     with (
         patch("arena.referee.referee.secrets", secrets),
@@ -153,9 +152,7 @@ class TranscribingSeat:
                 case Welcome():
                     self._session = message.session
                 case messages.Match():
-                    await self._say(
-                        Ready(message.match, nonces(self._scene)[self._seat])
-                    )
+                    await self._say(Ready(message.match, nonces(self._scene)[self._seat]))
                 case Ask():
                     await self._asked(message)
                 case Past():
@@ -225,9 +222,7 @@ class TranscribingSeat:
         frame = await self._websocket.recv()
         assert isinstance(frame, str), "it speaks JSON"
         self.lines.append(Line(Side.ARENA, frame.encode()))
-        [message] = decode_from_arena(
-            frame.encode(), Encoding.JSON, lambda match: self._scene.game
-        )
+        [message] = decode_from_arena(frame.encode(), Encoding.JSON, lambda match: self._scene.game)
         return message
 
 
@@ -239,8 +234,7 @@ async def played(scene: RecordedScene, seed: bytes) -> tuple[list[Line], MatchRe
     port = await gateway.open("127.0.0.1", 0)
     game = GAMES[scene.game]
     programs = [
-        TranscribingSeat(scene, seat, seed, f"ws://127.0.0.1:{port}")
-        for seat in range(game.seats)
+        TranscribingSeat(scene, seat, seed, f"ws://127.0.0.1:{port}") for seat in range(game.seats)
     ]
     try:
         for program in programs:

@@ -90,10 +90,7 @@ def measure(where: str, seconds: float) -> WriteRate:
     results = [played(number) for number in range(_SAMPLES)]
     names = tuple(f"bot-{number}" for number in range(60))
     plan = Plan(
-        game="ace_king_queen",
-        form=Form.ROUND_ROBIN,
-        settings={"hands": 1000},
-        players=names,
+        game="ace_king_queen", form=Form.ROUND_ROBIN, settings={"hands": 1000}, players=names
     )
     competition = new_id("ace_king_queen")
     with Store(where, exclusive=True) as store:
@@ -151,15 +148,7 @@ async def _write(
 
 
 def _reader(where: str, competition: str) -> subprocess.Popen[bytes]:
-    argv = [
-        sys.executable,
-        "-m",
-        "tests.tools.write_rate",
-        "--read",
-        competition,
-        "--db",
-        where,
-    ]
+    argv = [sys.executable, "-m", "tests.tools.write_rate", "--read", competition, "--db", where]
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -201,9 +190,7 @@ def _server() -> Server:
 
 
 @click.command()
-@click.option(
-    "--db", help="A file, a URL, or `postgresql` for a server of its own, with fsync."
-)
+@click.option("--db", help="A file, a URL, or `postgresql` for a server of its own, with fsync.")
 @click.option("--seconds", default=60.0, show_default=True, help="How long to write.")
 @click.option("--read", hidden=True, help="Be the reader of that competition.")
 def main(db: str | None, seconds: float, read: str | None) -> None:

@@ -306,9 +306,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 class StepFailed(Exception):
     """A step found something wrong; the fields are those of `StepOutcome`."""
 
-    def __init__(
-        self, sent: str, expected: str, came: str, hint: Hint, stderr: str = ""
-    ) -> None:
+    def __init__(self, sent: str, expected: str, came: str, hint: Hint, stderr: str = "") -> None:
         super().__init__(f"expected {expected}, got {came}")
         self.sent, self.expected, self.came, self.hint = sent, expected, came, hint
         self.stderr = stderr

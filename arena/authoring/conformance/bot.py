@@ -15,11 +15,7 @@ from typing import Final
 
 from arena.authoring.conformance import Hint
 from arena.authoring.conformance.conversation import BotConversation
-from arena.authoring.conformance.diagnose import (
-    blame_of_hello,
-    blame_of_process,
-    is_garbled,
-)
+from arena.authoring.conformance.diagnose import blame_of_hello, blame_of_process, is_garbled
 from arena.authoring.conformance.fake_transport import (
     Broke,
     Disconnected,
@@ -182,9 +178,7 @@ class BotUnderTest(BotConversation):
                 case Disconnected():
                     raise await self.departed(expected, Hint.DIED)
                 case FrameReceived() | Broke():
-                    self.endpoint.events.put_nowait(
-                        event
-                    )  # for `greet`, which judges it
+                    self.endpoint.events.put_nowait(event)  # for `greet`, which judges it
                     return
 
     async def stop(self) -> None:
@@ -278,9 +272,7 @@ class BotUnderTest(BotConversation):
         self.has_spoken = False
         self.secrets.add(self.secret)
         self.is_practice = self.practice
-        await self.say(
-            Welcome(VERSION, self.name, self.secret, self.limits, self.practice)
-        )
+        await self.say(Welcome(VERSION, self.name, self.secret, self.limits, self.practice))
 
     async def refuse(self, code: str, text: str) -> None:
         """Refuse its `hello`, and close."""

@@ -28,13 +28,7 @@ from arena.engine.verdict import Finding
 from arena.referee.transport import Wire
 from protocol.codec import Encoding
 from protocol.errors import one_line
-from protocol.messages import (
-    CLOSE_CRASHED,
-    CLOSE_DONE,
-    CLOSE_OVERSIZE,
-    BotMessage,
-    Limits,
-)
+from protocol.messages import CLOSE_CRASHED, CLOSE_DONE, CLOSE_OVERSIZE, BotMessage, Limits
 from protocol.session import Session
 
 __all__ = ["BotConnection"]
@@ -64,12 +58,7 @@ class BotConnection(ABC):
     """
 
     def __init__(
-        self,
-        limits: Limits,
-        on_frame: Callable[[str, str], None],
-        *,
-        is_ours: bool,
-        is_stdio: bool,
+        self, limits: Limits, on_frame: Callable[[str, str], None], *, is_ours: bool, is_stdio: bool
     ) -> None:
         self.limits: Final = limits
         self.is_stdio: Final = is_stdio
@@ -89,9 +78,7 @@ class BotConnection(ABC):
 
     # ---- Whose fault it is
 
-    def failure(
-        self, expected: str, came: str, hint: Hint, stderr: str = ""
-    ) -> StepFailed:
+    def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> StepFailed:
         """What is to be raised when something else came than was expected; `stderr` is the end of what a crashed bot wrote."""
         if not stderr and hint in _SILENT:
             stderr = last_lines(self.written())
@@ -229,9 +216,7 @@ class BotConnection(ABC):
             hint, said = Hint.CRASHED, last_lines(self.written())
         came = ", ".join(told)
         if hint not in (Hint.MEMORY, Hint.PROCESSES):
-            if code == CLOSE_OVERSIZE or (
-                code is None and self._sent_bytes >= _LARGE_BYTES
-            ):
+            if code == CLOSE_OVERSIZE or (code is None and self._sent_bytes >= _LARGE_BYTES):
                 hint = Hint.MESSAGE_LIMIT
             elif self._gave_reason and self._blame not in _KNOWN:
                 # It says itself what is wrong, and the step need not guess.

@@ -33,13 +33,7 @@ from arena.authoring.conformance.fake_transport import (
 )
 from protocol.codec import Encoding, decode_from_bot, encode, join
 from protocol.errors import OutOfTurn, ProtocolError
-from protocol.messages import (
-    ArenaMessage,
-    BotMessage,
-    Goodbye,
-    Limits,
-    Over,
-)
+from protocol.messages import ArenaMessage, BotMessage, Goodbye, Limits, Over
 from protocol.session import Session, State
 
 __all__ = ["BotConversation", "Dress"]
@@ -59,12 +53,7 @@ class BotConversation(BotConnection):
     """
 
     def __init__(
-        self,
-        limits: Limits,
-        on_frame: Callable[[str, str], None],
-        *,
-        is_ours: bool,
-        is_stdio: bool,
+        self, limits: Limits, on_frame: Callable[[str, str], None], *, is_ours: bool, is_stdio: bool
     ) -> None:
         super().__init__(limits, on_frame, is_ours=is_ours, is_stdio=is_stdio)
         self.pongs = 0

@@ -170,9 +170,7 @@ _TRUTH: Mapping[str, bool | None] = {
 """What texts and numbers in an answer's map stand for in languages that have no truth values, or write them as texts."""
 
 
-def blame_of_process(
-    finding: Finding, usual: Hint = Hint.CRASHED
-) -> tuple[str, Hint, str]:
+def blame_of_process(finding: Finding, usual: Hint = Hint.CRASHED) -> tuple[str, Hint, str]:
     """What became of a process, why, and the end of what it wrote."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
     said = last_lines(finding.stderr or "")

@@ -276,9 +276,7 @@ class CheckEndpoint:
         """A socket; nobody has said anything yet."""
         self._wires.add(connection)
 
-    def received(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
+    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         """A whole frame came in."""
         if connection.encoding is None:
             connection.encoding = encoding

@@ -76,10 +76,7 @@ def _bids(lowest: int) -> Shape:
 
 
 SHAPES: Mapping[str, tuple[Shape, ...]] = {
-    "ace_king_queen": (
-        Shape("open", "open", _any),
-        Shape("respond", "respond", _any),
-    ),
+    "ace_king_queen": (Shape("open", "open", _any), Shape("respond", "respond", _any)),
     "gin_rummy": (
         Shape("offer", "offer", _any),
         Shape("draw", "draw", _any),
@@ -87,10 +84,7 @@ SHAPES: Mapping[str, tuple[Shape, ...]] = {
         Shape("a turn with a knock", "turn", _knock),
         Shape("melds, which lists null alone", "melds", _any),
     ),
-    "high_low": (
-        Shape("swap", "swap", _any),
-        *(_bids(lowest) for lowest in (2, 4, 6, 8, 10)),
-    ),
+    "high_low": (Shape("swap", "swap", _any), *(_bids(lowest) for lowest in (2, 4, 6, 8, 10))),
     "three_card_poker": (
         Shape("an ante", "ante", _usual),
         Shape("an ante from 1 to 1", "ante", _one_number),
@@ -130,10 +124,7 @@ class Variation(NamedTuple):
 def _knocks(rng: random.Random) -> Strategy:
     """Plays by chance, and knocks as soon as it may."""
     return AnyLegal(
-        rng,
-        lambda legal: [
-            one for one in legal if isinstance(one, TurnAnswer) and one.knock
-        ],
+        rng, lambda legal: [one for one in legal if isinstance(one, TurnAnswer) and one.knock]
     )
 
 

@@ -138,10 +138,7 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def _progress(
-    sitting: CheckSession,
-    planned: _Planned,
-    number: int,
-    told: Callable[[str], None] | None,
+    sitting: CheckSession, planned: _Planned, number: int, told: Callable[[str], None] | None
 ) -> AsyncIterator[None]:
     """While in here, tell once a second what is being done, and for how long."""
     sitting.progress = ""
@@ -173,10 +170,7 @@ async def _step(
     """One step, or why it is none."""
     began = time.monotonic()
     outcome = StepOutcome(
-        number=len(done) + 1,
-        step=planned.step,
-        game=planned.game,
-        status=StepStatus.SKIPPED,
+        number=len(done) + 1, step=planned.step, game=planned.game, status=StepStatus.SKIPPED
     )
     try:
         _check_sense(planned.step, sitting, done)
@@ -205,9 +199,7 @@ async def _step(
     return _with(outcome, took_ms=round((time.monotonic() - began) * 1000, 1))
 
 
-def _check_sense(
-    step: Step, sitting: CheckSession, done: Sequence[StepOutcome]
-) -> None:
+def _check_sense(step: Step, sitting: CheckSession, done: Sequence[StepOutcome]) -> None:
     """Whether a step can say anything after what came of those before.
 
     Raises:
@@ -219,9 +211,7 @@ def _check_sense(
         if first.step in _FROM_THE_START:
             raise StepSkipped(f"mend step {first.number} first")
         if sitting.bot.program is None and first.hint is Hint.NOT_BACK:
-            raise StepSkipped(
-                "the bot has not come back; start it, and the check, again"
-            )
+            raise StepSkipped("the bot has not come back; start it, and the check, again")
     if step not in _AT_THE_END and sitting.now > sitting.until:
         raise StepIncomplete(f"the check has taken {_TOTAL_S / 60:,.0f} minutes")
     if step in _NEEDS_NO_PLAY or sitting.played:

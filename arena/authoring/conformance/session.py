@@ -18,14 +18,7 @@ from arena.authoring.conformance.diagnose import blame_of_answer, fault_of
 from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
 from protocol.errors import IllegalAnswer
-from protocol.messages import (
-    Answer,
-    ArenaMessage,
-    Ask,
-    Ending,
-    Over,
-    Ready,
-)
+from protocol.messages import Answer, ArenaMessage, Ask, Ending, Over, Ready
 from protocol.strategy import Strategy
 from protocol.vocabulary import Question
 
@@ -91,9 +84,7 @@ class CheckSession:
         """What it offers, as far as it is to be checked."""
         if self.bot.hello is not None:
             self._offered = tuple(dict.fromkeys(self.bot.hello.games))
-        return tuple(
-            game for game in self._offered if not self.wanted or game in self.wanted
-        )
+        return tuple(game for game in self._offered if not self.wanted or game in self.wanted)
 
     @property
     def handy(self) -> str:
@@ -202,11 +193,7 @@ class CheckSession:
                 moved = []
 
     async def _move(
-        self,
-        tables: Sequence[CheckMatch],
-        going: dict[str, CheckMatch],
-        *,
-        joined: bool,
+        self, tables: Sequence[CheckMatch], going: dict[str, CheckMatch], *, joined: bool
     ) -> float:
         """Send every table's next message; when that was, in seconds of the loop's clock."""
         messages: list[ArenaMessage] = []
@@ -269,9 +256,7 @@ class CheckSession:
         over = table.end(Ending.VOID, None, "it ends here")
         expected = f"`ready` for {following.id}"
         await self.bot.say(over, following.invitation, joined=True)
-        message, _ = await self.bot.hear(
-            expected, Hint.NOT_READY, self.bot.limits.start_ms
-        )
+        message, _ = await self.bot.hear(expected, Hint.NOT_READY, self.bot.limits.start_ms)
         if not isinstance(message, Ready) or message.match != following.id:
             raise self._unexpected(expected)
         following.begin(message.nonce)

@@ -19,14 +19,7 @@ from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
-from protocol.messages import (
-    ArenaMessage,
-    Ask,
-    Ending,
-    Over,
-    Refused,
-    Termination,
-)
+from protocol.messages import ArenaMessage, Ask, Ending, Over, Refused, Termination
 from protocol.vocabulary import Legal, Question, Range, shorten
 
 __all__ = [
@@ -55,9 +48,7 @@ _MOST_MATCHES = 60  # until a shape of `legal` has not come up
 _AT_ONCE = 64
 _TABLES_S = 60.0  # a slow bot gets as many as it can play in that time
 _QUESTIONS = 12  # in most short matches
-_REFUSALS = (
-    20  # chance takes the same one of two again and again once in a million times
-)
+_REFUSALS = 20  # chance takes the same one of two again and again once in a million times
 _LINGER_S = 0.2  # for a bot that leaves at `over`
 FOREIGN = "Čapek — 李 ♠"
 _FOREIGN_NAME = "Čapek-李"
@@ -83,9 +74,7 @@ async def hello(sitting: CheckSession) -> str:
         raise sitting.bot.failure(expected, came, Hint.GAMES)
     await sitting.settle()
     tables = f", tables {said.tables}" if said.tables > 1 else ""
-    return (
-        f"{said.name}: {' '.join(said.games)}{tables}{', batch' if said.batch else ''}"
-    )
+    return f"{said.name}: {' '.join(said.games)}{tables}{', batch' if said.batch else ''}"
 
 
 async def encoding(sitting: CheckSession) -> str:
@@ -172,9 +161,7 @@ async def legal(sitting: CheckSession, game: str) -> str:
     matches = 0
     variations = VARIATIONS[game]
     while missing and matches < _MOST_MATCHES and sitting.now < until:
-        sitting.progress = (
-            f"{len(SHAPES[game]) - len(missing)} of {len(SHAPES[game])} shapes"
-        )
+        sitting.progress = f"{len(SHAPES[game]) - len(missing)} of {len(SHAPES[game])} shapes"
         one = variations[matches % len(variations)]
         seat = matches % game_named(game).seats
         settings = one.settings_for(seat)

@@ -179,9 +179,7 @@ class CheckMatch:
                 break
         for strategy in self._others.values():
             strategy.reset()
-        self._match = MatchState(
-            self.game, self.settings, seed=self._seed, nonces=self._nonces
-        )
+        self._match = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
 
     def next(self) -> Ask | Over:
         """What the bot is sent now: its next question, or that the match is over."""

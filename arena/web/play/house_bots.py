@@ -102,9 +102,7 @@ class HouseBots:
     def _start(self, game: str, bot: str) -> _HouseBotProcess:
         taken = self._host.presence.taken
         name = f"house:{bot}"
-        if self._host.presence.is_taken(
-            name
-        ):  # another game's, or the one before that is going
+        if self._host.presence.is_taken(name):  # another game's, or the one before that is going
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         process = _HouseBotProcess(name)
         self._put((game, bot), process)
@@ -113,9 +111,7 @@ class HouseBots:
         return process
 
     async def _call(self, game: str, bot: str, process: _HouseBotProcess) -> None:
-        await self._host.supervisor.launch_house_bot(
-            game, process.name, bot, self.tables
-        )
+        await self._host.supervisor.launch_house_bot(game, process.name, bot, self.tables)
         process.is_up = True
 
     def _started(

@@ -60,11 +60,7 @@ def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
 def limits_for(limits: Limits) -> Limits:
     """The limits of a person's seat."""
     return msgspec.structs.replace(
-        limits,
-        decision_ms=10 * _MINUTE_MS,
-        bank_ms=_HOUR_MS,
-        hard_ms=_HOUR_MS,
-        start_ms=_MINUTE_MS,
+        limits, decision_ms=10 * _MINUTE_MS, bank_ms=_HOUR_MS, hard_ms=_HOUR_MS, start_ms=_MINUTE_MS
     )
 
 

@@ -73,9 +73,7 @@ class PeopleTables:
 
     # --- what viewers want ---
 
-    def sit(
-        self, socket: PersonSocket, wanted: Sit, address: str, viewer: Viewer
-    ) -> Seat:
+    def sit(self, socket: PersonSocket, wanted: Sit, address: str, viewer: Viewer) -> Seat:
         """Keep a chair for a person, who says `hello` with its name and token within a minute; the match begins when all are there.
 
         Args:
@@ -156,11 +154,7 @@ class PeopleTables:
 
     def is_non_competing(self, name: str) -> bool:
         """Whether no competition takes who is called so."""
-        return (
-            name in self._bookings
-            or name in self._parting
-            or name in self._house_bots.names
-        )
+        return name in self._bookings or name in self._parting or name in self._house_bots.names
 
     def is_offered(self, player: BotSession, game: str, tables: int = 1) -> bool:
         """Whether people can play against a bot now: it has time for them, and no competition needs it."""
@@ -218,9 +212,7 @@ class PeopleTables:
                 f"expected at most {_MOST_NEAR} tables for people from one address; come back later"
             )
         if len(bookings) >= _MOST:
-            raise UsageError(
-                f"expected at most {_MOST} tables for people; come back later"
-            )
+            raise UsageError(f"expected at most {_MOST} tables for people; come back later")
         if self._share.is_spent(self._loop.time()):
             raise UsageError(
                 "people who play take all the time that the arena has for them; try again in a moment"
@@ -321,11 +313,7 @@ class PeopleTables:
     # --- to stand up ---
 
     def _over(
-        self,
-        booking: Booking,
-        table: LiveMatch,
-        result: MatchResult,
-        verdict: Verdict | None,
+        self, booking: Booking, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         """A match has ended, in whatever way."""
         self._recent.add(
@@ -369,9 +357,7 @@ class PeopleTables:
         self._admission.forget(name, token=token)
 
     def _dismiss(self, name: str, text: str) -> None:
-        finding = Finding(
-            kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION
-        )
+        finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
         self._host.gateway.dismissals.dismiss(name, finding)
 
     def _give_back(self, booking: Booking) -> None:

@@ -64,8 +64,7 @@ class Learner(Player):
         worth = self.open if question["kind"] == "open" else self.respond
         card = question["card"]
         return max(
-            question["legal"],
-            key=lambda answer: worth(card, answer) + random.uniform(0, BLUR),
+            question["legal"], key=lambda answer: worth(card, answer) + random.uniform(0, BLUR)
         )
 
     def open(self, card: str, answer: str) -> float:

@@ -92,11 +92,7 @@ class Chair:
     def __init__(self, match: Message, player: Player) -> None:
         self.match = match["match"]
         self.player = player
-        self.ready = {
-            "type": "ready",
-            "match": self.match,
-            "nonce": secrets.token_hex(16),
-        }
+        self.ready = {"type": "ready", "match": self.match, "nonce": secrets.token_hex(16)}
         self.answered: Message = {"ask": None}
 
     def decide(self, ask: Message) -> Message:
@@ -108,12 +104,7 @@ class Chair:
 
     def answer(self, ask: str, value: object) -> Message:
         """The message with an answer, kept in case it has to be said again."""
-        self.answered = {
-            "type": "answer",
-            "match": self.match,
-            "ask": ask,
-            "value": value,
-        }
+        self.answered = {"type": "answer", "match": self.match, "ask": ask, "value": value}
         return self.answered
 
     def hear(self, news: list[Message]) -> None:

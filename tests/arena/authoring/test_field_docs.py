@@ -2,14 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena.authoring.field_docs import (
-    Kind,
-    answers,
-    fields,
-    go_type,
-    is_range,
-    kind_docs,
-)
+from arena.authoring.field_docs import Kind, answers, fields, go_type, is_range, kind_docs
 from protocol import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from protocol.games import VOCABULARIES
 
@@ -28,9 +21,7 @@ def notes(kind: Kind) -> str:
     return "\n".join(kind_docs("x", kind).notes)
 
 
-@pytest.mark.parametrize(
-    "kind", ALL, ids=lambda kind: f"{kind.__module__}.{kind.__name__}"
-)
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
 def test_every_field_is_explained(kind: Kind) -> None:
     told = fields(kind)
 

@@ -20,10 +20,7 @@ def test_there_is_every_kind_of_question_and_of_news(game: str) -> None:
     assert isinstance(told[-1], Over)
     assert {ask.question.kind for ask in asked} == {*words.questions}
     assert {
-        news.kind
-        for message in told
-        if isinstance(message, Ask | Over)
-        for news in message.news
+        news.kind for message in told if isinstance(message, Ask | Over) for news in message.news
     } == {*words.news}
 
 
@@ -50,6 +47,4 @@ def test_they_are_all_about_the_match_that_comes_first(game: str) -> None:
 
     assert match.game == game
     assert len(match.seats) == GAMES[game].seats
-    assert {message.match for message in told if isinstance(message, Ask | Over)} == {
-        match.match
-    }
+    assert {message.match for message in told if isinstance(message, Ask | Over)} == {match.match}

@@ -16,9 +16,7 @@ from arena.games import GAMES
 from protocol.strategy import house_bots
 
 EACH = [
-    pytest.param(game, language, id=f"{language}-{game}")
-    for language in Language
-    for game in GAMES
+    pytest.param(game, language, id=f"{language}-{game}") for language in Language for game in GAMES
 ]
 
 
@@ -32,9 +30,7 @@ def lines(made: Starter) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)
-def test_every_kind_of_question_and_news_has_its_place(
-    game: str, language: Language
-) -> None:
+def test_every_kind_of_question_and_news_has_its_place(game: str, language: Language) -> None:
     words = GAMES[game].vocabulary
     made = made_for(game, language)
     if language is Language.PYTHON:  # its base class knows them
@@ -48,9 +44,7 @@ def test_every_kind_of_question_and_news_has_its_place(
 
     for kind in (*words.questions, *words.news):
         assert re.search(rf"\b{kind}\b", bot), kind
-    assert any(
-        game in text for name, text in made.files.items() if "README" not in name
-    )
+    assert any(game in text for name, text in made.files.items() if "README" not in name)
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)
@@ -92,9 +86,7 @@ def test_the_readme_says_what_a_competition_at_home_waits_for(
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)
-def test_the_commands_are_ours_and_name_bots_that_there_are(
-    game: str, language: Language
-) -> None:
+def test_the_commands_are_ours_and_name_bots_that_there_are(game: str, language: Language) -> None:
     said = lines(made_for(game, language))
     arena, play, what, *bots = shlex.split(said["try"])
     rivals = [bot for bot in bots if bot in house_bots(game)]

@@ -18,9 +18,7 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 def written(game: str) -> type[Any]:
     """A bot that has all that `interface` says, and a `super` that is never asked."""
     found = interface(game)
-    methods = "\n".join(
-        f"    {line}" for method in found.methods for line in method.splitlines()
-    )
+    methods = "\n".join(f"    {line}" for method in found.methods for line in method.splitlines())
     source = "\n".join([*found.imports, "class Bot(PlayerStrategy):", methods])
     module: dict[str, Any] = {"__name__": "bot"}
     exec(source, module)

@@ -44,12 +44,9 @@ def test_on_all_interfaces_it_is_this_machines_name_and_address(
 
 
 @pytest.mark.parametrize(
-    "url",
-    ["ws://127.0.0.1:7700", "ws://[::1]:1", "ws://10.1.2.3:1", "wss://arena.school:1"],
+    "url", ["ws://127.0.0.1:7700", "ws://[::1]:1", "ws://10.1.2.3:1", "wss://arena.school:1"]
 )
-def test_on_one_interface_the_arenas_own_address_is_enough(
-    called: Called, url: str
-) -> None:
+def test_on_one_interface_the_arenas_own_address_is_enough(called: Called, url: str) -> None:
     called(v4="10.1.2.3")
 
     assert urls_for_others(url) == ()

@@ -51,17 +51,7 @@ def test_the_tables_have_them_too(run: Run, measured: Callable[[Bench], None]) -
     status, out, _ = run("bench")
 
     assert status == 0
-    for figure in (
-        "12,346",
-        "7,890",
-        "30,000",
-        "3.00",
-        "12.3",
-        "1,500",
-        "9.6",
-        "2.1 %",
-        "0.46 ms",
-    ):
+    for figure in ("12,346", "7,890", "30,000", "3.00", "12.3", "1,500", "9.6", "2.1 %", "0.46 ms"):
         assert figure in out
 
 

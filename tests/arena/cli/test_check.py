@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 PYTHON = sys.executable
 OK = StepOutcome(number=1, step=Step.STARTS, status=StepStatus.OK, about="at ws://here")
 SKIPPED = StepOutcome(
-    number=2,
-    step=Step.BATCH,
-    status=StepStatus.SKIPPED,
-    about="it does not say `batch`",
+    number=2, step=Step.BATCH, status=StepStatus.SKIPPED, about="it does not say `batch`"
 )
 BAD = StepOutcome(
     number=3,
@@ -115,9 +112,7 @@ def test_a_script_that_is_not_there(words: list[str]) -> None:
         program_of(words)
 
 
-@pytest.mark.parametrize(
-    "words", [[PYTHON, "-c", "print()", "nowhere.py"], ["env", "nowhere.py"]]
-)
+@pytest.mark.parametrize("words", [[PYTHON, "-c", "print()", "nowhere.py"], ["env", "nowhere.py"]])
 def test_a_word_that_may_be_no_script_is_left_to_the_program(words: list[str]) -> None:
     assert program_of(words).words == tuple(words)
 
@@ -145,8 +140,7 @@ def test_the_help_says_what_a_seed_does_not_fix(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("--game", "bridge", "--", PYTHON), ("--", "no-such-program-anywhere", "x")],
+    "words", [("--game", "bridge", "--", PYTHON), ("--", "no-such-program-anywhere", "x")]
 )
 def test_what_there_is_not(run: Run, words: tuple[str, ...]) -> None:
     assert run("check", *words).status == 2
@@ -234,9 +228,7 @@ def test_what_is_not_complete_is_no_failure_and_not_enough() -> None:
 
 
 def test_the_seed_is_told() -> None:
-    seeded = msgspec.structs.replace(
-        checked(OK, report=ResourceUse(decisions=1)), seed=7
-    )
+    seeded = msgspec.structs.replace(checked(OK, report=ResourceUse(decisions=1)), seed=7)
     report = msgspec.structs.replace(seeded.report, p50_ms=1.0, p99_ms=1.0, max_ms=1.0)
     lines = summary_of(msgspec.structs.replace(seeded, report=report))
 

@@ -37,15 +37,7 @@ def test_every_game_as_json_and_repeatable(run: Run, game: str) -> None:
     document = run(*argv).document
 
     assert document == run(*argv).document
-    assert list(document) == [
-        "game",
-        "settings",
-        "matches",
-        "seed",
-        "unit",
-        "bots",
-        "tables",
-    ]
+    assert list(document) == ["game", "settings", "matches", "seed", "unit", "bots", "tables"]
     assert {bot["name"] for bot in document["bots"]} == set(house_bots(game))
     totals = [bot["total"] for bot in document["bots"]]
     assert totals == sorted(totals, reverse=True)
@@ -101,9 +93,7 @@ def test_one_bot_meets_itself(run: Run) -> None:
     assert row.count("–") == 2
 
 
-def test_J3_an_offender_is_out_and_harms_nobody(
-    run: Run, bot_file: Callable[..., str]
-) -> None:
+def test_J3_an_offender_is_out_and_harms_nobody(run: Run, bot_file: Callable[..., str]) -> None:
     path = bot_file(answer="'raise'")
     argv = ["cross", "akq", path, "nash", "honest", "--hands", "20", "--seed", "4"]
     status, out, err = run(*argv, "--json")

@@ -52,9 +52,7 @@ def test_the_manual_of_an_arena_is_opened(
     run: Run, opened: list[str], url: str, address: str
 ) -> None:
     assert run("docs", "--url", url) == (0, f"the manual is at {address}\n", "")
-    assert run("docs", "--url", url, "--no-browser", "--json").document == {
-        "url": address
-    }
+    assert run("docs", "--url", url, "--no-browser", "--json").document == {"url": address}
     assert opened == [address]
 
 

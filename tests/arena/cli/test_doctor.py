@@ -9,9 +9,7 @@ import pytest
 from arena.sandbox import bubblewrap
 
 
-def test_every_layer_is_shown_with_why_not(
-    run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_layer_is_shown_with_why_not(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "probe", lambda: "bubblewrap is not installed")
     ran = run("doctor")
 

@@ -19,9 +19,7 @@ def cuts(tmp_path: Path) -> Callable[[str], str]:
     return write
 
 
-def test_B13_the_transcript_and_nothing_else(
-    run: Run, cuts: Callable[[str], str]
-) -> None:
+def test_B13_the_transcript_and_nothing_else(run: Run, cuts: Callable[[str], str]) -> None:
     # Cuts of 0 leave a new deck as it is: 2s 3s 4s 5s, 6s … are dealt.
     argv = ["driver", "5", "1", "simple", "--cuts", cuts("0 0 0\n0\t0 0 0\n")]
 
@@ -81,9 +79,7 @@ def test_every_player_plays(run: Run, player: str) -> None:
         ("", "another deck or cut"),
     ],
 )
-def test_bad_cuts_print_nothing(
-    run: Run, cuts: Callable[[str], str], text: str, said: str
-) -> None:
+def test_bad_cuts_print_nothing(run: Run, cuts: Callable[[str], str], text: str, said: str) -> None:
     line = run("driver", "100", "1", "simple", "--cuts", cuts(text)).refusal()
 
     assert said in line

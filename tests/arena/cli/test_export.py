@@ -122,8 +122,4 @@ def test_ctrl_c_leaves_everything_as_it_was(
     said = run("export", str(folder), "--db", db).refusal(130)
 
     assert said == f"interrupted; {folder} is as it was"
-    assert {path.suffix for path in folder.parent.iterdir()} <= {
-        ".db",
-        ".db-wal",
-        ".db-shm",
-    }
+    assert {path.suffix for path in folder.parent.iterdir()} <= {".db", ".db-wal", ".db-shm"}

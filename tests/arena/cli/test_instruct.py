@@ -60,31 +60,18 @@ def arena(monkeypatch: pytest.MonkeyPatch) -> FakeInstructSocket:
         ("stop cup", Action.STOP, {"competition": "cup"}),
         ("void 3f-17", Action.VOID, {"match": "3f-17"}),
         ("remove ann", Action.REMOVE, {"bot": "ann"}),
-        (
-            "remove ann --competition cup",
-            Action.REMOVE,
-            {"bot": "ann", "competition": "cup"},
-        ),
+        ("remove ann --competition cup", Action.REMOVE, {"bot": "ann", "competition": "cup"}),
         ("status", Action.STATUS, {}),
         ("start cup", Action.START, {"competition": "cup"}),
         (
             "start akq --form ladder --matches 3 --set hands=20",
             Action.START,
-            {
-                "competition": "akq",
-                "form": "ladder",
-                "matches": 3,
-                "settings": {"hands": 20},
-            },
+            {"competition": "akq", "form": "ladder", "matches": 3, "settings": {"hands": 20}},
         ),
     ],
 )
 def test_every_command_is_one_word_to_the_arena(
-    run: Run,
-    arena: FakeInstructSocket,
-    words: str,
-    action: Action,
-    about: dict[str, Any],
+    run: Run, arena: FakeInstructSocket, words: str, action: Action, about: dict[str, Any]
 ) -> None:
     ran = run(*words.split())
 
@@ -177,9 +164,7 @@ def test_a_refusal_is_one_line(
         ("pause one two", "unexpected extra argument"),
     ],
 )
-def test_what_is_called_wrong(
-    run: Run, arena: FakeInstructSocket, words: str, said: str
-) -> None:
+def test_what_is_called_wrong(run: Run, arena: FakeInstructSocket, words: str, said: str) -> None:
     assert said in run(*words.split()).refusal()
     assert arena.heard == []
 

@@ -67,9 +67,7 @@ def test_the_help_has_the_option_and_the_limits(run: Run, name: str) -> None:
     assert "Limits:" in text
 
 
-def test_commands_come_after_the_bots_that_are_named(
-    bot_file: Callable[..., str],
-) -> None:
+def test_commands_come_after_the_bots_that_are_named(bot_file: Callable[..., str]) -> None:
     mine = bot_file()
     entries = [read_entry("sh"), read_entry("ann=sh"), read_entry("sh -c mine")]
     guests = lab_runs.guests(AKQ, ["nash", mine, "nash"], entries)
@@ -113,9 +111,7 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stderr = "\n".join([*(f"line {n}" for n in range(99)), "\tat x", "\x1b[2Jthe last"])
-    offence = Offence(
-        1, 1, Ending.ILLEGAL, "answered 4", 7, advice="do not", stderr=stderr
-    )
+    offence = Offence(1, 1, Ending.ILLEGAL, "answered 4", 7, advice="do not", stderr=stderr)
     line = lab_runs.out("ann", offence)
     told = capsys.readouterr().err.splitlines()
 

@@ -34,9 +34,9 @@ def test_without_flags_the_limits_are_the_defaults() -> None:
 def test_every_limit_has_a_flag(name: str) -> None:
     changed = getattr(Limits(), name) + 1
 
-    assert limits_of(
-        f"--{name.replace('_', '-')}", str(changed)
-    ) == msgspec.structs.replace(Limits(), **{name: changed})
+    assert limits_of(f"--{name.replace('_', '-')}", str(changed)) == msgspec.structs.replace(
+        Limits(), **{name: changed}
+    )
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         (["cross", "akq", "--hands", "0"], "0 is not in the range"),
         (["cross", "gin", "--hands", "5"], "a match of gin_rummy has no --hands"),
         (["cross", "gin", "--games", "5", "--set", "games=6"], "got both"),
-        (
-            ["play", "akq", "nash", "nash", "--set", "hands"],
-            "expected --set NAME=VALUE",
-        ),
+        (["play", "akq", "nash", "nash", "--set", "hands"], "expected --set NAME=VALUE"),
         (["play", "akq", "nash", "nash", "--set", "=3"], "expected --set NAME=VALUE"),
         (["play", "akq", "nash", "nash", "--set", "hands=-1"], "expected `int` >= 0"),
         (["play", "akq", "nash", "nash", "--set", "hands=many"], "expected `int`"),
@@ -97,19 +94,14 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         (["odds", "tcp", "--trials", "0"], "0 is not in the range"),
         (["ruin", "tcp", "q64"], "missing option '--stake'"),
         (["ruin", "tcp", "q64", "--stake", "9", "--goal", "9"], "goal above the stake"),
-        (
-            ["ruin", "gin", "random", "--stake", "9", "--goal", "10"],
-            "not played against",
-        ),
+        (["ruin", "gin", "random", "--stake", "9", "--goal", "10"], "not played against"),
         (["driver", "100", "10"], "missing argument"),
         (["driver", "100", "10", "nobody"], "'nobody' is not one of 'simple'"),
         (["driver", "much", "10", "simple"], "'much' is not a valid"),
         (["driver", "99999999999", "1", "simple"], "expected `int` <="),
     ],
 )
-def test_called_wrong_is_one_line_and_status_2(
-    run: Run, argv: list[str], said: str
-) -> None:
+def test_called_wrong_is_one_line_and_status_2(run: Run, argv: list[str], said: str) -> None:
     assert said in run(*argv).refusal(status=2)
 
 
@@ -141,8 +133,7 @@ def test_a_bot_for_another_game(run: Run, bot_file: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "init",
-    ["raise ValueError('a\\nb')", "raise SystemExit(3)", "raise GeneratorExit"],
+    "init", ["raise ValueError('a\\nb')", "raise SystemExit(3)", "raise GeneratorExit"]
 )
 def test_a_bot_that_cannot_be_constructed(
     run: Run, bot_file: Callable[..., str], init: str
@@ -201,9 +192,7 @@ def test_a_name_that_the_output_cannot_encode(
     run_process: Run, tmp_path: Path, bot_file: Callable[..., str]
 ) -> None:
     path = bot_file("ж.py")
-    ran = run_process(
-        "cross", "akq", path, "--hands", "2", env={"PYTHONIOENCODING": "ascii"}
-    )
+    ran = run_process("cross", "akq", path, "--hands", "2", env={"PYTHONIOENCODING": "ascii"})
 
     assert ran.status == 0
     assert "?.py" in ran.out
@@ -244,10 +233,7 @@ def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
     )
     argv = [sys.executable, "-c", code, "cross", "akq", path, "nash"]
     with subprocess.Popen(
-        [*argv, "--hands", "10000000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*argv, "--hands", "10000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         assert process.stdout is not None

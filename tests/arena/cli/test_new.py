@@ -21,7 +21,7 @@ def test_it_says_what_to_do_next(run: Run, tmp_path: Path) -> None:
     assert (status, err) == (0, "")
     assert "has a bot for Ace-King-Queen in Python: " in out
     assert [line.split()[0] for line in out.splitlines()[3:]] == [
-        *("test", "try", "check", "connect"),
+        *("test", "try", "check", "connect")
     ]
     assert "--name my-bot" in out
     assert (folder / "bot.py").is_file()
@@ -34,7 +34,7 @@ def test_as_json(run: Run, tmp_path: Path, language: str) -> None:
     document = run(*argv).document
 
     assert [document[key] for key in ("folder", "game", "language")] == [
-        *(str(folder), "high_low", language),
+        *(str(folder), "high_low", language)
     ]
     assert sorted(document["files"]) == sorted(file.name for file in folder.iterdir())
     purposes = {command["purpose"] for command in document["commands"]}
@@ -42,17 +42,13 @@ def test_as_json(run: Run, tmp_path: Path, language: str) -> None:
     assert ("test" in purposes) == (language != "other")
 
 
-def test_for_a_language_without_a_starter_there_are_two_pages(
-    run: Run, tmp_path: Path
-) -> None:
+def test_for_a_language_without_a_starter_there_are_two_pages(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     status, out, err = run("new", "gin", str(folder), "--lang", "other")
 
     assert (status, err) == (0, "")
     assert out.startswith(f"{folder} has what a bot for Gin rummy is written from: ")
-    assert [line.split()[0] for line in out.splitlines()[3:]] == [
-        *("try", "check", "connect"),
-    ]
+    assert [line.split()[0] for line in out.splitlines()[3:]] == [*("try", "check", "connect")]
     assert {file.name for file in folder.iterdir()} == {"gin_rummy.md", "session.md"}
 
 
@@ -77,9 +73,7 @@ def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine"
     file.write_text("mine")
 
-    assert run("new", "akq", str(file)).refusal() == (
-        f"expected a folder, {file} is a file"
-    )
+    assert run("new", "akq", str(file)).refusal() == (f"expected a folder, {file} is a file")
     assert "Not a directory" in run("new", "akq", str(file / "below")).refusal(1)
     assert file.read_text() == "mine"
 
@@ -88,9 +82,7 @@ def test_an_unknown_game_or_language_is_named(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
 
     assert "unknown game 'whist'" in run("new", "whist", str(folder)).refusal()
-    assert "'rust' is not one of" in (
-        run("new", "akq", "--lang", "rust", str(folder)).refusal()
-    )
+    assert "'rust' is not one of" in (run("new", "akq", "--lang", "rust", str(folder)).refusal())
     assert not folder.exists()
 
 

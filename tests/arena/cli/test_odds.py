@@ -11,9 +11,7 @@ Run = Callable[..., Any]
 
 
 def test_T9_dealt_beside_exact(run: Run) -> None:
-    status, out, err = run(
-        "odds", "three_card_poker", "--trials", "1000", "--seed", "1"
-    )
+    status, out, err = run("odds", "three_card_poker", "--trials", "1000", "--seed", "1")
 
     assert (status, err) == (0, "")
     for count in ("16,440", "3,744", "1,096", "720", "52", "48"):

@@ -47,20 +47,11 @@ def test_every_game_as_json_and_repeatable(run: Run, game: str) -> None:
         "eliminated",
     ]
     assert [bot["name"] for bot in document["bots"]] == TABLES[game]
-    assert set(document["bots"][0]) == {
-        "name",
-        "won",
-        "score",
-        "points",
-        "mean",
-        "standard_error",
-    }
+    assert set(document["bots"][0]) == {"name", "won", "score", "points", "mean", "standard_error"}
     assert document["eliminated"] is None
 
 
-def test_one_match_is_the_one_that_arena_play_plays(
-    run: Run, bot_file: Callable[..., str]
-) -> None:
+def test_one_match_is_the_one_that_arena_play_plays(run: Run, bot_file: Callable[..., str]) -> None:
     class First:
         def decide(self, question: Any) -> object:
             return question.legal[0]
@@ -99,12 +90,7 @@ def test_settings(run: Run) -> None:
     argv = ["play", "tcp", "q64", "--set", "stake=50", "--set", "pair_kicker=true"]
     document = run(*argv, "--set", "goal=null", "--json").document
 
-    assert document["settings"] == {
-        "stake": 50,
-        "rounds": 1000,
-        "goal": None,
-        "pair_kicker": True,
-    }
+    assert document["settings"] == {"stake": 50, "rounds": 1000, "goal": None, "pair_kicker": True}
 
 
 def test_a_setting_that_is_text(run: Run) -> None:
@@ -124,11 +110,7 @@ def test_bots_of_one_name_are_told_apart(run: Run) -> None:
     ran = run("play", "akq", "nash", "nash", "--hands", "5", "--seed", "2")
 
     last = ran.out.splitlines()[-1]
-    assert last in {
-        "nash (1) wins",
-        "nash (2) wins",
-        "nash (1) and nash (2) share first place",
-    }
+    assert last in {"nash (1) wins", "nash (2) wins", "nash (1) and nash (2) share first place"}
 
 
 def test_an_even_score_is_shared(run: Run, bot_file: Callable[..., str]) -> None:
@@ -156,9 +138,7 @@ def test_J3_an_illegal_answer_is_reported_and_is_the_exit_status(
     assert 'mine.py is eliminated in match 1: illegal: seat 2 answered "raise"' in line
 
 
-def test_J3_a_crash_is_reported_with_its_place(
-    run: Run, bot_file: Callable[..., str]
-) -> None:
+def test_J3_a_crash_is_reported_with_its_place(run: Run, bot_file: Callable[..., str]) -> None:
     status, _, err = run("play", "akq", bot_file(answer="1 / 0"), "nash")
 
     assert status == 1
@@ -186,9 +166,7 @@ def test_H13_the_others_go_on(run: Run, bot_file: Callable[..., str]) -> None:
     assert out.splitlines()[-1] == "bold, timid and random go on"
 
 
-def test_what_a_bot_prints_does_not_reach_stdout(
-    run: Run, bot_file: Callable[..., str]
-) -> None:
+def test_what_a_bot_prints_does_not_reach_stdout(run: Run, bot_file: Callable[..., str]) -> None:
     path = bot_file(init="print('hello')", answer="print('thinking') or 'bet'")
     status, out, err = run("play", "akq", path, "honest", "--hands", "1", "--json")
 

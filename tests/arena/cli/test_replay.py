@@ -57,9 +57,7 @@ def test_the_last_match(run: Run, file: str) -> None:
     shown = run("replay", "last", "--db", file).out
 
     with closing(sqlite3.connect(file)) as connection:
-        [(last,)] = connection.execute(
-            "SELECT id FROM matches ORDER BY number DESC LIMIT 1"
-        )
+        [(last,)] = connection.execute("SELECT id FROM matches ORDER BY number DESC LIMIT 1")
     assert shown.startswith(f"match {last} of ace_king_queen-00000001, ")
 
 
@@ -104,10 +102,7 @@ def test_a_bare_record(run: Run, tmp_path: Path) -> None:
     [
         (("--seat", "3"), "expected a seat from 1 to 2, got 3"),
         (("--round", "99"), "expected a round of the match, got 99"),
-        (
-            ("--bot", "honest"),
-            "expected --seat with --bot: whose questions it is to get",
-        ),
+        (("--bot", "honest"), "expected --seat with --bot: whose questions it is to get"),
         (("--seed", "1"), "expected --bot with --seed"),
         (
             ("--seat", "1", "--bot", "honest", "--round", "1"),
@@ -119,9 +114,7 @@ def test_a_bare_record(run: Run, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_shown(
-    run: Run, file: str, options: tuple[str, ...], why: str
-) -> None:
+def test_what_cannot_be_shown(run: Run, file: str, options: tuple[str, ...], why: str) -> None:
     assert run("replay", "ace_king_queen-1", "--db", file, *options).refusal() == why
 
 
@@ -129,10 +122,7 @@ def test_a_match_that_is_nowhere(run: Run, file: str, tmp_path: Path) -> None:
     assert run("replay", "none", "--db", file).refusal() == (
         "expected the id of a match or `last` in the database, got 'none'"
     )
-    assert (
-        "found no file"
-        in run("replay", "last", "--db", str(tmp_path / "none.db")).refusal()
-    )
+    assert "found no file" in run("replay", "last", "--db", str(tmp_path / "none.db")).refusal()
 
 
 @pytest.mark.parametrize(
@@ -162,9 +152,7 @@ def test_a_damaged_match_of_a_database_is_a_line(run: Run, tmp_path: Path) -> No
     file = write(tmp_path / "arena.db", ("ace_king_queen",))
     for damage in ("record = X'FF'", "kind = 'odd'", "record = substr(record, 1, 99)"):
         with closing(sqlite3.connect(file)) as connection:
-            connection.execute(
-                f"UPDATE matches SET {damage} WHERE id = 'ace_king_queen-1'"
-            )
+            connection.execute(f"UPDATE matches SET {damage} WHERE id = 'ace_king_queen-1'")
             connection.commit()
 
         ran = run("replay", "ace_king_queen-1", "--db", str(file))
@@ -173,9 +161,7 @@ def test_a_damaged_match_of_a_database_is_a_line(run: Run, tmp_path: Path) -> No
         assert len(ran.err.splitlines()) == 1
 
 
-def test_on_a_terminal_a_long_text_goes_through_a_pager(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_on_a_terminal_a_long_text_goes_through_a_pager(monkeypatch: pytest.MonkeyPatch) -> None:
     paged: list[str] = []
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("click.echo_via_pager", paged.append)
@@ -378,9 +364,7 @@ def test_a_record_that_is_wrong_in_an_unforeseen_way_has_no_conversation(
     assert line.startswith("match replay cannot be played again: ")
 
 
-def test_a_record_that_cannot_be_played_has_no_conversation(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_record_that_cannot_be_played_has_no_conversation(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     record = play("ace_king_queen").record
     path.write_bytes(msgspec.structs.replace(record, answers=()).to_json())

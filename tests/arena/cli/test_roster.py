@@ -44,9 +44,7 @@ def hashes(folder: Path, table: str = "roster") -> dict[str, str]:
 # --- import ---
 
 
-def test_a_class_is_shown_with_its_tokens(
-    at: Run, class_csv: str, tmp_path: Path
-) -> None:
+def test_a_class_is_shown_with_its_tokens(at: Run, class_csv: str, tmp_path: Path) -> None:
     status, out, err = at("import", class_csv)
 
     assert (status, err) == (0, "")
@@ -101,9 +99,7 @@ def test_with_a_file_for_tokens_the_document_has_none(
     assert [one["token"] for one in done["new"]] == [None, None]
 
 
-def test_a_file_that_is_there_is_not_written_over(
-    at: Run, class_csv: str, tmp_path: Path
-) -> None:
+def test_a_file_that_is_there_is_not_written_over(at: Run, class_csv: str, tmp_path: Path) -> None:
     file = tmp_path / "tokens.csv"
     file.write_text("mine")
     line = at("import", class_csv, "--tokens", str(file)).refusal()
@@ -151,9 +147,7 @@ def test_no_such_list(at: Run, tmp_path: Path) -> None:
     assert line == f"{tmp_path / 'no.csv'}: No such file or directory"
 
 
-def test_two_that_look_alike_are_one_clear_line(
-    at: Run, class_csv: str, tmp_path: Path
-) -> None:
+def test_two_that_look_alike_are_one_clear_line(at: Run, class_csv: str, tmp_path: Path) -> None:
     at("import", class_csv)
     known = hashes(tmp_path)
     file = tmp_path / "new.csv"
@@ -208,17 +202,9 @@ def test_the_roster_is_shown_without_tokens(at: Run, class_csv: str) -> None:
 
 @pytest.mark.parametrize(
     "argv",
-    [
-        ["list"],
-        ["rotate", "ann"],
-        ["revoke", "ann"],
-        ["rename", "ann", "anna"],
-        ["remove", "ann"],
-    ],
+    [["list"], ["rotate", "ann"], ["revoke", "ann"], ["rename", "ann", "anna"], ["remove", "ann"]],
 )
-def test_nothing_is_made_where_there_is_no_arena(
-    at: Run, tmp_path: Path, argv: list[str]
-) -> None:
+def test_nothing_is_made_where_there_is_no_arena(at: Run, tmp_path: Path, argv: list[str]) -> None:
     line = at(*argv).refusal()
 
     assert line.startswith("expected an arena's database, found no file")
@@ -263,9 +249,7 @@ def test_a_token_is_taken_back_once(at: Run, class_csv: str) -> None:
 # --- rename, remove ---
 
 
-def test_a_name_is_changed_and_taken_off(
-    at: Run, class_csv: str, tmp_path: Path
-) -> None:
+def test_a_name_is_changed_and_taken_off(at: Run, class_csv: str, tmp_path: Path) -> None:
     at("import", class_csv)
     before = hashes(tmp_path)
 
@@ -276,14 +260,10 @@ def test_a_name_is_changed_and_taken_off(
     assert at("remove", "CEM", "--json").document == {"removed": "cem"}
     assert at("remove", "anna").out == "anna is on the roster no longer\n"
     assert hashes(tmp_path) == {}
-    assert at("remove", "anna").refusal() == (
-        "expected a name on the roster, got 'anna'"
-    )
+    assert at("remove", "anna").refusal() == ("expected a name on the roster, got 'anna'")
 
 
-def test_a_name_that_is_taken_is_not_given_again(
-    at: Run, class_csv: str, tmp_path: Path
-) -> None:
+def test_a_name_that_is_taken_is_not_given_again(at: Run, class_csv: str, tmp_path: Path) -> None:
     at("import", class_csv)
     before = hashes(tmp_path)
 
@@ -303,9 +283,7 @@ def test_an_arena_that_runs_and_does_not_answer_is_told_and_nothing_has_changed(
     with Store(tmp_path / "arena.db", exclusive=True):
         line = at("remove", "ann").refusal(1)
 
-    assert line == (
-        f"the arena on {tmp_path / 'arena.db'} does not answer; nothing has changed"
-    )
+    assert line == (f"the arena on {tmp_path / 'arena.db'} does not answer; nothing has changed")
     assert hashes(tmp_path) == before
 
 

@@ -70,9 +70,7 @@ def test_J3_trials_lost_by_an_offence(run: Run, bot_file: Callable[..., str]) ->
     assert status == 1
     assert json.loads(out)["results"][0]["offences"] == 30
     [line] = err.splitlines()
-    assert (
-        "mine.py offended in 30 of 30 trials, first: illegal: seat 1 answered 0" in line
-    )
+    assert "mine.py offended in 30 of 30 trials, first: illegal: seat 1 answered 0" in line
     assert "offended" in run("ruin", "tcp", path, *SMALL).out
 
 

@@ -30,9 +30,7 @@ class Call(msgspec.Struct):
 
 
 @pytest.fixture
-def called(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Call]:
+def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Call]:
     """Call `arena serve` in a folder of its own; what it would have run."""
     calls: list[Call] = []
 
@@ -54,9 +52,7 @@ def called(
     return call
 
 
-def test_without_anything_all_is_as_the_defaults_say(
-    called: Callable[..., Call],
-) -> None:
+def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]) -> None:
     call = called()
     door, evening = call.door, call.evening
 
@@ -144,9 +140,7 @@ def test_options_win_over_the_file(
     assert called("gin", config=config).door.port == 3
 
 
-def test_an_open_interface_may_be_meant_in_the_file(
-    called: Callable[..., Call],
-) -> None:
+def test_an_open_interface_may_be_meant_in_the_file(called: Callable[..., Call]) -> None:
     text = '[serve]\nhost = "0.0.0.0"\nopen = true'
     door = called(config=text).door
 
@@ -251,11 +245,7 @@ def test_ctrl_c_says_where_the_results_are_and_how_to_go_on(
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_what_is_called_wrong(
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    said: str,
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bad.toml").write_text("[limits]\ntables = 0")
@@ -293,9 +283,7 @@ def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_what_a_verdict_has_said_is_not_said_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_a_verdict_has_said_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
     notices = BotNotices()
     notices.ruled(verdict("ann", Ending.ILLEGAL, "answered 4"))
     notices.ruled(verdict("ben", Ending.CRASH, "crashed: exit status 1"))
@@ -310,9 +298,7 @@ def test_what_a_verdict_has_said_is_not_said_again(
     )
 
 
-def test_matches_go_on_when_nobody_reads_what_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_matches_go_on_when_nobody_reads_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
 
     def closed(*words: object, **options: object) -> None:
@@ -374,9 +360,7 @@ def test_matches_with_an_elimination_are_refused(
     assert not Path("arena.db").exists()
 
 
-def test_a_strategy_in_a_file_is_launched_like_any_bot(
-    called: Callable[..., Call],
-) -> None:
+def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Call]) -> None:
     Path("ann").mkdir()
     Path("ann/bot.py").write_text("class Bot: ...")
     [entry] = called("akq", config='[[bot]]\ncommand = "ann/bot.py"').evening.ours

@@ -31,9 +31,7 @@ def store(db: str) -> Iterator[Store]:
 
 def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
     players = ("ann", "ben", "cem")
-    course = WrittenCompetition(
-        store, plan(Form.ROUND_ROBIN, players, matches=2, **more), id_
-    )
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, players, matches=2, **more), id_)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("ann", "cem"), (3, -3))
     return course
@@ -65,17 +63,13 @@ def test_verdicts_stand_beneath_in_a_line_each(run: Run, store: Store, db: str) 
     )
 
 
-def test_J3_what_was_forgiven_has_a_column_and_says_so(
-    run: Run, store: Store, db: str
-) -> None:
+def test_J3_what_was_forgiven_has_a_column_and_says_so(run: Run, store: Store, db: str) -> None:
     of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
     course = WrittenCompetition(store, of, "akq-1")
     course.plays(1, ("ann", "ben"), (4, -4))
     course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
     table = run("standings", "--db", db).out
-    league = WrittenCompetition(
-        store, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1"
-    )
+    league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1")
     league.plays(1, ("ann",), (1000,))
     league.plays(2, ("ann",), (-1000,), offence(0, Ending.CRASH), event="one")
     rows = [line.replace("│", " ").split() for line in table.splitlines()]
@@ -96,10 +90,7 @@ def test_as_json(run: Run, store: Store, db: str) -> None:
     assert document["state"] == "finished"
     assert [row["name"] for row in document["standings"]] == ["ann", "cem", "ben"]
     assert document["cross_table"]["ann"]["ben"]["score"] == 5
-    assert (document["progress"]["settled"], document["progress"]["scheduled"]) == (
-        6,
-        6,
-    )
+    assert (document["progress"]["settled"], document["progress"]["scheduled"]) == (6, 6)
 
 
 def test_several_are_listed(run: Run, store: Store, db: str) -> None:
@@ -182,13 +173,9 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     )
     course.plays(1, ("ben", "ann"), (0, 0), offence(1, Ending.ABSENT))
     course.plays(2, ("cem", "ben"), (0, 0), offence(1, Ending.ABSENT))
-    league = WrittenCompetition(
-        store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1"
-    )
+    league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
     league.plays(1, ("ann",), (1000,))
-    final = WrittenCompetition(
-        store, plan(Form.ELIMINATION, names(4), **away), "high-low-1"
-    )
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
     (table,) = next(schedule_of(final.plan))
     final.plays(1, table.players, (4, 3, 2, -9))
     final.ends(ranking=LiveResults(store, final.id).ranking)
@@ -213,9 +200,7 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     assert rows("high-low-1")["zoe"] == ["–", "zoe", "not there", "", ""]
 
 
-def test_a_cross_table_too_wide_for_a_terminal_is_left_out(
-    run: Run, store: Store, db: str
-) -> None:
+def test_a_cross_table_too_wide_for_a_terminal_is_left_out(run: Run, store: Store, db: str) -> None:
     WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(12)), "small")
     WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(13)), "large")
 
@@ -234,11 +219,7 @@ def test_what_is_not_there(run: Run, store: Store, db: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_following_ends_with_the_competition(
-    run: Run,
-    store: Store,
-    db: str,
-    monkeypatch: pytest.MonkeyPatch,
-    is_terminal: bool,
+    run: Run, store: Store, db: str, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
     course = akq(store)
     looked = threading.Event()

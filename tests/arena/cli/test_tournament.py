@@ -37,9 +37,7 @@ class Called:
         self.verdicts: tuple[Verdict, ...] = ()
         self.error: BaseException | None = None
 
-    async def play(
-        self, store: Store, plan: Plan, log_file: str | None
-    ) -> CompetitionReport:
+    async def play(self, store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
         self.plans.append(plan)
         self.files.append(store.file)
         if self.error is not None:
@@ -53,9 +51,7 @@ class Called:
             players=plan.players,
             state=CompetitionState.FINISHED,
             standings=(
-                (Row(rank=1, name=first, wins=3, score=7),)
-                if plan.form is Form.ROUND_ROBIN
-                else ()
+                (Row(rank=1, name=first, wins=3, score=7),) if plan.form is Form.ROUND_ROBIN else ()
             ),
             cross_table={},
             ranking=(
@@ -89,11 +85,7 @@ def test_bots_are_named_as_they_are_listed_and_commands_come_after_them(
     assert ran.out.splitlines()[1].startswith("tournament · Ace-King-Queen")
     [plan] = called.plans
     assert plan.players == ("nash", "random", "nash-2", "zoe", "sh")
-    assert [bot.house for bot in plan.bots] == [
-        *("nash", "random", "nash"),
-        None,
-        None,
-    ]
+    assert [bot.house for bot in plan.bots] == [*("nash", "random", "nash"), None, None]
     assert plan.bots[3].words == ("sh", "-c", "x")
     assert plan.form is Form.ROUND_ROBIN
     assert (plan.matches, plan.with_itself) == (1, False)
@@ -101,9 +93,7 @@ def test_bots_are_named_as_they_are_listed_and_commands_come_after_them(
 
 def test_options_are_the_plan(run: Run, called: Called) -> None:
     words = "tournament round_robin akq nash random --matches 3 --split 2 --with-itself"
-    ran = run(
-        *words.split(), "--set", "hands=100", "--decision-ms", "50", "--tables", "4"
-    )
+    ran = run(*words.split(), "--set", "hands=100", "--decision-ms", "50", "--tables", "4")
     assert ran.status == 0, ran.err
 
     [plan] = called.plans
@@ -148,9 +138,7 @@ def test_a_team_that_is_none(run: Run, called: Called, team: str) -> None:
     bots = ("random", "random")
     said = run("tournament", "elimination", "high_low", *bots, "--team", team).refusal()
 
-    assert said == (
-        f"expected --team BOT=TEAM with one of random, random-2, got {team!r}"
-    )
+    assert said == (f"expected --team BOT=TEAM with one of random, random-2, got {team!r}")
     assert called.plans == []
 
 
@@ -230,9 +218,7 @@ def test_J3_a_bot_that_was_forgiven_is_no_failure(run: Run, called: Called) -> N
     assert called.plans[0].forgive == 1
 
 
-@pytest.mark.parametrize(
-    ("advice", "lines"), [("", []), ("answer in time", ["  answer in time"])]
-)
+@pytest.mark.parametrize(("advice", "lines"), [("", []), ("answer in time", ["  answer in time"])])
 def test_under_a_verdict_is_its_advice_if_it_has_one(
     run: Run, called: Called, advice: str, lines: list[str]
 ) -> None:
@@ -255,9 +241,7 @@ def test_under_a_verdict_is_its_advice_if_it_has_one(
 
 
 def test_json_is_the_document_of_a_competition(run: Run, called: Called) -> None:
-    document = run(
-        "tournament", "round_robin", "akq", "random", "random", "--json"
-    ).document
+    document = run("tournament", "round_robin", "akq", "random", "random", "--json").document
 
     assert document["form"] == "round_robin"
     assert document["players"] == ["random", "random-2"]
@@ -276,9 +260,7 @@ def test_ctrl_c_says_whether_it_can_be_gone_on_with(run: Run, called: Called) ->
     )
 
 
-def test_without_db_the_results_are_thrown_away(
-    run: Run, called: Called, tmp_path: Path
-) -> None:
+def test_without_db_the_results_are_thrown_away(run: Run, called: Called, tmp_path: Path) -> None:
     run("tournament", "round_robin", "akq", "random", "random")
     run("tournament", "round_robin", "akq", "random", "random", "--db", "mine.db")
 

@@ -47,9 +47,7 @@ def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
 
     assert ran.status == 1
     [line] = ran.out.splitlines()
-    assert line.startswith(
-        "match three_card_poker-3: its score says 30, the answers make "
-    )
+    assert line.startswith("match three_card_poker-3: its score says 30, the answers make ")
     assert ran.err == ("arena: 7 matches of 2 competitions: 1 match not as recorded\n")
 
 
@@ -60,9 +58,7 @@ def test_a_competition_that_does_not_fit(run: Run, file: Path) -> None:
     ran = run("verify", str(file))
 
     assert ran.status == 1
-    assert ran.out == (
-        "competition three_card_poker-00000001: pairing 3, cem, has no match\n"
-    )
+    assert ran.out == ("competition three_card_poker-00000001: pairing 3, cem, has no match\n")
 
 
 def test_one_competition_of_several(run: Run, file: Path) -> None:
@@ -99,9 +95,7 @@ def test_matches_that_were_exported(run: Run, file: Path, tmp_path: Path) -> Non
     )
 
 
-def test_one_exported_match_that_was_changed(
-    run: Run, file: Path, tmp_path: Path
-) -> None:
+def test_one_exported_match_that_was_changed(run: Run, file: Path, tmp_path: Path) -> None:
     lines = sheets(file)
     lines[4] = lines[4].replace(b'"pairing":', b'"pairing":1')
     (tmp_path / "all.jsonl").write_bytes(b"\n".join([*lines, b"{}"]))
@@ -173,9 +167,7 @@ def test_an_export_without_matches(run: Run, file: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("manifest", [None, b"{", b"[" * 100_000])
-def test_a_folder_that_is_no_export(
-    run: Run, tmp_path: Path, manifest: bytes | None
-) -> None:
+def test_a_folder_that_is_no_export(run: Run, tmp_path: Path, manifest: bytes | None) -> None:
     if manifest is not None:
         (tmp_path / "export.json").write_bytes(manifest)
 
@@ -191,9 +183,7 @@ def test_a_bare_record(run: Run, tmp_path: Path) -> None:
     assert run("verify", str(path)).out == "1 match: fits\n"
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"nothing", b"\0\0\0", b"SQLite format 3\0 and no more"]
-)
+@pytest.mark.parametrize("content", [b"", b"nothing", b"\0\0\0", b"SQLite format 3\0 and no more"])
 def test_a_file_that_is_neither(run: Run, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "odd"
     path.write_bytes(content)
@@ -244,9 +234,7 @@ def test_a_damaged_file_is_a_line_or_a_list(
 
 
 def test_as_a_process(run_process: Run, file: Path) -> None:
-    assert (
-        run_process("verify", str(file)).out == "7 matches of 2 competitions: all fit\n"
-    )
+    assert run_process("verify", str(file)).out == "7 matches of 2 competitions: all fit\n"
 
 
 def test_transcripts(run: Run, file: Path, tmp_path: Path) -> None:
@@ -255,9 +243,7 @@ def test_transcripts(run: Run, file: Path, tmp_path: Path) -> None:
     (tmp_path / "one.json").write_bytes(sheets(file)[0])
 
     assert run("verify", *places).out == "2 matches: all fit\n"
-    assert run("verify", *places, str(tmp_path / "one.json")).out == (
-        "3 matches: all fit\n"
-    )
+    assert run("verify", *places, str(tmp_path / "one.json")).out == ("3 matches: all fit\n")
     assert "expected a database with --competition" in run(
         "verify", places[0], "--competition", "ace"
     ).refusal(2)

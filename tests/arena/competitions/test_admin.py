@@ -110,9 +110,7 @@ class AdminArena:
         self.imports.append(tuple(students))
         new = (one.name for one in students if one.name != "Ann")
         return Imported(
-            new=tuple(
-                Issued(name=n, email=None, team=None, token=f"t-{n}") for n in new
-            ),
+            new=tuple(Issued(name=n, email=None, team=None, token=f"t-{n}") for n in new),
             changed=sum(one.name == "Ann" for one in students),
             same=0,
             revoked=(),
@@ -176,11 +174,7 @@ async def two(host: FakeHost) -> tuple[AdminArena, list[asyncio.Task[Any]]]:
     tasks = []
     for name, run_name in (("cup-1", "cup"), ("two", "")):
         _, task = await host.begin(
-            *("ann", "ben"),
-            competition=name,
-            run=run_name,
-            limits=Limits(),
-            is_attended=True,
+            *("ann", "ben"), competition=name, run=run_name, limits=Limits(), is_attended=True
         )
         tasks.append(task)
     return AdminArena(host), tasks
@@ -197,9 +191,7 @@ async def end(arena: AdminArena, tasks: list[asyncio.Task[Any]]) -> None:
         await in_time(task)
 
 
-async def test_status_says_how_far_they_are_and_changes_nothing(
-    house: FakeArena,
-) -> None:
+async def test_status_says_how_far_they_are_and_changes_nothing(house: FakeArena) -> None:
     arena, tasks = await two(FakeHost(house))
     done = arena.says(Action.STATUS)
 
@@ -214,9 +206,7 @@ async def test_status_says_how_far_they_are_and_changes_nothing(
 
 
 @pytest.mark.parametrize("meant", ["cup-1", "cup"])
-async def test_one_is_meant_by_its_id_or_the_name_of_its_run(
-    house: FakeArena, meant: str
-) -> None:
+async def test_one_is_meant_by_its_id_or_the_name_of_its_run(house: FakeArena, meant: str) -> None:
     arena, tasks = await two(FakeHost(house))
     done = arena.says(Action.PAUSE, competition=meant)
 
@@ -228,8 +218,7 @@ async def test_one_is_meant_by_its_id_or_the_name_of_its_run(
     assert done.text == "resumed: cup-1"
     assert states(arena) == [CompetitionState.RUNNING, CompetitionState.RUNNING]
     assert [
-        (one.competition, one.who, one.what, one.at, one.text)
-        for one in arena.host.book.acts
+        (one.competition, one.who, one.what, one.at, one.text) for one in arena.host.book.acts
     ] == [
         ("cup-1", "Eva", "pause", 1234.5, "paused by Eva"),
         ("cup-1", "Eva", "resume", 1234.5, "resumed by Eva"),
@@ -242,9 +231,7 @@ async def test_without_a_name_all_are_meant(house: FakeArena) -> None:
     arena.says(Action.PAUSE, competition="two")
 
     assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
-    assert "expected a competition to be paused, none is on" in arena.refuses(
-        Action.PAUSE
-    )
+    assert "expected a competition to be paused, none is on" in arena.refuses(Action.PAUSE)
     arena.says(Action.RESUME, competition="two")
     assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
     assert arena.says(Action.STOP).text == "stopped: cup-1, two"
@@ -281,9 +268,7 @@ async def test_what_is_paused_is_not_paused_again(house: FakeArena) -> None:
     await end(arena, tasks)
 
 
-async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
-    house: FakeArena,
-) -> None:
+async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(house: FakeArena) -> None:
     arena, tasks = await two(FakeHost(house))
     why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
 
@@ -311,11 +296,7 @@ async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
     assert done.text == f"{table.id} is void and played again in two"
     assert arena.restored == ["two"]
     [noted] = arena.host.book.acts
-    assert (noted.what, noted.match, noted.text) == (
-        "void",
-        table.id,
-        "made void by Eva",
-    )
+    assert (noted.what, noted.match, noted.text) == ("void", table.id, "made void by Eva")
     [row] = arena.host.book.rows
     assert row.result.termination.text == "made void by Eva"
     await end(arena, tasks)
@@ -364,15 +345,11 @@ async def test_no_such_match_and_none_at_all(house: FakeArena) -> None:
     arena, tasks = await two(FakeHost(house))
 
     assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
-    assert arena.refuses(Action.VOID) == (
-        "expected the id of a match to be void, got none"
-    )
+    assert arena.refuses(Action.VOID) == ("expected the id of a match to be void, got none")
     await end(arena, tasks)
 
 
-async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(
-    house: FakeArena,
-) -> None:
+async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: FakeArena) -> None:
     arena, tasks = await two(FakeHost(house))
     done = arena.says(Action.REMOVE, bot="ben", competition="cup")
 
@@ -395,12 +372,8 @@ async def test_who_cannot_be_removed(house: FakeArena) -> None:
 
     said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
     assert arena.refuses(Action.REMOVE, bot="nobody") == said
-    assert arena.refuses(Action.REMOVE) == (
-        "expected the name of a bot to be removed, got none"
-    )
-    assert "(cup-1, two), got 'no'" in arena.refuses(
-        Action.REMOVE, bot="ann", competition="no"
-    )
+    assert arena.refuses(Action.REMOVE) == ("expected the name of a bot to be removed, got none")
+    assert "(cup-1, two), got 'no'" in arena.refuses(Action.REMOVE, bot="ann", competition="no")
     await turns()
     await end(arena, tasks)
 
@@ -462,9 +435,7 @@ def office(database: str) -> Iterator[AdminWithDatabase]:
 async def test_a_bot_is_removed_from_a_competition_that_is_over(
     office: AdminWithDatabase, state: CompetitionState
 ) -> None:
-    course = WrittenCompetition(
-        office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup")
-    )
+    course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup"))
     course.plays(1, ("ann", "ben"), (5, -5))
     course.ends(state)
 
@@ -494,9 +465,7 @@ async def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
     assert (ann.name, ann.rank) == ("ann/gin", None)
 
 
-async def test_who_cannot_be_removed_from_what_is_over(
-    office: AdminWithDatabase,
-) -> None:
+async def test_who_cannot_be_removed_from_what_is_over(office: AdminWithDatabase) -> None:
     course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.ends()
@@ -521,16 +490,13 @@ async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
 ) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
 
-    assert (
-        await office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
-    )
-    assert (
-        await office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
-    )
+    assert await office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
+    assert await office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
     assert [one.name for one in office.roster.members()] == ["anna"]
-    assert [
-        (act.who, act.what, act.bot, act.text) for act in office.store.actions()
-    ] == [("Eva", "rename", "ann", "anna"), ("Eva", "unlist", "ben", "")]
+    assert [(act.who, act.what, act.bot, act.text) for act in office.store.actions()] == [
+        ("Eva", "rename", "ann", "anna"),
+        ("Eva", "unlist", "ben", ""),
+    ]
 
 
 async def test_whose_name_is_in_use_keeps_it(office: AdminWithDatabase) -> None:
@@ -554,14 +520,10 @@ async def test_whose_name_is_in_use_keeps_it(office: AdminWithDatabase) -> None:
     assert "on the roster, got 'zoe'" in await office.refuses(Action.UNLIST, bot="zoe")
 
 
-async def test_a_competition_is_started_and_that_is_written_down(
-    house: FakeArena,
-) -> None:
+async def test_a_competition_is_started_and_that_is_written_down(house: FakeArena) -> None:
     arena, tasks = await two(FakeHost(house))
     chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
-    done = await arena.has(
-        Action.START, competition="akq", form="ladder", settings={"hands": 2}
-    )
+    done = await arena.has(Action.START, competition="akq", form="ladder", settings={"hands": 2})
 
     assert done.text == "started: two"
     assert [one.competition for one in done.competitions] == ["cup-1", "two"]
@@ -577,9 +539,7 @@ async def test_a_competition_is_started_and_that_is_written_down(
 async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
     arena = AdminArena(FakeHost(house))
 
-    assert arena.refuses(Action.START) == (
-        "expected the name of a run or of a game, got none"
-    )
+    assert arena.refuses(Action.START) == ("expected the name of a run or of a game, got none")
     with pytest.raises(UsageError, match="at least 2 connected bots"):
         await arena.has(Action.START, competition="akq")
     assert arena.host.book.acts == []
@@ -587,9 +547,7 @@ async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
 
 async def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
     arena = AdminArena(FakeHost(house))
-    done = await arena.has(
-        Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
-    )
+    done = await arena.has(Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n")
 
     assert done.text == "2 new; 1 known, 1 of them changed"
     assert done.tokens == (("Ben", "t-Ben"), ("Cem", "t-Cem"))

@@ -18,10 +18,7 @@ CLASS = tuple("abcdefg")
 
 
 def a_run(
-    who: Participants,
-    game: str = "gin_rummy",
-    form: Form = Form.ROUND_ROBIN,
-    **more: Any,
+    who: Participants, game: str = "gin_rummy", form: Form = Form.ROUND_ROBIN, **more: Any
 ) -> PlannedRun:
     return PlannedRun(name="cup", game=game, form=form, who=who, **more)
 
@@ -49,19 +46,9 @@ def a_run(
         (a_run(Participants.NAMED, players=CLASS, at=SIX), 2),
         (a_run(Participants.NAMED, "high_low", players=CLASS, at=SIX), 4),
         (a_run(Participants.NAMED, "high_low", players=CLASS[:3], at=SIX), 3),
-        (
-            a_run(
-                Participants.NAMED, players=CLASS, at=SIX, house=("simple", "expert")
-            ),
-            1,
-        ),
+        (a_run(Participants.NAMED, players=CLASS, at=SIX, house=("simple", "expert")), 1),
         (a_run(Participants.NAMED, players=CLASS, least=4), 4),
-        (
-            a_run(
-                Participants.NAMED, players=CLASS, least=2, house=("simple", "expert")
-            ),
-            1,
-        ),
+        (a_run(Participants.NAMED, players=CLASS, least=2, house=("simple", "expert")), 1),
     ],
 )
 def test_K5_how_many_must_be_there(run: PlannedRun, least: int) -> None:
@@ -72,9 +59,7 @@ def test_K5_how_many_must_be_there(run: PlannedRun, least: int) -> None:
 
 def test_K5_with_an_empty_roster_it_does_not_start() -> None:
     for form in (Form.ROUND_ROBIN, Form.LADDER):
-        assert not attendance(
-            a_run(Participants.ROSTER, form=form), ("zoe",), ()
-        ).is_enough
+        assert not attendance(a_run(Participants.ROSTER, form=form), ("zoe",), ()).is_enough
 
 
 @pytest.mark.parametrize(
@@ -99,19 +84,14 @@ def test_how_many_the_instructor_needs(run: PlannedRun, fewest: int) -> None:
 
 
 @pytest.mark.parametrize("who", [Participants.ROSTER, Participants.NAMED])
-def test_they_are_known_by_their_own_name_or_the_first_below_it(
-    who: Participants,
-) -> None:
+def test_they_are_known_by_their_own_name_or_the_first_below_it(who: Participants) -> None:
     names = ("ann", "ben", "cem", "dan/gin")
     here = ("ben/x", "annabel", "ben/y", "ann/z", "ann", "stranger", "dan")
     came = attendance(a_run(who, players=names), here, names)
 
     assert came.missing == ("cem", "dan/gin")
     assert came.come == 2
-    assert [name for name in came.players if name not in came.missing] == [
-        "ann",
-        "ben/x",
-    ]
+    assert [name for name in came.players if name not in came.missing] == ["ann", "ben/x"]
     assert len(came.players) == (4 if who is Participants.NAMED else 2)
 
 
@@ -125,18 +105,11 @@ def test_they_are_known_by_their_own_name_or_the_first_below_it(
         (("Ann", "ann"), ("ann", "ann/gin"), {"ann": "ann"}),
         (("ann", "ann/one"), ("ann/one",), {"ann/one": "ann/one"}),
         (("ann", "ann/one"), ("ANN/one",), {"ann/one": "ANN/one"}),
-        (
-            ("ann", "ann/one"),
-            ("ann/one/x", "ann/two"),
-            {"ann": "ann/two", "ann/one": "ann/one/x"},
-        ),
+        (("ann", "ann/one"), ("ann/one/x", "ann/two"), {"ann": "ann/two", "ann/one": "ann/one/x"}),
     ],
 )
 def test_a_bot_stands_for_one_name_and_first_for_its_own(
-    who: Participants,
-    names: tuple[str, ...],
-    here: tuple[str, ...],
-    came: dict[str, str],
+    who: Participants, names: tuple[str, ...], here: tuple[str, ...], came: dict[str, str]
 ) -> None:
     found = attendance(a_run(who, players=names), here, names)
 

@@ -50,9 +50,7 @@ def test_every_game_has_its_form(game: str, form: Form) -> None:
     assert form_of(GAMES[game]) is form
 
 
-async def test_K1_in_a_round_robin_every_bot_meets_every_other(
-    host: FakeHost,
-) -> None:
+async def test_K1_in_a_round_robin_every_bot_meets_every_other(host: FakeHost) -> None:
     for name in ("ann", "ben", "cem"):
         host.comes(name)
     report = await host.play("ann", "ben", "cem", matches=2)
@@ -66,9 +64,7 @@ async def test_K1_in_a_round_robin_every_bot_meets_every_other(
     assert len(host.book.finished) == 1
 
 
-async def test_A10_every_bot_meets_itself_if_it_has_two_tables(
-    host: FakeHost,
-) -> None:
+async def test_A10_every_bot_meets_itself_if_it_has_two_tables(host: FakeHost) -> None:
     host.comes("ann", tables=2)
     host.comes("ben", tables=1)
     await host.play("ann", "ben", with_itself=True)
@@ -76,9 +72,7 @@ async def test_A10_every_bot_meets_itself_if_it_has_two_tables(
     assert host.book.counted() == {("ann", "ann"): 1, ("ann", "ben"): 1}
 
 
-async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(
-    host: FakeHost,
-) -> None:
+async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(host: FakeHost) -> None:
     host.comes("ann", tables=1)
     host.comes("ben", tables=1)
     await host.play("ann", "ben", with_itself=True, matches=5)
@@ -86,9 +80,7 @@ async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(
     assert host.book.counted() == {("ann", "ben"): 5}
 
 
-async def test_bots_that_have_met_meet_others_before_they_meet_again(
-    host: FakeHost,
-) -> None:
+async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeHost) -> None:
     for name in ("ann", "ben", "cem"):
         host.comes(name, tables=1)
     await host.play("ann", "ben", "cem", matches=4)
@@ -98,9 +90,7 @@ async def test_bots_that_have_met_meet_others_before_they_meet_again(
 
 
 @pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
-async def test_K3_in_a_league_every_bot_meets_the_dealer(
-    host: FakeHost, game: str
-) -> None:
+async def test_K3_in_a_league_every_bot_meets_the_dealer(host: FakeHost, game: str) -> None:
     host.comes("ann")
     host.comes("ben", tables=3)
     report = await host.play("ann", "ben", game=game, matches=5)
@@ -109,9 +99,7 @@ async def test_K3_in_a_league_every_bot_meets_the_dealer(
     assert [row.played for row in report.standings] == [5, 5]
 
 
-async def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(
-    host: FakeHost,
-) -> None:
+async def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(host: FakeHost) -> None:
     names = tuple(f"bot {number}" for number in range(6))
     for name in names:
         host.comes(name)
@@ -125,9 +113,7 @@ async def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(
     assert host.book.finished[0][2] == report.ranking
 
 
-async def test_no_bot_gets_more_matches_at_once_than_it_has_tables(
-    host: FakeHost,
-) -> None:
+async def test_no_bot_gets_more_matches_at_once_than_it_has_tables(host: FakeHost) -> None:
     names = tuple(f"bot {number}" for number in range(5))
     for number, name in enumerate(names, start=1):
         host.comes(name, tables=number)
@@ -178,8 +164,7 @@ async def test_its_progress_can_be_watched(host: FakeHost) -> None:
 
 
 async def test_J3_an_offender_is_out_and_nobody_else_is_harmed(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     names = ("ann", "ben", "cem", "rogue")
     for name in names[:3]:
@@ -205,9 +190,7 @@ async def test_J3_what_an_offender_was_still_playing_is_void(host: FakeHost) -> 
     assert kinds == {Ending.ILLEGAL: 1, Ending.VOID: 3}
 
 
-async def test_J3_an_offender_against_the_dealer_is_out_of_the_league(
-    host: FakeHost,
-) -> None:
+async def test_J3_an_offender_against_the_dealer_is_out_of_the_league(host: FakeHost) -> None:
     host.comes("ann")
     host.comes("rogue", illegal)
     report = await host.play("ann", "rogue", game="blackjack", matches=3)
@@ -358,8 +341,7 @@ async def test_J3_who_offends_at_a_table_has_one_verdict(host: FakeHost) -> None
 
 
 async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     """Its table has advanced, and it waits for another one when it crashes."""
 
@@ -397,9 +379,7 @@ async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
     assert (place.rank, place.names, place.offence) == (4, (best,), True)
 
 
-async def test_who_offends_before_the_competition_begins_is_out_in_it(
-    host: FakeHost,
-) -> None:
+async def test_who_offends_before_the_competition_begins_is_out_in_it(host: FakeHost) -> None:
     for name in ("ann", "ben", "rogue"):
         host.comes(name)
     competition = host.compete("ann", "ben", "rogue", limits=Limits())
@@ -432,9 +412,7 @@ async def test_J2_the_first_of_two_offences_counts(host: FakeHost) -> None:
     assert [verdict.kind for verdict in report.verdicts] == [Ending.MEMORY]
 
 
-async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(
-    host: FakeHost,
-) -> None:
+async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(host: FakeHost) -> None:
     host.comes("ann")
     host.comes("ben")
     competition = host.compete("ann", "ben", matches=3, limits=Limits())
@@ -484,8 +462,7 @@ async def test_J5_after_three_voids_the_instructor_is_asked(
 
 
 async def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.book.fails_at = 2
     for name in ("ann", "ben", "cem"):
@@ -496,9 +473,7 @@ async def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
     assert house.referee.tables == ()
 
 
-async def test_a_store_that_fails_at_an_absence_ends_the_competition(
-    host: FakeHost,
-) -> None:
+async def test_a_store_that_fails_at_an_absence_ends_the_competition(host: FakeHost) -> None:
     host.book.fails_at = 0
     host.comes("ann")
 
@@ -507,8 +482,7 @@ async def test_a_store_that_fails_at_an_absence_ends_the_competition(
 
 
 async def test_stopping_a_competition_voids_what_is_being_played(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     for name in ("ann", "ben"):
         host.comes(name, lambda ask: None)
@@ -582,8 +556,7 @@ async def test_J5_who_offends_while_its_match_waits_for_the_instructor_is_out_fo
 
 
 async def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
@@ -618,8 +591,7 @@ async def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
 
 
 async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     """One bot spoils its table's match when somebody is clearly behind there; both are of one team."""
 
@@ -652,9 +624,7 @@ async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
         assert (flag.who, flag.what) == ("the arena", "flag")
         assert (flag.bot, flag.match) == (verdict.bot, row.id)
         saved = flag.text.rpartition(" ")[2]
-        place = sorted(row.result.scores).index(
-            row.result.scores[row.players.index(saved)]
-        )
+        place = sorted(row.result.scores).index(row.result.scores[row.players.index(saved)])
         assert place < 2
         assert flag.text in line
 
@@ -708,9 +678,7 @@ class Houses:
                 self.host.comes(name)
 
 
-async def test_J5_a_house_bot_that_crashes_in_a_final_costs_nobody_anything(
-    host: FakeHost,
-) -> None:
+async def test_J5_a_house_bot_that_crashes_in_a_final_costs_nobody_anything(host: FakeHost) -> None:
     host.come("ann", "ben", "cem")
     houses = Houses(host, "crashes")
     _, task = await host.begin(
@@ -758,9 +726,7 @@ async def test_J5_a_house_bot_that_does_not_come_is_started_again_and_nobody_is_
     monkeypatch.setattr("arena.competitions.arbiter.WAIT_S", SOON)
     host.come("ann", "ben", "cem")
     houses = Houses(host, "is absent", "cannot be started")
-    report = await host.play(
-        *("ann", "ben", "cem"), game="high_low", call_house=houses, wait_s=0.0
-    )
+    report = await host.play(*("ann", "ben", "cem"), game="high_low", call_house=houses, wait_s=0.0)
 
     assert houses.called == 3
     assert host.lines == ["house-0: no memory"]
@@ -779,9 +745,7 @@ async def test_J5_a_house_bot_has_time_to_start_however_short_bots_are_waited_fo
     await turns()  # it is being started
 
 
-async def test_K2_no_house_bot_is_started_for_a_final_that_was_played(
-    host: FakeHost,
-) -> None:
+async def test_K2_no_house_bot_is_started_for_a_final_that_was_played(host: FakeHost) -> None:
     host.come("ann", "ben")
     report = await host.play("ann", "ben", game="high_low")
     assert sorted(host.called) == ["house-0", "house-1"]
@@ -809,9 +773,7 @@ async def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
 ) -> None:
     host.come("ann", "ben", "cem")
     houses = Houses(host, *["is absent"] * 5)
-    competition, task = await host.begin(
-        "ann", "ben", "cem", game="high_low", call_house=houses
-    )
+    competition, task = await host.begin("ann", "ben", "cem", game="high_low", call_house=houses)
     for count in range(3):
         assert len(host.book.matches) == count
         competition.offended("house-0", CRASHED)
@@ -827,15 +789,12 @@ async def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
 
 
 async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     six = EIGHT[:6]
     host.come(*six, plays=lambda ask: None)
     _, task = await host.begin(*six, game="high_low")
-    seated = {
-        chair.player.name for table in house.referee.tables for chair in table.chairs
-    }
+    seated = {chair.player.name for table in house.referee.tables for chair in table.chairs}
     rests = next(name for name in six if name not in seated)
     host.offends(rests, MEMORY)
     task.cancel()
@@ -843,9 +802,7 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
 
     again, rng = FakeHost(house), random.Random(4)
     again.come(*six, plays=lambda ask: choose(ask.question.choices, rng))
-    report = await again.play(
-        *six, game="high_low", earlier=book.results(), acts=book.acts
-    )
+    report = await again.play(*six, game="high_low", earlier=book.results(), acts=book.acts)
 
     assert [(one.bot, one.kind) for one in report.verdicts] == [(rests, Ending.MEMORY)]
     assert rests not in report.ranking[0].names
@@ -871,33 +828,24 @@ async def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_adva
     assert len(host.book.matches) == 3, "two tables, and the final"
 
 
-async def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(
-    host: FakeHost,
-) -> None:
+async def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(host: FakeHost) -> None:
     report = await host.play(*EIGHT, game="high_low", wait_s=SOON)
 
-    assert [(set(one.names), one.offence) for one in report.ranking] == [
-        (set(EIGHT), True)
-    ]
+    assert [(set(one.names), one.offence) for one in report.ranking] == [(set(EIGHT), True)]
 
 
 async def test_J2_of_two_who_do_not_come_to_their_match_neither_is_first(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     report = await host.play("ann", "ben", wait_s=SOON)
 
     assert [row.rank for row in report.standings] == [None, None]
     again = FakeHost(house)
-    rest = await again.play(
-        "ann", "ben", earlier=host.book.results(), verdicts=host.book.verdicts
-    )
+    rest = await again.play("ann", "ben", earlier=host.book.results(), verdicts=host.book.verdicts)
     assert [row.rank for row in rest.standings] == [None, None]
 
 
-async def test_a_person_does_not_play_in_the_place_of_a_bot_of_its_name(
-    host: FakeHost,
-) -> None:
+async def test_a_person_does_not_play_in_the_place_of_a_bot_of_its_name(host: FakeHost) -> None:
     host.people = {"ben"}
     host.come("ann", "ben")
     report = await host.play("ann", "ben", wait_s=SOON)

@@ -131,9 +131,7 @@ def test_the_file_of_the_manual(read: Read) -> None:
 
 @pytest.mark.parametrize("db", ["/var/class.db", "postgresql+psycopg://arena@db/class"])
 def test_a_whole_path_or_address_stays_what_it_is(read: Read, db: str) -> None:
-    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == ServeSection(
-        db=db, log="-"
-    )
+    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == ServeSection(db=db, log="-")
 
 
 # ---- Runs
@@ -202,26 +200,16 @@ def test_a_run_of_which_everything_is_said(read: Read) -> None:
     """)
     run = the_run(found)
     plan = plan_for(
-        *(run, found.limits, found.games, ("ann", "ben")),
-        {"ann": "red", "dee": "red"},
-        due_at=4.0,
+        *(run, found.limits, found.games, ("ann", "ben")), {"ann": "red", "dee": "red"}, due_at=4.0
     )
 
-    assert run.at == parse(
-        ["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")]
-    )
+    assert run.at == parse(["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")])
     assert (run.who, run.players) == (Participants.NAMED, ("ann", "ben", "cem"))
     assert run.house == ("expert", "expert")
     assert plan == Plan(
         game="gin_rummy",
         form=Form.ROUND_ROBIN,
-        settings={
-            "games": 25,
-            "target": 30,
-            "starter": None,
-            "max_turns": 200,
-            "max_rounds": 100,
-        },
+        settings={"games": 25, "target": 30, "starter": None, "max_turns": 200, "max_rounds": 100},
         players=("ann", "ben"),
         matches=12,
         with_itself=True,
@@ -259,9 +247,7 @@ def test_competitions_have_defaults_of_their_own(read: Read) -> None:
         [[run]]
         game = "blackjack"
     """)
-    poker, blackjack = (
-        plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs
-    )
+    poker, blackjack = (plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs)
 
     assert (poker.settings["stake"], poker.settings["goal"]) == (50, 100)
     assert blackjack.settings["shuffle"] == "uniform"
@@ -352,18 +338,12 @@ RUN = "[[run]]\ngame = "
             RUN + "'akq'\nat = 'teatime'",
             'run[0].at: expected a date and time such as 2026-11-23T18:00:00, or "18:00", "Mon 18:00", "Mon,Thu 18:00", or a list of these, got \'teatime\'',
         ),
-        (
-            RUN + "'akq'\nuntil = '18:00'",
-            "run[0].until: expected a ladder, got round robin",
-        ),
+        (RUN + "'akq'\nuntil = '18:00'", "run[0].until: expected a ladder, got round robin"),
         (
             RUN + "'akq'\nplayers = 'all'",
             "run[0].players: expected a list of names or 'roster', got 'all'",
         ),
-        (
-            RUN + "'akq'\nplayers = [4]",
-            "run[0].players[0]: expected `str`, got `int`",
-        ),
+        (RUN + "'akq'\nplayers = [4]", "run[0].players[0]: expected `str`, got `int`"),
         (
             RUN + "'akq'\nplayers = ['ann', 'ben', 'ann']",
             "run[0].players: expected every bot once, got 'ann' twice",
@@ -384,10 +364,7 @@ RUN = "[[run]]\ngame = "
             RUN + "'gin'\nleast = 1_000_000_000_000",
             "run[0].least: expected `int` <= 10000, got 1000000000000",
         ),
-        (
-            RUN + "'gin'\nleast = 1",
-            "run[0].least: expected at least 2 for a round robin, got 1",
-        ),
+        (RUN + "'gin'\nleast = 1", "run[0].least: expected at least 2 for a round robin, got 1"),
         (
             RUN + "'high_low'\nmatches = 2",
             "run[0].matches: expected a round robin or a league, got a form without them: elimination",
@@ -404,26 +381,17 @@ RUN = "[[run]]\ngame = "
             RUN + "'gin'\nsplit = 2",
             "run[0].split: expected a number that divides the games, 1, got 2",
         ),
-        (
-            RUN + "'tcp'\nsplit = 2",
-            "run[0].split: expected a round robin, got league",
-        ),
+        (RUN + "'tcp'\nsplit = 2", "run[0].split: expected a round robin, got league"),
         (
             RUN + "'tcp'\nwith_itself = true",
             "run[0].with_itself: expected a round robin, got league",
         ),
-        (
-            RUN + "'tcp'\nwait_s = -1",
-            "run[0].wait_s: expected `float` >= 0.0, got -1",
-        ),
+        (RUN + "'tcp'\nwait_s = -1", "run[0].wait_s: expected `float` >= 0.0, got -1"),
         (
             RUN + "'tcp'\nhouse = ['nash']",
             "run[0].house: no house bot 'nash' for three_card_poker; expected some of: always, doubler, q64, random",
         ),
-        (
-            RUN + "'tcp'\nsettings = 4",
-            "run[0].settings: expected `object`, got `int`",
-        ),
+        (RUN + "'tcp'\nsettings = 4", "run[0].settings: expected `object`, got `int`"),
         (
             RUN + "'tcp'\nsettings = { hands = 4 }",
             "run[0].settings: object contains unknown field `hands`; expected some of: stake, rounds, goal, pair_kicker",
@@ -440,10 +408,7 @@ RUN = "[[run]]\ngame = "
             RUN + "'gin'\nform = 'ladder'\nforgive = 1",
             "run[0].forgive: expected a round robin or a league, got ladder",
         ),
-        (
-            RUN + "'akq'\nforgive = -1",
-            "run[0].forgive: expected `int` >= 0, got -1",
-        ),
+        (RUN + "'akq'\nforgive = -1", "run[0].forgive: expected `int` >= 0, got -1"),
         (
             RUN + "'akq'\nlimits = { bank_ms = -1 }",
             "run[0].limits.bank_ms: expected `int` >= 0, got -1",
@@ -452,10 +417,7 @@ RUN = "[[run]]\ngame = "
             RUN + "'akq'\nlimits = { memory_mib = 64 }",
             "run[0].limits.memory_mib: expected it in [limits], for the whole arena; here some of: decision_ms, bank_ms, hard_ms, wall_ms, start_ms, grace_ms",
         ),
-        (
-            "[serve]\ntls_cert = 'a'",
-            "serve.tls_key: expected it beside its other half",
-        ),
+        ("[serve]\ntls_cert = 'a'", "serve.tls_key: expected it beside its other half"),
     ],
 )
 def test_a_run_that_cannot_be_is_told_when_it_is_read(
@@ -465,9 +427,7 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
 
 
 @pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])
-def test_J3_what_a_run_forgives_is_in_its_plan(
-    read: Callable[[str], Config], game: str
-) -> None:
+def test_J3_what_a_run_forgives_is_in_its_plan(read: Callable[[str], Config], game: str) -> None:
     found = read(RUN + f"'{game}'\nforgive = 2")
     plain = read(RUN + f"'{game}'")
 
@@ -503,14 +463,12 @@ def test_the_example_can_be_played(read: Read) -> None:
         standings_of(plan)
 
 
-def test_what_is_switched_off_in_the_example_can_be_switched_on(
-    read: Read, tmp_path: Path
-) -> None:
+def test_what_is_switched_off_in_the_example_can_be_switched_on(read: Read, tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").touch()
-    switched_on = re.sub(
-        r"^# (?=\w+ = |\[\[)", "", example(), flags=re.MULTILINE
-    ).replace("python3", "sh")
+    switched_on = re.sub(r"^# (?=\w+ = |\[\[)", "", example(), flags=re.MULTILINE).replace(
+        "python3", "sh"
+    )
     found = read(switched_on)
 
     assert switched_on.count("\n[[bot]]") == 1
@@ -542,44 +500,20 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
             "[serve]\nsport = 4",
             "serve: object contains unknown field `sport`; expected some of: host, port, db, players, matches, once, practice, open, page, origin, trusted_proxy, base_path, tls_cert, tls_key, log",
         ),
-        (
-            "[limits]\ndecision_ms = true",
-            "limits.decision_ms: expected `int`, got `bool`",
-        ),
-        (
-            "[limits]\ndecision_ms = 4.0",
-            "limits.decision_ms: expected `int`, got `float`",
-        ),
-        (
-            '[limits]\ndecision_ms = "4"',
-            "limits.decision_ms: expected `int`, got `str`",
-        ),
-        (
-            "[limits]\ndecision_ms = 0",
-            "limits.decision_ms: expected `int` >= 1, got 0",
-        ),
-        (
-            "[limits]\ntables = 5000",
-            "limits.tables: expected `int` <= 4096, got 5000",
-        ),
+        ("[limits]\ndecision_ms = true", "limits.decision_ms: expected `int`, got `bool`"),
+        ("[limits]\ndecision_ms = 4.0", "limits.decision_ms: expected `int`, got `float`"),
+        ('[limits]\ndecision_ms = "4"', "limits.decision_ms: expected `int`, got `str`"),
+        ("[limits]\ndecision_ms = 0", "limits.decision_ms: expected `int` >= 1, got 0"),
+        ("[limits]\ntables = 5000", "limits.tables: expected `int` <= 4096, got 5000"),
         (
             f"[limits]\ntables = {10**30}",
             "limits.tables: expected `int` <= 4096, got 1000000000000000000000000000000",
         ),
-        (
-            "[serve]\nport = 65536",
-            "serve.port: expected `int` <= 65535, got 65536",
-        ),
+        ("[serve]\nport = 65536", "serve.port: expected `int` <= 65535, got 65536"),
         ("[serve]\nonce = 1", "serve.once: expected `bool`, got `int`"),
-        (
-            "[serve]\nhost = {}",
-            "serve.host: expected `str`, got `object`",
-        ),
+        ("[serve]\nhost = {}", "serve.host: expected `str`, got `object`"),
         ('[serve]\ndb = ""', "serve.db: expected `str` of length >= 1, got ''"),
-        (
-            "[serve]\nplayers = 1979-05-27",
-            "serve.players: expected `int`, got `date`",
-        ),
+        ("[serve]\nplayers = 1979-05-27", "serve.players: expected `int`, got `date`"),
         (
             "[games.chess]",
             "games.chess: unknown game 'chess'; expected one of: ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack",
@@ -588,14 +522,8 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
             "[games.akq]\nhand = 4",
             "games.akq: object contains unknown field `hand`; expected some of: hands",
         ),
-        (
-            "[games.akq]\nhands = -1",
-            "games.akq.hands: expected `int` >= 0, got -1",
-        ),
-        (
-            "[games.gin]\nstarter = true",
-            "games.gin.starter: expected `int`, got `bool`",
-        ),
+        ("[games.akq]\nhands = -1", "games.akq.hands: expected `int` >= 0, got -1"),
+        ("[games.gin]\nstarter = true", "games.gin.starter: expected `int`, got `bool`"),
         (
             '[games.blackjack]\nshuffle = "fair"',
             "games.blackjack.shuffle: invalid enum value 'fair'",
@@ -664,9 +592,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, why: str) -> None
         read_config(tmp_path / name)
 
 
-def test_the_settings_of_a_competition_must_go_together(
-    refusal: Callable[[str], str],
-) -> None:
+def test_the_settings_of_a_competition_must_go_together(refusal: Callable[[str], str]) -> None:
     said = refusal("[games.tcp]\nstake = 1000000000000")
 
     assert said.startswith("games.tcp: settings of three_card_poker: ")

@@ -81,8 +81,7 @@ async def until(host: FakeHost, matches: int) -> None:
 
 
 async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", tables=2)
     competition, task = await host.begin("ann", "ben", **LADDER)
@@ -93,9 +92,7 @@ async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
     assert report.state is CompetitionState.FINISHED
     assert {row.name for row in report.standings} == {"ann", "ben"}
     assert report.played == len(host.book.results())
-    assert [row.pairing for row in host.book.rows] == sorted(
-        row.pairing for row in host.book.rows
-    )
+    assert [row.pairing for row in host.book.rows] == sorted(row.pairing for row in host.book.rows)
     assert not house.referee.tables
 
 
@@ -297,8 +294,7 @@ async def test_J3_an_offence_that_is_taken_back_has_no_pause(
 
 
 async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_over(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     eve = host.comes("eve/1", silent)
     host.comes("ann", silent)
@@ -323,8 +319,7 @@ async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_
 
 
 async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     eve = host.comes("eve/1", silent)
     host.comes("ann", silent)
@@ -348,8 +343,7 @@ async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
 
 
 async def test_who_has_left_a_match_and_come_back_may_play_another_itself(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     eve = host.comes("eve/1", silent, tables=2)
     host.comes("ann", silent)
@@ -382,9 +376,7 @@ async def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
     assert looks == []
 
 
-async def test_in_a_pause_nobody_is_paired(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_in_a_pause_nobody_is_paired(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeLoopTimers(monkeypatch)
     host.come("ann", "ben")
     competition, task = await host.begin("ann", "ben", pause_s=5.0, **LADDER)
@@ -412,9 +404,7 @@ async def test_when_it_is_stopped_what_runs_is_void(host: FakeHost) -> None:
     assert report.played == 0
 
 
-async def test_a_ladder_whose_time_is_over_before_it_has_begun(
-    host: FakeHost,
-) -> None:
+async def test_a_ladder_whose_time_is_over_before_it_has_begun(host: FakeHost) -> None:
     host.come("ann", "ben")
     competition = host.compete("ann", "ben", **LADDER)
     competition.close()
@@ -425,8 +415,7 @@ async def test_a_ladder_whose_time_is_over_before_it_has_begun(
 
 
 async def test_a_void_match_does_not_count_and_the_next_one_comes(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben", **LADDER)
@@ -453,8 +442,7 @@ async def test_a_void_match_does_not_count_and_the_next_one_comes(
 
 
 async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben", limits=Limits(), **LADDER)
@@ -531,9 +519,7 @@ async def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_count
     await closed(competition, task)
 
 
-async def test_a_bot_that_came_later_can_be_removed_too(
-    house: FakeArena, host: FakeHost
-) -> None:
+async def test_a_bot_that_came_later_can_be_removed_too(house: FakeArena, host: FakeHost) -> None:
     host.come("ann", "late", plays=silent)
     competition, task = await host.begin("ann", **LADDER)
     assert len(house.referee.tables) == 1
@@ -545,8 +531,7 @@ async def test_a_bot_that_came_later_can_be_removed_too(
 
 
 async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.guests = {"theirs", "ours"}
     host.come("ann", "theirs", plays=silent)
@@ -575,8 +560,7 @@ async def test_people_are_not_paired(house: FakeArena, host: FakeHost) -> None:
 
 
 async def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     first = FakeHost(house)
     first.come("ann", "ben")
@@ -597,8 +581,7 @@ async def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
 
 
 async def test_it_gives_no_number_a_second_time_when_it_goes_on(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     """There are fewer results than numbers: the first match was taken back."""
 
@@ -624,9 +607,7 @@ async def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
 ) -> None:
     host.come("ann", "ben")
     ladder, climbing = await host.begin("ann", "ben", competition="ladder", **LADDER)
-    _, league = await host.begin(
-        "ann", "ben", competition="cup", game="ace_king_queen", matches=20
-    )
+    _, league = await host.begin("ann", "ben", competition="cup", game="ace_king_queen", matches=20)
     started = len(host.book.results("ladder"))
     await in_time(league)
     assert len(host.book.results("cup")) == 20

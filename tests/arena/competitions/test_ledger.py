@@ -18,14 +18,7 @@ from arena.storage.store import CompetitionState, MatchRow, Store
 from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Termination, Verdict
-from tests.support.fake_host import (
-    SOON,
-    FakeHost,
-    FakeStore,
-    act,
-    illegal,
-    in_time,
-)
+from tests.support.fake_host import SOON, FakeHost, FakeStore, act, illegal, in_time
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
@@ -105,9 +98,7 @@ async def test_after_any_match_the_rest_is_played_and_nothing_twice(
             assert sorted(placed) == sorted(names)
             assert sorted(numbers) == list(range(1, len(numbers) + 1))
         else:
-            met = Counter(
-                frozenset(row.players) for row in rows if out.isdisjoint(row.players)
-            )
+            met = Counter(frozenset(row.players) for row in rows if out.isdisjoint(row.players))
             assert set(met.values()) == {plan.get("matches", 1)}
             left = [name for name in names if name not in out]
             assert set().union(*met) == set(left)
@@ -121,9 +112,7 @@ async def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
     first = await played(house, form)
     names, plan = FORMS[form]
     report = await first.competition.run()  # nobody asks for it, but it may be
-    again = await host.play(
-        *names, **plan, **as_of(first, len(first.book.rows)), wait_s=SOON
-    )
+    again = await host.play(*names, **plan, **as_of(first, len(first.book.rows)), wait_s=SOON)
 
     assert host.book.matches == []
     assert again.standings == report.standings
@@ -134,16 +123,13 @@ async def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
 
 
 async def test_J3_the_pairings_of_an_earlier_offender_are_not_played(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     first = await played(house, "round robin")
     names, plan = FORMS["round robin"]
     [row] = [row for row in first.book.rows if row.result.termination.is_offence]
     come(host, names)
-    report = await host.play(
-        *names, **plan, earlier=[row], verdicts=first.book.verdicts
-    )
+    report = await host.play(*names, **plan, earlier=[row], verdicts=first.book.verdicts)
 
     assert not any("rogue" in players for players, _ in host.book.matches)
     assert len(host.book.matches) == 6
@@ -152,19 +138,14 @@ async def test_J3_the_pairings_of_an_earlier_offender_are_not_played(
 
 
 async def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absent(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     first = FakeHost(house)
     names = ("ann", "ben", "rogue")
     come(first, names)
     await first.play(*names, matches=4)
     competition = host.compete(
-        *names,
-        matches=4,
-        wait_s=SOON,
-        earlier=first.book.results(),
-        verdicts=first.book.verdicts,
+        *names, matches=4, wait_s=SOON, earlier=first.book.results(), verdicts=first.book.verdicts
     )
     report = await in_time(competition.run())
 
@@ -191,9 +172,7 @@ async def test_results_of_other_bots_are_refused_in_a_line(
     assert host.book.matches == []
 
 
-async def test_who_was_removed_before_the_arena_was_killed_stays_out(
-    house: FakeArena,
-) -> None:
+async def test_who_was_removed_before_the_arena_was_killed_stays_out(house: FakeArena) -> None:
     for names, plan in (FORMS["round robin"], FORMS["elimination"]):
         gone = names[-2]
         host = FakeHost(house)
@@ -206,11 +185,7 @@ async def test_who_was_removed_before_the_arena_was_killed_stays_out(
         report = await in_time(competition.run())
 
         met = [players for players, result in host.book.matches if gone in players]
-        offences = [
-            result.termination
-            for players, result in host.book.matches
-            if gone in players
-        ]
+        offences = [result.termination for players, result in host.book.matches if gone in players]
         if plan.get("game") == "high_low":
             assert len(met) == 1
             assert offences[0].kind is Ending.REMOVED
@@ -221,8 +196,7 @@ async def test_who_was_removed_before_the_arena_was_killed_stays_out(
 
 
 async def test_time_that_is_left_goes_by_the_matches_since_the_restart(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     first = await played(house, "with itself")
     names, plan = FORMS["with itself"]
@@ -290,10 +264,7 @@ def test_verdicts_of_matches_that_were_taken_back_before_are_not_told_again(
 
 
 def test_what_a_result_brought_about_is_undone_with_it(house: FakeArena) -> None:
-    rows = (
-        played_row(1, "ann", "ben"),
-        played_row(2, "ann", "cem", ended=ILLEGAL),
-    )
+    rows = (played_row(1, "ann", "ben"), played_row(2, "ann", "cem", ended=ILLEGAL))
     written = ledger(house, *rows, verdicts=[verdict("m2", "ann")])
     assert {row.name: row.played for row in written.book.rows}["ben"] == 0
 
@@ -326,20 +297,14 @@ def test_a_match_that_does_not_count_cannot_be_taken_back(house: FakeArena) -> N
 def test_who_offends_twice_is_out_for_the_first_offence(house: FakeArena) -> None:
     late = msgspec.structs.replace(ILLEGAL, kind=Ending.TIMEOUT)
     written = ledger(
-        house,
-        played_row(2, "ann", "cem", ended=ILLEGAL),
-        played_row(1, "ann", "ben", ended=late),
+        house, played_row(2, "ann", "cem", ended=ILLEGAL), played_row(1, "ann", "ben", ended=late)
     )
 
     assert written.book.out == {"ann": ILLEGAL}
-    assert [row.eliminated for row in written.book.rows if row.name == "ann"] == [
-        ILLEGAL
-    ]
+    assert [row.eliminated for row in written.book.rows if row.name == "ann"] == [ILLEGAL]
 
 
-def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(
-    house: FakeArena,
-) -> None:
+def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(house: FakeArena) -> None:
     written = ledger(
         house,
         played_row(1, "ann", "ben", ended=ILLEGAL),

@@ -28,8 +28,7 @@ from arena.referee.sessions import BotSessions
 def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
     here = {"ann/gin": object(), "ben": None}
     players = {
-        one: SimpleNamespace(name=one, connection=connection)
-        for one, connection in here.items()
+        one: SimpleNamespace(name=one, connection=connection) for one, connection in here.items()
     }
     cup = SimpleNamespace(
         id="cup-1",

@@ -48,9 +48,7 @@ class FakeCompetition:
         self.is_over = False
         self.is_closed = False
         self.played = 3
-        self.progress = SimpleNamespace(
-            scheduled=0 if plan.form is Form.LADDER else 1_200
-        )
+        self.progress = SimpleNamespace(scheduled=0 if plan.form is Form.LADDER else 1_200)
         self.ends: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def end(self, error: Exception | None = None) -> None:
@@ -84,10 +82,7 @@ class FakeSchedulerHost:
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's."""
-        return {
-            *self.here,
-            *(name for one in self.playing for name in one.plan.players),
-        }
+        return {*self.here, *(name for one in self.playing for name in one.plan.players)}
 
     def comes(self, *names: str) -> None:
         for name in names:
@@ -131,9 +126,7 @@ class FakeSchedulerHost:
         )
 
     def resume(self, written: CompetitionRow) -> FakeCompetition:
-        one = FakeCompetition(
-            written.id, written.plan, written.state is CompetitionState.PAUSED
-        )
+        one = FakeCompetition(written.id, written.plan, written.state is CompetitionState.PAUSED)
         self.started.append(one)
         return one
 
@@ -180,9 +173,7 @@ def written(
         state=state,
         revision=0,
         started_at=MONDAY.timestamp(),
-        finished_at=None
-        if state in (CompetitionState.RUNNING, CompetitionState.PAUSED)
-        else 1.0,
+        finished_at=None if state in (CompetitionState.RUNNING, CompetitionState.PAUSED) else 1.0,
         ranking=(),
     )
 
@@ -225,9 +216,7 @@ class RunningScheduler:
             once=self.once,
         )
 
-    def begins(
-        self, *runs: PlannedRun, games: Sequence[OpenGame] = ()
-    ) -> asyncio.Task[None]:
+    def begins(self, *runs: PlannedRun, games: Sequence[OpenGame] = ()) -> asyncio.Task[None]:
         return asyncio.create_task(self.scheduler.run(runs, games))
 
     async def until(self, holds: Callable[[], Any]) -> None:
@@ -307,10 +296,7 @@ async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
     await turns()
 
     awaiting = evening.scheduler.awaiting
-    assert (awaiting("ANN"), awaiting("dan"), awaiting("cem")) == (
-        *("cup", "later"),
-        None,
-    )
+    assert (awaiting("ANN"), awaiting("dan"), awaiting("cem")) == (*("cup", "later"), None)
 
     evening.stand.comes(*names)
     played = await evening.starts(1)
@@ -364,9 +350,7 @@ async def test_a_run_without_a_time_is_played_once_in_a_database(
     assert "cup is not played again: it was akq-1" in line
 
 
-async def test_a_run_that_goes_on_is_not_told_to_be_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_run_that_goes_on_is_not_told_to_be_over(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, once=True)
     plan = msgspec.structs.replace(a_game().plan, run="cup")
     evening.stand.written.append(written("akq-1", plan))
@@ -421,9 +405,7 @@ async def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -
     await task
 
 
-async def test_within_the_hour_it_is_made_up_for(
-    evening: RunningScheduler,
-) -> None:
+async def test_within_the_hour_it_is_made_up_for(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(minutes=59)
     task = evening.begins(a_run(at="18:00"))
@@ -432,9 +414,7 @@ async def test_within_the_hour_it_is_made_up_for(
     await evening.ends(task)
 
 
-async def test_later_than_that_it_is_skipped_and_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_later_than_that_it_is_skipped_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(hours=2)
@@ -445,9 +425,7 @@ async def test_later_than_that_it_is_skipped_and_told(
     assert evening.lines == ["cup was not played at Mon 23 Nov 18:00"]
 
 
-async def test_the_year_is_told_if_it_is_not_this_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_year_is_told_if_it_is_not_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     evening.now = SIX
@@ -542,9 +520,7 @@ async def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
     await evening.ends(task)
 
 
-async def test_K5_what_can_be_played_within_the_hour_is_played(
-    evening: RunningScheduler,
-) -> None:
+async def test_K5_what_can_be_played_within_the_hour_is_played(evening: RunningScheduler) -> None:
     evening.now = SIX
     evening.stand.refuses = "expected every bot once, got 'ann' twice"
     evening.stand.comes("ann", "ben")
@@ -566,9 +542,7 @@ CLASS = ("ann", "ben", "cem", "dan")
 
 
 def a_class_run(at: str | None = None, **fields: Any) -> PlannedRun:
-    return a_run(
-        at=at, who=Participants.ROSTER, least=fields.pop("least", None), **fields
-    )
+    return a_run(at=at, who=Participants.ROSTER, least=fields.pop("least", None), **fields)
 
 
 async def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_there(
@@ -617,9 +591,7 @@ async def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_ch
     await evening.ends(task)
 
 
-async def test_K5_who_has_not_come_by_then_is_not_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K5_who_has_not_come_by_then_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, roster=CLASS)
     task = evening.begins(a_class_run(least=2))
     await turns()
@@ -672,8 +644,7 @@ async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waite
 
 
 async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-    evening: RunningScheduler,
+    monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
 ) -> None:
     sets(monkeypatch, "LOOK_S", 15.0)
     evening.stand.comes("ann", "ben")
@@ -692,9 +663,7 @@ async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_t
     await evening.ends(task)
 
 
-async def test_K5_an_empty_roster_is_told_also_at_its_time(
-    evening: RunningScheduler,
-) -> None:
+async def test_K5_an_empty_roster_is_told_also_at_its_time(evening: RunningScheduler) -> None:
     evening.now = SIX
     task = evening.begins(a_class_run("18:00"))
     await evening.until(lambda: evening.lines)
@@ -722,12 +691,7 @@ async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
 
 @pytest.mark.parametrize(
     ("at", "since_s", "waits"),
-    [
-        ("18:00", 5, True),
-        ("18:00", 60, False),
-        (None, 5, True),
-        (None, 60, False),
-    ],
+    [("18:00", 5, True), ("18:00", 60, False), (None, 5, True), (None, 60, False)],
 )
 async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
     monkeypatch: pytest.MonkeyPatch, at: str | None, since_s: float, waits: bool
@@ -756,9 +720,7 @@ async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_f
     await evening.ends(task)
 
 
-async def test_K5_what_a_run_still_waits_for_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, roster=("ann", "ben"))
     sets(monkeypatch, "GATHER_S", 2.0)
     sets(monkeypatch, "_REJOIN_S", 15.0)
@@ -792,9 +754,7 @@ async def test_K5_what_a_run_still_waits_for_is_said(
     await evening.ends(task)
 
 
-async def test_K5_a_run_that_nobody_came_to_is_not_spent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K5_a_run_that_nobody_came_to_is_not_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, roster=("ann", "ben"))
     plan = msgspec.structs.replace(a_game().plan, run="cup")
     evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
@@ -806,9 +766,7 @@ async def test_K5_a_run_that_nobody_came_to_is_not_spent(
     await evening.ends(task)
 
 
-async def test_K5_a_run_that_was_stopped_is_spent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K5_a_run_that_was_stopped_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, once=True, roster=("ann", "ben"))
     plan = msgspec.structs.replace(a_game().plan, run="cup")
     evening.stand.written.append(written("akq-1", plan, CompetitionState.STOPPED))
@@ -825,9 +783,7 @@ async def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
     task = evening.begins(a_run())
     await evening.until(lambda: evening.lines)
     await turns(300)
-    assert evening.lines == [
-        "cup cannot be played: expected every bot once, got 'ann' twice"
-    ]
+    assert evening.lines == ["cup cannot be played: expected every bot once, got 'ann' twice"]
 
     evening.stand.refuses = None
     await evening.starts(1)
@@ -1034,10 +990,7 @@ async def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
     [(None, 0, True), ("18:00", -10, True), ("18:00", 50, True), ("18:00", 70, False)],
 )
 async def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
-    monkeypatch: pytest.MonkeyPatch,
-    at: str | None,
-    minutes_before: int,
-    comes_back: bool,
+    monkeypatch: pytest.MonkeyPatch, at: str | None, minutes_before: int, comes_back: bool
 ) -> None:
     evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX - timedelta(minutes=minutes_before)
@@ -1058,9 +1011,7 @@ async def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
     await evening.ends(task)
 
 
-async def test_K5_the_lobby_shows_for_whom_a_run_waits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K5_the_lobby_shows_for_whom_a_run_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
     task = evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
@@ -1103,33 +1054,21 @@ async def test_all_on_the_roster_play_under_the_names_they_have_come_by(
 async def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
     evening: RunningScheduler,
 ) -> None:
-    task = evening.begins(
-        a_run(who=Participants.NAMED, players=("zoe", "ann"), least=None)
-    )
+    task = evening.begins(a_run(who=Participants.NAMED, players=("zoe", "ann"), least=None))
     await evening.until(lambda: evening.lines)
-    assert evening.lines == [
-        "cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"
-    ]
+    assert evening.lines == ["cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"]
     evening.stand.comes("ann")
     cup = await evening.starts(1)
     assert (cup.plan.players, cup.plan.not_there) == (("zoe", "ann"), ())
     await evening.ends(task)
 
 
-async def test_house_bots_have_names_that_nobody_has(
-    evening: RunningScheduler,
-) -> None:
+async def test_house_bots_have_names_that_nobody_has(evening: RunningScheduler) -> None:
     evening.stand.comes("optimal", "ann")
     task = evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
     cup = await evening.starts(1)
 
-    assert cup.plan.players == (
-        "optimal",
-        "ann",
-        "optimal-2",
-        "random",
-        "optimal-3",
-    )
+    assert cup.plan.players == ("optimal", "ann", "optimal-2", "random", "optimal-3")
     assert [(bot.name, bot.house, bot.tables) for bot in cup.plan.bots] == [
         ("optimal-2", "optimal", 8),
         ("random", "random", 8),
@@ -1141,9 +1080,7 @@ async def test_house_bots_have_names_that_nobody_has(
 # --- ladders that are closed ---
 
 
-async def test_K4_a_ladder_is_closed_when_its_time_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K4_a_ladder_is_closed_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     until = parse("20:00", UTC)
@@ -1193,9 +1130,7 @@ async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
     await turns()
 
     assert one.id == "akq-2"
-    assert evening.lines == [
-        "akq-2 goes on: ace_king_queen, 3 of 1200 matches played (paused)"
-    ]
+    assert evening.lines == ["akq-2 goes on: ace_king_queen, 3 of 1200 matches played (paused)"]
     assert len(evening.stand.started) == 1, "the next one waits for it"
     one.end()
     await task
@@ -1229,15 +1164,11 @@ async def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
     await task
 
     assert evening.scheduler.has_failed
-    assert evening.lines[-1] == (
-        "akq-1 cannot go on: expected ann v ben in match m, got ann v cem"
-    )
+    assert evening.lines[-1] == ("akq-1 cannot go on: expected ann v ben in match m, got ann v cem")
     assert evening.reports == ["report of akq-2"]
 
 
-async def test_a_database_that_cannot_be_written_ends_all(
-    evening: RunningScheduler,
-) -> None:
+async def test_a_database_that_cannot_be_written_ends_all(evening: RunningScheduler) -> None:
     plan = a_game().plan
     evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
     task = evening.begins(a_run())
@@ -1271,9 +1202,7 @@ async def test_with_nothing_before_it_a_single_evening_is_over(
 # --- games for whoever comes ---
 
 
-async def test_a_game_is_played_again_when_somebody_new_has_come(
-    evening: RunningScheduler,
-) -> None:
+async def test_a_game_is_played_again_when_somebody_new_has_come(evening: RunningScheduler) -> None:
     task = evening.begins(games=[a_game()])
     await turns()
     evening.stand.comes("ann", "ben")
@@ -1295,9 +1224,7 @@ async def test_a_game_is_played_again_when_somebody_new_has_come(
     await evening.ends(task)
 
 
-async def test_once_is_one_competition_of_every_game(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_once_is_one_competition_of_every_game(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     task = evening.begins(games=[a_game(), a_game("blackjack", 1)])
@@ -1306,10 +1233,7 @@ async def test_once_is_one_competition_of_every_game(
         one.end()
     await task
 
-    assert {one.plan.game for one in evening.stand.started} == {
-        "ace_king_queen",
-        "blackjack",
-    }
+    assert {one.plan.game for one in evening.stand.started} == {"ace_king_queen", "blackjack"}
 
 
 async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
@@ -1349,9 +1273,7 @@ async def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
     assert len(set(names)) == 2
 
 
-async def test_K2_a_program_is_in_the_team_of_its_owner(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_K2_a_program_is_in_the_team_of_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(
         monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
     )
@@ -1365,11 +1287,7 @@ async def test_K2_a_program_is_in_the_team_of_its_owner(
 def test_K2_two_programs_of_one_owner_are_a_team() -> None:
     players = ("ann/one", "ann/two", "ben/one", "cem")
 
-    assert teams_of(players, {"cem": "red"}) == {
-        "ann/one": "ann/",
-        "ann/two": "ann/",
-        "cem": "red",
-    }
+    assert teams_of(players, {"cem": "red"}) == {"ann/one": "ann/", "ann/two": "ann/", "cem": "red"}
 
 
 async def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
@@ -1415,8 +1333,7 @@ async def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_sa
 
 
 async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
-    monkeypatch: pytest.MonkeyPatch,
-    evening: RunningScheduler,
+    monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
 ) -> None:
     gathers, is_gathered = asyncio.Event(), asyncio.Event()
 
@@ -1446,9 +1363,7 @@ async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
     await evening.ends(task)
 
 
-async def test_a_run_that_goes_on_is_not_started_beside_itself(
-    evening: RunningScheduler,
-) -> None:
+async def test_a_run_that_goes_on_is_not_started_beside_itself(evening: RunningScheduler) -> None:
     plan = msgspec.structs.replace(a_game().plan, run="cup")
     evening.stand.written.append(written("akq-1", plan))
     evening.stand.comes("ann", "ben")
@@ -1460,15 +1375,11 @@ async def test_a_run_that_goes_on_is_not_started_beside_itself(
     await evening.ends(task)
 
 
-async def test_a_game_is_started_with_who_is_connected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_game_is_started_with_who_is_connected(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch, teams={"ann": "red"})
     evening.stand.comes("ann", "ben")
     task = evening.begins()
-    await evening.scheduler.start(
-        "akq", form="round_robin", matches=3, settings={"hands": 20}
-    )
+    await evening.scheduler.start("akq", form="round_robin", matches=3, settings={"hands": 20})
     one = await evening.starts(1)
 
     assert (one.plan.game, one.plan.run) == ("ace_king_queen", "")
@@ -1507,18 +1418,10 @@ async def test_a_game_that_is_open_is_started_as_it_is_played_there(
         ("poker", {}, "or a run: cup"),
         ("cup", {"matches": 2}, "with a game only, cup is a run of the file"),
         ("cup", {}, "expected at least 2 bots that play ace_king_queen for cup, 1"),
-        (
-            "akq",
-            {},
-            "expected at least 2 connected bots that play ace_king_queen, got 1",
-        ),
+        ("akq", {}, "expected at least 2 connected bots that play ace_king_queen, got 1"),
         ("akq", {"form": "cup"}, "expected a form that is one of: round_robin, eli"),
         ("akq", {"form": "elimination"}, "expected high_low for an elimination"),
-        (
-            "gin",
-            {"form": "ladder", "matches": 2},
-            "expected matches with a round robin",
-        ),
+        ("gin", {"form": "ladder", "matches": 2}, "expected matches with a round robin"),
         ("gin", {"settings": {"hands": 2}}, "hands"),
         ("gin", {"settings": {"games": 0}}, "games"),
     ],

@@ -60,8 +60,7 @@ def rows_of(standings: Iterable[Row]) -> list[Row]:
         (
             msgspec.structs.replace(
                 row,
-                eliminated=row.eliminated
-                and msgspec.structs.replace(row.eliminated, seat=None),
+                eliminated=row.eliminated and msgspec.structs.replace(row.eliminated, seat=None),
             )
             for row in standings
         ),
@@ -90,8 +89,7 @@ async def answers(host: FakeHost, *names: str) -> None:
 
 
 async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come(*THREE, plays=silent)
     competition, task = await host.begin(*THREE, matches=2)
@@ -109,10 +107,7 @@ async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
     report = await in_time(task)
 
     assert sum(host.book.counted().values()) == report.played == 6
-    assert [(one.what, one.who) for one in host.book.acts] == [
-        ("pause", "Eva"),
-        ("resume", "Eva"),
-    ]
+    assert [(one.what, one.who) for one in host.book.acts] == [("pause", "Eva"), ("resume", "Eva")]
 
 
 async def test_nobody_becomes_absent_in_a_pause(host: FakeHost) -> None:
@@ -137,9 +132,7 @@ async def test_nobody_becomes_absent_in_a_pause(host: FakeHost) -> None:
     assert report.verdicts == ()
 
 
-async def test_after_a_pause_whoever_is_away_has_all_its_time_again(
-    host: FakeHost,
-) -> None:
+async def test_after_a_pause_whoever_is_away_has_all_its_time_again(host: FakeHost) -> None:
     host.comes("ann")
     competition, task = await host.begin("ann", "ben", wait_s=0.2)
     competition.pause(act("pause"))
@@ -169,8 +162,7 @@ async def test_a_pause_before_the_first_stage(house: FakeArena, host: FakeHost) 
 
 
 async def test_a_pause_goes_on_between_the_stages_of_an_elimination(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come(*EIGHT, plays=at_random())
     competition = host.compete(*EIGHT, game="high_low")
@@ -216,9 +208,7 @@ async def test_a_second_pause_is_refused(host: FakeHost) -> None:
     assert len(host.book.acts) == 1
 
 
-async def test_what_was_interrupted_in_a_pause_begins_with_one(
-    host: FakeHost,
-) -> None:
+async def test_what_was_interrupted_in_a_pause_begins_with_one(host: FakeHost) -> None:
     host.come(*THREE)
     competition, task = await host.begin(*THREE, is_paused=True)
 
@@ -235,8 +225,7 @@ async def test_what_was_interrupted_in_a_pause_begins_with_one(
 
 
 async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent, tables=2)
@@ -248,11 +237,7 @@ async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
     assert house.referee.tables == ()
     assert report.state is competition.state is CompetitionState.STOPPED
     assert report.played == 1
-    assert {row.name: row.played for row in report.standings} == {
-        "ann": 1,
-        "ben": 1,
-        "cem": 0,
-    }
+    assert {row.name: row.played for row in report.standings} == {"ann": 1, "ben": 1, "cem": 0}
     [(_, _, ranking, state)] = host.book.finished
     assert (ranking, state) == ((), CompetitionState.STOPPED)
     assert [(one.what, one.who) for one in host.book.acts] == [("stop", "Eva")]
@@ -304,8 +289,7 @@ async def test_a_stop_in_a_pause(host: FakeHost) -> None:
 
 
 async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
@@ -325,9 +309,7 @@ async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_card
     assert [one.match for one in host.book.acts] == [table.id]
 
 
-async def test_a_counted_match_that_is_made_void_is_played_again(
-    host: FakeHost,
-) -> None:
+async def test_a_counted_match_that_is_made_void_is_played_again(host: FakeHost) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent)
     competition, task = await host.begin(*THREE)
@@ -347,8 +329,7 @@ async def test_a_counted_match_that_is_made_void_is_played_again(
 
 
 async def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", tables=4)
     host.comes("cem", silent, tables=4)
@@ -377,15 +358,11 @@ async def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_a
     assert report.cross_table == scratch.ledger.book.cross_table
 
 
-async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(
-    host: FakeHost,
-) -> None:
+async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(host: FakeHost) -> None:
     """It was out by what it did away from the tables; an offender at its own table saves it (H13)."""
 
     host.come(*EIGHT, plays=silent)
-    competition, task = await host.begin(
-        *EIGHT, game="high_low", limits=Limits(), is_paused=True
-    )
+    competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits(), is_paused=True)
     host.offends("ann", MEMORY)
     [row] = host.book.results()
     assert row.result.termination.kind is Ending.MEMORY
@@ -408,9 +385,7 @@ async def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offe
     host: FakeHost,
 ) -> None:
     host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin(
-        "ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True
-    )
+    competition, task = await host.begin("ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True)
     host.offends("ben", MEMORY)
     [row] = host.book.results()
     competition.void(row.id, act("void", match=row.id))
@@ -422,8 +397,7 @@ async def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offe
 
 
 async def test_a_match_is_made_void_in_a_pause_and_played_after_it(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent)
@@ -487,8 +461,7 @@ async def test_what_cannot_be_made_void_changes_nothing(host: FakeHost) -> None:
 
 
 async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come(*EIGHT, plays=at_random())
     competition = host.compete(*EIGHT, game="high_low")
@@ -516,8 +489,7 @@ async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
 
 
 async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_result_yet(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come(*EIGHT, plays=at_random())
     competition = host.compete(*EIGHT, game="high_low")
@@ -537,9 +509,7 @@ async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_
     assert all(row.counts for row in host.book.rows)
 
 
-async def test_K2_the_final_of_a_finished_elimination_is_played_again(
-    host: FakeHost,
-) -> None:
+async def test_K2_the_final_of_a_finished_elimination_is_played_again(host: FakeHost) -> None:
     host.come(*EIGHT, plays=at_random())
     await host.play(*EIGHT, game="high_low")
     final = host.book.rows[-1]
@@ -560,9 +530,7 @@ async def test_K2_the_final_of_a_finished_elimination_is_played_again(
 # --- remove ---
 
 
-async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(
-    host: FakeHost,
-) -> None:
+async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(host: FakeHost) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent, tables=2)
     competition, task = await host.begin(*THREE, matches=3, limits=Limits())
@@ -577,9 +545,7 @@ async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(
     assert [(one.what, one.bot) for one in host.book.acts] == [("remove", "cem")]
 
 
-async def test_a_removal_is_written_down_before_what_it_brings_about(
-    host: FakeHost,
-) -> None:
+async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeHost) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
     noted: list[int] = []
@@ -616,9 +582,7 @@ async def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
     while len(host.book.matches) < 5:
         await asyncio.sleep(0)
     finished = [
-        name
-        for name in names
-        if sum(name in players for players, _ in host.book.matches) == 3
+        name for name in names if sum(name in players for players, _ in host.book.matches) == 3
     ]
     assert finished
     competition.remove(finished[0], act("remove", bot=finished[0]))
@@ -630,8 +594,7 @@ async def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
 
 
 async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
@@ -663,8 +626,7 @@ async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
 
 
 async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
@@ -687,9 +649,7 @@ async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
     assert other.id in [row.id for row in host.book.results()]
 
 
-async def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(
-    host: FakeHost,
-) -> None:
+async def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(host: FakeHost) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent)
     competition, task = await host.begin(*THREE, limits=Limits())
@@ -767,8 +727,7 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
 
 
 async def test_a_stop_that_cannot_be_written_down_ends_the_competition(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
@@ -784,8 +743,7 @@ async def test_a_stop_that_cannot_be_written_down_ends_the_competition(
 
 
 async def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     first = FakeHost(house)
     first.come("ann", "ben")
@@ -794,9 +752,7 @@ async def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
     played = msgspec.structs.replace(played, pairing=3)
 
     host.comes("ben")
-    report = await host.play(
-        *("ann", "ben"), with_itself=True, wait_s=SOON, earlier=[played]
-    )
+    report = await host.play(*("ann", "ben"), with_itself=True, wait_s=SOON, earlier=[played])
 
     assert report.verdicts == ()
     assert host.book.matches == []
@@ -817,8 +773,7 @@ async def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
 
 
 async def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_playing(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     """It has lost its connection, and its time to come back is not over."""
 
@@ -845,9 +800,7 @@ async def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_
     assert host.book.kinds() == {Ending.COMPLETED: 2}
 
 
-async def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(
-    host: FakeHost,
-) -> None:
+async def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(host: FakeHost) -> None:
     host.comes("ann", silent)
     host.comes("ben", silent)
     competition, task = await host.begin("ann", "ben", "late", wait_s=60.0)
@@ -864,9 +817,7 @@ async def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(
 # --- several at once ---
 
 
-async def test_two_competitions_share_their_bots_and_their_tables(
-    host: FakeHost,
-) -> None:
+async def test_two_competitions_share_their_bots_and_their_tables(host: FakeHost) -> None:
     host.come(*THREE, plays=silent)
     one, first = await host.begin(*THREE, competition="one", limits=Limits())
     _, second = await host.begin(*THREE, competition="two", matches=2)
@@ -896,9 +847,7 @@ async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
 ) -> None:
     host.come(*CLASS, plays=silent, tables=64)
     competition, task = await host.begin(*CLASS, matches=4)
-    playing = Counter(
-        chair.player.name for table in competition.tables for chair in table.chairs
-    )
+    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
 
     assert len(competition.tables) < 4 * len(CLASS) / 2 + 1
     assert set(playing.values()) == {4}
@@ -909,9 +858,7 @@ async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
     assert report.played == 4 * 66
 
 
-async def test_two_competitions_with_the_same_bots_move_side_by_side(
-    host: FakeHost,
-) -> None:
+async def test_two_competitions_with_the_same_bots_move_side_by_side(host: FakeHost) -> None:
     host.come(*CLASS, tables=2)
     one, first = await host.begin(*CLASS, competition="one", matches=4)
     two, second = await host.begin(*CLASS, competition="two", matches=4)
@@ -1011,9 +958,7 @@ async def test_thousands_of_bots_are_looked_at_some_at_a_time(
     for name in CLASS:
         host.plays(name, some(500))
     await turns(1_000)
-    playing = Counter(
-        chair.player.name for table in competition.tables for chair in table.chairs
-    )
+    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
 
     assert all(playing[name] > 4 for name in CLASS)
 
@@ -1023,9 +968,7 @@ async def test_thousands_of_bots_are_looked_at_some_at_a_time(
 
 async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:
     host.come("ann", "ben")
-    competition, task = await host.begin(
-        "ann", "ben", "cem", "dora", matches=9, limits=Limits()
-    )
+    competition, task = await host.begin("ann", "ben", "cem", "dora", matches=9, limits=Limits())
     while len(host.book.matches) < 9:
         await turns(1)
     host.comes("cem")
@@ -1041,8 +984,7 @@ async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> Non
 
 
 async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann", "ben", plays=silent, tables=2)
     one, first = await host.begin("ann", "ben", competition="one")
@@ -1059,9 +1001,7 @@ async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the
     assert report.verdicts == ()
 
 
-async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(
-    host: FakeHost,
-) -> None:
+async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: FakeHost) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent)
     competition, task = await host.begin(*THREE, run="cup", matches=2)
@@ -1162,9 +1102,7 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     assert rows(report) == rows_of(scratch.book.rows)
     assert report.cross_table == scratch.book.cross_table
     assert set(competition.ledger.book.out) == set(scratch.book.out)
-    assert {one.match for one in report.verdicts} == {
-        one.match for one in scratch.verdicts
-    }
+    assert {one.match for one in report.verdicts} == {one.match for one in scratch.verdicts}
     left = [name for name in competition.plan.players if competition.is_in(name)]
     met = Counter(
         frozenset(row.players)
@@ -1183,11 +1121,7 @@ async def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_b
     book, competition = host.book, host.competition
     again = FakeHost(house)  # in which nobody is
     replayed = await again.play(
-        *EIGHT,
-        game="high_low",
-        earlier=book.results(),
-        acts=book.acts,
-        verdicts=book.verdicts,
+        *EIGHT, game="high_low", earlier=book.results(), acts=book.acts, verdicts=book.verdicts
     )
 
     assert again.book.matches == []

@@ -20,9 +20,7 @@ def setting(game: str, name: str, **tables: Any) -> Setting:
 
 
 @EACH_GAME
-def test_a_game_offers_the_forms_it_can_be_played_in_its_usual_one_first(
-    game: str,
-) -> None:
+def test_a_game_offers_the_forms_it_can_be_played_in_its_usual_one_first(game: str) -> None:
     offered = [choice.form for choice in startable(GAMES[game], Config()).forms]
     usual = plan_by_hand(GAMES[game], Config()).form
 
@@ -37,13 +35,9 @@ def test_a_game_offers_the_forms_it_can_be_played_in_its_usual_one_first(
 
 
 @EACH_GAME
-def test_every_form_that_is_offered_can_be_started_with_what_it_offers(
-    game: str,
-) -> None:
+def test_every_form_that_is_offered_can_be_started_with_what_it_offers(game: str) -> None:
     for choice in startable(GAMES[game], Config()).forms:
-        plan = plan_by_hand(
-            GAMES[game], Config(), form=choice.form, matches=choice.matches
-        )
+        plan = plan_by_hand(GAMES[game], Config(), form=choice.form, matches=choice.matches)
 
         assert plan.form == choice.form
 

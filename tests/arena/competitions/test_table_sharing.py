@@ -49,9 +49,7 @@ class SimulatedBot:
 class SimulatedMatch:
     """Is over after so many decisions."""
 
-    def __init__(
-        self, of: SimulatedCompetition, pairing: Pairing, on_over: Any
-    ) -> None:
+    def __init__(self, of: SimulatedCompetition, pairing: Pairing, on_over: Any) -> None:
         self.length = max(10, int(of.length()))
         self.usual = of.usual
         self.pairing = pairing
@@ -70,11 +68,7 @@ class SimulatedCompetition:
     plan = SimpleNamespace(form=Form.ROUND_ROBIN)
 
     def __init__(
-        self,
-        night: ManyCompetitions,
-        usual: float,
-        length: Callable[[], float],
-        meetings: int,
+        self, night: ManyCompetitions, usual: float, length: Callable[[], float], meetings: int
     ) -> None:
         pairs = list(itertools.combinations(night.bots, 2)) * meetings
         self.id = str(length)
@@ -87,8 +81,7 @@ class SimulatedCompetition:
         self._workload = Workload(usual)
         self._workload.begin(night.now)
         self.stage = RunningStage(
-            cast("Arbiter", self),
-            [Pairing(number, pair) for number, pair in enumerate(pairs)],
+            cast("Arbiter", self), [Pairing(number, pair) for number, pair in enumerate(pairs)]
         )
         night.competitions.append(cast("Competition", self))
         self.task = asyncio.ensure_future(self.stage.outcomes())
@@ -206,9 +199,7 @@ def play_both() -> tuple[SimulatedCompetition, SimulatedCompetition]:
         rng = random.Random(13)
         night = ManyCompetitions()
         even = SimulatedCompetition(night, 300, lambda: rng.gauss(334, 6), 2)
-        uneven = SimulatedCompetition(
-            night, 200, lambda: rng.gammavariate(10.8, 310 / 10.8), 2
-        )
+        uneven = SimulatedCompetition(night, 200, lambda: rng.gammavariate(10.8, 310 / 10.8), 2)
         await night.play()
         await asyncio.gather(even.task, uneven.task)
         return even, uneven
@@ -228,9 +219,7 @@ def test_two_competitions_with_the_same_bots_end_together_and_both_move() -> Non
     assert ends[0] == pytest.approx(ends[1], rel=0.1)
 
 
-def test_the_time_left_of_two_competitions_is_right_from_a_tenth_to_nine_tenths_of_each() -> (
-    None
-):
+def test_the_time_left_of_two_competitions_is_right_from_a_tenth_to_nine_tenths_of_each() -> None:
     for one in play_both():
         wrong = [left_s / (one.ends[-1] - at) - 1 for at, left_s in one.left_seen]
 

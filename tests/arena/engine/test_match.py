@@ -58,14 +58,7 @@ def finish(match: MatchState, seed: int = 1) -> MatchState:
 def state(match: MatchState) -> object:
     """All that an answer could change."""
     return copy.deepcopy(
-        (
-            match.pending,
-            match.news,
-            match.answers,
-            match.notes,
-            match.scores,
-            match.termination,
-        )
+        (match.pending, match.news, match.answers, match.notes, match.scores, match.termination)
     )
 
 
@@ -191,9 +184,7 @@ def test_J3_between_bots_the_scores_stay_as_they_stood() -> None:
     assert match.result().scores == (1, -1)
 
 
-@pytest.mark.parametrize(
-    ("game", "stake"), [("three_card_poker", 1000), ("blackjack", 100)]
-)
+@pytest.mark.parametrize(("game", "stake"), [("three_card_poker", 1000), ("blackjack", 100)])
 def test_J3_against_the_dealer_the_whole_stake_is_lost(game: str, stake: int) -> None:
     match = draw(game)
     match.end(Ending.TIMEOUT, 0, "why")
@@ -341,9 +332,7 @@ def test_a_record_with_a_seed_needs_no_decks() -> None:
     assert record.decks is None
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"{}", b"null", b"\xff", b'{"game":"akq"}', b"[" * 100]
-)
+@pytest.mark.parametrize("data", [b"", b"{}", b"null", b"\xff", b'{"game":"akq"}', b"[" * 100])
 def test_what_is_no_record_is_refused(data: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         Record.from_json(data)
@@ -428,9 +417,7 @@ def test_deals_are_told_to_nobody_and_no_seat_hears_them() -> None:
     answers = ["check", "check"]
     steps = [*deal("AK", "QK", tells_deals=True).steps(answers)]
 
-    told: list[object] = [
-        tell.news for step in steps for tell in step.news if tell.seat == NOBODY
-    ]
+    told: list[object] = [tell.news for step in steps for tell in step.news if tell.seat == NOBODY]
     assert told == [("A", "K"), ("Q", "K")]
     for seat in (0, 1):
         plain = deal("AK", "QK").steps(answers)
@@ -468,9 +455,7 @@ def watched(match: MatchState, seed: int, steps: int) -> list[SeatMemory]:
 
 @GAMES_BY_NAME
 @settings(max_examples=25)
-@given(
-    seed=some.binary(min_size=32, max_size=32), rng=some.integers(), data=some.data()
-)
+@given(seed=some.binary(min_size=32, max_size=32), rng=some.integers(), data=some.data())
 def test_the_past_of_a_seat_is_what_it_was_asked_has_heard_and_answered(
     game: str, seed: bytes, rng: int, data: some.DataObject
 ) -> None:
@@ -497,8 +482,7 @@ def test_the_past_can_be_told_while_the_match_goes_on(game: str) -> None:
     finish(match)
 
     rest = [
-        ([] if one is None else [one]) + list(past)
-        for one, past in zip(first, told, strict=True)
+        ([] if one is None else [one]) + list(past) for one, past in zip(first, told, strict=True)
     ]
     assert rest == [memory.questions for memory in memories]
 

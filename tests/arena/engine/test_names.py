@@ -15,8 +15,7 @@ NAMES = st.text(st.sampled_from("aAbBßẞſſµéÉ\u0301\u0345İıΣς ／ｇ�
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["ANN", "Ann", "ａｎｎ", "𝐚𝐧𝐧", " ann ", *(f"an{letter}n" for letter in UNSEEN)],
+    "name", ["ANN", "Ann", "ａｎｎ", "𝐚𝐧𝐧", " ann ", *(f"an{letter}n" for letter in UNSEEN)]
 )
 def test_names_that_look_alike_are_the_same(name: str) -> None:
     assert alike(name) == alike("ann")
@@ -57,12 +56,7 @@ def test_every_way_to_write_a_name_is_the_same(name: str) -> None:
 def test_the_first_spelling_is_the_one() -> None:
     names = Spellings(["Ann", "Ben"])
 
-    assert [names.of(name) for name in ("ANN", "Ann", "ben", "cem")] == [
-        "Ann",
-        "Ann",
-        "Ben",
-        "cem",
-    ]
+    assert [names.of(name) for name in ("ANN", "Ann", "ben", "cem")] == ["Ann", "Ann", "Ben", "cem"]
     assert "aNN" in names
     assert "cem" not in names
 
@@ -98,13 +92,7 @@ def test_two_that_were_in_use_before_they_counted_as_one_stay_two() -> None:
 
 @pytest.mark.parametrize(
     ("name", "known", "found"),
-    [
-        ("ANN", ["Ann", "ben"], "Ann"),
-        ("ann", ["Ann", "ann"], "ann"),
-        ("cem", ["Ann"], "cem"),
-    ],
+    [("ANN", ["Ann", "ben"], "Ann"), ("ann", ["Ann", "ann"], "ann"), ("cem", ["Ann"], "cem")],
 )
-def test_a_name_is_spelled_as_it_is_known(
-    name: str, known: list[str], found: str
-) -> None:
+def test_a_name_is_spelled_as_it_is_known(name: str, known: list[str], found: str) -> None:
     assert spelled(name, known) == found

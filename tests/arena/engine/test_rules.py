@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena.engine.rules import (
-    EVERYONE,
-    AskSeat,
-    Game,
-    Scoreboard,
-    TellSeat,
-    ask,
-    next_deal,
-)
+from arena.engine.rules import EVERYONE, AskSeat, Game, Scoreboard, TellSeat, ask, next_deal
 from arena.games import GAMES, game_named
 from protocol.ace_king_queen import Open
 from protocol.errors import OutOfDecks, UnknownGame
@@ -69,7 +61,5 @@ def test_only_who_plays_against_the_dealer_has_a_stake_to_lose(game: Game) -> No
 
 @pytest.mark.parametrize("name", ["", "AKQ", "poker", None, 1, ["akq"]])
 def test_an_unknown_game_is_refused_with_those_there_are(name: str) -> None:
-    with pytest.raises(
-        UnknownGame, match=r"expected one of: ace_king_queen, .*blackjack"
-    ):
+    with pytest.raises(UnknownGame, match=r"expected one of: ace_king_queen, .*blackjack"):
         game_named(name)

@@ -51,9 +51,7 @@ def shuffle(cards: list[str], stream: Iterator[int]) -> list[str]:
 def test_J6_vector_of_the_first_numbers() -> None:
     stream = Stream(b"card arena")
 
-    assert [stream.below(256) for _ in range(8)] == list(
-        bytes.fromhex("00816e94c24531d8")
-    )
+    assert [stream.below(256) for _ in range(8)] == list(bytes.fromhex("00816e94c24531d8"))
 
 
 def test_J6_vector_of_a_shuffle() -> None:
@@ -103,9 +101,7 @@ def test_J6_where_one_nonce_ends_and_the_next_begins_matters() -> None:
 def test_J6_numbers_are_drawn_by_rejection(n: int) -> None:
     ours, plain = Stream(KEY), stream_of(KEY)
 
-    assert [ours.below(n) for _ in range(3000)] == [
-        number_below(n, plain) for _ in range(3000)
-    ]
+    assert [ours.below(n) for _ in range(3000)] == [number_below(n, plain) for _ in range(3000)]
 
 
 def test_J6_bytes_from_the_uneven_end_are_thrown_away() -> None:
@@ -179,9 +175,7 @@ def test_J6_every_number_is_equally_likely(n: int) -> None:
 
 def test_J6_every_order_is_equally_likely() -> None:
     stream = Stream(KEY)
-    counts: Counter[object] = Counter(
-        tuple(stream.shuffled("AKQ")) for _ in range(6000)
-    )
+    counts: Counter[object] = Counter(tuple(stream.shuffled("AKQ")) for _ in range(6000))
 
     assert set(counts) == set(permutations("AKQ"))
     assert abs(chi_square(counts, 6)) < 4

@@ -9,15 +9,9 @@ from arena.engine.verdict import Finding, advice, out_of_time
 from protocol.messages import Ending, Limits, Mechanism, Verdict
 
 LIMITS = Limits(
-    decision_ms=1500,
-    wall_ms=45_000,
-    frame_bytes=65_536,
-    memory_mib=1_256,
-    processes=2_000,
+    decision_ms=1500, wall_ms=45_000, frame_bytes=65_536, memory_mib=1_256, processes=2_000
 )
-OFFENCES = [
-    kind for kind in Ending if kind not in (Ending.COMPLETED, Ending.VOID)
-]  # J2
+OFFENCES = [kind for kind in Ending if kind not in (Ending.COMPLETED, Ending.VOID)]  # J2
 
 
 def found(kind: Ending, text: str = "why") -> Finding:
@@ -58,8 +52,7 @@ def verdict(kind: Ending, text: str) -> Verdict:
         ),
         (
             (4_250, 4_000, 0, 0, "CPU"),
-            "out of time: 4,250 ms of CPU for a decision (limit 4,000 ms, credit 0 ms), "
-            "bank empty",
+            "out of time: 4,250 ms of CPU for a decision (limit 4,000 ms, credit 0 ms), bank empty",
         ),
         (
             (30_001, 30_000, 0, None),
@@ -108,9 +101,7 @@ def test_advice_names_the_limit_in_force(kind: Ending, figure: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [Ending.TIMEOUT, Ending.CPU])
-def test_who_has_something_left_is_told_of_the_limit_of_one_decision(
-    kind: Ending,
-) -> None:
+def test_who_has_something_left_is_told_of_the_limit_of_one_decision(kind: Ending) -> None:
     text = out_of_time(15_001, 15_000, 0, 790)
     late = Finding(kind=kind, text=text, mechanism=Mechanism.WALL_CLOCK)
 

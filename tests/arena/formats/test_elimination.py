@@ -12,24 +12,10 @@ from hypothesis import strategies as st
 from arena.engine.match import Result
 from arena.engine.shuffle import Stream, seed_from_int
 from arena.formats.elimination import elimination, saved
-from arena.formats.schedule import (
-    Outcome,
-    Ranking,
-    RankingPlace,
-    Schedule,
-    Stage,
-)
+from arena.formats.schedule import Outcome, Ranking, RankingPlace, Schedule, Stage
 from protocol.errors import UsageError
 from protocol.messages import Ending
-from tests.arena.formats.test_schedule import (
-    HOUSE,
-    Table,
-    names,
-    result,
-    run,
-    seated,
-    strengths,
-)
+from tests.arena.formats.test_schedule import HOUSE, Table, names, result, run, seated, strengths
 
 NO_TEAMS: Mapping[str, str] = {}
 
@@ -124,9 +110,7 @@ def test_K2_seven_bots_second_bye_goes_to_one_who_had_none() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_K2_four_or_fewer_play_the_final_with_house_bots_that_cannot_win(
-    count: int,
-) -> None:
+def test_K2_four_or_fewer_play_the_final_with_house_bots_that_cannot_win(count: int) -> None:
     (final,), ranking = knock_out(count)
 
     assert sorted(seated(final)) == sorted([*names(count), *HOUSE[: 4 - count]])
@@ -138,9 +122,7 @@ def test_K2_four_or_fewer_play_the_final_with_house_bots_that_cannot_win(
 
 def test_K2_equal_scores_in_the_final_share_a_rank() -> None:
     scores = {"bot 1": 5, "bot 2": 7, "bot 3": 5, "house 1": 9}
-    _, ranking = knock_out(
-        3, lambda players: result(*(scores[player] for player in players))
-    )
+    _, ranking = knock_out(3, lambda players: result(*(scores[player] for player in players)))
 
     assert ranking == (
         RankingPlace(rank=1, names=("bot 2",), stage=1, score=7),
@@ -151,12 +133,7 @@ def test_K2_equal_scores_in_the_final_share_a_rank() -> None:
 def test_J3_an_offender_in_the_final_is_last_and_the_others_rank_by_scores() -> None:
     _, ranking = knock_out(4, offence_of("bot 4"))
 
-    assert [place.names for place in ranking] == [
-        ("bot 3",),
-        ("bot 2",),
-        ("bot 1",),
-        ("bot 4",),
-    ]
+    assert [place.names for place in ranking] == [("bot 3",), ("bot 2",), ("bot 1",), ("bot 4",)]
     assert [place.offence for place in ranking] == [False, False, False, True]
     assert [place.score is None for place in ranking] == [False, False, False, True]
 
@@ -230,9 +207,7 @@ def test_K2_more_than_256_bots_can_be_drawn() -> None:
 
 
 @pytest.mark.parametrize("count", range(2, 41))
-def test_H13_an_offence_at_every_table_of_every_stage_comes_to_an_end(
-    count: int,
-) -> None:
+def test_H13_an_offence_at_every_table_of_every_stage_comes_to_an_end(count: int) -> None:
     def offend(players: tuple[str, ...]) -> Result:
         return result(5, 3, 2, 1, offender=min(range(4), key=players.__getitem__))
 
@@ -247,9 +222,7 @@ def test_H13_an_offence_at_every_table_of_every_stage_comes_to_an_end(
 
 
 @pytest.mark.parametrize("count", range(5, 41))
-def test_K2_a_stage_of_ties_alone_ends_it_and_byes_share_the_first_place(
-    count: int,
-) -> None:
+def test_K2_a_stage_of_ties_alone_ends_it_and_byes_share_the_first_place(count: int) -> None:
     stages, ranking = knock_out(count, all_quit)
 
     assert len(stages) == 1
@@ -314,9 +287,7 @@ def test_K2_whatever_happens_the_rules_of_elimination_hold(
         byes.update(resting)
 
         outcomes = tuple(Outcome(pair, anything(pair.players)) for pair in stage)
-        through = resting | {
-            name for outcome in outcomes for name in expected_through(outcome)
-        }
+        through = resting | {name for outcome in outcomes for name in expected_through(outcome)}
         offenders |= set(offenders_of(outcomes))
         try:
             stage = schedule.send(outcomes)
@@ -354,8 +325,7 @@ def check_teams(
 ) -> None:
     """Teams are spread evenly, and share no table if other byes or tables could avoid it."""
     spread = [
-        Counter(teams[name] for name in pairing.players if name in teams)
-        for pairing in stage
+        Counter(teams[name] for name in pairing.players if name in teams) for pairing in stage
     ]
     for team in set(teams.values()):
         shares = [table[team] for table in spread]
@@ -375,9 +345,7 @@ def check_teams(
         ).items()
     }
     can_rest = Counter(teams[name] for name in entitled if name in teams)
-    if sum(excess.values()) <= free and all(
-        excess[team] <= can_rest[team] for team in excess
-    ):
+    if sum(excess.values()) <= free and all(excess[team] <= can_rest[team] for team in excess):
         assert all(number == 1 for table in spread for number in table.values())
 
 
@@ -459,10 +427,7 @@ def test_K2_teams_too_large_for_the_tables_are_spread_evenly(
     for seed in range(15):
         stages, _ = knock_out(count, seed=seed, teams=teams)
         for team in set(teams.values()):
-            shares = [
-                sum(teams[name] == team for name in pairing.players)
-                for pairing in stages[0]
-            ]
+            shares = [sum(teams[name] == team for name in pairing.players) for pairing in stages[0]]
 
             assert max(shares) - min(shares) <= 1
             assert max(shares) <= most
@@ -499,24 +464,18 @@ def test_K2_a_team_that_nobody_is_of_changes_nothing() -> None:
 def test_K2_without_teams_every_division_into_tables_is_as_likely() -> None:
     draws = 1400
     divisions = Counter(
-        frozenset(
-            next(pairing.players for pairing in stage if "bot 1" in pairing.players)
-        )
+        frozenset(next(pairing.players for pairing in stage if "bot 1" in pairing.players))
         for stage in (first_stage(8, seed) for seed in range(draws))
     )
 
     assert len(divisions) == 35
-    assert (
-        chi_square(divisions.values(), draws / 35) < 65.2
-    )  # once in 1000 samples it is not
+    assert chi_square(divisions.values(), draws / 35) < 65.2  # once in 1000 samples it is not
 
 
 def test_K2_without_teams_every_bot_is_as_likely_to_have_a_bye() -> None:
     draws = 1000
     byes = Counter(
-        name
-        for seed in range(draws)
-        for name in set(names(6)) - set(seated(first_stage(6, seed)))
+        name for seed in range(draws) for name in set(names(6)) - set(seated(first_stage(6, seed)))
     )
 
     assert len(byes) == 6
@@ -524,9 +483,7 @@ def test_K2_without_teams_every_bot_is_as_likely_to_have_a_bye() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(), (2,), (3, 3), (3, 2, 2, 1)])
-def test_K2_no_chair_and_no_table_is_for_one_team_more_often(
-    sizes: tuple[int, ...],
-) -> None:
+def test_K2_no_chair_and_no_table_is_for_one_team_more_often(sizes: tuple[int, ...]) -> None:
     draws = 400
     teams = in_teams(*sizes)
     places = {name: Counter[tuple[int, int]]() for name in ("bot 1", "bot 12")}
@@ -562,11 +519,7 @@ def test_K2_the_draw_can_be_recomputed_from_its_description(count: int) -> None:
 
         assert [list(pairing.players) for pairing in stage] == tables
         byes.update(resting)
-        beaten = {
-            name
-            for table in tables
-            for name in sorted(table, key=names(count).index)[:2]
-        }
+        beaten = {name for table in tables for name in sorted(table, key=names(count).index)[:2]}
         left = [name for name in left if name not in beaten]
     guests = [*left, *HOUSE[: 4 - len(left)]]
     lot = {name: next(lots) for name in guests}
@@ -597,9 +550,7 @@ def drawn_by_hand(
         fewest = min(byes[name] for name in open_to)
         open_to = [name for name in open_to if byes[name] == fewest]
         size = {
-            name: sum(
-                teams.get(mate) == teams[name] for mate in order if mate not in resting
-            )
+            name: sum(teams.get(mate) == teams[name] for mate in order if mate not in resting)
             for name in open_to
             if name in teams
         }
@@ -617,10 +568,7 @@ def drawn_by_hand(
                 and (mate == name or (name in teams and teams.get(mate) == teams[name]))
             ]
     chair = {name: next(lots) for name in left if name not in resting}
-    tables = [
-        sorted(row[first::count], key=lambda name: chair[name])
-        for first in range(count)
-    ]
+    tables = [sorted(row[first::count], key=lambda name: chair[name]) for first in range(count)]
     return resting, sorted(tables, key=lambda table: chair[table[0]])
 
 
@@ -700,9 +648,7 @@ def test_what_cannot_be_scheduled_is_refused_at_once(
 
 
 @pytest.mark.parametrize("played", [None, result(0, 0, 0, 0, kind=Ending.VOID)])
-def test_J5_an_elimination_goes_on_only_with_results(
-    played: Result | None,
-) -> None:
+def test_J5_an_elimination_goes_on_only_with_results(played: Result | None) -> None:
     schedule = elimination(names(8), Stream(b""), HOUSE)
     outcomes = tuple(Outcome(pairing, played) for pairing in next(schedule))
 
@@ -713,9 +659,7 @@ def test_J5_an_elimination_goes_on_only_with_results(
 def test_outcomes_of_other_pairings_are_refused() -> None:
     schedule = elimination(names(8), Stream(b""), HOUSE)
     stage = next(schedule)
-    outcomes = tuple(
-        Outcome(pairing, strengths(pairing.players)) for pairing in reversed(stage)
-    )
+    outcomes = tuple(Outcome(pairing, strengths(pairing.players)) for pairing in reversed(stage))
 
     with pytest.raises(UsageError, match="in their order"):
         schedule.send(outcomes)

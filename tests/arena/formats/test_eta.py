@@ -52,9 +52,7 @@ EACH, AT_ONCE, MATCHES = 100, 40, 200
 """Decisions of a match, tables, and matches; a decision at every table takes a hundredth of a second."""
 
 
-def left_s(
-    workload: Workload, at: float, playing: Sequence[int], waiting: int
-) -> float | None:
+def left_s(workload: Workload, at: float, playing: Sequence[int], waiting: int) -> float | None:
     found = workload.left(at, playing, waiting)
     return None if found is None else found.s()
 
@@ -170,9 +168,7 @@ def test_that_the_short_matches_end_first_says_nothing_of_those_that_go_on() -> 
     assert found.decisions > 100 * EACH * 0.9
 
 
-@pytest.mark.parametrize(
-    ("playing", "seconds"), [([50] * 10, 8.6), ([95] * 9 + [50], 3.2)]
-)
+@pytest.mark.parametrize(("playing", "seconds"), [([50] * 10, 8.6), ([95] * 9 + [50], 3.2)])
 def test_the_last_matches_take_longer_if_one_of_them_does(
     playing: list[int], seconds: float
 ) -> None:
@@ -183,9 +179,7 @@ def test_the_last_matches_take_longer_if_one_of_them_does(
     assert left_s(workload, 10.0, playing, 0) == about(seconds)
 
 
-def left(
-    decisions: float, *, last: float = 0.0, longest: float = 0.0, link_s: float = 0.0
-) -> Left:
+def left(decisions: float, *, last: float = 0.0, longest: float = 0.0, link_s: float = 0.0) -> Left:
     """Ten tables, a hundred decisions a second."""
     waits = last == 0.0
     return Left(decisions, last, longest, 10, 100.0, 0.1, link_s, waits)

@@ -7,20 +7,9 @@ import pytest
 from arena.engine.match import Result
 from arena.engine.shuffle import Stream
 from arena.formats.elimination import elimination
-from arena.formats.formats import (
-    check_form,
-    expected_matches,
-    schedule_of,
-    standings_of,
-)
+from arena.formats.formats import check_form, expected_matches, schedule_of, standings_of
 from arena.formats.ladder import Ladder
-from arena.formats.schedule import (
-    Outcome,
-    Pairing,
-    Schedule,
-    league,
-    round_robin,
-)
+from arena.formats.schedule import Outcome, Pairing, Schedule, league, round_robin
 from arena.formats.spec import Form, Plan, form_of, plan_of
 from arena.formats.standings import League, RoundRobin
 from arena.games import GAMES, game_named
@@ -125,13 +114,9 @@ def test_K2_a_plan_has_its_elimination_from_its_seed_with_its_teams() -> None:
 @pytest.mark.parametrize(
     ("seed", "text"), [("", "with a seed, got none"), ("xy", "in hex, got 'xy'")]
 )
-def test_K2_an_elimination_that_anybody_could_foretell_is_refused(
-    seed: str, text: str
-) -> None:
+def test_K2_an_elimination_that_anybody_could_foretell_is_refused(seed: str, text: str) -> None:
     rules = GAMES["high_low"]
-    ours = plan_of(
-        rules, rules.vocabulary.read_settings({}), names(8), house=HOUSE, seed=seed
-    )
+    ours = plan_of(rules, rules.vocabulary.read_settings({}), names(8), house=HOUSE, seed=seed)
 
     with pytest.raises(UsageError, match=text):
         schedule_of(ours)

@@ -133,10 +133,7 @@ def test_K4_a_table_of_four_is_as_much_news_as_one_of_two() -> None:
 
 
 def test_K4_wins_draws_and_losses_are_of_the_first_place() -> None:
-    table = rows(
-        outcome("ann ben cem dan", 9, 5, 5, 1),
-        outcome("ann ben cem dan", 5, 9, 9, 1),
-    )
+    table = rows(outcome("ann ben cem dan", 9, 5, 5, 1), outcome("ann ben cem dan", 5, 9, 9, 1))
 
     counts = {n: (r.played, r.wins, r.draws, r.losses) for n, r in table.items()}
     assert counts == {
@@ -157,10 +154,7 @@ def test_K4_new_bots_enter_by_their_first_match() -> None:
 def test_K5_those_who_have_not_played_come_last_and_have_no_rank() -> None:
     standings = ladder(outcome("cem dan", 1, 0), players="ann ben cem dan")
 
-    assert order(standings) == [
-        *((1, "cem"), (2, "dan")),
-        *((None, "ann"), (None, "ben")),
-    ]
+    assert order(standings) == [*((1, "cem"), (2, "dan")), *((None, "ann"), (None, "ben"))]
 
 
 def test_K4_an_upset_moves_more_than_what_was_expected() -> None:
@@ -192,10 +186,7 @@ def test_J3_behind_an_offender_at_a_table_of_four_is_nobody() -> None:
 
 
 def test_J3_nobody_is_struck_and_an_offender_may_come_back() -> None:
-    table = rows(
-        outcome("ann ben", 0, 0, ended=offence(0)),
-        *[outcome("ann ben", 1, 0)] * 3,
-    )
+    table = rows(outcome("ann ben", 0, 0, ended=offence(0)), *[outcome("ann ben", 1, 0)] * 3)
 
     assert (table["ann"].played, table["ann"].wins, table["ann"].offences) == (4, 3, 1)
     assert table["ann"].rank == 1
@@ -220,9 +211,7 @@ def test_J5_void_and_unplayed_matches_count_for_nothing() -> None:
         (outcome("ann ann", 5, 4), "different bots"),
     ],
 )
-def test_what_cannot_be_rated_is_refused_and_changes_nothing(
-    played: Outcome, text: str
-) -> None:
+def test_what_cannot_be_rated_is_refused_and_changes_nothing(played: Outcome, text: str) -> None:
     standings = Ladder()
 
     with pytest.raises(UsageError, match=text):
@@ -265,10 +254,7 @@ def test_K4_near_in_rating_meet() -> None:
     ]
     standings = ladder(*climb, outcome("ann cem", 1, 0), outcome("ben dan", 1, 0))
 
-    tables = {
-        frozenset(table)
-        for table in pairings(free("ann cem ben dan".split()), 2, standings)
-    }
+    tables = {frozenset(table) for table in pairings(free("ann cem ben dan".split()), 2, standings)}
     assert tables == {frozenset(("ann", "ben")), frozenset(("cem", "dan"))}
 
 
@@ -290,11 +276,7 @@ def test_K4_of_those_who_are_as_near_the_one_met_longest_ago_is_next() -> None:
 
 def test_K4_who_has_just_met_meets_again_if_all_others_are_far_away() -> None:
     standings = ladder(
-        *[
-            outcome(f"{strong} {weak}", 1, 0)
-            for strong in ("ann", "ben")
-            for weak in ("cem", "dan")
-        ]
+        *[outcome(f"{strong} {weak}", 1, 0) for strong in ("ann", "ben") for weak in ("cem", "dan")]
         * 30,
         outcome("ann ben", 1, 1),
         outcome("cem dan", 1, 1),
@@ -302,9 +284,7 @@ def test_K4_who_has_just_met_meets_again_if_all_others_are_far_away() -> None:
 
     tables = [
         set(table)
-        for table in pairings(
-            free(["ann", "ben", "cem", "dan"]), 2, standings, rematch=True
-        )
+        for table in pairings(free(["ann", "ben", "cem", "dan"]), 2, standings, rematch=True)
     ]
     assert tables == [{"ann", "ben"}, {"cem", "dan"}]
 
@@ -337,10 +317,7 @@ def test_K4_four_that_are_alone_do_not_wait_either() -> None:
     standings = ladder(outcome("ann ben cem dan", 4, 3, 2, 1))
 
     (table,) = pairings(free(["ann", "ben", "cem", "dan"]), 4, standings)
-    assert all(
-        table.index(name) != seat
-        for seat, name in enumerate(("ann", "ben", "cem", "dan"))
-    )
+    assert all(table.index(name) != seat for seat, name in enumerate(("ann", "ben", "cem", "dan")))
 
 
 def test_K4_a_fifth_one_joins_those_who_have_just_met() -> None:
@@ -374,15 +351,9 @@ some = st.dictionaries(st.sampled_from("abcdefghi"), st.integers(-1, 4))
     st.booleans(),
 )
 def test_K4_nobody_plays_itself_or_more_than_it_would(
-    tables: dict[str, int],
-    past: list[list[str]],
-    now: list[list[str]],
-    seats: int,
-    rematch: bool,
+    tables: dict[str, int], past: list[list[str]], now: list[list[str]], seats: int, rematch: bool
 ) -> None:
-    standings = ladder(
-        *(outcome(tuple(names[:seats]), *range(seats)) for names in past)
-    )
+    standings = ladder(*(outcome(tuple(names[:seats]), *range(seats)) for names in past))
     playing = [tuple(names[:seats]) for names in now]
     before = standings.rows()
     made = list(pairings(tables, seats, standings, playing, rematch))
@@ -426,18 +397,14 @@ def season(
     return list(strength), standings, met
 
 
-@pytest.mark.parametrize(
-    ("seats", "matches", "tables"), [(2, 1000, 1), (2, 1500, 4), (4, 600, 1)]
-)
+@pytest.mark.parametrize(("seats", "matches", "tables"), [(2, 1000, 1), (2, 1500, 4), (4, 600, 1)])
 def test_K4_after_a_season_the_ladder_knows_who_is_strong(
     seats: int, matches: int, tables: int
 ) -> None:
     strengths, standings, met = season(seats, matches, tables)
     ranked = {row.name: row.rank or 0 for row in standings.rows()}
     count = len(strengths)
-    squares = sum(
-        (ranked[name] - (count - place)) ** 2 for place, name in enumerate(strengths)
-    )
+    squares = sum((ranked[name] - (count - place)) ** 2 for place, name in enumerate(strengths))
 
     assert 1 - 6 * squares / (count * (count**2 - 1)) > 0.95  # Spearman's
     if seats == 2:

@@ -33,9 +33,7 @@ def after(count: int) -> float:
     return pauses.left_s("eve", at)
 
 
-def test_J3_every_offence_of_an_owner_doubles_its_pause_up_to_a_quarter_of_an_hour() -> (
-    None
-):
+def test_J3_every_offence_of_an_owner_doubles_its_pause_up_to_a_quarter_of_an_hour() -> None:
     assert [after(count) for count in range(1, 5)] == [10, 20, 40, 80]
     assert after(8) == after(50) == LONGEST_S
 

@@ -6,15 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from arena.engine.match import Result
-from arena.formats.schedule import (
-    Outcome,
-    Pairing,
-    Ranking,
-    Schedule,
-    Stage,
-    league,
-    round_robin,
-)
+from arena.formats.schedule import Outcome, Pairing, Ranking, Schedule, Stage, league, round_robin
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 
@@ -24,9 +16,7 @@ Table = Callable[[tuple[str, ...]], Result]
 """What happens at a table: the players' names by seat → the result."""
 
 
-def result(
-    *scores: int, offender: int | None = None, kind: Ending | None = None
-) -> Result:
+def result(*scores: int, offender: int | None = None, kind: Ending | None = None) -> Result:
     default = Ending.COMPLETED if offender is None else Ending.ILLEGAL
     termination = Termination(kind or default, offender)
     return Result(scores, (0,) * len(scores), termination)
@@ -71,10 +61,7 @@ def test_K1_every_two_meet_equally_often_in_each_seat(count: int, matches: int) 
     seatings = Counter(pairing.players for pairing in stage)
 
     expected = {
-        (one, other): matches // 2
-        for one in names(count)
-        for other in names(count)
-        if one != other
+        (one, other): matches // 2 for one in names(count) for other in names(count) if one != other
     }
     assert seatings == expected
 

@@ -15,29 +15,13 @@ from arena.formats.schedule import Pairing
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
-from protocol.messages import (
-    Ending,
-    Limits,
-    Mechanism,
-    Termination,
-    Verdict,
-)
-from tests.support.fake_host import (
-    SOON,
-    FakeHost,
-    act,
-    first_legal,
-    in_time,
-    silent,
-    turns,
-)
+from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
+from tests.support.fake_host import SOON, FakeHost, act, first_legal, in_time, silent, turns
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
 
-LOST = Finding(
-    kind=Ending.DISCONNECT, text="did not come back", mechanism=Mechanism.SESSION
-)
+LOST = Finding(kind=Ending.DISCONNECT, text="did not come back", mechanism=Mechanism.SESSION)
 CRASHED = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.WIRE)
 
 
@@ -98,9 +82,7 @@ def test_J3_events_may_end_matches_in_any_order() -> None:
     assert counted(2, verdicts) == [True, True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in Ending if Termination(kind).is_offence]
-)
+@pytest.mark.parametrize("kind", [kind for kind in Ending if Termination(kind).is_offence])
 def test_J3_only_what_can_happen_to_anybody_is_forgiven(kind: Ending) -> None:
     assert counted(9, [verdict("m-1", "a", kind)]) == [kind in FORGIVABLE]
 
@@ -148,14 +130,10 @@ async def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
     assert {(one.bot, one.forgiven) for one in report.verdicts} == {("cem", True)}
     won = sum(row(report, name).played for name in ("ann", "ben"))
     assert won == 32, "nobody's pairing is struck"
-    assert sum(row.wins for row in report.standings) == sum(
-        row.losses for row in report.standings
-    )
+    assert sum(row.wins for row in report.standings) == sum(row.losses for row in report.standings)
 
 
-async def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(
-    host: FakeHost,
-) -> None:
+async def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(host: FakeHost) -> None:
     host.come("ann", "ben", tables=8)
     host.comes("cem", silent, tables=4)
     _, task = await host.begin("ann", "ben", "cem", matches=8, forgive=1)
@@ -197,9 +175,7 @@ async def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_
     assert sum(one.wins for one in report.standings if one.name != "cem") >= 1
 
 
-async def test_J3_who_never_comes_is_out_after_so_many_absences(
-    host: FakeHost,
-) -> None:
+async def test_J3_who_never_comes_is_out_after_so_many_absences(host: FakeHost) -> None:
     host.come("ann", "ben")
     report = await host.play("ann", "ben", "cem", matches=9, wait_s=SOON, forgive=3)
 
@@ -236,9 +212,7 @@ async def test_J3_a_crash_between_two_matches_costs_the_next(host: FakeHost) -> 
     assert (cem.played, cem.forgiven) == (4, 1)
 
 
-async def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
-    host: FakeHost,
-) -> None:
+async def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(host: FakeHost) -> None:
     host.comes("ann")
     names = ("ann", "cem")
     competition, task = await host.begin(*names, matches=4, forgive=2, wait_s=0.01)
@@ -250,9 +224,7 @@ async def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
     assert kinds == [(Ending.CRASH, True), (absent, True), (absent, False)]
 
 
-async def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(
-    host: FakeHost,
-) -> None:
+async def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(host: FakeHost) -> None:
     """The gateway tells the competition of it as well, after the match has ended."""
 
     host.come("ann", "ben")
@@ -269,8 +241,7 @@ async def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(
 
 
 async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     host.come("ann")
     ben = host.comes("ben", silent, tables=2)
@@ -295,8 +266,7 @@ async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
 
 
 async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
-    house: FakeArena,
-    host: FakeHost,
+    house: FakeArena, host: FakeHost
 ) -> None:
     """The host decides that when it hears the verdict, which is after the match has been counted."""
 
@@ -322,9 +292,7 @@ async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
 # --- a league ---
 
 
-async def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(
-    host: FakeHost,
-) -> None:
+async def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(host: FakeHost) -> None:
     host.come("ann")
     host.comes("ben", silent)
     _, task = await host.begin("ann", "ben", game="blackjack", matches=4, forgive=1)

@@ -72,9 +72,7 @@ def test_K1_a_row_adds_up_all_matches() -> None:
 
 def test_K1_wins_rank_before_score() -> None:
     standings = round_robin(
-        outcome("ann ben", 1, 0),
-        outcome("ann cem", 1, 0),
-        outcome("ben cem", 100, 0),
+        outcome("ann ben", 1, 0), outcome("ann cem", 1, 0), outcome("ben cem", 100, 0)
     )
 
     assert order(standings) == [(1, "ann"), (2, "ben"), (3, "cem")]
@@ -82,9 +80,7 @@ def test_K1_wins_rank_before_score() -> None:
 
 def test_K1_score_ranks_those_with_equal_wins() -> None:
     standings = round_robin(
-        outcome("ann ben", 1, 0),
-        outcome("ben cem", 5, 0),
-        outcome("cem ann", 2, 0),
+        outcome("ann ben", 1, 0), outcome("ben cem", 5, 0), outcome("cem ann", 2, 0)
     )
 
     assert order(standings) == [(1, "ben"), (2, "cem"), (3, "ann")]
@@ -119,12 +115,7 @@ def test_K5_who_has_nobody_left_to_meet_has_no_rank() -> None:
         players="ann ben cem dan",
     )
 
-    assert order(standings) == [
-        (1, "ann"),
-        (2, "ben"),
-        (None, "cem"),
-        (None, "dan"),
-    ]
+    assert order(standings) == [(1, "ann"), (2, "ben"), (None, "cem"), (None, "dan")]
     cem = standings.rows()[2]
     assert (cem.eliminated, cem.not_there, cem.played) == (None, False, 0)
 
@@ -161,10 +152,7 @@ def test_K1_the_error_counts_the_spread_against_each_opponent_alone() -> None:
 
 
 def test_K1_one_match_against_an_opponent_leaves_the_error_unknown() -> None:
-    standings = round_robin(
-        *[outcome("ann ben", 1, 0)] * 2,
-        outcome("ann cem", 1, 0),
-    )
+    standings = round_robin(*[outcome("ann ben", 1, 0)] * 2, outcome("ann cem", 1, 0))
 
     errors = {row.name: row.error for row in standings.rows()}
     assert errors == {"ann": None, "ben": 0, "cem": None}
@@ -256,8 +244,7 @@ def test_J3_a_forgiven_loss_is_a_loss_and_a_win_in_nobodys_mean_or_error() -> No
 
 def test_J3_forgiven_losses_rank_by_the_wins_of_others() -> None:
     standings = round_robin(
-        outcome("ann ben", 50, 0, ended=offence(0), forgiven=(0,)),
-        players="ann ben",
+        outcome("ann ben", 50, 0, ended=offence(0), forgiven=(0,)), players="ann ben"
     )
 
     assert order(standings) == [(1, "ben"), (2, "ann")]
@@ -314,18 +301,12 @@ def test_K1_the_rows_agree_with_each_other(
     played: list[tuple[str, tuple[int, int], int | None]],
 ) -> None:
     outcomes = [
-        outcome(
-            players,
-            *scores,
-            ended=offence(seat) if seat is not None and seat < 2 else None,
-        )
+        outcome(players, *scores, ended=offence(seat) if seat is not None and seat < 2 else None)
         for players, scores, seat in played
     ]
     rows = round_robin(*outcomes).rows()
     out = {row.name for row in rows if row.eliminated}
-    counted = [
-        one for one in outcomes if not out & set(one.pairing.players) and one.result
-    ]
+    counted = [one for one in outcomes if not out & set(one.pairing.players) and one.result]
 
     assert sum(row.played for row in rows) == 2 * len(counted)
     assert sum(row.wins for row in rows) == sum(row.losses for row in rows)
@@ -343,9 +324,7 @@ def test_K1_the_rows_agree_with_each_other(
 # --- K3 ---
 
 
-def test_K3_three_card_poker_ranks_by_the_share_of_matches_that_reached_the_goal() -> (
-    None
-):
+def test_K3_three_card_poker_ranks_by_the_share_of_matches_that_reached_the_goal() -> None:
     standings = league(
         "three_card_poker",
         *[outcome("ann", 2000)] * 2,
@@ -373,9 +352,7 @@ def test_K3_the_goal_is_twice_the_stake_unless_the_competition_says_otherwise(
 
 
 def test_K3_a_goal_never_reached_has_an_error_all_the_same() -> None:
-    standings = league(
-        "three_card_poker", *[outcome("ann", -100)] * 8, stake=100, goal=None
-    )
+    standings = league("three_card_poker", *[outcome("ann", -100)] * 8, stake=100, goal=None)
 
     assert standings.rows()[0].value == 0
     assert standings.rows()[0].error == pytest.approx(sqrt(0.1 * 0.9 / 8))
@@ -400,16 +377,13 @@ def test_K3_blackjack_ranks_by_the_mean_final_bankroll() -> None:
 
 def test_K5_those_who_have_not_played_come_last_and_have_no_rank() -> None:
     standings = league(
-        "three_card_poker",
-        outcome("cem", -100),
-        players="ann ben cem",
-        stake=100,
-        goal=None,
+        "three_card_poker", outcome("cem", -100), players="ann ben cem", stake=100, goal=None
     )
 
-    assert [(row.rank, row.name, row.value, row.error) for row in standings.rows()][
-        1:
-    ] == [(None, "ann", None, None), (None, "ben", None, None)]
+    assert [(row.rank, row.name, row.value, row.error) for row in standings.rows()][1:] == [
+        (None, "ann", None, None),
+        (None, "ben", None, None),
+    ]
 
 
 def test_K5_who_was_not_there_is_listed_in_a_league_too() -> None:

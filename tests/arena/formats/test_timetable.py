@@ -46,16 +46,8 @@ def before(value: Any, text: str) -> str | None:
         (["Wed 9:00", "Tue 23:59"], "2026-11-23T18:00", "Tue 2026-11-24 23:59+0100"),
         (datetime(2026, 11, 23, 18), "2026-01-01T00:00", "Mon 2026-11-23 18:00+0100"),
         (datetime(2026, 11, 23, 18), "2026-11-23T18:00", None),
-        (
-            datetime(2026, 11, 23, 18, tzinfo=UTC),
-            "2026-11-23T18:00",
-            "Mon 2026-11-23 19:00+0100",
-        ),
-        (
-            [datetime(2026, 11, 25, 8), "Thu 8:00"],
-            "2026-11-23T18:00",
-            "Wed 2026-11-25 08:00+0100",
-        ),
+        (datetime(2026, 11, 23, 18, tzinfo=UTC), "2026-11-23T18:00", "Mon 2026-11-23 19:00+0100"),
+        ([datetime(2026, 11, 25, 8), "Thu 8:00"], "2026-11-23T18:00", "Wed 2026-11-25 08:00+0100"),
     ],
 )
 def test_the_next_moment(value: Any, now: str, expected: str | None) -> None:
@@ -109,9 +101,7 @@ def test_a_week_with_a_change_of_clocks_keeps_the_hour_of_the_day() -> None:
 
 
 def test_every_day_of_a_year_has_its_moment() -> None:
-    found = list(
-        times("2:30").between(local("2026-01-01T00:00"), local("2027-01-01T00:00"))
-    )
+    found = list(times("2:30").between(local("2026-01-01T00:00"), local("2027-01-01T00:00")))
 
     assert [moment.date() for moment in found] == [
         date(2026, 1, 1) + timedelta(days=n) for n in range(365)
@@ -120,9 +110,7 @@ def test_every_day_of_a_year_has_its_moment() -> None:
 
 
 @pytest.mark.skipif(not hasattr(clock, "tzset"), reason="no tzset on this system")
-def test_without_a_zone_it_is_the_machines_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_zone_it_is_the_machines_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "America/New_York")
     clock.tzset()
     try:
@@ -152,9 +140,7 @@ def test_without_a_zone_it_is_the_machines_clock(
         (datetime(2026, 11, 23, 18), "2026-11-23T19:00"),
     ],
 )
-def test_K5_it_may_start_for_an_hour_or_until_its_next_time(
-    value: Any, end: str
-) -> None:
+def test_K5_it_may_start_for_an_hour_or_until_its_next_time(value: Any, end: str) -> None:
     assert times(value).latest_start(local("2026-11-23T18:00")) == local(end)
 
 

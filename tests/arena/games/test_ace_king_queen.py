@@ -200,9 +200,7 @@ def test_A5_after_a_fold_the_betting_player_takes_the_pot(deck: str) -> None:
 
 @pytest.mark.parametrize("deck", DEALS)
 @pytest.mark.parametrize(("answers", "stake"), [((CHECK,), 1), ((BET, CALL), 2)])
-def test_A5_else_the_higher_card_does(
-    deck: str, answers: tuple[str, ...], stake: int
-) -> None:
+def test_A5_else_the_higher_card_does(deck: str, answers: tuple[str, ...], stake: int) -> None:
     first_is_higher = deck in ("AK", "AQ", "KQ")
     net = (stake, -stake) if first_is_higher else (-stake, stake)
 
@@ -362,12 +360,7 @@ def check_legal_play(match: MatchState, rng: random.Random) -> None:
         seat, question = match.pending.seat, match.pending.question
         assert isinstance(question, Open | Respond)
         for wrong in (True, 4.0, "4", None, "raise", (), question):
-            before = (
-                match.pending,
-                list(match.answers),
-                match.scores,
-                list(match.news),
-            )
+            before = (match.pending, list(match.answers), match.scores, list(match.news))
             with pytest.raises(IllegalAnswer):
                 match.answer(wrong)
             assert before == (match.pending, match.answers, match.scores, match.news)
@@ -399,9 +392,7 @@ def test_any_legal_play_keeps_the_rules(rng: random.Random, hands: int) -> None:
 
 @given(st.binary(min_size=32, max_size=32), st.randoms(use_true_random=False))
 def test_any_seed_can_be_played_and_replayed(seed: bytes, rng: random.Random) -> None:
-    match = MatchState(
-        GAME, AceKingQueenSettings(hands=6), seed=seed, nonces=("a", "b")
-    )
+    match = MatchState(GAME, AceKingQueenSettings(hands=6), seed=seed, nonces=("a", "b"))
     check_legal_play(match, rng)
 
     assert replay(match.result().record) == match.result()

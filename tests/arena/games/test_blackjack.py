@@ -101,10 +101,7 @@ def riffle(
 ) -> tuple[ScriptedPlayer, MatchResult]:
     table = ScriptedPlayer(*script)
     result = arena.play(
-        "blackjack",
-        [table],
-        settings={"bankroll": bankroll, "hands": hands},
-        decks=cuts,
+        "blackjack", [table], settings={"bankroll": bankroll, "hands": hands}, decks=cuts
     )
     return table, result
 
@@ -145,9 +142,7 @@ def test_B1_reset_takes_a_new_deck(deck_class: type[Deck]) -> None:
     assert dealt(deck, 3) == "2s 3s 4s"
 
 
-def test_B2_cut_in_half_a_new_deck_interleaves_right_left(
-    deck_class: type[Deck],
-) -> None:
+def test_B2_cut_in_half_a_new_deck_interleaves_right_left(deck_class: type[Deck]) -> None:
     deck = deck_class()
 
     deck.shuffle(26)
@@ -221,9 +216,7 @@ def test_B2_refuses_a_cut_outside_0_to_52(deck_class: type[Deck]) -> None:
     assert dealt(deck) == " ".join(NEW_DECK)
 
 
-def test_B3_dealing_from_an_empty_deck_is_an_error_of_its_own(
-    deck_class: type[Deck],
-) -> None:
+def test_B3_dealing_from_an_empty_deck_is_an_error_of_its_own(deck_class: type[Deck]) -> None:
     deck = deck_class()
     dealt(deck, 52)
 
@@ -486,18 +479,14 @@ def test_B10_a_dealers_natural_is_a_21_like_any_other() -> None:
     assert (hand.outcome, hand.payoff) == ("push", 0)
 
 
-def test_B11_the_player_is_told_its_own_cards_and_the_dealers_as_they_are_shown() -> (
-    None
-):
+def test_B11_the_player_is_told_its_own_cards_and_the_dealers_as_they_are_shown() -> None:
     table = play("2s 3h 9s 4h 8s 5h Kd", 5, "hit", "stand")
 
     assert table.seen == ["2s", "(3h)", "9s", "8s", "(4h)", "(5h)", "(Kd)"]
 
 
 def test_B11_the_hole_card_is_not_told_before_the_player_stands() -> None:
-    match = MatchState(
-        GAME, BlackjackSettings(shuffle="uniform"), decks=["2s 3h 9s Kh 8s".split()]
-    )
+    match = MatchState(GAME, BlackjackSettings(shuffle="uniform"), decks=["2s 3h 9s Kh 8s".split()])
     for answer in (5, "hit"):
         match.answer(answer)
 
@@ -569,21 +558,14 @@ def test_an_offence_costs_the_whole_bankroll() -> None:
 
 # --- Properties of any match -------------------------------------------------------------------------------------
 
-WRONG_BETS: st.SearchStrategy[object] = st.sampled_from(
-    [4, 10**9, True, 5.0, "5", None, -5, [5]]
-)
+WRONG_BETS: st.SearchStrategy[object] = st.sampled_from([4, 10**9, True, 5.0, "5", None, -5, [5]])
 WRONG_DRAWS: st.SearchStrategy[object] = st.sampled_from(
     [True, 1, "HIT", b"hit", None, 17, ["hit"], {}]
 )
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.integers(0, 10**6),
-    st.integers(0, 60),
-    st.sampled_from(["riffle", "uniform"]),
-    st.data(),
-)
+@given(st.integers(0, 10**6), st.integers(0, 60), st.sampled_from(["riffle", "uniform"]), st.data())
 def test_random_matches_keep_the_rules(
     seed: int, bankroll: int, shuffle: Any, data: st.DataObject
 ) -> None:

@@ -46,9 +46,7 @@ def caught_by(tests: dict[str, Callable[[Any], None]], cls: type[object]) -> set
     return set(_failing(tests, cls))
 
 
-def _failing(
-    tests: dict[str, Callable[[Any], None]], cls: type[object]
-) -> Iterator[str]:
+def _failing(tests: dict[str, Callable[[Any], None]], cls: type[object]) -> Iterator[str]:
     for name, test in tests.items():
         try:
             test(cls)
@@ -169,9 +167,7 @@ class AceIsLow(Deck):
     """Each suit begins with its ace."""
 
     def reset(self) -> None:
-        self.stack(
-            sorted(NEW_DECK, key=lambda c: (NEW_DECK.index("2" + c[1]), POINTS[c]))
-        )
+        self.stack(sorted(NEW_DECK, key=lambda c: (NEW_DECK.index("2" + c[1]), POINTS[c])))
 
 
 class RankByRank(Deck):
@@ -395,9 +391,7 @@ class BetsThreeTimesFrom8(Counting):
 class _Draws(Counting):
     """Draws as the table says but for one entry."""
 
-    def draw(
-        self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
-    ) -> bool:
+    def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
         right = super().draw(upcard, hand, total, soft)
         return not right if self.errs(POINTS[upcard], total, soft) else right
 
@@ -478,9 +472,7 @@ class StandsOn11(_Draws):
 class PlaysSoftAsHard(Counting):
     """Does not look whether the hand is soft."""
 
-    def draw(
-        self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
-    ) -> bool:
+    def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
         return super().draw(upcard, hand, total, False)
 
 
@@ -500,10 +492,7 @@ PLAYERS: list[tuple[type[Counting], str]] = [
     (BetsWhatItHasNot, "B12_counting_doubles_only_if_it_can_afford_it"),
     (NeedsAChipToSpare, "B12_counting_doubles_only_if_it_can_afford_it"),
     (BetsThreeTimes, "B12_counting_bets_twice_the_minimum_at_2_or_more"),
-    (
-        BetsThreeTimesFrom8,
-        "B12_counting_bets_twice_the_minimum_however_high_the_count",
-    ),
+    (BetsThreeTimesFrom8, "B12_counting_bets_twice_the_minimum_however_high_the_count"),
     (StandsOnSoft18, "B12_a_soft_18_stands_on_2_7_8"),
     (HitsSoft18AgainstTwo, "B12_a_soft_18_stands_on_2_7_8"),
     (StandsOnSoft17, "B12_hits_a_soft_17_or_less"),

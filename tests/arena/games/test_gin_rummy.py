@@ -54,9 +54,7 @@ NOTHING = "2h 4c 6d 8c Ts Qd Ah 3s 5d 7c"  # no melds
 # ---- Helpers that read like play
 
 
-def deck(
-    zero: str, one: str, up: str = UP, stock: str = DRAWN, rest: bool = True
-) -> list[str]:
+def deck(zero: str, one: str, up: str = UP, stock: str = DRAWN, rest: bool = True) -> list[str]:
     """A deck with these hands; behind the cards of `stock` the others, or (`rest` false) none."""
     cards = [*zero.split(), *one.split(), up, *stock.split()]
     return cards + [card for card in PACK if card not in cards] * rest
@@ -102,11 +100,7 @@ def last_round(news: Sequence[Any]) -> RoundOver:
 
 
 def knock(
-    zero: str,
-    one: str,
-    declared: str = "",
-    defence: str | None = None,
-    drawn: str = DRAWN,
+    zero: str, one: str, declared: str = "", defence: str | None = None, drawn: str = DRAWN
 ) -> RoundOver:
     """Seat 0 draws the first card of the stock, throws it away again and knocks."""
     match = sit_down(deck(zero, one, stock=drawn))
@@ -216,9 +210,7 @@ def test_G4_the_setting_names_who_starts(starter: Any) -> None:
     dealt: Any = match.take_news()[0].news
     assert dealt.starter == starter
     for seed in range(5):
-        dealt = MatchState(
-            GAME, GinRummySettings(starter=starter), seed=seed_from_int(seed)
-        )
+        dealt = MatchState(GAME, GinRummySettings(starter=starter), seed=seed_from_int(seed))
         assert ask_of(dealt)[0] == starter
 
 
@@ -249,12 +241,7 @@ def test_G4_the_start_alternates_after_a_knock() -> None:
 def test_G4_chance_decides_at_the_start_of_every_game_and_only_there() -> None:
     listener = PassingPlayer()
     settings = GinRummySettings(games=6, max_rounds=3)
-    arena.play(
-        "gin_rummy",
-        [listener, Patient()],
-        settings=msgspec.to_builtins(settings),
-        seed=5,
-    )
+    arena.play("gin_rummy", [listener, Patient()], settings=msgspec.to_builtins(settings), seed=5)
     drawn = deals(settings, Stream(match_key(seed_from_int(5))))
     heard = [news for news in listener.heard if isinstance(news, Dealt)]
 
@@ -302,11 +289,7 @@ def test_G5_the_second_seat_takes_it_and_then_the_starter_moves() -> None:
     match = sit_down(deck(TEN, TWENTY))
 
     news = say(match, "pass", "take", "8c")
-    assert news[2:] == [
-        Offered(0, False),
-        Offered(1, True),
-        TurnTaken(1, "discard", UP, "8c"),
-    ]
+    assert news[2:] == [Offered(0, False), Offered(1, True), TurnTaken(1, "discard", UP, "8c")]
     assert ask_of(match) == (0, Draw("8c", tuple(TEN.split())))
 
 
@@ -394,9 +377,7 @@ def test_G7_knocking_with_nothing_is_gin_without_another_call() -> None:
 # ---- G8: what the other seat learns
 
 
-def test_G8_a_turn_tells_the_pile_the_card_of_the_discard_pile_and_the_discard() -> (
-    None
-):
+def test_G8_a_turn_tells_the_pile_the_card_of_the_discard_pile_and_the_discard() -> None:
     match = sit_down(deck(TEN, TWENTY, stock="8d Kh"))
     say(match, "pass", "pass")
 
@@ -437,10 +418,7 @@ def test_G9_the_defender_is_asked_after_gin_too() -> None:
 def test_G9_null_leaves_both_hands_to_the_referee() -> None:
     told = knock(TEN, TWENTY)
 
-    assert told.melds == (
-        melds("As 2s 3s, 4h 5h 6h"),
-        melds("Qs Qd Qc, 9h Th Jh"),
-    )
+    assert told.melds == (melds("As 2s 3s, 4h 5h 6h"), melds("Qs Qd Qc, 9h Th Jh"))
 
 
 def test_G9_the_knockers_bad_melds_are_counted_as_given() -> None:
@@ -482,12 +460,9 @@ def test_G9_illegal_melds_are_an_illegal_answer(declared: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "deadwood"),
-    [("", 88), ("9h Th Jh", 59), ("Jh 9h Th, Qs Qd Qc", 29)],
+    ("declared", "deadwood"), [("", 88), ("9h Th Jh", 59), ("Jh 9h Th, Qs Qd Qc", 29)]
 )
-def test_G9_the_defenders_declaration_is_taken_as_given(
-    declared: str, deadwood: int
-) -> None:
+def test_G9_the_defenders_declaration_is_taken_as_given(declared: str, deadwood: int) -> None:
     hand = "9h Th Jh Qs Qd Qc 9s 4c 8s 8c"
     assert points(hand.split()) == 88
 
@@ -622,8 +597,7 @@ def test_G12_taking_discards_leaves_the_stock_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "turns"),
-    [(["pass", "pass"], 0), (["take", UP], 1), (["pass", "take", UP], 1)],
+    ("answers", "turns"), [(["pass", "pass"], 0), (["take", UP], 1), (["pass", "take", UP], 1)]
 )
 def test_G12_a_deck_may_have_no_stock_at_all(answers: list[str], turns: int) -> None:
     match = sit_down(deck(TEN, TWENTY, stock="", rest=False))
@@ -695,10 +669,7 @@ def test_G14_after_a_tie_too() -> None:
     told = last_round(say(tied_by_stock(), "pass", "pass", "4d"))
 
     assert told.hands == ((*TEN.split()[:-1], DRAWN), tuple(TWENTY.split()))
-    assert told.melds == (
-        melds("As 2s 3s, 4h 5h 6h"),
-        melds("Qs Qd Qc, 9h Th Jh"),
-    )
+    assert told.melds == (melds("As 2s 3s, 4h 5h 6h"), melds("Qs Qd Qc, 9h Th Jh"))
     assert told.layoffs == ()
 
 

@@ -43,9 +43,7 @@ class SteppedMatch:
     """A match with stacked decks, played answer by answer."""
 
     def __init__(self, *decks: Sequence[str], **values: int) -> None:
-        self.match = MatchState(
-            GAME, GAME.vocabulary.read_settings(values), decks=iter(decks)
-        )
+        self.match = MatchState(GAME, GAME.vocabulary.read_settings(values), decks=iter(decks))
         self.told: list[TellSeat] = []
         self._listen()
 
@@ -86,9 +84,7 @@ class SteppedMatch:
         self.told += self.match.take_news()
 
 
-def one_round(
-    cards: str, bids: Sequence[Bidding], swaps: Sequence[str] = KEEP
-) -> RoundOver:
+def one_round(cards: str, bids: Sequence[Bidding], swaps: Sequence[str] = KEEP) -> RoundOver:
     """The end of a round in which seat 0 speaks first; the fifth card is the dealer-card."""
     return SteppedMatch(shuffle_of(cards)).say(*swaps, *bids).over
 
@@ -98,9 +94,7 @@ def lone_stayers(*shuffles: str, **values: int) -> tuple[int, tuple[int, ...]]:
 
     A lone stayer gains 8 on the others, whoever stayed alone in whatever round.
     """
-    match = MatchState(
-        GAME, GAME.vocabulary.read_settings(values), seed=b"any cards do"
-    )
+    match = MatchState(GAME, GAME.vocabulary.read_settings(values), seed=b"any cards do")
     played = 0
     for plan in shuffles:
         assert match.pending is not None, f"over after {played} shuffles"
@@ -161,12 +155,7 @@ def test_H2_every_round_takes_the_next_five_cards() -> None:
 
     table.rounds(QUIT)
 
-    assert [table.heard(seat, Dealt)[1].card for seat in range(4)] == [
-        "3s",
-        "4s",
-        "5s",
-        "6s",
-    ]
+    assert [table.heard(seat, Dealt)[1].card for seat in range(4)] == ["3s", "4s", "5s", "6s"]
     assert table.heard(0, Dealt)[1].dealer_card == "7s"
 
 
@@ -187,9 +176,7 @@ def test_H2_the_next_shuffle_is_of_all_the_cards() -> None:
 
 
 def test_H2_fifty_cards_are_deck_enough() -> None:
-    result = play(
-        "high_low", [Random() for _ in range(4)], decks=[PACK[:50]] * 11, settings=SHORT
-    )
+    result = play("high_low", [Random() for _ in range(4)], decks=[PACK[:50]] * 11, settings=SHORT)
 
     assert result.termination.kind is Ending.COMPLETED
 
@@ -301,18 +288,14 @@ def test_H5_each_player_is_asked_once_in_speaking_order() -> None:
 
 
 def test_H5_the_card_taken_is_the_card_that_counts() -> None:
-    over = one_round(
-        "8s Kd 5h 9c As", (4, 4, 4, 4), swaps=("swap", "keep", "keep", "keep")
-    )
+    over = one_round("8s Kd 5h 9c As", (4, 4, 4, 4), swaps=("swap", "keep", "keep", "keep"))
 
     assert over.cards == ("As", "Kd", "5h", "9c")
     assert over.payoffs == (+4, -4, +4, -4)
 
 
 def test_H5_bidders_hold_what_they_swapped_for() -> None:
-    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s")).say(
-        "keep", "keep", "keep", "swap"
-    )
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s")).say("keep", "keep", "keep", "swap")
 
     table.say(2, 2, 2)
 
@@ -431,8 +414,7 @@ def test_H8_halves_are_whole_and_payoffs_sum_to_zero(
     stays: tuple[bool, ...], last_bid: int
 ) -> None:
     cards: Any = [
-        card if stay else None
-        for card, stay in zip(["As", "9h", "9d", "3c"], stays, strict=True)
+        card if stay else None for card, stay in zip(["As", "9h", "9d", "3c"], stays, strict=True)
     ]
 
     paid = payoffs(cards, last_bid)
@@ -484,9 +466,7 @@ def test_H10_quitters_cards_stay_hidden_from_everybody() -> None:
 
 
 def test_H10_a_quitters_old_card_was_seen_when_it_was_swapped() -> None:
-    table = SteppedMatch(shuffle_of("As 9d 2h Kc 7s")).say(
-        "keep", "swap", "keep", "keep"
-    )
+    table = SteppedMatch(shuffle_of("As 9d 2h Kc 7s")).say("keep", "swap", "keep", "keep")
     table.say(2, "quit", 2, 2)
 
     assert table.heard(0, Swapped)[1].dealer_card == "9d"
@@ -513,10 +493,7 @@ def test_H11_looks_at_the_scores_after_a_shuffle_only() -> None:
 
 
 def test_H11_ends_after_max_shuffles_with_a_smaller_gap() -> None:
-    assert lone_stayers("01--------", "----------", max_shuffles=2) == (
-        2,
-        (-32, -32, -40, -40),
-    )
+    assert lone_stayers("01--------", "----------", max_shuffles=2) == (2, (-32, -32, -40, -40))
 
 
 def test_H11_the_default_gap_is_a_hundred() -> None:
@@ -543,9 +520,7 @@ def test_H11_the_default_is_fifty_shuffles() -> None:
         ((7, 0, 7, 7), (0, 2, 3)),
     ],
 )
-def test_H11_the_two_lowest_are_eliminated(
-    scores: tuple[int, ...], seats: tuple[int, ...]
-) -> None:
+def test_H11_the_two_lowest_are_eliminated(scores: tuple[int, ...], seats: tuple[int, ...]) -> None:
     assert advancing(scores) == seats
 
 
@@ -679,10 +654,7 @@ class MatchChecker:
 
     def ask(self, seat: int, question: Any) -> None:
         """A question shows a seat the two cards that it sees at that moment."""
-        assert (question.card, question.dealer_card) == (
-            self.hands[seat],
-            self.dealer_card,
-        )
+        assert (question.card, question.dealer_card) == (self.hands[seat], self.dealer_card)
         assert cards_in(question) <= self.may_know[seat]
 
     def _deal(self, news: Dealt) -> None:
@@ -702,9 +674,7 @@ class MatchChecker:
         assert [seat for seat in range(4) if news.cards[seat] is not None] == stayers
         self._show([self.hands[seat] for seat in stayers])
         assert sum(news.payoffs) == (0 if stayers else -8)
-        self.scores = [
-            sum(both) for both in zip(self.scores, news.payoffs, strict=True)
-        ]
+        self.scores = [sum(both) for both in zip(self.scores, news.payoffs, strict=True)]
         assert news.scores == tuple(self.scores)
 
     def _show(self, cards: Iterable[str]) -> None:

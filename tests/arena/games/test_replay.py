@@ -71,9 +71,7 @@ def test_stacked_decks_are_dealt_whoever_crashes() -> None:
             raise RuntimeError
 
     decks = [["A", "K"]]
-    result = arena.play(
-        "ace_king_queen", [Crashes(), Nash()], settings={"hands": 1}, decks=decks
-    )
+    result = arena.play("ace_king_queen", [Crashes(), Nash()], settings={"hands": 1}, decks=decks)
 
     assert result.record.decks == (("A", "K"),)
     assert replay(result.record) == result

@@ -20,12 +20,7 @@ from bots.strategy import choose
 from protocol.cards import PACK
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks
 from protocol.messages import Ending
-from protocol.three_card_poker import (
-    Ante,
-    Play,
-    RoundOver,
-    ThreeCardPokerSettings,
-)
+from protocol.three_card_poker import Ante, Play, RoundOver, ThreeCardPokerSettings
 from protocol.vocabulary import Question, Range
 
 PLAY, FOLD = "play", "fold"
@@ -91,10 +86,7 @@ def test_T1_cards_1_to_3_go_to_the_player_and_4_to_6_to_the_dealer() -> None:
     player = ScriptedPokerPlayer([10, PLAY])
 
     arena.play(
-        "tcp",
-        [player],
-        settings={"rounds": 1},
-        decks=[["2c", "3c", "5d", "Qs", "Jh", "9d", "As"]],
+        "tcp", [player], settings={"rounds": 1}, decks=[["2c", "3c", "5d", "Qs", "Jh", "9d", "As"]]
     )
 
     assert player.asked[1] == Play(("2c", "3c", "5d"), 10, 1000)
@@ -201,10 +193,7 @@ def test_T5_the_play_bet_can_always_be_paid(cash: int, most: int) -> None:
 @pytest.mark.parametrize("ante", [0, 51, -1, True, 4.0, "4", None])
 def test_T5_no_other_ante_is_legal(ante: object) -> None:
     result = arena.play(
-        "tcp",
-        [ScriptedPokerPlayer([ante])],
-        settings={"stake": 100},
-        decks=[deal(ACES_UP, NINES)],
+        "tcp", [ScriptedPokerPlayer([ante])], settings={"stake": 100}, decks=[deal(ACES_UP, NINES)]
     )
 
     assert result.termination.kind is Ending.ILLEGAL
@@ -296,9 +285,7 @@ def test_T8_a_match_has_1000_chips_and_1000_rounds_unless_said_otherwise() -> No
 
 def test_T8_rounds_are_numbered_and_the_cash_is_carried_on() -> None:
     result, player = sit_down(
-        (10, ACES_UP, PLAY, NINES),
-        (50, NINES, PLAY, ACES_UP),
-        (3, JUNK, PLAY, BEST_DEALER_OUT),
+        (10, ACES_UP, PLAY, NINES), (50, NINES, PLAY, ACES_UP), (3, JUNK, PLAY, BEST_DEALER_OUT)
     )
 
     antes = [question for question in player.asked if isinstance(question, Ante)]
@@ -327,9 +314,7 @@ def test_T8_a_last_chip_cannot_be_played() -> None:
 
 
 def test_T8_two_chips_play_on() -> None:
-    result, _ = sit_down(
-        (1, JUNK, FOLD, NINES), (1, ACES_UP, PLAY, NINES), stake=3, rounds=2
-    )
+    result, _ = sit_down((1, JUNK, FOLD, NINES), (1, ACES_UP, PLAY, NINES), stake=3, rounds=2)
 
     assert result.scores == (1,)
 
@@ -343,19 +328,13 @@ def test_T8_a_match_ends_at_its_goal() -> None:
 
 def test_T8_one_chip_below_the_goal_plays_on() -> None:
     result, _ = sit_down(
-        (50, ACES_UP, PLAY, NINES),
-        (1, ACES_UP, FOLD, NINES),
-        stake=100,
-        goal=201,
-        rounds=2,
+        (50, ACES_UP, PLAY, NINES), (1, ACES_UP, FOLD, NINES), stake=100, goal=201, rounds=2
     )
 
     assert result.scores == (99,)
 
 
-def test_T8_a_goal_that_is_there_already_ends_the_match_before_its_first_round() -> (
-    None
-):
+def test_T8_a_goal_that_is_there_already_ends_the_match_before_its_first_round() -> None:
     result, player = sit_down(stake=100, goal=100, rounds=1000)
 
     assert result.scores == (0,)
@@ -377,9 +356,7 @@ def test_T8_a_match_may_have_no_rounds(settings: dict[str, Any]) -> None:
 
 
 def test_an_offence_costs_the_whole_stake_whatever_the_cash() -> None:
-    result, _ = sit_down(
-        (50, ACES_UP, PLAY, NINES), (10, ACES_UP, "raise", NINES), stake=100
-    )
+    result, _ = sit_down((50, ACES_UP, PLAY, NINES), (10, ACES_UP, "raise", NINES), stake=100)
 
     assert result.termination.kind is Ending.ILLEGAL
     assert 'answered "raise" to play; legal: play, fold' in result.termination.text
@@ -405,9 +382,7 @@ IMPOSTORS: Sequence[object] = (True, 4.0, "4", 0, "PLAY", "", None, ("play",), {
 @given(settings_of_short_matches, st.integers(0, 2**32))
 def test_random_play_keeps_the_rules(settings: dict[str, Any], seed: int) -> None:
     rng = random.Random(seed)
-    match = MatchState(
-        GAME, GAME.vocabulary.read_settings(settings), seed=seed.to_bytes(32, "big")
-    )
+    match = MatchState(GAME, GAME.vocabulary.read_settings(settings), seed=seed.to_bytes(32, "big"))
     stake, goal = settings["stake"], settings["goal"]
     cash, rounds, ante = stake, 0, 0
 
@@ -463,12 +438,7 @@ def test_a_match_that_an_offence_ended_replays(seed: int, legal_answers: int) ->
 
 def test_the_same_seed_gives_the_same_record() -> None:
     first, again, other = (
-        arena.play(
-            "tcp",
-            [ScriptedPokerPlayer([5, PLAY] * 50)],
-            settings={"rounds": 50},
-            seed=seed,
-        )
+        arena.play("tcp", [ScriptedPokerPlayer([5, PLAY] * 50)], settings={"rounds": 50}, seed=seed)
         for seed in (7, 7, 8)
     )
 

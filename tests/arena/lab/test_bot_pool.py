@@ -56,9 +56,7 @@ class Hosting:
         await asyncio.Event().wait()
 
 
-async def gathered(
-    host: Hosting, *guests: PoolBot, copies: int = 1, game: Game = AKQ
-) -> BotPool:
+async def gathered(host: Hosting, *guests: PoolBot, copies: int = 1, game: Game = AKQ) -> BotPool:
     field = BotPool(cast(Host, host), game)
     for bot in guests:
         await field.launch(bot, copies)
@@ -100,9 +98,7 @@ async def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) ->
     assert field.seats((0, 0)) == ("nash", "nash")
 
 
-async def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(
-    house: FakeArena,
-) -> None:
+async def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(house: FakeArena) -> None:
     host = Hosting(house, tables=1)
     field = await gathered(host, PoolBot("nash"), copies=2)
 
@@ -110,9 +106,7 @@ async def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(
     assert field.seats((0, 0)) is None
 
 
-async def test_a_command_that_can_never_work_is_told_with_its_name(
-    host: Hosting,
-) -> None:
+async def test_a_command_that_can_never_work_is_told_with_its_name(host: Hosting) -> None:
     with pytest.raises(UsageError, match="ann: expected something else"):
         await gathered(host, PoolBot("ann", Program(("never",))))
 
@@ -160,8 +154,7 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
 
 
 @pytest.mark.parametrize(
-    ("ended", "says"),
-    [(None, "left before the match"), ("ended by itself", "ended by itself")],
+    ("ended", "says"), [(None, "left before the match"), ("ended by itself", "ended by itself")]
 )
 async def test_who_goes_between_matches_is_absent_from_the_next(
     host: Hosting, ended: str | None, says: str
@@ -200,9 +193,7 @@ async def test_J5_a_void_match_is_played_again(
     assert result.termination.kind is Ending.COMPLETED
 
 
-async def test_J5_but_not_for_ever(
-    host: Hosting, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_J5_but_not_for_ever(host: Hosting, caplog: pytest.LogCaptureFixture) -> None:
     field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     faulty = msgspec.structs.replace(AKQ, rules=broken)
 

@@ -113,14 +113,7 @@ def house(game: Game, *names: str) -> list[Entrant]:
 
 
 def test_A10_every_pair_and_every_bot_with_itself() -> None:
-    assert tables(2, 3, itself=True) == [
-        (0, 0),
-        (0, 1),
-        (0, 2),
-        (1, 1),
-        (1, 2),
-        (2, 2),
-    ]
+    assert tables(2, 3, itself=True) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 
 
 def test_G16_every_pair_once() -> None:
@@ -275,12 +268,7 @@ def test_J3_an_offender_counts_for_nobody_and_plays_no_more(made: Made) -> None:
     table = crossed(AKQ, entrants, hands=20)
 
     assert table.offences.keys() == {2}
-    assert [sitting.bots for sitting in table.sittings] == [
-        (0, 0),
-        (0, 1),
-        (0, 2),
-        (1, 1),
-    ]
+    assert [sitting.bots for sitting in table.sittings] == [(0, 0), (0, 1), (0, 2), (1, 1)]
     assert [sitting.bots for sitting in table.counting()] == [(0, 0), (0, 1), (1, 1)]
     last = table.standings()[-1]
     assert (last.bot, last.units, last.total) == (2, 0, 0)
@@ -348,8 +336,6 @@ def test_against_the_dealer_a_match_is_won_that_ends_ahead() -> None:
 
 
 def test_the_same_seed_gives_the_same_table() -> None:
-    first, second = (
-        crossed(AKQ, house(AKQ, "random", "nash", "learner"), hands=30) for _ in "ab"
-    )
+    first, second = (crossed(AKQ, house(AKQ, "random", "nash", "learner"), hands=30) for _ in "ab")
 
     assert [s.scores for s in first.sittings] == [s.scores for s in second.sittings]

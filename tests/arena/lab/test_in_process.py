@@ -44,9 +44,7 @@ class ScriptedStrategy:
         self.seen.append("reset")
 
 
-def against(
-    villain: Any, hands: int = 4, decks: Iterable[Any] | None = None
-) -> arena.MatchResult:
+def against(villain: Any, hands: int = 4, decks: Iterable[Any] | None = None) -> arena.MatchResult:
     """A match in which somebody has seat 1, against a peaceful opponent."""
     return play(
         "ace_king_queen",
@@ -98,9 +96,7 @@ class KeepsItsDeals:
 
 def test_the_same_seed_gives_the_same_match_byte_for_byte() -> None:
     def record(seed: int | None) -> bytes:
-        return play(
-            "akq", [ScriptedStrategy(), ScriptedStrategy()], seed=seed
-        ).record.to_json()
+        return play("akq", [ScriptedStrategy(), ScriptedStrategy()], seed=seed).record.to_json()
 
     assert record(7) == record(7)
     assert record(7) != record(8)
@@ -155,9 +151,7 @@ def test_strategies_may_come_from_a_generator() -> None:
     ],
     ids=str,
 )
-def test_a_wrong_call_is_a_value_error_that_says_why(
-    change: dict[str, Any], text: str
-) -> None:
+def test_a_wrong_call_is_a_value_error_that_says_why(change: dict[str, Any], text: str) -> None:
     call: dict[str, Any] = {
         "game": "akq",
         "strategies": [ScriptedStrategy(), ScriptedStrategy()],
@@ -239,17 +233,13 @@ def test_J1_a_strange_answer_is_illegal_and_ends_the_match(value: object) -> Non
 
 
 NEVER_LEGAL = [
-    value
-    for value in STRANGE
-    if value is not None and (type(value) is not int or value > 1000)
+    value for value in STRANGE if value is not None and (type(value) is not int or value > 1000)
 ]
 
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("value", NEVER_LEGAL, ids=lambda value: type(value).__name__)
-def test_J1_a_strange_answer_is_illegal_to_every_question(
-    game: str, value: object
-) -> None:
+def test_J1_a_strange_answer_is_illegal_to_every_question(game: str, value: object) -> None:
     for kind in GAMES[game].vocabulary.questions:
         seats = [SpoiltAt(game, kind, value) for _ in range(GAMES[game].seats)]
         result = play(game, seats, seed=1)
@@ -468,9 +458,7 @@ class Meddler(ScriptedStrategy):
     ],
     ids=range(7),
 )
-def test_J1_a_question_cannot_be_changed_by_who_is_asked(
-    meddle: Callable[[Any], object],
-) -> None:
+def test_J1_a_question_cannot_be_changed_by_who_is_asked(meddle: Callable[[Any], object]) -> None:
     result = against(Meddler(meddle))
 
     assert (result.termination.kind, result.termination.seat) == ("crash", 1)

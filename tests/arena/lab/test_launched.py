@@ -188,9 +188,7 @@ async def in_hall(
     settings = game.vocabulary.read_settings({"hands": 2})
 
     hall = HeldMatches(each)
-    play = launched._SittingRunner(
-        cast(BotPool, hall), game, tables, 1, settings, lambda: None
-    )
+    play = launched._SittingRunner(cast(BotPool, hall), game, tables, 1, settings, lambda: None)
     task = asyncio.create_task(play.all_of_them())
     await scenario(hall, task)
     try:

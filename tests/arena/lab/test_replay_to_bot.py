@@ -11,12 +11,7 @@ import pytest
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
 from arena.games.replay import reopened
-from arena.lab.replay_to_bot import (
-    BotFailed,
-    FirstDifference,
-    ReplayOutcome,
-    ReplayReferee,
-)
+from arena.lab.replay_to_bot import BotFailed, FirstDifference, ReplayOutcome, ReplayReferee
 from protocol.errors import ArenaError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
 from tests.support.sample_database import SHORT, play, void
@@ -36,9 +31,7 @@ class ReplayedBot:
         self.now = 100.0
         self.record, self.seat, self.bot = record, seat, bot
         names = NAMES[: len(record.scores)]
-        self.rehearsal = ReplayReferee(
-            record, seat, names, Limits(), lambda: self.now, "m-1"
-        )
+        self.rehearsal = ReplayReferee(record, seat, names, Limits(), lambda: self.now, "m-1")
         self.asks: list[Ask] = []
         self.overs: list[Over] = []
         self.rehearsal.invite(bot.player)
@@ -86,9 +79,7 @@ def bot() -> FakeBot:
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("last", [False, True])
-async def test_the_same_answers_to_the_same_questions(
-    game: str, last: bool, bot: FakeBot
-) -> None:
+async def test_the_same_answers_to_the_same_questions(game: str, last: bool, bot: FakeBot) -> None:
     record = play(game, 6).record
     seat = len(record.scores) - 1 if last else 0
     stage = ReplayedBot(record, seat, bot)
@@ -118,9 +109,7 @@ async def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
     stage = ReplayedBot(record, 0, bot)
     other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
 
-    stage.answers(
-        lambda ask, recorded: other[recorded] if len(stage.asks) == 2 else recorded
-    )
+    stage.answers(lambda ask, recorded: other[recorded] if len(stage.asks) == 2 else recorded)
 
     assert len(stage.asks) == 2
     ended = stage.result.ended
@@ -178,11 +167,7 @@ async def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
 async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
     stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     bot.reads()
-    crash = Finding(
-        kind=Ending.CRASH,
-        text="crashed: exit status 3",
-        mechanism=Mechanism.EXIT,
-    )
+    crash = Finding(kind=Ending.CRASH, text="crashed: exit status 3", mechanism=Mechanism.EXIT)
 
     stage.rehearsal.offence(bot.player, crash)
     stage.rehearsal.offence(bot.player, replace(crash, text="later"))
@@ -199,9 +184,7 @@ async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     stage.now += 0.2
     stage.rehearsal.tick()
 
-    assert stage.result == ReplayOutcome(
-        0, BotFailed("not ready within 10,000 ms after match")
-    )
+    assert stage.result == ReplayOutcome(0, BotFailed("not ready within 10,000 ms after match"))
 
 
 async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
@@ -220,9 +203,7 @@ async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
     stage.now += 0.2
     stage.rehearsal.tick()
 
-    assert stage.result.ended == BotFailed(
-        "did not answer within 30,000 ms", 1, ask.question
-    )
+    assert stage.result.ended == BotFailed("did not answer within 30,000 ms", 1, ask.question)
 
 
 async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
@@ -240,9 +221,7 @@ async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
     stage = ReplayedBot.__new__(ReplayedBot)
     stage.now = 1.0
-    stage.rehearsal = ReplayReferee(
-        broken, seat, NAMES[:2], Limits(), lambda: stage.now, "m-1"
-    )
+    stage.rehearsal = ReplayReferee(broken, seat, NAMES[:2], Limits(), lambda: stage.now, "m-1")
     stage.rehearsal.invite(bot.player)
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)

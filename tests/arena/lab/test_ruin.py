@@ -85,9 +85,7 @@ def test_T10_share_and_standard_error() -> None:
 
     share = result.wins / 200
     assert result.share == share
-    assert result.standard_error == pytest.approx(
-        sqrt(share * (1 - share) / 200), rel=0.01
-    )
+    assert result.standard_error == pytest.approx(sqrt(share * (1 - share) / 200), rel=0.01)
 
 
 def test_T10_no_win_in_a_few_trials_still_has_an_error() -> None:
@@ -111,9 +109,7 @@ def test_T10_a_goal_reached_with_the_last_round_counts() -> None:
     assert result.undecided > 0  # the dealer did not qualify: 150 chips
 
 
-def test_T10_a_trial_that_is_given_up_is_undecided_and_counts_among_the_trials() -> (
-    None
-):
+def test_T10_a_trial_that_is_given_up_is_undecided_and_counts_among_the_trials() -> None:
     result = tried(strategy_factory=Folder, rounds=5, trials=10)
 
     assert (result.wins, result.broke, result.undecided) == (0, 0, 10)
@@ -160,9 +156,7 @@ def test_T10_further_settings_reach_the_game() -> None:
 
 
 def test_T10_works_for_blackjack_too() -> None:
-    result = ruin(
-        "blackjack", StandsOnEverything, stake=20, goal=40, trials=100, seed=1
-    )
+    result = ruin("blackjack", StandsOnEverything, stake=20, goal=40, trials=100, seed=1)
 
     assert result.game == "blackjack"
     assert result.wins + result.broke == 100
@@ -172,14 +166,7 @@ def test_T10_works_for_blackjack_too() -> None:
 
 def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
     """Bets of 20 and what is left of 23: 3 chips are not enough to go on."""
-    result = ruin(
-        "blackjack",
-        lambda: StandsOnEverything(20),
-        stake=23,
-        goal=24,
-        trials=50,
-        seed=1,
-    )
+    result = ruin("blackjack", lambda: StandsOnEverything(20), stake=23, goal=24, trials=50, seed=1)
 
     assert result.undecided == 0
     assert result.broke > 0
@@ -214,13 +201,7 @@ def test_T10_an_unknown_game_is_refused() -> None:
 
 
 # All 407,170,400 pairs of hands, enumerated apart from this code: what Q64 nets, in antes.
-OUTCOMES_OF_Q64 = {
-    -2: 91_374_160,
-    -1: 132_652_800,
-    0: 322_560,
-    1: 85_493_652,
-    2: 97_327_228,
-}
+OUTCOMES_OF_Q64 = {-2: 91_374_160, -1: 132_652_800, 0: 322_560, 1: 85_493_652, 2: 97_327_228}
 
 
 def chance_of(goal: int, stake: int, ante: int) -> float:
@@ -241,9 +222,7 @@ def chance_of(goal: int, stake: int, ante: int) -> float:
 
 @pytest.mark.stats
 @pytest.mark.parametrize(("ante", "trials"), [(5, 2000), (10, 4000), (25, 8000)])
-def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(
-    ante: int, trials: int
-) -> None:
+def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(ante: int, trials: int) -> None:
     result = tried(strategy_factory=lambda: Q64(ante), trials=trials)
 
     exact = chance_of(goal=200, stake=100, ante=ante)
@@ -254,8 +233,7 @@ def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(
 def test_T10_bigger_antes_double_a_stake_more_often() -> None:
     """The dealer's edge cannot be beaten: the fewer rounds it has to work, the better (bold play)."""
     small, medium, large = (
-        tried(strategy_factory=lambda ante=ante: Q64(ante), trials=2000)
-        for ante in (5, 10, 25)
+        tried(strategy_factory=lambda ante=ante: Q64(ante), trials=2000) for ante in (5, 10, 25)
     )
 
     assert clearly_above(medium, small)

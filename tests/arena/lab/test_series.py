@@ -50,20 +50,12 @@ def test_one_seat_is_always_the_same() -> None:
 
 
 def test_the_units_are_hand_game_and_match() -> None:
-    assert [unit(game) for game in GAMES.values()] == [
-        "hand",
-        "game",
-        "match",
-        "match",
-        "match",
-    ]
+    assert [unit(game) for game in GAMES.values()] == ["hand", "game", "match", "match", "match"]
 
 
 def series(ticks: list[None] | None = None) -> Series:
     """A series of one match, which has begun."""
-    begun = Series(
-        AKQ, (0, 1), 1, lambda: None if ticks is None else ticks.append(None)
-    )
+    begun = Series(AKQ, (0, 1), 1, lambda: None if ticks is None else ticks.append(None))
     next(iter(begun))
     return begun
 
@@ -136,23 +128,15 @@ Exception in thread "main" java.lang.ArithmeticException: / by zero
     ("stderr", "said"),
     [
         (PYTHON, "; it said: ZeroDivisionError: division by zero"),
-        (
-            NODE,
-            "; it said: TypeError: Cannot read properties of undefined (reading 'z')",
-        ),
-        (
-            JAVA,
-            '; it said: Exception in thread "main" java.lang.ArithmeticException: / by zero',
-        ),
+        (NODE, "; it said: TypeError: Cannot read properties of undefined (reading 'z')"),
+        (JAVA, '; it said: Exception in thread "main" java.lang.ArithmeticException: / by zero'),
         ("one\nSegmentation fault\n", "; it said: Segmentation fault"),
         ("\x1b[2Jred", "; it said: \N{REPLACEMENT CHARACTER}[2Jred"),
         ("\n", ""),
         (None, ""),
     ],
 )
-def test_a_crash_is_told_with_the_line_that_says_what_it_was(
-    stderr: str | None, said: str
-) -> None:
+def test_a_crash_is_told_with_the_line_that_says_what_it_was(stderr: str | None, said: str) -> None:
     ended = Termination(Ending.CRASH, 1, "crashed: exit status 1")
     offence = Offence.of(ended, verdict(Ending.CRASH, stderr), bot=4, place=1, match=3)
 

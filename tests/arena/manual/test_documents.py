@@ -73,9 +73,7 @@ def test_a_title_is_the_first_heading(found: dict[str, Document]) -> None:
     assert Document("a.md", "```\n# no\n```\n\n# Its `code`\n").title == "Its code"
 
 
-def test_marks_around_what_is_generated_are_not_part_of_it(
-    found: dict[str, Document],
-) -> None:
+def test_marks_around_what_is_generated_are_not_part_of_it(found: dict[str, Document]) -> None:
     for document in found.values():
         assert "<!--" not in document.text, document.path
 
@@ -88,9 +86,7 @@ def test_an_installation_has_the_documents_of_the_root_in_the_package(
         (tmp_path / path).write_text(f"# {path}\n")
     (tmp_path / "README.md").write_text("# Of another package\n")
     (tmp_path / "protocol").mkdir()
-    monkeypatch.setattr(
-        module, "files", lambda package: tmp_path / package.replace(".", "/")
-    )
+    monkeypatch.setattr(module, "files", lambda package: tmp_path / package.replace(".", "/"))
     shown = {path: document.title for path, document in documents().items()}
 
     assert shown["README.md"] == "arena/manual/_root/README.md"

@@ -121,9 +121,7 @@ def test_every_link_between_the_documents_leads_somewhere(
                 assert parts.fragment in [one.anchor for one in there.sections], href
 
 
-def test_no_markdown_is_left_in_the_documents(
-    pages: dict[str, RenderedDocument],
-) -> None:
+def test_no_markdown_is_left_in_the_documents(pages: dict[str, RenderedDocument]) -> None:
     for path, shown in pages.items():
         plain = re.sub(r"<pre.*?</pre>|<code>.*?</code>", "", shown.html, flags=re.S)
 

@@ -48,9 +48,7 @@ def test_what_is_said_comes_before_what_stands_in_code() -> None:
     assert [piece.text for piece in frames.snippet if piece.is_match] == ["news"] * 3
 
 
-def test_the_title_of_the_document_counts_as_said_in_its_sections(
-    index: SearchIndex,
-) -> None:
+def test_the_title_of_the_document_counts_as_said_in_its_sections(index: SearchIndex) -> None:
     assert titles(index.search("wire frame")) == ["Space"]
 
 

@@ -300,23 +300,13 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "an instructor": (
         "ace_king_queen-1",
         lambda lines: lines.insert(
-            1,
-            {
-                "bot": {
-                    "type": "instruct",
-                    "protocol": 1,
-                    "token": "t",
-                    "action": "status",
-                }
-            },
+            1, {"bot": {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}}
         ),
         "line 2: expected a message of a bot that plays",
     ),
     "what is said to instructors": (
         "ace_king_queen-1",
-        lambda lines: lines.insert(
-            1, {"arena": {"type": "done", "text": "", "competitions": []}}
-        ),
+        lambda lines: lines.insert(1, {"arena": {"type": "done", "text": "", "competitions": []}}),
         "line 2: expected a message about a match",
     ),
     "an over without a match": (
@@ -426,9 +416,7 @@ def test_an_answer_that_is_not_known_stands_for_what_was_not_legal() -> None:
 
     lines = lines_of("ace_king_queen-1")
     lines[at(lines, "answer")] = {"event": "answered what was not legal"}
-    assert reasons(lines) == (
-        "line 7: the match did not end by an answer of this seat's",
-    )
+    assert reasons(lines) == ("line 7: the match did not end by an answer of this seat's",)
 
 
 @pytest.mark.made_up

@@ -41,9 +41,7 @@ def test_white_space_does_not_break_the_seal(sheets: list[MatchDocument]) -> Non
     assert check(again).reasons == ()
 
 
-def test_what_another_program_has_changed_breaks_it(
-    sheets: list[MatchDocument],
-) -> None:
+def test_what_another_program_has_changed_breaks_it(sheets: list[MatchDocument]) -> None:
     document = json.loads(sheets[1].to_json())
     document["players"].reverse()
 

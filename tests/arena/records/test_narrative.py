@@ -56,18 +56,14 @@ def test_a_match_of_ace_king_queen_line_by_line() -> None:
 @pytest.mark.parametrize("game", GAMES)
 def test_every_answer_is_told_and_no_seat_is_a_number(game: str) -> None:
     record = play(
-        game,
-        3,
-        settings={**SHORT[game], "shuffle": "uniform"} if game == "blackjack" else None,
+        game, 3, settings={**SHORT[game], "shuffle": "uniform"} if game == "blackjack" else None
     ).record
     lines = text(record)
 
     if game != "blackjack":
         assert sum(" ms]" in line for line in lines) == len(record.answers)
     assert lines[0].endswith(
-        ", ".join(
-            f"seat {seat} {name}" for seat, name in enumerate(players(record), start=1)
-        )
+        ", ".join(f"seat {seat} {name}" for seat, name in enumerate(players(record), start=1))
     )
     assert not any(re.search(r"seat \d", line) for line in lines[1:])
     assert not any("{" in line or "(" in line for line in lines)
@@ -211,10 +207,7 @@ def test_B6_a_reshuffle_comes_after_the_line_of_its_hand() -> None:
 def test_one_hand_of_blackjack() -> None:
     record = play("blackjack", 2).record
 
-    assert text(record, round_number=1)[:2] == [
-        "Shuffling the deck",
-        "Hand 1 bankroll 100",
-    ]
+    assert text(record, round_number=1)[:2] == ["Shuffling the deck", "Hand 1 bankroll 100"]
     assert text(record, round_number=2)[0].startswith("Hand 2 bankroll ")
 
 

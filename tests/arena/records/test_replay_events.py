@@ -33,9 +33,7 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 
 @EACH_GAME
-def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(
-    game: str,
-) -> None:
+def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(game: str) -> None:
     record = played(game)
     rounds = list(rounds_of(record))
 
@@ -170,9 +168,7 @@ def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
 def test_stacked_decks_are_told_as_well() -> None:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
-    telling = EventReplay(
-        MatchState(game, settings, decks=["AK", "QK"], tells_deals=True)
-    )
+    telling = EventReplay(MatchState(game, settings, decks=["AK", "QK"], tells_deals=True))
     telling.feed("check")
     telling.feed("check")
 
@@ -190,9 +186,7 @@ def test_times_and_notes_stand_with_their_answers(game: str) -> None:
     answers = [event for event in events_of(record) if isinstance(event, SeatAnswered)]
 
     assert [event.took_ms for event in answers] == list(record.times_ms)
-    assert [event.note for event in answers] == ["a thought"] + [None] * (
-        len(answers) - 1
-    )
+    assert [event.note for event in answers] == ["a thought"] + [None] * (len(answers) - 1)
 
 
 def test_a_record_without_times_has_none() -> None:
@@ -235,12 +229,7 @@ def test_an_answer_after_the_end_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [
-        {"seed": None},
-        {"seed": "not hex"},
-        {"game": "chess"},
-        {"settings": {"hands": "many"}},
-    ],
+    [{"seed": None}, {"seed": "not hex"}, {"game": "chess"}, {"settings": {"hands": "many"}}],
     ids=str,
 )
 def test_what_is_no_record_is_refused(broken: dict[str, Any]) -> None:
@@ -288,9 +277,7 @@ def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
             telling.pass_over(value)
         assert telling.is_partial
         assert telling.events == []
-        for value, took_ms in zip(
-            record.answers[count:], record.times_ms[count:], strict=True
-        ):
+        for value, took_ms in zip(record.answers[count:], record.times_ms[count:], strict=True):
             telling.feed(value, took_ms)
         rounds = telling.take()
 

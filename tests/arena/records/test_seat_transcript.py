@@ -20,9 +20,7 @@ from protocol.messages import Ending, Limits
 from tests.support.sample_database import play, verdict_of, void
 
 NAMES = ("ann", "ben", "cem", "Zoë")
-EACH_SEAT = [
-    (game, seat) for game, rules in GAMES.items() for seat in range(rules.seats)
-]
+EACH_SEAT = [(game, seat) for game, rules in GAMES.items() for seat in range(rules.seats)]
 
 
 def made(record: Record, seat: int = 0, **more: Any) -> Transcript:
@@ -31,9 +29,7 @@ def made(record: Record, seat: int = 0, **more: Any) -> Transcript:
 
 
 def said(transcript: Transcript, side: Side) -> list[Any]:
-    return [
-        msgspec.json.decode(line.text) for line in transcript.lines if line.side is side
-    ]
+    return [msgspec.json.decode(line.text) for line in transcript.lines if line.side is side]
 
 
 @pytest.mark.parametrize(("game", "seat"), EACH_SEAT)
@@ -44,18 +40,11 @@ def test_a_match_over_the_network(game: str, seat: int) -> None:
     hello, ready, *answers = said(transcript, Side.BOT)
 
     assert check(transcript) == ()
-    assert hello == {
-        "type": "hello",
-        "protocol": 1,
-        "name": NAMES[seat],
-        "games": [game],
-    }
+    assert hello == {"type": "hello", "protocol": 1, "name": NAMES[seat], "games": [game]}
     assert ready["nonce"] == record.nonces[seat]
     assert [one["ask"] for one in answers] == [one["ask"] for one in asks]
     assert said(transcript, Side.ARENA)[-1]["scores"] == list(record.scores)
-    assert sum("note" in one for one in answers) == (
-        told(record, seat).asked[0].answer == 0
-    )
+    assert sum("note" in one for one in answers) == (told(record, seat).asked[0].answer == 0)
 
 
 @pytest.mark.parametrize(("game", "seat"), EACH_SEAT)
@@ -78,9 +67,7 @@ def test_a_match_in_which_no_card_was_dealt(game: str) -> None:
 
     assert check(transcript) == ()
     assert transcript.heading.decks == ()
-    assert [one["type"] for one in said(transcript, Side.ARENA)] == [
-        *("welcome", "match", "over")
-    ]
+    assert [one["type"] for one in said(transcript, Side.ARENA)] == [*("welcome", "match", "over")]
     assert [one["type"] for one in said(transcript, Side.BOT)] == ["hello"]
 
 

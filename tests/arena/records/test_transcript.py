@@ -6,15 +6,7 @@ import json
 
 import pytest
 
-from arena.records.transcript import (
-    Event,
-    Line,
-    Side,
-    Transcript,
-    canonical,
-    is_transcript,
-    read,
-)
+from arena.records.transcript import Event, Line, Side, Transcript, canonical, is_transcript, read
 from protocol.errors import UsageError
 from protocol.messages import Answer, Goodbye, Hello, Ready
 
@@ -97,9 +89,7 @@ def test_a_line_that_is_none(line: bytes, why: str) -> None:
 
 def test_a_heading_that_is_none() -> None:
     assert refusal(b"", b"  ") == "expected a transcript, got an empty file"
-    assert "line 1: object missing required field `about`" in refusal(
-        b'{"transcript":1}'
-    )
+    assert "line 1: object missing required field `about`" in refusal(b'{"transcript":1}')
     assert refusal(HEADING.replace(b":1,", b":2,", 1)) == (
         "expected a transcript of version 1, got 2"
     )

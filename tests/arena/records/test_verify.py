@@ -25,9 +25,7 @@ GAMES = sorted(SHORT)
 replace = msgspec.structs.replace
 
 
-def sheet(
-    result: MatchResult, record: bytes | None = None, **rows: Any
-) -> MatchDocument:
+def sheet(result: MatchResult, record: bytes | None = None, **rows: Any) -> MatchDocument:
     """A sheet of a result, sealed as it stands; `rows` say otherwise than the record."""
     raw = result.record.to_json() if record is None else record
     fields: dict[str, Any] = {
@@ -44,20 +42,11 @@ def sheet(
         **rows,
     }
     digest = sealed(
-        result=arena.engine.match.Result(
-            fields["scores"], fields["points"], fields["termination"]
-        ),
+        result=arena.engine.match.Result(fields["scores"], fields["points"], fields["termination"]),
         record=raw,
         **{
             name: fields[name]
-            for name in (
-                "match",
-                "competition",
-                "pairing",
-                "players",
-                "started_at",
-                "finished_at",
-            )
+            for name in ("match", "competition", "pairing", "players", "started_at", "finished_at")
         },
     )
     return MatchDocument(digest=digest, record=msgspec.Raw(raw), **fields)
@@ -66,9 +55,7 @@ def sheet(
 def reasons(result: MatchResult, **changes: Any) -> tuple[str, ...]:
     """Why a match does not fit whose record was changed before it was sealed, and its rows with it."""
     record = replace(result.record, **changes)
-    changed = MatchResult(
-        record.scores, record.points, record.termination, record=record
-    )
+    changed = MatchResult(record.scores, record.points, record.termination, record=record)
     return check(sheet(changed)).reasons
 
 
@@ -94,9 +81,7 @@ def test_a_match_that_never_began_fits(game: str) -> None:
 
 def test_a_match_of_no_hands_that_never_began_fits() -> None:
     record = replace(void("ace_king_queen").record, settings={"hands": 0})
-    result = MatchResult(
-        record.scores, record.points, record.termination, record=record
-    )
+    result = MatchResult(record.scores, record.points, record.termination, record=record)
 
     assert check(sheet(result)).reasons == ()
 
@@ -158,11 +143,7 @@ def test_points_and_endings_that_the_answers_do_not_make() -> None:
 
 def test_a_seat_row_that_is_missing() -> None:
     result = play("ace_king_queen")
-    rows: dict[str, Any] = {
-        "players": ("ann",),
-        "scores": result.scores[:1],
-        "points": (0,),
-    }
+    rows: dict[str, Any] = {"players": ("ann",), "scores": result.scores[:1], "points": (0,)}
 
     found = check(sheet(result, **rows)).reasons
 
@@ -173,10 +154,7 @@ def test_a_seat_row_that_is_missing() -> None:
 def test_no_seat_rows_at_all() -> None:
     rows: dict[str, Any] = {"players": (), "scores": (), "points": ()}
 
-    assert (
-        "it has 0 players for 2 seats"
-        in check(sheet(play("ace_king_queen"), **rows)).reasons
-    )
+    assert "it has 0 players for 2 seats" in check(sheet(play("ace_king_queen"), **rows)).reasons
 
 
 def test_a_seed_that_was_not_committed_to() -> None:
@@ -203,9 +181,7 @@ def test_nonces_of_another_number_or_shape() -> None:
     assert "the nonce of seat 2 has more than 64 characters" in reasons(
         result, nonces=(one, "x" * 65)
     )
-    assert "cards were dealt without a nonce of seat 1" in reasons(
-        result, nonces=("", other)
-    )
+    assert "cards were dealt without a nonce of seat 1" in reasons(result, nonces=("", other))
 
 
 def test_times_that_are_missing() -> None:
@@ -242,24 +218,20 @@ def test_an_unknown_game_and_settings_that_are_none() -> None:
 def test_a_game_or_settings_of_another_plan() -> None:
     result = play("ace_king_queen")
 
-    assert check(
-        sheet(result), PlannedMatch("ace_king_queen", {"hands": 6})
-    ).reasons == ('it was played by other settings than its competition: "hands"',)
+    assert check(sheet(result), PlannedMatch("ace_king_queen", {"hands": 6})).reasons == (
+        'it was played by other settings than its competition: "hands"',
+    )
     assert check(sheet(result), PlannedMatch("gin_rummy", {"hands": 4})).reasons == (
         'it was a match of "ace_king_queen", its competition is in gin_rummy',
     )
     # A plan may leave out what is as by default, as those of before 0.2 do.
     short = play("gin_rummy")
-    assert (
-        check(sheet(short), PlannedMatch("gin_rummy", SHORT["gin_rummy"])).reasons == ()
-    )
+    assert check(sheet(short), PlannedMatch("gin_rummy", SHORT["gin_rummy"])).reasons == ()
     assert len(short.record.settings) > len(SHORT["gin_rummy"])
     assert check(sheet(short), PlannedMatch("gin_rummy", {})).reasons == (
         'it was played by other settings than its competition: "max_rounds"',
     )
-    assert check(
-        sheet(result), PlannedMatch("ace_king_queen", {"hand": 4})
-    ).reasons == (
+    assert check(sheet(result), PlannedMatch("ace_king_queen", {"hand": 4})).reasons == (
         'it was played by other settings than its competition: "hand", "hands"',
     )
     assert check(sheet(result, game="gin_rummy")).reasons == (
@@ -271,13 +243,9 @@ def test_an_offence_of_nobody_and_one_of_a_seat_that_there_is_not() -> None:
     result = play("ace_king_queen", offender=0)
 
     nobody = Termination(Ending.ILLEGAL, None, "x")
-    assert reasons(result, termination=nobody) == (
-        "its ending says illegal (x), which cannot be",
-    )
+    assert reasons(result, termination=nobody) == ("its ending says illegal (x), which cannot be",)
     far = Termination(Ending.ILLEGAL, 2, "x")
-    assert reasons(result, termination=far) == (
-        "its ending says illegal of seat 3 (x), of 2",
-    )
+    assert reasons(result, termination=far) == ("its ending says illegal of seat 3 (x), of 2",)
 
 
 def test_an_illegal_answer_of_a_seat_that_was_not_asked() -> None:
@@ -302,11 +270,7 @@ def test_what_was_asked_when_an_offence_ended_it(game: str) -> None:
     asked = check(sheet(result)).asked
 
     assert asked is not None
-    assert (asked.seat, asked.question, asked.legal) == (
-        0,
-        verdict.asked,
-        verdict.legal,
-    )
+    assert (asked.seat, asked.question, asked.legal) == (0, verdict.asked, verdict.legal)
     assert check_record(result.record).asked == asked
     assert check(sheet(play(game))).asked is None
     assert check(sheet(void(game))).asked is None
@@ -321,9 +285,7 @@ def test_a_row_without_the_nul_that_its_record_has() -> None:
         scores=(0, 0),
         termination=Termination(Ending.CRASH, 0, "a\0b"),
     )
-    result = MatchResult(
-        record.scores, record.points, record.termination, record=record
-    )
+    result = MatchResult(record.scores, record.points, record.termination, record=record)
 
     rows = Termination(Ending.CRASH, 0, stored_text("a\0b"))
     assert rows.text == "a\N{REPLACEMENT CHARACTER}b"
@@ -358,16 +320,7 @@ def test_a_record_with_more_in_it_than_there_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"{",
-        b"null",
-        b"\xff",
-        b"{}",
-        b'{"game":"\x00"}',
-        b'{"answers":' + b"[" * 9999,
-    ],
+    "raw", [b"", b"{", b"null", b"\xff", b"{}", b'{"game":"\x00"}', b'{"answers":' + b"[" * 9999]
 )
 def test_a_record_that_cannot_be_read(raw: bytes) -> None:
     [reason] = check(sheet(play("ace_king_queen"), raw)).reasons
@@ -412,9 +365,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 SHEETS: list[MatchDocument] = [
-    sheet(result)
-    for game in GAMES
-    for result in (play(game), play(game, offender=0), void(game))
+    sheet(result) for game in GAMES for result in (play(game), play(game, offender=0), void(game))
 ]
 
 
@@ -460,8 +411,6 @@ def test_a_forged_record_with_a_seal_of_its_own_is_found(
         )
     )
     forged = forge(record)
-    result = MatchResult(
-        forged.scores, forged.points, forged.termination, record=forged
-    )
+    result = MatchResult(forged.scores, forged.points, forged.termination, record=forged)
 
     assert check(sheet(result)).reasons

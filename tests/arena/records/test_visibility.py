@@ -38,11 +38,7 @@ def cards(what: object) -> set[bytes]:
 
 
 def test_J8_everybody_may_see_all_when_a_competition_is_over() -> None:
-    for viewer in (
-        Viewer(),
-        Viewer(ViewerKind.OWNER, "eva"),
-        Viewer(ViewerKind.INSTRUCTOR, "x"),
-    ):
+    for viewer in (Viewer(), Viewer(ViewerKind.OWNER, "eva"), Viewer(ViewerKind.INSTRUCTOR, "x")):
         assert view_of(("ann", "ben"), True, viewer) == ALL
 
 
@@ -51,9 +47,7 @@ def test_J8_during_a_competition_only_the_instructor_may() -> None:
 
     assert view_of(players, False, Viewer()) == PUBLIC
     assert view_of(players, False, Viewer(ViewerKind.INSTRUCTOR, "ann")) == ALL
-    assert view_of(players, False, Viewer(ViewerKind.OWNER, "ann")) == View(
-        "seat", (0,)
-    )
+    assert view_of(players, False, Viewer(ViewerKind.OWNER, "ann")) == View("seat", (0,))
     assert view_of(players, False, Viewer(ViewerKind.OWNER, "eva")) == PUBLIC
 
 
@@ -71,9 +65,7 @@ def test_J8_a_name_is_nothing_without_a_token() -> None:
 
 @pytest.mark.parametrize("number", range(5))
 @EACH_GAME
-def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(
-    game: str, number: int
-) -> None:
+def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(game: str, number: int) -> None:
     """Compared with what the seat's transcript has."""
     record = played(game, number)
     for seat in range(GAMES[game].seats):
@@ -107,9 +99,7 @@ def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(
 
 @pytest.mark.parametrize("number", range(5))
 @EACH_GAME
-def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(
-    game: str, number: int
-) -> None:
+def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(game: str, number: int) -> None:
     """After every answer: in the round that is being played, no card that some seat does not know of."""
     record = played(game, number)
     rules = GAMES[game]
@@ -140,9 +130,7 @@ def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(
 
 
 @pytest.mark.parametrize("game", BETWEEN_BOTS)
-def test_J8_spectators_hear_what_all_are_told_and_of_questions_the_kind(
-    game: str,
-) -> None:
+def test_J8_spectators_hear_what_all_are_told_and_of_questions_the_kind(game: str) -> None:
     record = played(game, note="a thought")
     rules = GAMES[game]
     public = [

@@ -250,9 +250,7 @@ def test_J7_every_loss_uses_the_grace_of_its_matches(house: FakeArena) -> None:
     assert chair.grace_left_s(ann.player.loss, house.now, 0.0) == pytest.approx(-0.25)
 
 
-def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(
-    house: FakeArena,
-) -> None:
+def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     [chair] = ann.player.chairs.values()
@@ -269,9 +267,7 @@ def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(
     assert chair.grace_s == 0.25
 
 
-def test_J7_the_grace_is_not_used_while_the_arena_stands_still(
-    house: FakeArena,
-) -> None:
+def test_J7_the_grace_is_not_used_while_the_arena_stands_still(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     [chair] = ann.player.chairs.values()
@@ -279,9 +275,7 @@ def test_J7_the_grace_is_not_used_while_the_arena_stands_still(
     assert ann.player.loss is not None
     house.now += 0.25
 
-    assert chair.grace_left_s(ann.player.loss, house.now + 9, 9.0) == pytest.approx(
-        0.75
-    )
+    assert chair.grace_left_s(ann.player.loss, house.now + 9, 9.0) == pytest.approx(0.75)
 
 
 def silent(ann: FakeBot, house: FakeArena) -> None:
@@ -320,9 +314,7 @@ def test_J7_a_machine_that_acknowledges_nothing_is_away_while_its_bot_is_waited_
     assert chair.grace_s == pytest.approx(1.0 - 20.0)
 
 
-def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(
-    house: FakeArena,
-) -> None:
+def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     silent(ann, house)
@@ -394,9 +386,7 @@ def test_J7_who_always_has_something_on_its_way_is_out_of_time_all_the_same(
     assert result.termination.kind is Ending.TIMEOUT
 
 
-def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(
-    house: FakeArena,
-) -> None:
+def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
     ann.goes()
@@ -476,9 +466,7 @@ def test_an_answer_that_the_arena_has_is_not_asked_for_again(house: FakeArena) -
     assert house.results == []
 
 
-def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
-    house: FakeArena,
-) -> None:
+def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     ann.goes()
@@ -488,9 +476,7 @@ def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
     assert [type(message) for message in ann.reads()] == [Welcome, Over]
 
 
-def test_an_over_that_was_written_to_a_dying_connection_comes_again(
-    house: FakeArena,
-) -> None:
+def test_an_over_that_was_written_to_a_dying_connection_comes_again(house: FakeArena) -> None:
     ann, ben = house.bot("ann", tables=3), house.bot("ben")
     playing(house, ann, ben)
     house.referee.offence(ben.player, found(Ending.CRASH, "crashed"))
@@ -520,9 +506,7 @@ def test_no_more_overs_are_kept_than_it_can_have_missed(house: FakeArena) -> Non
 class Diary:
     """Bots that play at random, and stake little if no match is to end soon; what they are asked and what they answer is written down."""
 
-    def __init__(
-        self, house: FakeArena, *bots: FakeBot, cautious: bool = False
-    ) -> None:
+    def __init__(self, house: FakeArena, *bots: FakeBot, cautious: bool = False) -> None:
         self.house = house
         self.bots = bots
         self.cautious = cautious
@@ -565,9 +549,7 @@ def as_told(bot: FakeBot, messages: list[Past]) -> list[ArenaMessage]:
     return told
 
 
-def fits_the_sessions_tables(
-    bot: FakeBot, messages: list[ArenaMessage], chairs: int
-) -> None:
+def fits_the_sessions_tables(bot: FakeBot, messages: list[ArenaMessage], chairs: int) -> None:
     """A program that has just started takes all of it, and says `ready` to what it is invited to."""
     session = Session()
     session.note(bot.hello)
@@ -611,9 +593,7 @@ def test_who_has_forgotten_all_is_told_all_of_its_match(
 
 
 @pytest.mark.parametrize("first", [1, 4, 5, 6, 1000])
-def test_who_remembers_the_first_questions_is_told_the_others(
-    house: FakeArena, first: int
-) -> None:
+def test_who_remembers_the_first_questions_is_told_the_others(house: FakeArena, first: int) -> None:
     ann = house.bot("ann")
     house.open(ann, game="three_card_poker")
     house.sit(ann)
@@ -628,9 +608,7 @@ def test_who_remembers_the_first_questions_is_told_the_others(
     assert len(told) == max(0, 6 - first)
 
 
-def test_the_numbers_of_what_is_told_go_on_with_the_question_that_waits(
-    house: FakeArena,
-) -> None:
+def test_the_numbers_of_what_is_told_go_on_with_the_question_that_waits(house: FakeArena) -> None:
     ann = house.bot("ann")
     house.open(ann, game="three_card_poker")
     house.sit(ann)
@@ -731,9 +709,7 @@ def test_a_past_that_is_remembered_takes_turns_too(house: FakeArena) -> None:
     assert not any(isinstance(message, Past) for message in ann.wire.read())
 
 
-def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
-    house: FakeArena,
-) -> None:
+def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(house: FakeArena) -> None:
     ann, diary = long_past(house)
     dirty: list[BotSession] = []
     ann.player.mark_dirty = dirty.append
@@ -754,9 +730,7 @@ def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
     assert told == diary.past(match)
 
 
-def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
-    house: FakeArena,
-) -> None:
+def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(house: FakeArena) -> None:
     """Meanwhile one match ends, one begins, and one asks."""
     ann, diary = long_past(house, tables=2)
     ben = house.bot("ben", tables=2)
@@ -780,14 +754,7 @@ def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
     at_end = rest[rest.index(over) :]
     assert over.match == ending.id
     assert not any(isinstance(message, Past) for message in at_end)
-    assert [type(message) for message in at_end] == [
-        Over,
-        Match,
-        Ask,
-        Match,
-        Ask,
-        Match,
-    ]
+    assert [type(message) for message in at_end] == [Over, Match, Ask, Match, Ask, Match]
     assert [ask.match for ask in asks] == [playing_on.id, asking.id]
     assert at_end[-1] == opened.chairs[0].invitation
     invited = [m.match for m in begun + rest if isinstance(m, Match)]
@@ -797,9 +764,7 @@ def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
     fits_the_sessions_tables(ann, begun + rest, 3)  # it never heard of what ended
 
 
-def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(
-    house: FakeArena,
-) -> None:
+def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(house: FakeArena) -> None:
     ann, _ = long_past(house)
     [chair] = ann.player.chairs.values()
     ann.goes()
@@ -813,9 +778,7 @@ def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(
     fits_the_sessions_tables(ann, messages, 1)
 
 
-def test_J7_the_clock_of_a_question_begins_when_the_past_has_been_told(
-    house: FakeArena,
-) -> None:
+def test_J7_the_clock_of_a_question_begins_when_the_past_has_been_told(house: FakeArena) -> None:
     ann, _ = long_past(house)
     ben = house.bot("ben")
     house.open(ann, ben)
@@ -853,9 +816,7 @@ def test_a_connection_that_is_lost_while_the_past_is_told_can_ask_for_it_again(
     fits_the_sessions_tables(ann, messages, 1)
 
 
-def test_J4_who_is_out_for_good_while_the_past_is_told_gets_its_verdict(
-    house: FakeArena,
-) -> None:
+def test_J4_who_is_out_for_good_while_the_past_is_told_gets_its_verdict(house: FakeArena) -> None:
     ann, _ = long_past(house)
     ann.goes()
     ann.comes_back(0, room=10_000)
@@ -921,9 +882,7 @@ def pongs(house: FakeArena, bot: FakeBot, round_trip_s: float) -> None:
     bot.player.link_probe.ponged(payload, house.now)
 
 
-def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(
-    house: FakeArena,
-) -> None:
+def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: FakeArena) -> None:
     ann = house.bot("ann")
     for round_trip_s, floor_ms in ((0.06, 0), (0.05, 0), (0.07, 50)):
         pongs(house, ann, round_trip_s)
@@ -1036,9 +995,7 @@ def test_an_idle_bot_that_leaves_a_ping_unanswered_for_35_seconds_is_not_there(
     assert ann.player.link_probe.probe(house.now) is None
 
 
-def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
-    house: FakeArena,
-) -> None:
+def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(house: FakeArena) -> None:
     ann = house.bot("ann")
     for _ in range(6):
         house.now += 20
@@ -1184,9 +1141,7 @@ def test_a_quick_bot_far_away_has_enough_questions_on_their_way(
     assert ann.player.free_tables(0, 0.0) == 4 + more
 
 
-def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
-    house: FakeArena,
-) -> None:
+def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(house: FakeArena) -> None:
     ann = house.bot("ann", tables=64).player
     for _ in range(3):
         ann.link.measured(40.0)

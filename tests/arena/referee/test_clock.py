@@ -13,9 +13,7 @@ LATE_S = 0.002
 """How late a tick may be without being late."""
 
 
-def clock(
-    decision_ms: int = 1000, bank_ms: int = 3000, hard_ms: int = 5000
-) -> SeatClock:
+def clock(decision_ms: int = 1000, bank_ms: int = 3000, hard_ms: int = 5000) -> SeatClock:
     return SeatClock(Limits(decision_ms=decision_ms, bank_ms=bank_ms, hard_ms=hard_ms))
 
 
@@ -36,9 +34,7 @@ def test_J7_what_it_takes_beyond_that_drains_the_bank() -> None:
 
 
 @pytest.mark.parametrize(("taken_ms", "in_time"), [(4000, True), (4000.1, False)])
-def test_J7_it_is_out_of_time_when_the_bank_is_empty(
-    taken_ms: float, in_time: bool
-) -> None:
+def test_J7_it_is_out_of_time_when_the_bank_is_empty(taken_ms: float, in_time: bool) -> None:
     assert clock().charge(taken_ms) is in_time
 
 
@@ -90,16 +86,12 @@ def test_J7_what_was_not_the_bots_doing_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(("taken_ms", "in_time"), [(5300, True), (5300.5, False)])
-def test_J7_hard_ms_are_counted_without_the_credit(
-    taken_ms: float, in_time: bool
-) -> None:
+def test_J7_hard_ms_are_counted_without_the_credit(taken_ms: float, in_time: bool) -> None:
     assert clock(bank_ms=60_000).charge(taken_ms, credit_ms=300) is in_time
 
 
 @pytest.mark.parametrize(("taken_ms", "in_time"), [(4012, True), (4012.5, False)])
-def test_J7_the_bank_is_empty_only_after_the_credit(
-    taken_ms: float, in_time: bool
-) -> None:
+def test_J7_the_bank_is_empty_only_after_the_credit(taken_ms: float, in_time: bool) -> None:
     seat = clock()
 
     assert seat.charge(taken_ms, credit_ms=12) is in_time
@@ -125,9 +117,7 @@ def link(*round_trips_ms: float) -> RoundTripFloor:
 
 
 @pytest.mark.parametrize("round_trips_ms", [(), (80,), (80, 90)])
-def test_J7_fewer_than_three_pings_are_worth_nothing(
-    round_trips_ms: tuple[float, ...],
-) -> None:
+def test_J7_fewer_than_three_pings_are_worth_nothing(round_trips_ms: tuple[float, ...]) -> None:
     assert not link(*round_trips_ms).is_known
     assert link(*round_trips_ms).floor_ms == 0
 
@@ -186,12 +176,7 @@ def test_J7_lags_add_up() -> None:
     assert lag.total_s(100.224) == pytest.approx(0.2)
 
 
-@given(
-    some.lists(
-        some.tuples(some.floats(min_value=0, max_value=1), some.booleans()),
-        max_size=50,
-    )
-)
+@given(some.lists(some.tuples(some.floats(min_value=0, max_value=1), some.booleans()), max_size=50))
 def test_J7_lag_never_falls_and_never_exceeds_the_time_that_passed(
     steps: list[tuple[float, bool]],
 ) -> None:

@@ -66,9 +66,7 @@ def at_table(house: FakeArena) -> tuple[FakeBot, ArenaWithLosses]:
     return ann, watched
 
 
-def test_J7_a_loss_that_is_noticed_after_a_stall_begins_with_its_end(
-    house: FakeArena,
-) -> None:
+def test_J7_a_loss_that_is_noticed_after_a_stall_begins_with_its_end(house: FakeArena) -> None:
     ann, watched = at_table(house)
     ann.wire.silent = house.now
     house.held_up(40.0)
@@ -104,9 +102,7 @@ def test_J7_a_match_without_any_grace_left_ends_at_once(house: FakeArena) -> Non
     assert watched.next_s == GRACE_S, "the session is kept for as long"
 
 
-def test_J7_who_does_not_come_back_is_gone_when_all_its_grace_is_over(
-    house: FakeArena,
-) -> None:
+def test_J7_who_does_not_come_back_is_gone_when_all_its_grace_is_over(house: FakeArena) -> None:
     ann, watched = at_table(house)
     ann.player.disconnected()
     watched.losses.begin(ann.player, house.now)

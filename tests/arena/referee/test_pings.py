@@ -44,9 +44,7 @@ def answers(house: FakeArena, bot: FakeBot) -> None:
     bot.wire.pings.clear()
 
 
-def ticks(
-    house: FakeArena, pings: Pings, seconds: float, *answering: FakeBot
-) -> list[BotSession]:
+def ticks(house: FakeArena, pings: Pings, seconds: float, *answering: FakeBot) -> list[BotSession]:
     """So much time passes; who is gone by then."""
     gone: list[BotSession] = []
     until = house.now + seconds
@@ -106,9 +104,7 @@ def test_a_tick_in_which_all_are_due_looks_at_some(
     assert all(bot.wire.pings for bot in bots)
 
 
-def test_who_does_not_answer_is_gone_within_a_minute(
-    house: FakeArena, pings: Pings
-) -> None:
+def test_who_does_not_answer_is_gone_within_a_minute(house: FakeArena, pings: Pings) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     for bot in (ann, ben):
         pings.add(bot.player, house.now)

@@ -30,9 +30,7 @@ from protocol.messages import (
 if TYPE_CHECKING:
     from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
 else:
-    LIMITS = Limits(
-        decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
-    )
+    LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000)
 
 
 @pytest.fixture
@@ -237,9 +235,7 @@ def test_J3_after_an_illegal_answer_the_opponent_wins(
     assert for_ben.verdict is None
 
 
-def test_J4_the_verdict_has_all_the_evidence(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
+def test_J4_the_verdict_has_all_the_evidence(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
     table = begun(house, ann, ben)
     house.answer(ann, only(ann.asks()), "check")
     ask = only(ben.asks())
@@ -250,9 +246,7 @@ def test_J4_the_verdict_has_all_the_evidence(
     assert verdict.kind is Ending.ILLEGAL
     assert (verdict.bot, verdict.seat) == ("ben", 1)
     assert (verdict.match, verdict.game) == (table.id, "ace_king_queen")
-    assert (
-        verdict.text == 'seat 2 answered {"bluff": [1, 2]} to open; legal: bet, check'
-    )
+    assert verdict.text == 'seat 2 answered {"bluff": [1, 2]} to open; legal: bet, check'
     assert msgspec.json.decode(verdict.asked) == {
         "kind": "open",
         "round": 2,
@@ -266,9 +260,7 @@ def test_J4_the_verdict_has_all_the_evidence(
     assert verdict.limits == LIMITS
 
 
-def test_J3_against_the_dealer_the_whole_stake_is_lost(
-    house: FakeArena, ann: FakeBot
-) -> None:
+def test_J3_against_the_dealer_the_whole_stake_is_lost(house: FakeArena, ann: FakeBot) -> None:
     begun(house, ann, game="three_card_poker", stake=300)
     house.answer(ann, only(ann.asks()), True)
     _, result, _ = only(house.results)
@@ -291,9 +283,7 @@ def test_J2_only_the_first_offence_ends_a_match(
     assert (verdict.kind, verdict.bot) == (Ending.ILLEGAL, "ann")
 
 
-def test_an_offence_ends_all_matches_of_that_player_and_no_other(
-    house: FakeArena,
-) -> None:
+def test_an_offence_ends_all_matches_of_that_player_and_no_other(house: FakeArena) -> None:
     ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
     first = begun(house, ann, ben)
     second = begun(house, cem, ann)
@@ -321,9 +311,7 @@ def test_an_offence_before_the_match_has_begun_has_a_result_too(
     assert verdict.asked is None
 
 
-def test_answers_after_the_end_are_ignored(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
+def test_answers_after_the_end_are_ignored(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
     begun(house, ann, ben)
     ask = only(ann.asks())
     house.referee.offence(ben.player, found(Ending.CRASH, "crashed"))
@@ -402,9 +390,7 @@ def test_J4_what_the_arena_found_out_elsewhere_is_in_the_verdict(
     assert verdict.enforced == "time"
 
 
-def test_J4_the_record_says_which_limits_every_seat_was_held_to(
-    house: FakeArena,
-) -> None:
+def test_J4_the_record_says_which_limits_every_seat_was_held_to(house: FakeArena) -> None:
     ours, ben = house.launched("ours"), house.bot("ben")
     begun(house, ours, ben, hands=2)
     house.play_out(ours, ben)
@@ -576,11 +562,7 @@ def test_in_practice_who_comes_back_is_asked_again_what_it_answered_wrongly(
 
 @pytest.mark.parametrize("raise_at", [0, 1])
 def test_J5_rules_that_fail_void_the_match_and_charge_nobody(
-    house: FakeArena,
-    ann: FakeBot,
-    ben: FakeBot,
-    raise_at: int,
-    caplog: pytest.LogCaptureFixture,
+    house: FakeArena, ann: FakeBot, ben: FakeBot, raise_at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun(house, ann, ben, game=broken(raise_at))
     if raise_at:
@@ -591,9 +573,7 @@ def test_J5_rules_that_fail_void_the_match_and_charge_nobody(
     assert result.termination.text == FAULT
     assert verdict is None
     assert "a fault in the rules" in caplog.text
-    assert (
-        only([m for m in ben.reads() if isinstance(m, Over)]).termination.seat is None
-    )
+    assert only([m for m in ben.reads() if isinstance(m, Over)]).termination.seat is None
 
 
 def test_J5_one_match_that_fails_leaves_the_others_alone(house: FakeArena) -> None:
@@ -607,9 +587,7 @@ def test_J5_one_match_that_fails_leaves_the_others_alone(house: FakeArena) -> No
     assert kinds == [Ending.VOID, Ending.COMPLETED]
 
 
-def test_a_void_match_is_void_once(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
+def test_a_void_match_is_void_once(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
     table = begun(house, ann, ben)
     house.referee.void(table, "not needed")
     house.referee.void(table, "not needed")
@@ -625,9 +603,7 @@ def test_J5_all_seats_are_told_why_a_match_is_void(
     for bot in (ann, ben):
         over = only([m for m in bot.reads() if isinstance(m, Over)])
 
-        assert over.termination == Termination(
-            Ending.VOID, None, "its competition was stopped"
-        )
+        assert over.termination == Termination(Ending.VOID, None, "its competition was stopped")
         assert over.verdict is None
 
 
@@ -746,9 +722,7 @@ def test_J7_a_silent_worker_is_late_at_every_table(house: FakeArena) -> None:
     assert len(house.results) == 10
 
 
-def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(
-    house: FakeArena,
-) -> None:
+def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(house: FakeArena) -> None:
     ann, ben, cem = house.bot("ann", tables=2), house.bot("ben"), house.bot("cem")
     begun(house, ann, cem)
     [quick] = ann.asks()
@@ -802,9 +776,7 @@ def test_J2_start_ms_may_be_less_than_decision_ms(
     assert only(house.results)[1].termination.kind is Ending.ABSENT
 
 
-def test_a_deadline_that_was_met_is_forgotten(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
+def test_a_deadline_that_was_met_is_forgotten(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
     begun(house, ann, ben, hands=2)
     house.play_out(ann, ben)
     house.now += 60
@@ -825,10 +797,7 @@ def test_who_waits_for_the_other_is_not_on_the_clock(
         house.answer(ben, only(ben.asks()), "check")
 
     assert house.results == []
-    assert [chair.clock.bank_ms for chair in house.referee.tables[0].chairs] == [
-        3000,
-        3000,
-    ]
+    assert [chair.clock.bank_ms for chair in house.referee.tables[0].chairs] == [3000, 3000]
 
 
 def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: FakeArena) -> None:
@@ -842,8 +811,7 @@ def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: FakeArena) -> 
         house.referee.tick()
 
     assert [table.id for table, *_ in house.results] == sorted(
-        (table.id for table, *_ in house.results),
-        key=lambda match: int(match.rpartition("-")[2]),
+        (table.id for table, *_ in house.results), key=lambda match: int(match.rpartition("-")[2])
     )
     assert len(house.results) == 100
 
@@ -925,9 +893,7 @@ def test_J7_every_seat_is_held_to_its_own_limits(
     assert (verdict.seat, verdict.limits) == (1, LIMITS)
 
 
-def test_each_seat_is_told_its_own_limits(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
+def test_each_seat_is_told_its_own_limits(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
     table = with_a_person(house, ann, ben)
     invitations = [chair.invitation for chair in table.chairs]
 
@@ -994,16 +960,10 @@ def test_J3_what_waited_at_a_freeze_belongs_to_it_and_what_came_later_does_not(
     answer(table)
     house.passes(20)
 
-    assert events(house) == {
-        first: f"{first}.0",
-        second: f"{second}.0",
-        third: f"{first}.0",
-    }
+    assert events(house) == {first: f"{first}.0", second: f"{second}.0", third: f"{first}.0"}
 
 
-def test_J3_a_match_that_was_opened_later_is_lost_by_another_event(
-    house: FakeArena,
-) -> None:
+def test_J3_a_match_that_was_opened_later_is_lost_by_another_event(house: FakeArena) -> None:
     """Else a bot that never moves again would lose all its matches, one after another, and never be out."""
     bot = house.bot(tables=2)
     [first] = frozen(house, bot, 1)
@@ -1049,9 +1009,7 @@ def test_J3_a_pong_shows_that_a_bot_is_there_again(house: FakeArena) -> None:
     assert bot.player.event == ""
 
 
-def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(
-    house: FakeArena,
-) -> None:
+def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(house: FakeArena) -> None:
     bot = house.bot()
     bot.wire.has_link = False  # its pipes
     frozen(house, bot, 1)

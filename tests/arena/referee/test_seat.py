@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from arena.referee.live_match import LiveMatch
     from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
 else:
-    LIMITS = Limits(
-        decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
-    )
+    LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000)
 
 
 def begun(house: FakeArena, *bots: FakeBot, **options: Any) -> LiveMatch:
@@ -69,9 +67,7 @@ def linked(bot: FakeBot, round_trip_ms: float) -> None:
 # --- the arena's own lag ---
 
 
-def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(
-    house: FakeArena,
-) -> None:
+def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     ask = asked(house, ann, ben, limits=changed(decision_ms=100, bank_ms=50))
     house.held_up(0.3)
@@ -81,9 +77,7 @@ def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(
     assert house.referee.decisions == 1
 
 
-def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(
-    house: FakeArena,
-) -> None:
+def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
     house.now += 3.9
@@ -110,9 +104,7 @@ def test_J7_lag_before_the_question_is_not_credited(house: FakeArena) -> None:
     assert bank(ann) == about(2500)
 
 
-def test_J7_lag_between_the_question_and_its_frame_is_not_credited(
-    house: FakeArena,
-) -> None:
+def test_J7_lag_between_the_question_and_its_frame_is_not_credited(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     begun(house, ann, ben)
     house.held_up(10)
@@ -168,9 +160,7 @@ def test_J7_lag_before_the_invitation_is_not_credited(house: FakeArena) -> None:
 # --- the link ---
 
 
-def test_J7_every_decision_is_credited_with_the_floor_of_the_link(
-    house: FakeArena,
-) -> None:
+def test_J7_every_decision_is_credited_with_the_floor_of_the_link(house: FakeArena) -> None:
     ann = house.bot("ann")
     linked(ann, 120)
     ask = alone(house, ann)
@@ -187,9 +177,7 @@ def test_J7_every_decision_is_credited_with_the_floor_of_the_link(
     assert bank(ann) == about(2920)
 
 
-def test_J7_a_link_that_holds_back_its_pongs_gains_150_ms_a_decision(
-    house: FakeArena,
-) -> None:
+def test_J7_a_link_that_holds_back_its_pongs_gains_150_ms_a_decision(house: FakeArena) -> None:
     ann = house.bot("ann")
     linked(ann, 4_000)
     ask = alone(house, ann)
@@ -236,9 +224,7 @@ def test_J7_a_connection_has_the_floor_of_the_former_one_until_its_own_is_known(
 # --- what is told of it ---
 
 
-def test_J4_out_of_time_is_told_with_taken_limit_credit_and_bank(
-    house: FakeArena,
-) -> None:
+def test_J4_out_of_time_is_told_with_taken_limit_credit_and_bank(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     linked(ann, 12)
     asked(house, ann, ben, limits=changed(bank_ms=1000))
@@ -268,9 +254,7 @@ def test_J4_what_a_late_answer_left_in_the_bank_is_told(house: FakeArena) -> Non
     )
 
 
-def test_J4_a_later_offence_does_not_show_the_bill_of_an_earlier_decision(
-    house: FakeArena,
-) -> None:
+def test_J4_a_later_offence_does_not_show_the_bill_of_an_earlier_decision(house: FakeArena) -> None:
     ann = house.bot("ann")
     ask = alone(house, ann)
     house.now += 1.5
@@ -327,9 +311,7 @@ def test_J7_many_tables_cannot_starve_the_clock(house: FakeArena) -> None:
     assert house.now - began == pytest.approx(13, abs=0.15)
 
 
-def test_J7_waiting_for_its_turn_is_told_beside_what_was_charged(
-    house: FakeArena,
-) -> None:
+def test_J7_waiting_for_its_turn_is_told_beside_what_was_charged(house: FakeArena) -> None:
     ann = house.bot("ann", tables=2)
     [first] = [alone(house, ann)]
     second = alone(house, ann)
@@ -461,9 +443,7 @@ def test_J7_too_much_cpu_time_is_cpu_and_not_timeout(house: FakeArena) -> None:
     assert verdict.enforced == "time, memory and processes (sampled)"
 
 
-def test_J7_an_answer_that_took_too_much_cpu_time_is_late_before_any_tick(
-    house: FakeArena,
-) -> None:
+def test_J7_an_answer_that_took_too_much_cpu_time_is_late_before_any_tick(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
     assert ann.process is not None
@@ -485,9 +465,7 @@ def test_J7_an_opponents_time_is_not_charged_to_whoever_waits(house: FakeArena) 
     assert (verdict.bot, verdict.kind) == ("ben", Ending.TIMEOUT)
 
 
-def test_J7_a_launched_bot_that_stalls_is_out_of_time_on_the_wall(
-    house: FakeArena,
-) -> None:
+def test_J7_a_launched_bot_that_stalls_is_out_of_time_on_the_wall(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     asked(house, ann, ben)
     house.passes(29.9)
@@ -511,9 +489,7 @@ def test_J4_the_wall_is_not_told_as_an_empty_bank(house: FakeArena) -> None:
     _, _, verdict = ended(house)
 
     assert verdict.bank_ms == 3000
-    assert verdict.text == (
-        "out of time: 30,250 ms for a decision (limit 30,000 ms, credit 0 ms)"
-    )
+    assert verdict.text == ("out of time: 30,250 ms for a decision (limit 30,000 ms, credit 0 ms)")
 
 
 def test_J7_the_wall_is_put_off_by_link_and_lag(house: FakeArena) -> None:
@@ -527,9 +503,7 @@ def test_J7_the_wall_is_put_off_by_link_and_lag(house: FakeArena) -> None:
     assert house.results == [], "2,092 ms, less 100 and 180"
 
 
-def test_J7_a_turn_at_many_tables_is_wall_ms_for_a_launched_bot(
-    house: FakeArena,
-) -> None:
+def test_J7_a_turn_at_many_tables_is_wall_ms_for_a_launched_bot(house: FakeArena) -> None:
     ann = house.launched("ann", tables=3)
     limits = {"wall_ms": 2000}
     first, second, third = (alone(house, ann, **limits) for _ in range(3))
@@ -589,9 +563,7 @@ def test_cpu_time_of_a_bot_that_waits_is_looked_at_twenty_times_a_second_at_most
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_J7_a_bot_that_is_quick_keeps_its_bank_in_every_game(
-    house: FakeArena, game: str
-) -> None:
+def test_J7_a_bot_that_is_quick_keeps_its_bank_in_every_game(house: FakeArena, game: str) -> None:
     bots = [house.launched(f"bot {seat}") for seat in range(GAMES[game].seats)]
     table = begun(house, *bots, game=game)
     for _ in range(20):

@@ -67,9 +67,7 @@ def test_who_is_counted_by_address_may_change(house: FakeArena) -> None:
     assert players.anonymous("10.0.0.1") == 0
 
 
-def test_a_player_that_comes_back_counts_again_and_keeps_its_place(
-    house: FakeArena,
-) -> None:
+def test_a_player_that_comes_back_counts_again_and_keeps_its_place(house: FakeArena) -> None:
     players = BotSessions()
     ann, ben = house.bot("ann"), house.bot("ben")
     players.add(ann.player)
@@ -219,12 +217,7 @@ async def costs(
             host = Host(store, limits=limits)
             nothing: Any = lambda *_: None  # noqa: E731
             scheduler = Scheduler(
-                host,
-                store,
-                Config(),
-                on_start=nothing,
-                on_report=nothing,
-                tell=nothing,
+                host, store, Config(), on_start=nothing, on_report=nothing, tell=nothing
             )
             rules = GAMES[GAME]
             plan = plan_of(rules, rules.vocabulary.read_settings({}), ())
@@ -259,25 +252,19 @@ async def test_a_join_costs_the_same_however_many_are_there(tmp_path: Path) -> N
 
 
 async def test_a_join_with_a_token_costs_the_same(tmp_path: Path) -> None:
-    few, many = await costs(
-        tmp_path, lambda crowd: lambda: crowd.joins("new", token="a word")
-    )
+    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.joins("new", token="a word"))
 
     assert many < 1.05 * few
 
 
 async def test_a_session_that_nobody_has_costs_the_same(tmp_path: Path) -> None:
-    few, many = await costs(
-        tmp_path, lambda crowd: lambda: crowd.joins("bot 7", resume="0" * 32)
-    )
+    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.joins("bot 7", resume="0" * 32))
 
     assert many < 1.05 * few
 
 
 async def test_a_leave_costs_the_same(tmp_path: Path) -> None:
-    few, many = await costs(
-        tmp_path, lambda crowd: lambda: crowd.leaves(crowd.lines[1])
-    )
+    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.leaves(crowd.lines[1]))
 
     assert many < 1.05 * few
 

@@ -7,9 +7,7 @@ import pytest
 from arena.referee.table_limit import tables_at_once
 
 
-def test_a_bot_plays_few_matches_at_first_and_evenly_more_until_one_is_half_over() -> (
-    None
-):
+def test_a_bot_plays_few_matches_at_first_and_evenly_more_until_one_is_half_over() -> None:
     at_once = [tables_at_once(tenth / 10, 1_000) for tenth in range(11)]
     steps = {more - fewer for fewer, more in pairwise(at_once[:6])}
 
@@ -21,12 +19,8 @@ def test_a_match_that_takes_longer_than_others_changes_nothing() -> None:
     assert tables_at_once(7.5, 64) == tables_at_once(1.0, 64)
 
 
-@pytest.mark.parametrize(
-    ("answer_s", "most"), [(0.001, 64), (0.005, 20), (0.050, 8), (5.0, 8)]
-)
-def test_a_slow_bot_plays_few_matches_in_the_end_too(
-    answer_s: float, most: int
-) -> None:
+@pytest.mark.parametrize(("answer_s", "most"), [(0.001, 64), (0.005, 20), (0.050, 8), (5.0, 8)])
+def test_a_slow_bot_plays_few_matches_in_the_end_too(answer_s: float, most: int) -> None:
     assert tables_at_once(1.0, 1_000, answer_s) == most
 
 

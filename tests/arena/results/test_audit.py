@@ -19,9 +19,7 @@ from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.sample_database import plan, play, verdict_of, void
 
 replace = msgspec.structs.replace
-REMOVAL = Act(
-    competition="c-1", at=2.5, who="eva", what="remove", bot="ann", text="copied"
-)
+REMOVAL = Act(competition="c-1", at=2.5, who="eva", what="remove", bot="ann", text="copied")
 STOP = Act(competition="c-1", at=50.0, who="eva", what="stop", text="late")
 
 
@@ -109,9 +107,7 @@ class PlayedCompetition:
 
     def said(self, **options: Any) -> list[tuple[str | None, str]]:
         """What does not fit."""
-        found = audit(
-            self.competition, self.matches, self.verdicts, self.acts, **options
-        )
+        found = audit(self.competition, self.matches, self.verdicts, self.acts, **options)
         return [(flaw.match, flaw.text) for flaw in found]
 
     def remarked(self) -> list[str]:
@@ -119,13 +115,9 @@ class PlayedCompetition:
         return list(remarks(self.competition, self.matches, self.acts))
 
 
-@pytest.mark.parametrize(
-    "game", ["ace_king_queen", "gin_rummy", "high_low", "three_card_poker"]
-)
+@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low", "three_card_poker"])
 @pytest.mark.parametrize("offender_in", [None, 2])
-def test_a_competition_as_it_was_played_fits(
-    game: str, offender_in: int | None
-) -> None:
+def test_a_competition_as_it_was_played_fits(game: str, offender_in: int | None) -> None:
     assert PlayedCompetition(plan(game), offender_in).said() == []
 
 
@@ -212,8 +204,7 @@ def test_so_many_that_only_some_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "state",
-    [CompetitionState.RUNNING, CompetitionState.PAUSED, CompetitionState.STOPPED],
+    "state", [CompetitionState.RUNNING, CompetitionState.PAUSED, CompetitionState.STOPPED]
 )
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
 def test_nothing_is_missing_before_the_end(game: str, state: CompetitionState) -> None:
@@ -250,16 +241,8 @@ def test_a_competition_that_nobody_has_stopped() -> None:
 @pytest.mark.parametrize(
     ("state", "finished_at", "said"),
     [
-        (
-            CompetitionState.FINISHED,
-            None,
-            "it is finished, and nothing says when it ended",
-        ),
-        (
-            CompetitionState.STOPPED,
-            None,
-            "it is stopped, and nothing says when it ended",
-        ),
+        (CompetitionState.FINISHED, None, "it is finished, and nothing says when it ended"),
+        (CompetitionState.STOPPED, None, "it is stopped, and nothing says when it ended"),
         (CompetitionState.RUNNING, 99.0, "it is running, and has the time of an end"),
         (CompetitionState.PAUSED, 99.0, "it is paused, and has the time of an end"),
     ],
@@ -349,9 +332,7 @@ def test_a_removed_bot_of_an_elimination_is_out_at_its_table() -> None:
     final = played.matches[-1]
     seat = final.players.index("ann") if "ann" in final.players else 0
     bot = final.players[seat]
-    removed = Result(
-        (0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, seat, "copied")
-    )
+    removed = Result((0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, seat, "copied"))
     played.change(len(played.matches), result=removed)
     played.acts = [replace(REMOVAL, bot=bot, at=final.started_at - 0.1)]
     said = played.said()
@@ -364,9 +345,7 @@ def test_two_removed_bots_at_one_table_of_an_elimination() -> None:
     """One is out without a card being dealt; the other comes to the next table, and is out there."""
     played = PlayedCompetition(plan("high_low"))
     first = played.matches[0]
-    removed = Result(
-        (0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, 0, "copied")
-    )
+    removed = Result((0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, 0, "copied"))
     played.change(1, result=removed)
     played.acts = [replace(REMOVAL, bot=bot, at=0.5) for bot in first.players[:2]]
 
@@ -409,9 +388,7 @@ def test_an_offence_without_its_verdict() -> None:
         ({"limits": Limits(decision_ms=1)}, "its verdict has wrong limits"),
     ],
 )
-def test_a_verdict_that_says_otherwise_than_its_match(
-    fields: dict[str, Any], said: str
-) -> None:
+def test_a_verdict_that_says_otherwise_than_its_match(fields: dict[str, Any], said: str) -> None:
     played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     played.verdicts = [replace(played.verdicts[0], **fields)]
 
@@ -429,9 +406,7 @@ def test_a_verdict_that_is_written_down_twice() -> None:
 def test_a_table_to_which_two_did_not_come() -> None:
     played = PlayedCompetition(plan("high_low"), offender_in=1)
     first, [verdict] = played.matches[0], played.verdicts
-    also = replace(
-        verdict, bot=first.players[2], seat=2, kind=Ending.ABSENT, text="late"
-    )
+    also = replace(verdict, bot=first.players[2], seat=2, kind=Ending.ABSENT, text="late")
     missed = f"{also.bot} is out by illegal, no verdict says so"
     played.change(1, result=replace(first.result, also_out=(2,)))
 
@@ -449,9 +424,7 @@ def test_a_verdict_on_a_match_that_is_not_there() -> None:
     played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     played.verdicts.append(replace(played.verdicts[0], bot="cem", match="m-9"))
 
-    assert played.said() == [
-        (None, "a verdict on cem is about match m-9, which is not there")
-    ]
+    assert played.said() == [(None, "a verdict on cem is about match m-9, which is not there")]
 
 
 def test_a_row_without_the_nul_that_its_verdict_has() -> None:
@@ -474,10 +447,7 @@ def test_evidence_that_the_record_does_not_bear_out() -> None:
     cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, []),
         ({"asked": "{}"}, ["its verdict has wrong asked"]),
-        (
-            {"asked": None, "legal": None},
-            ["its verdict has wrong asked and wrong legal"],
-        ),
+        ({"asked": None, "legal": None}, ["its verdict has wrong asked and wrong legal"]),
         ({"legal": "fold"}, ["its verdict has wrong legal"]),
         ({"got": "'bet'"}, ["its verdict has wrong got"]),
         ({"got": None}, ["its verdict has wrong got"]),
@@ -500,9 +470,7 @@ def test_a_forfeit_has_a_verdict_on_which_nothing_was_asked() -> None:
     text = "did not come within 60,000 ms"
     absent = Termination(Ending.ABSENT, 0, text)
     played.change(3, result=Result((0, 0), (0, 0), absent))
-    verdict = replace(
-        played.verdicts[0], kind=Ending.ABSENT, text=text, asked=None, legal=None
-    )
+    verdict = replace(played.verdicts[0], kind=Ending.ABSENT, text=text, asked=None, legal=None)
     played.verdicts = [replace(verdict, got=None)]
 
     assert played.said(undealt={"m-3"}, asked={"m-3": None}) == []
@@ -640,21 +608,15 @@ def test_a_removal_after_the_end() -> None:
     played.acts = [replace(REMOVAL, at=100.0)]
 
     assert played.said() == []
-    assert played.remarked() == [
-        "ann was removed after its end: none of its matches counts"
-    ]
+    assert played.remarked() == ["ann was removed after its end: none of its matches counts"]
 
 
 def test_nothing_is_raised_whatever_seats_there_are() -> None:
     changes: Sequence[Callable[[PlayedCompetition], None]] = (
         lambda played: played.change(1, players=()),
         lambda played: played.change(1, players=("zoe",)),
-        lambda played: played.change(
-            1, result=Result((), (), Termination(Ending.CPU, 9))
-        ),
-        lambda played: played.change(
-            1, result=Result((), (), Termination(Ending.CPU, -3))
-        ),
+        lambda played: played.change(1, result=Result((), (), Termination(Ending.CPU, 9))),
+        lambda played: played.change(1, result=Result((), (), Termination(Ending.CPU, -3))),
         lambda played: played.change(1, pairing=-5),
     )
     for game in ("ace_king_queen", "three_card_poker", "high_low"):
@@ -697,10 +659,7 @@ def test_J3_who_is_forgiven_plays_on() -> None:
 
 
 def test_J3_who_plays_on_after_one_event_more_than_is_forgiven() -> None:
-    for played in (
-        forgiving(0, events=("a",)),
-        forgiving(1, events=("a", "b")),
-    ):
+    for played in (forgiving(0, events=("a",)), forgiving(1, events=("a", "b"))):
         texts = [text for _, text in played.said()]
         assert texts
         assert all(text.startswith("ann was out since match m-") for text in texts)

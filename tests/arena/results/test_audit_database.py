@@ -42,11 +42,7 @@ def file(written: Path, tmp_path: Path) -> Path:
 
 def flaws(file: Path, competition: str | None = None) -> list[Flaw]:
     with Store(file, create=False) as store:
-        found = [
-            flaw
-            for one in audit_database.examine(store, competition)
-            for flaw in one.flaws
-        ]
+        found = [flaw for one in audit_database.examine(store, competition) for flaw in one.flaws]
         return [*found, *audit_database.loose_ends(store)]
 
 
@@ -67,11 +63,7 @@ def test_a_database_as_it_was_written_fits(written: Path) -> None:
     with Store(written, create=False) as store:
         found = list(audit_database.examine(store, tick=lambda: ticks.append(None)))
 
-        assert (
-            audit_database.count(store)
-            == len(ticks)
-            == sum(one.matches for one in found)
-        )
+        assert audit_database.count(store) == len(ticks) == sum(one.matches for one in found)
         assert audit_database.count(store, found[0].competition) == found[0].matches
 
     assert len(found) == 5
@@ -109,10 +101,7 @@ def test_many_matches_are_checked_in_several_processes(
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     with Store(tmp_path / "arena.db") as store:
         SampleWriter(store, plan("blackjack", matches=10), "b-1").to_the_end()
-    change(
-        tmp_path / "arena.db",
-        "UPDATE seats SET score = 10000 WHERE match = 'blackjack-17'",
-    )
+    change(tmp_path / "arena.db", "UPDATE seats SET score = 10000 WHERE match = 'blackjack-17'")
 
     [flaw] = flaws(tmp_path / "arena.db")
 
@@ -120,15 +109,11 @@ def test_many_matches_are_checked_in_several_processes(
     assert flaw.text.startswith("its score says 10000, the answers make ")
 
 
-def test_one_match_without_a_commitment_among_others_is_none_of_the_arenas(
-    tmp_path: Path,
-) -> None:
+def test_one_match_without_a_commitment_among_others_is_none_of_the_arenas(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
         writing = SampleWriter(store, plan("three_card_poker"), "tcp-1")
         writing.finished(Pairing(1, ("ann",)), play("three_card_poker", 1), "m-1")
-        writing.finished(
-            Pairing(2, ("ben",)), _uncommitted(play("three_card_poker", 2)), "m-2"
-        )
+        writing.finished(Pairing(2, ("ben",)), _uncommitted(play("three_card_poker", 2)), "m-2")
 
     assert [(flaw.match, flaw.text) for flaw in flaws(tmp_path / "arena.db")] == [
         ("m-2", "it was dealt without a commitment")
@@ -154,11 +139,7 @@ def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> Non
             def verdicts(self, competition: str | None = None) -> Any:
                 writing.finished(two, play("ace_king_queen", 2, offender=0))
                 act = Act(
-                    competition="akq-1",
-                    at=9.0,
-                    who="eva",
-                    what="void",
-                    match="ace_king_queen-1",
+                    competition="akq-1", at=9.0, who="eva", what="void", match="ace_king_queen-1"
                 )
                 store.taken_back("akq-1", "ace_king_queen-1", act)
                 store.flush()
@@ -188,9 +169,7 @@ def _steered(where: str) -> None:
         robin.finished(pairings[0], play("ace_king_queen", 1), "r-1")
         store.state_changed(competition, CompetitionState.PAUSED, act("pause", 1_001.6))
         store.taken_back(competition, "r-1", act("void", 1_001.7, match="r-1"))
-        store.state_changed(
-            competition, CompetitionState.RUNNING, act("resume", 1_001.8)
-        )
+        store.state_changed(competition, CompetitionState.RUNNING, act("resume", 1_001.8))
         robin.finished(pairings[0], play("ace_king_queen", 2), "r-2")
         name = pairings[1].players[0]
         store.acted(act("remove", 1_002.6, bot=name, text="copied"))
@@ -231,9 +210,7 @@ def test_what_an_instructor_has_steered_fits(database: str) -> None:
         assert not any(one.notes for one in audit_database.examine(store))
 
 
-_EVIDENCE = (
-    "UPDATE verdicts SET evidence = replace(evidence, '{}', '{}') WHERE match = 'l-3'"
-)
+_EVIDENCE = "UPDATE verdicts SET evidence = replace(evidence, '{}', '{}') WHERE match = 'l-3'"
 
 
 @pytest.mark.parametrize(
@@ -251,11 +228,7 @@ _EVIDENCE = (
         ),
         (["DELETE FROM actions WHERE what = 'void'"], "robin", "r-1"),
         (["DELETE FROM actions WHERE what = 'stop'"], "robin", None),
-        (
-            ["UPDATE competitions SET finished_at = NULL WHERE state = 'stopped'"],
-            "robin",
-            None,
-        ),
+        (["UPDATE competitions SET finished_at = NULL WHERE state = 'stopped'"], "robin", None),
         (["UPDATE competitions SET state = 'stopped'"], "ladder", None),
         (["UPDATE competitions SET state = 'finished'"], "ladder", None),
         (
@@ -301,10 +274,7 @@ _EVIDENCE = (
             "l-2",
         ),
         (
-            [
-                "DELETE FROM seats WHERE match = 'l-6'",
-                "DELETE FROM matches WHERE id = 'l-6'",
-            ],
+            ["DELETE FROM seats WHERE match = 'l-6'", "DELETE FROM matches WHERE id = 'l-6'"],
             "ladder",
             None,
         ),
@@ -334,11 +304,7 @@ def test_verdicts_and_acts_of_a_competition_that_is_not_there(tmp_path: Path) ->
     told = _told(str(file))
 
     name = next(schedule_of(plan("ace_king_queen")))[1].players[0]
-    assert (
-        "gone",
-        None,
-        f"a verdict on {name} is of this competition, which is not there",
-    ) in told
+    assert ("gone", None, f"a verdict on {name} is of this competition, which is not there") in told
     assert ("gone", None, "stop by eva was done to it, and it is not there") in told
     assert len([one for one, _, _ in told if one == "gone"]) == 2
 
@@ -394,11 +360,7 @@ def _flipped(value: Any, target: str, rng: random.Random) -> Any:
         return value ^ 1 << rng.randrange(62)
     if isinstance(value, str):
         place = rng.randrange(len(value))
-        return (
-            value[:place]
-            + chr(ord(value[place]) ^ 1 << rng.randrange(7))
-            + value[place + 1 :]
-        )
+        return value[:place] + chr(ord(value[place]) ^ 1 << rng.randrange(7)) + value[place + 1 :]
     data = bytearray(value)
     begin = max(0, value.find(b'"%s":' % target.encode()))
     end = len(data) if begin == 0 else min(len(data), begin + 80)
@@ -408,10 +370,7 @@ def _flipped(value: Any, target: str, rng: random.Random) -> Any:
 
 def test_whichever_bit_is_flipped_that_match_is_named(file: Path) -> None:
     rng = random.Random(20)
-    with (
-        closing(sqlite3.connect(file)) as connection,
-        Store(file, create=False) as store,
-    ):
+    with closing(sqlite3.connect(file)) as connection, Store(file, create=False) as store:
         connection.execute("PRAGMA synchronous = OFF")
         bits = _bits(connection, rng)
         for _ in range(FLIPS):
@@ -466,10 +425,7 @@ def test_a_match_that_is_gone_is_missed(file: Path) -> None:
     found = flaws(file)
 
     texts = {(flaw.match, flaw.text.partition(",")[0]) for flaw in found}
-    assert texts == {
-        (None, "pairing 1"),
-        ("ace_king_queen-1", "its seats are there"),
-    }
+    assert texts == {(None, "pairing 1"), ("ace_king_queen-1", "its seats are there")}
 
 
 def test_a_competition_that_is_gone(file: Path) -> None:
@@ -516,9 +472,7 @@ def test_what_cannot_be_read_is_a_line(file: Path, damage: str) -> None:
     assert "\n" not in str(failed.value)
 
 
-def test_what_cannot_even_be_opened_is_a_line(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_even_be_opened_is_a_line(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **options: Any) -> None:
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "sqlite said so")
 
@@ -533,10 +487,6 @@ def test_a_competition_by_the_name_of_its_run(tmp_path: Path) -> None:
         SampleWriter(store, plan("blackjack", run="monday"), "b-1").to_the_end()
         store.flush()
 
-        assert (
-            audit_database.named(store, "monday")
-            == audit_database.named(store, "b-")
-            == "b-1"
-        )
+        assert audit_database.named(store, "monday") == audit_database.named(store, "b-") == "b-1"
         with pytest.raises(UsageError):
             audit_database.named(store, "tuesday")

@@ -67,13 +67,9 @@ def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
 
 def others(
     store: Store,
-) -> tuple[
-    WrittenCompetition, WrittenCompetition, WrittenCompetition, WrittenCompetition
-]:
+) -> tuple[WrittenCompetition, WrittenCompetition, WrittenCompetition, WrittenCompetition]:
     """One of each other form, and an elimination that goes on."""
-    league = WrittenCompetition(
-        store, plan(Form.LEAGUE, ("ann", "ben"), matches=2), "tcp-1"
-    )
+    league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), matches=2), "tcp-1")
     league.notes(1, ("ann",), play("three_card_poker", 1, rounds=5))
     ladder = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
     ladder.notes(1, ("ann", "ben"), play("gin_rummy", 1, max_rounds=1))
@@ -101,9 +97,7 @@ def test_a_round_robin(store: Store, folder: Path) -> None:
     course.ends()
     done = export(store, folder, [course.id])
 
-    assert done == Exported(
-        files=("index.html", "export.json"), competitions=done.competitions
-    )
+    assert done == Exported(files=("index.html", "export.json"), competitions=done.competitions)
     [one] = done.competitions
     assert (one.id, one.folder, one.matches) == ("akq-1", "akq-1", 5)
     assert one.files == (
@@ -169,13 +163,7 @@ def test_matches_have_a_row_for_every_seat(store: Store, folder: Path) -> None:
         assert row["counts"] == ("true" if match.counts else "false")
         assert float(row["started_at"]) == match.started_at
         assert row["digest"] == match.digest
-    assert [row["counts"] for row in rows[::2]] == [
-        "true",
-        "true",
-        "false",
-        "false",
-        "true",
-    ]
+    assert [row["counts"] for row in rows[::2]] == ["true", "true", "false", "false", "true"]
     assert (rows[9]["kind"], rows[9]["kind_seat"]) == ("illegal", "1")
 
 
@@ -253,19 +241,13 @@ def anywhere(database: str) -> Iterator[Store]:
         yield store
 
 
-def test_who_is_graded_has_the_rosters_email_and_team(
-    anywhere: Store, folder: Path
-) -> None:
+def test_who_is_graded_has_the_rosters_email_and_team(anywhere: Store, folder: Path) -> None:
     players = ("ann/gin", "BEN", "house", "zoe")
-    course = WrittenCompetition(
-        anywhere, plan(Form.ROUND_ROBIN, players[:3], not_there=("zoe",))
-    )
+    course = WrittenCompetition(anywhere, plan(Form.ROUND_ROBIN, players[:3], not_there=("zoe",)))
     course.plays(1, ("ann/gin", "BEN"), (0, 0), offence(1))
     course.ends()
     league = WrittenCompetition(anywhere, plan(Form.LEAGUE, ("ben",)), "tcp-1")
-    final = WrittenCompetition(
-        anywhere, plan(Form.ELIMINATION, ("ann", *names(3))), "final"
-    )
+    final = WrittenCompetition(anywhere, plan(Form.ELIMINATION, ("ann", *names(3))), "final")
     (table_,) = next(schedule_of(final.plan))
     final.plays(1, table_.players, (4, 3, 2, -9))
     final.ends(ranking=LiveResults(anywhere, final.id).ranking)
@@ -294,20 +276,14 @@ def test_results_keep_the_old_name_and_belong_to_who_had_it_then(
     anywhere: Store, folder: Path
 ) -> None:
     roster = Roster(anywhere.engine, lambda: 2000.0)
-    roster.take(
-        [Student(name="ann", email="ann@uni"), Student(name="ben", email="b@uni")]
-    )
+    roster.take([Student(name="ann", email="ann@uni"), Student(name="ben", email="b@uni")])
     course = WrittenCompetition(anywhere, plan(Form.ROUND_ROBIN, ("ann/gin", "ben")))
     course.plays(1, ("ann/gin", "ben"), (1, -1))
     course.ends()
     roster.rename("ann", "anna")
     roster.remove("ben")
-    roster.take(
-        [Student(name="ann", email="new@uni"), Student(name="ben", email="n@uni")]
-    )
-    later = WrittenCompetition(
-        anywhere, plan(Form.LEAGUE, ("ann", "ben", "anna")), "later"
-    )
+    roster.take([Student(name="ann", email="new@uni"), Student(name="ben", email="n@uni")])
+    later = WrittenCompetition(anywhere, plan(Form.LEAGUE, ("ann", "ben", "anna")), "later")
     anywhere.competition_started("last", later.plan, 3000.0)
     anywhere.flush()
     export(anywhere, folder, [course.id, "last"])
@@ -323,28 +299,20 @@ def test_results_keep_the_old_name_and_belong_to_who_had_it_then(
     }
 
 
-def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
-    store: Store, folder: Path
-) -> None:
+def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(store: Store, folder: Path) -> None:
     away = {"not_there": ("zoe",)}
     course = WrittenCompetition(
         store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
     )
     course.plays(1, ("ann", "ben"), (0, 0), offence(1, Ending.ABSENT))
-    league = WrittenCompetition(
-        store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1"
-    )
+    league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
     league.plays(1, ("ann",), (5,))
-    final = WrittenCompetition(
-        store, plan(Form.ELIMINATION, names(4), **away), "high-low-1"
-    )
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
     (tables,) = next(schedule_of(final.plan))
     final.plays(1, tables.players, (4, 3, 2, -9))
     course.ends()
     final.ends(ranking=LiveResults(store, final.id).ranking)
-    going_on = WrittenCompetition(
-        store, plan(Form.ELIMINATION, names(9), **away), "high-low-2"
-    )
+    going_on = WrittenCompetition(store, plan(Form.ELIMINATION, names(9), **away), "high-low-2")
     export(store, folder, [course.id, league.id, final.id, going_on.id])
 
     def listed(id_: str, file: str) -> list[tuple[str, str, str]]:
@@ -356,7 +324,7 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
         *(("", "ben", "false"), ("", "zoe", "true")),
     ]
     assert listed("tcp-1", "standings.csv") == [
-        *(("1", "ann", "false"), ("", "ben", "false"), ("", "zoe", "true")),
+        *(("1", "ann", "false"), ("", "ben", "false"), ("", "zoe", "true"))
     ]
     ranking = listed("high-low-1", "ranking.csv")
     assert ranking[-1] == ("", "zoe", "true")
@@ -378,8 +346,7 @@ def test_without_matches(store: Store, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "start",
-    ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"],
+    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
 )
 def test_a_text_that_looks_like_a_formula_is_written_as_text(start: str) -> None:
     [[cell]] = csv.reader([csv_tables.text([[f"{start}1"]])])
@@ -392,21 +359,14 @@ def test_a_text_that_looks_like_a_formula_is_written_as_text(start: str) -> None
 
 def everything(folder: Path) -> str:
     return "".join(
-        path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*")) if path.is_file()
     )
 
 
 def test_no_token_and_no_command_leaves_the_arena_and_an_email_only_for_grades(
     store: Store, folder: Path
 ) -> None:
-    row = {
-        "name": "ann",
-        "email": "=ann@example.org",
-        "token_hash": "c0ffee" * 8,
-        "made_at": 1.0,
-    }
+    row = {"name": "ann", "email": "=ann@example.org", "token_hash": "c0ffee" * 8, "made_at": 1.0}
     with store.engine.begin() as connection:
         connection.execute(ROSTER.insert().values(**row))
     bots = (RelaunchSpec(name="ann", words=tuple(SECRET.split()), folder="/home/prof"),)
@@ -496,9 +456,7 @@ def page(folder: Path) -> ParsedPage:
     return ParsedPage((folder / "index.html").read_text(encoding="utf-8"))
 
 
-def test_the_page_shows_every_competition_and_links_its_files(
-    store: Store, folder: Path
-) -> None:
+def test_the_page_shows_every_competition_and_links_its_files(store: Store, folder: Path) -> None:
     courses = (akq(store, run="monday"), *others(store))
     ids = [course.id for course in courses]
     done = export(store, folder, ids, Options(unfinished=True))
@@ -507,13 +465,9 @@ def test_the_page_shows_every_competition_and_links_its_files(
     assert shown.open == []
     assert [one["id"] for one in shown.all("section")] == ids
     links = [str(link["href"]) for link in shown.all("a")]
-    assert [link for link in links if link.startswith("#")] == [
-        f"#{id_}" for id_ in ids
-    ]
+    assert [link for link in links if link.startswith("#")] == [f"#{id_}" for id_ in ids]
     files = {link for link in links if not link.startswith("#")}
-    assert files == {
-        f"{one.folder}/{file}" for one in done.competitions for file in one.files
-    }
+    assert files == {f"{one.folder}/{file}" for one in done.competitions for file in one.files}
     assert all((folder / file).is_file() for file in files)
     assert any("monday" in word for word in shown.words)
     for name in ("ann", *names(9), SCRIPT, FORMULA):
@@ -545,9 +499,7 @@ def test_nothing_comes_from_elsewhere(store: Store, folder: Path) -> None:
     assert "width=device-width" in text
 
 
-def test_the_final_of_an_elimination_says_by_how_much(
-    store: Store, folder: Path
-) -> None:
+def test_the_final_of_an_elimination_says_by_how_much(store: Store, folder: Path) -> None:
     course = WrittenCompetition(store, plan(Form.ELIMINATION, names(8)))
     schedule = schedule_of(course.plan)
     tables = next(schedule)
@@ -570,13 +522,9 @@ def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None
     record = play(hands=1)
 
     def heads(matches: int, points: tuple[int, int] = (0, 0)) -> set[str]:
-        course = WrittenCompetition(
-            store, plan(Form.ROUND_ROBIN, ("ann", "ben")), f"c-{matches}"
-        )
+        course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), f"c-{matches}")
         for number in range(1, matches + 1):
-            result = msgspec.structs.replace(
-                record, scores=(number, -number), points=points
-            )
+            result = msgspec.structs.replace(record, scores=(number, -number), points=points)
             course.notes(number, ("ann", "ben"), result)
         export(store, folder, [course.id], Options(force=True))
         return {"±", "points", "score"} & set(page(folder).words)
@@ -586,9 +534,7 @@ def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None
     assert heads(3, (25, 0)) == {"score", "±", "points"}
 
 
-def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(
-    store: Store, folder: Path
-) -> None:
+def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(store: Store, folder: Path) -> None:
     of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
     course = WrittenCompetition(store, of, "akq-1")
     course.plays(1, ("ann", "ben"), (4, -4))
@@ -634,9 +580,7 @@ def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> No
     }
 
 
-def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(
-    store: Store, folder: Path
-) -> None:
+def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(store: Store, folder: Path) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (1, 0))
     course.plays(2, ("ann", "cem"), (0, 0))
@@ -647,20 +591,13 @@ def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(
         if "title" in cell
     }
 
-    assert shades == {
-        "ann v ben": "w3",
-        "ben v ann": "l3",
-        "ann v cem": None,
-        "cem v ann": None,
-    }
+    assert shades == {"ann v ben": "w3", "ben v ann": "l3", "ann v cem": None, "cem v ann": None}
 
 
 # ---- Folders
 
 
-def test_an_earlier_export_is_replaced_only_if_that_is_said(
-    store: Store, folder: Path
-) -> None:
+def test_an_earlier_export_is_replaced_only_if_that_is_said(store: Store, folder: Path) -> None:
     first, second = akq(store, "akq-1"), akq(store, "akq-2")
     export(store, folder, [first.id])
 
@@ -674,9 +611,7 @@ def test_an_earlier_export_is_replaced_only_if_that_is_said(
 
 
 @pytest.mark.parametrize("name", ["thesis.txt", "akq-1/thesis.txt"])
-def test_what_others_have_put_there_is_never_touched(
-    store: Store, folder: Path, name: str
-) -> None:
+def test_what_others_have_put_there_is_never_touched(store: Store, folder: Path, name: str) -> None:
     course = akq(store)
     export(store, folder, [course.id])
     (folder / name).write_text("years of work")
@@ -697,9 +632,7 @@ def test_a_folder_of_others_is_refused(store: Store, folder: Path) -> None:
         export(store, folder / "export.json", [course.id])
 
 
-def test_an_empty_folder_and_one_that_is_not_there_will_do(
-    store: Store, folder: Path
-) -> None:
+def test_an_empty_folder_and_one_that_is_not_there_will_do(store: Store, folder: Path) -> None:
     course = akq(store)
     folder.mkdir()
     export(store, folder, [course.id])

@@ -121,8 +121,4 @@ def test_a_name_that_looks_like_somebodys_gets_a_number_too() -> None:
 def test_a_name_that_somebody_has_gets_the_next_number() -> None:
     taken = {"ann", "ann-2", "ben-2"}
 
-    assert [unused(name, taken) for name in ("ann", "ben", "ann-2")] == [
-        "ann-3",
-        "ben",
-        "ann-2-2",
-    ]
+    assert [unused(name, taken) for name in ("ann", "ben", "ann-2")] == ["ann-3", "ben", "ann-2-2"]

@@ -20,9 +20,7 @@ def _asked_anew() -> Iterator[None]:
     bubblewrap.probe.cache_clear()
 
 
-def answers(
-    monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = ""
-) -> list[list[str]]:
+def answers(monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = "") -> list[list[str]]:
     """Put a bubblewrap in place that says this, and get what it is asked."""
     asked: list[list[str]] = []
 
@@ -57,28 +55,21 @@ def test_where_it_is_not_installed_it_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert bubblewrap.probe() == "bubblewrap is not installed (no bwrap on PATH)"
 
 
-def test_elsewhere_than_on_linux_it_is_not_looked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_elsewhere_than_on_linux_it_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
     assert bubblewrap.probe() == "bubblewrap is there for Linux only"
 
 
-def test_where_it_is_blocked_its_own_words_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_it_is_blocked_its_own_words_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, 1, "bwrap: setting up uid map: Permission denied\n")
 
     assert bubblewrap.probe() == (
-        "bubblewrap is blocked on this machine: "
-        "bwrap: setting up uid map: Permission denied"
+        "bubblewrap is blocked on this machine: bwrap: setting up uid map: Permission denied"
     )
 
 
-def test_it_is_tried_once_with_and_once_without_a_network(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_is_tried_once_with_and_once_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answers(monkeypatch, 0)
 
     assert [bubblewrap.probe() for _ in range(3)] == [None] * 3
@@ -97,9 +88,7 @@ def test_one_that_hangs_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bubblewrap.probe() == "bubblewrap does not end within 10 s"
 
 
-def test_one_that_cannot_be_executed_does_not_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_that_cannot_be_executed_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, 0)
 
     def run(words: list[str], **_: object) -> None:
@@ -142,16 +131,11 @@ def test_what_is_shown_comes_after_the_directory_it_is_shown_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     answers(monkeypatch, 0)
-    shown = [
-        VisiblePath(Path("/here/ann"), Path("ann")),
-        VisiblePath(Path("/x"), Path("/x")),
-    ]
+    shown = [VisiblePath(Path("/here/ann"), Path("ann")), VisiblePath(Path("/x"), Path("/x"))]
     words = bubblewrap.wrap(["true"], scratch=tmp_path, shown=shown)
 
     assert ("/x", "/x") in binds(words)
-    assert binds(words[words.index(str(tmp_path)) :]) == [
-        ("/here/ann", str(tmp_path / "ann"))
-    ]
+    assert binds(words[words.index(str(tmp_path)) :]) == [("/here/ann", str(tmp_path / "ann"))]
 
 
 def test_a_python_has_its_packages_and_the_arena_is_not_among_them(
@@ -173,10 +157,7 @@ def test_what_is_hidden_among_the_systems_files_leaves_a_gap(
     answers(monkeypatch, 0)
     hidden = [Path("/usr/local/arena.db")]
     places = {
-        place
-        for _, place in binds(
-            bubblewrap.wrap(["true"], scratch=tmp_path, hidden=hidden)
-        )
+        place for _, place in binds(bubblewrap.wrap(["true"], scratch=tmp_path, hidden=hidden))
     }
 
     assert not {"/usr", "/usr/local", "/usr/local/arena.db"} & places

@@ -17,9 +17,7 @@ from arena.sandbox.cgroup import Cgroup, make, probe
 from protocol.messages import Ending, Limits, Mechanism
 
 LIMITS = Limits(memory_mib=256, processes=4)
-V2 = (
-    "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
-)
+V2 = "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
 HYBRID = "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
 
@@ -136,9 +134,7 @@ def say(group: Cgroup, **files: str) -> None:
 # ---- probe
 
 
-def test_a_delegated_group_works_and_is_left_as_it_was(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_a_delegated_group_works_and_is_left_as_it_was(boot: Callable[..., Kernel]) -> None:
     kernel = boot()
 
     assert probe(kernel.root) is None
@@ -152,9 +148,7 @@ def test_the_root_of_a_container_works(boot: Callable[..., Kernel]) -> None:
     assert probe(boot(own="/").root) is None
 
 
-def test_a_mount_of_a_part_of_the_hierarchy_is_understood(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_a_mount_of_a_part_of_the_hierarchy_is_understood(boot: Callable[..., Kernel]) -> None:
     part = V2.replace("0:28 / ", "0:28 /docker/ab\\040c ")
     kernel = boot(own="/", mounts=part)
     kernel.move_to("/docker/ab c")
@@ -165,9 +159,7 @@ def test_a_mount_of_a_part_of_the_hierarchy_is_understood(
 
 
 @pytest.mark.parametrize("mounts", [V1, V1 + HYBRID])
-def test_only_version_1_has_the_memory_controller(
-    boot: Callable[..., Kernel], mounts: str
-) -> None:
+def test_only_version_1_has_the_memory_controller(boot: Callable[..., Kernel], mounts: str) -> None:
     kernel = boot(mounts=mounts, controllers="hugetlb")
 
     assert probe(kernel.root) == "only cgroup v1 has the memory controller"
@@ -186,9 +178,7 @@ def test_a_process_in_no_group_of_version_2(boot: Callable[..., Kernel]) -> None
     assert probe(kernel.root) == "this process is in no group of cgroup v2"
 
 
-def test_controllers_that_were_not_handed_to_us_are_named(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_controllers_that_were_not_handed_to_us_are_named(boot: Callable[..., Kernel]) -> None:
     why = probe(boot(controllers="cpu pids").root)
 
     assert why is not None
@@ -206,9 +196,7 @@ def test_a_group_that_belongs_to_somebody_else(boot: Callable[..., Kernel]) -> N
     assert kernel.groups == []
 
 
-def test_a_group_that_others_are_in_is_not_touched(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_a_group_that_others_are_in_is_not_touched(boot: Callable[..., Kernel]) -> None:
     kernel = boot()
     (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
     why = probe(kernel.root)
@@ -218,9 +206,7 @@ def test_a_group_that_others_are_in_is_not_touched(
     assert kernel.writes == []
 
 
-def test_the_root_of_all_groups_may_have_others_in_it(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_the_root_of_all_groups_may_have_others_in_it(boot: Callable[..., Kernel]) -> None:
     kernel = boot(own="/")
     (kernel.group / "cgroup.events").unlink()
     (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
@@ -254,12 +240,7 @@ def test_a_bots_group_has_its_limits(boot: Callable[..., Kernel]) -> None:
     assert group is not None
     files = {
         name: (group.path / name).read_text().strip()
-        for name in (
-            "memory.max",
-            "memory.swap.max",
-            "memory.oom.group",
-            "pids.max",
-        )
+        for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max")
     }
     assert files == {
         "memory.max": str(256 << 20),
@@ -272,9 +253,7 @@ def test_a_bots_group_has_its_limits(boot: Callable[..., Kernel]) -> None:
     assert kernel.say("cgroup.subtree_control") == "memory pids"
 
 
-def test_an_arena_that_is_in_its_leaf_makes_siblings(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_an_arena_that_is_in_its_leaf_makes_siblings(boot: Callable[..., Kernel]) -> None:
     kernel = boot()
     first = make("ann", LIMITS, kernel.root)
     kernel.move_to("/user/arena.scope/arena")
@@ -288,9 +267,7 @@ def test_an_arena_that_is_in_its_leaf_makes_siblings(
     assert kernel.say("cgroup.subtree_control") == "memory pids"
 
 
-def test_a_kernel_without_swap_has_one_limit_less(
-    boot: Callable[..., Kernel],
-) -> None:
+def test_a_kernel_without_swap_has_one_limit_less(boot: Callable[..., Kernel]) -> None:
     kernel = boot()
     kernel.refuse = lambda path, text: errno.ENOENT if "swap" in path.name else 0
 
@@ -298,9 +275,7 @@ def test_a_kernel_without_swap_has_one_limit_less(
 
 
 @pytest.mark.parametrize("name", ["../../x", "..", "a/b", "ä" * 200, "a\nb", ""])
-def test_a_name_does_not_lead_out_of_the_group(
-    boot: Callable[..., Kernel], name: str
-) -> None:
+def test_a_name_does_not_lead_out_of_the_group(boot: Callable[..., Kernel], name: str) -> None:
     kernel = boot()
     group = make(name, LIMITS, kernel.root)
 
@@ -326,27 +301,19 @@ def test_a_bot_that_the_kernel_killed_for_memory_is_found(group: Cgroup) -> None
     say(group, memory_events="max 90\noom 1\noom_kill 3\noom_group_kill 1\n")
 
     assert group.finding() == Finding(
-        kind=Ending.MEMORY,
-        text="memory over 256 MiB (cgroup)",
-        mechanism=Mechanism.CGROUP,
+        kind=Ending.MEMORY, text="memory over 256 MiB (cgroup)", mechanism=Mechanism.CGROUP
     )
 
 
 def test_a_kernel_that_knows_the_peak_is_quoted(group: Cgroup) -> None:
-    say(
-        group,
-        memory_events="oom 1\noom_kill 1\n",
-        memory_peak=f"{256 << 20}\n",
-    )
+    say(group, memory_events="oom 1\noom_kill 1\n", memory_peak=f"{256 << 20}\n")
     finding = group.finding()
 
     assert finding is not None
     assert finding.text == ("memory over 256 MiB: had 256 MiB and wanted more (cgroup)")
 
 
-def test_a_bot_that_died_because_the_machine_ran_out_is_not_to_blame(
-    group: Cgroup,
-) -> None:
+def test_a_bot_that_died_because_the_machine_ran_out_is_not_to_blame(group: Cgroup) -> None:
     say(group, memory_events="max 0\noom 0\noom_kill 1\noom_group_kill 0\n")
 
     assert group.finding() is None

@@ -46,9 +46,7 @@ def seen(folder: Path, text: str, hidden: Sequence[str] = ()) -> set[str]:
 def test_a_command_line_is_quoted_as_in_a_shell(folder: Path) -> None:
     program = read_program(f"{sys.executable} 'my bot.py' --level \"3\"", folder)
 
-    assert program == Program(
-        words=(sys.executable, "my bot.py", "--level", "3"), folder=folder
-    )
+    assert program == Program(words=(sys.executable, "my bot.py", "--level", "3"), folder=folder)
 
 
 @pytest.mark.parametrize("text", ["stdio: ./mybot --fast", " stdio:./mybot --fast"])
@@ -59,9 +57,7 @@ def test_stdio_in_front_says_how_it_talks(folder: Path, text: str) -> None:
     assert program.words == ("./mybot", "--fast")
 
 
-def test_the_folder_is_the_current_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_is_the_current_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
 
     assert read_program("./mybot").folder == folder.resolve()
@@ -103,9 +99,7 @@ def test_a_program_on_path_comes_before_one_in_the_folder(
         ("stdio: ./bot.py", "not executable; start it as in 'python3 bot.py'"),
     ],
 )
-def test_what_cannot_be_started_is_refused_in_one_line(
-    folder: Path, text: str, why: str
-) -> None:
+def test_what_cannot_be_started_is_refused_in_one_line(folder: Path, text: str, why: str) -> None:
     with pytest.raises(UsageError, match="expected") as caught:
         read_program(text, folder)
 
@@ -173,15 +167,11 @@ def test_a_program_without_a_folder_sees_nothing() -> None:
 def test_a_path_that_leads_out_of_the_folder_is_refused(folder: Path) -> None:
     program = Program(words=("python", "../bot.py"), folder=folder / "ann")
 
-    with pytest.raises(
-        UsageError, match=r"expected paths in .*ann, got '\.\./bot\.py'"
-    ):
+    with pytest.raises(UsageError, match=r"expected paths in .*ann, got '\.\./bot\.py'"):
         views(program, ())
 
 
-def test_a_whole_path_is_shown_where_it_is_with_what_lies_beside_it(
-    folder: Path,
-) -> None:
+def test_a_whole_path_is_shown_where_it_is_with_what_lies_beside_it(folder: Path) -> None:
     program = Program(words=("python", str(folder / "bot.py")), folder=folder / "ann")
     shown = views(program, [folder / "arena.db"])
 
@@ -197,9 +187,7 @@ def test_in_a_home_only_the_file_itself_is_shown(
     words = ("python", str(folder / "bot.py"), str(folder))
     shown = views(Program(words=words, folder=folder / "ann"), ())
 
-    assert [item.place for item in shown if item.place.is_absolute()] == [
-        folder / "bot.py"
-    ]
+    assert [item.place for item in shown if item.place.is_absolute()] == [folder / "bot.py"]
 
 
 def test_too_many_files_are_refused_with_advice(folder: Path) -> None:

@@ -40,8 +40,7 @@ def test_every_layer_has_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [(process_table, "sampler"), (cgroup, "memory by cgroup v2")],
+    ("module", "name"), [(process_table, "sampler"), (cgroup, "memory by cgroup v2")]
 )
 def test_a_layer_that_does_not_work_says_why(
     monkeypatch: pytest.MonkeyPatch, module: object, name: str
@@ -52,9 +51,7 @@ def test_a_layer_that_does_not_work_says_why(
     assert layer(name) == Layer(name, False, "the moon is full")
 
 
-def test_what_is_not_isolated_says_so_and_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_not_isolated_says_so_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert layer("isolation by bubblewrap").active
     monkeypatch.setattr(bubblewrap, "probe", lambda: "bubblewrap is not installed")
     found = layer("isolation by bubblewrap")
@@ -64,16 +61,12 @@ def test_what_is_not_isolated_says_so_and_what_to_do(
     assert "start only bots that you trust" in found.detail
 
 
-def test_without_a_sampler_cpu_time_is_not_metered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_sampler_cpu_time_is_not_metered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert layer("CPU metering").active
     monkeypatch.setattr(process_table, "probe", lambda: "no psutil")
 
     assert layer("CPU metering") == Layer(
-        "CPU metering",
-        False,
-        "no psutil; launched bots are charged the time on the wall",
+        "CPU metering", False, "no psutil; launched bots are charged the time on the wall"
     )
 
 
@@ -120,18 +113,11 @@ def test_a_coarse_clock_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             "ulimit -n can raise it (up to: no limit)",
         ),
         ((-1, -1), True, "no limit"),
-        (
-            (64, 64),
-            False,
-            "at most 64: good for about 0 bots that connect or 0 launched ones",
-        ),
+        ((64, 64), False, "at most 64: good for about 0 bots that connect or 0 launched ones"),
     ],
 )
 def test_open_files_are_told_in_bots(
-    monkeypatch: pytest.MonkeyPatch,
-    limits: tuple[int, int],
-    active: bool,
-    detail: str,
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], active: bool, detail: str
 ) -> None:
     import resource
 

@@ -42,9 +42,7 @@ def test_a_stat_line_is_read_whatever_the_process_calls_itself(name: bytes) -> N
     stat = parse_stat(STAT % (name, b"S", 1))
 
     assert stat is not None
-    assert stat.entry == ProcessEntry(
-        42, 7, name.decode(errors="replace"), 12345, False
-    )
+    assert stat.entry == ProcessEntry(42, 7, name.decode(errors="replace"), 12345, False)
     assert (stat.own_ticks, stat.reaped_ticks) == (200, 50)
 
 
@@ -106,9 +104,7 @@ def test_a_reader_sees_cpu_time_pass(reader: Processes) -> None:
     assert after.own_ms - before.own_ms >= 100 - ROUNDING_MS
 
 
-def test_a_reader_knows_nothing_of_a_process_that_is_not_there(
-    reader: Processes,
-) -> None:
+def test_a_reader_knows_nothing_of_a_process_that_is_not_there(reader: Processes) -> None:
     nobody = 1 << 30  # more than a system numbers
 
     assert nobody not in reader.table()

@@ -23,14 +23,9 @@ LIMITS = Limits(memory_mib=256, processes=4)
 TIMEOUT_S = 20.0
 
 
-def reading(
-    pid: int, mib: float, *, peak: float = 0, pss: float | None = None
-) -> ProcessReading:
+def reading(pid: int, mib: float, *, peak: float = 0, pss: float | None = None) -> ProcessReading:
     return ProcessReading(
-        pid,
-        int(mib * MIB),
-        int(max(mib, peak) * MIB),
-        None if pss is None else int(pss * MIB),
+        pid, int(mib * MIB), int(max(mib, peak) * MIB), None if pss is None else int(pss * MIB)
     )
 
 
@@ -45,15 +40,11 @@ def test_a_process_at_the_limit_is_within_it() -> None:
     assert judge([reading(1, 256)], LIMITS) is None
 
 
-def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again() -> (
-    None
-):
+def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again() -> None:
     finding = judge([reading(1, 20, peak=312)], LIMITS)
 
     assert finding == Finding(
-        kind=Ending.MEMORY,
-        text="memory 312 MiB > 256 MiB (sampled)",
-        mechanism=Mechanism.SAMPLED,
+        kind=Ending.MEMORY, text="memory 312 MiB > 256 MiB (sampled)", mechanism=Mechanism.SAMPLED
     )
 
 
@@ -96,9 +87,7 @@ def test_one_process_too_many_is_found() -> None:
 
     assert judge(tree[:4], LIMITS) is None
     assert judge(tree, LIMITS) == Finding(
-        kind=Ending.PROCESSES,
-        text="processes 5 > 4 (sampled)",
-        mechanism=Mechanism.SAMPLED,
+        kind=Ending.PROCESSES, text="processes 5 > 4 (sampled)", mechanism=Mechanism.SAMPLED
     )
 
 
@@ -166,10 +155,7 @@ def test_a_keeper_that_is_gone_has_no_tree() -> None:
 
 
 def test_a_table_that_was_read_while_numbers_were_used_again_is_no_loop() -> None:
-    assert pids(10, "10 < 12 keeper", "11 < 10 a", "12 < 11 b", "7 < 7 c") == (
-        [11, 12],
-        set(),
-    )
+    assert pids(10, "10 < 12 keeper", "11 < 10 a", "12 < 11 b", "7 < 7 c") == ([11, 12], set())
 
 
 def test_the_sandbox_is_two_processes_between_keeper_and_bot() -> None:
@@ -242,11 +228,7 @@ def test_a_child_that_no_sample_has_seen_counts_when_it_was_waited_for() -> None
 
 def test_a_grandchild_is_counted_once_on_its_way_up() -> None:
     assert (
-        metered(
-            {1: (0, 0), 2: (100, 0), 3: (200, 0)},
-            {1: (0, 0), 2: (100, 200)},
-            {1: (0, 300)},
-        )
+        metered({1: (0, 0), 2: (100, 0), 3: (200, 0)}, {1: (0, 0), 2: (100, 200)}, {1: (0, 300)})
         == [300] * 3
     )
 

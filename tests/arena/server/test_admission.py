@@ -71,9 +71,7 @@ def test_another_version_is_refused(door: AdmissionToSessions) -> None:
     assert door.refuses(protocol=7) == ("version", "expected protocol 1, got 7")
 
 
-def test_an_unknown_game_is_refused_with_those_that_there_are(
-    door: AdmissionToSessions,
-) -> None:
+def test_an_unknown_game_is_refused_with_those_that_there_are(door: AdmissionToSessions) -> None:
     code, text = door.refuses(games=("blackjack", "chess"))
 
     assert code == "games"
@@ -86,10 +84,7 @@ def test_an_unknown_game_is_refused_with_those_that_there_are(
 def test_a_name_of_one_that_is_here_is_taken(door: AdmissionToSessions) -> None:
     door.comes("ann")
 
-    assert door.refuses("ann") == (
-        "name",
-        "a bot named 'ann' is here already; choose another name",
-    )
+    assert door.refuses("ann") == ("name", "a bot named 'ann' is here already; choose another name")
     assert door.asks("ben") == ("ben", None)
 
 
@@ -185,9 +180,7 @@ def test_a_token_that_is_expected_is_good_once(door: AdmissionToSessions) -> Non
     )
 
 
-def test_a_hello_that_is_refused_does_not_use_the_token_up(
-    door: AdmissionToSessions,
-) -> None:
+def test_a_hello_that_is_refused_does_not_use_the_token_up(door: AdmissionToSessions) -> None:
     door.admission.expect("mine", "secret")
     door.refuses(protocol=2, token="secret")
     door.refuses(games=("chess",), token="secret")
@@ -353,9 +346,7 @@ def test_a_welcome_that_was_lost_on_its_way_locks_nobody_out(
 
 
 @pytest.mark.parametrize("session", ["", "0" * 32, "ü" * 32])
-def test_a_session_that_never_was_is_not_resumed(
-    door: AdmissionToSessions, session: str
-) -> None:
+def test_a_session_that_never_was_is_not_resumed(door: AdmissionToSessions, session: str) -> None:
     door.comes("ann")
 
     with pytest.raises(Unwelcome, match="no such session"):
@@ -517,8 +508,7 @@ def test_who_came_while_its_name_was_changed_may_come_back_with_its_token(
 ) -> None:
     gin = listed.comes("ann/gin", ANN)
     renamed = Access(
-        names=frozenset({"anna", "ben"}),
-        players={hashed(ANN): "anna", hashed(BEN): "ben"},
+        names=frozenset({"anna", "ben"}), players={hashed(ANN): "anna", hashed(BEN): "ben"}
     )
 
     assert listed.admission.change(renamed) == (
@@ -578,9 +568,7 @@ def test_nobody_else_instructs(listed: AdmissionToSessions, token: str) -> None:
         assert (why.value.code, str(why.value)) == NEEDED
 
 
-def test_an_instructor_of_another_version_is_told_so(
-    listed: AdmissionToSessions,
-) -> None:
+def test_an_instructor_of_another_version_is_told_so(listed: AdmissionToSessions) -> None:
     with pytest.raises(Unwelcome, match="expected protocol 1, got 7") as why:
         listed.admission.instructs(instruct("the instructor's", 7))
     assert why.value.code == "version"
@@ -658,9 +646,7 @@ def test_who_looks_on_is_told_by_its_token(
 
 
 @pytest.mark.parametrize("token", ["", "guessed", hashed(ANN)])
-def test_a_token_that_is_nobodys_shows_nothing(
-    listed: AdmissionToSessions, token: str
-) -> None:
+def test_a_token_that_is_nobodys_shows_nothing(listed: AdmissionToSessions, token: str) -> None:
     with pytest.raises(Unwelcome) as why:
         listed.admission.viewer(token)
 
@@ -676,10 +662,7 @@ def test_a_name_that_looks_like_one_that_is_here_is_taken(
 ) -> None:
     door.comes("ann")
 
-    assert door.refuses(name) == (
-        "name",
-        "a bot named 'ann' is here already; choose another name",
-    )
+    assert door.refuses(name) == ("name", "a bot named 'ann' is here already; choose another name")
 
 
 def test_a_name_is_shown_as_it_was_written_first(
@@ -694,9 +677,7 @@ def test_a_name_is_shown_as_it_was_written_first(
     assert door.asks("ANN") == ("Ann", None)
 
 
-def test_names_below_one_owner_begin_as_the_first_did(
-    door: AdmissionToSessions,
-) -> None:
+def test_names_below_one_owner_begin_as_the_first_did(door: AdmissionToSessions) -> None:
     door.comes("Ann/1")
 
     assert door.asks("ANN/2") == ("Ann/2", None)
@@ -728,27 +709,20 @@ def test_a_token_gives_the_rosters_spelling(
     assert closed.asks(said, token=ANN) == (called, None)
 
 
-def test_a_program_of_somebodys_keeps_its_first_spelling(
-    closed: AdmissionToSessions,
-) -> None:
+def test_a_program_of_somebodys_keeps_its_first_spelling(closed: AdmissionToSessions) -> None:
     closed.comes("ann/Gin", ANN)
 
     assert closed.refuses("ANN/GIN", token=ANN)[0] == "name"
 
 
-def test_the_rosters_spelling_wins_over_an_earlier_one(
-    closed: AdmissionToSessions,
-) -> None:
+def test_the_rosters_spelling_wins_over_an_earlier_one(closed: AdmissionToSessions) -> None:
     closed.players.spellings.add("ANN/gin")
 
     assert closed.asks("ann/GIN", token=ANN) == ("ann/GIN", None)
 
 
 def test_two_that_a_roster_has_long_had_stay_two(door: AdmissionToSessions) -> None:
-    both = Access(
-        names=frozenset({"ann", "Ann"}),
-        players={hashed("1"): "ann", hashed("2"): "Ann"},
-    )
+    both = Access(names=frozenset({"ann", "Ann"}), players={hashed("1"): "ann", hashed("2"): "Ann"})
     door.admission = Admission(door.players, LIMITS, both)
     door.comes("ann", "1")
 
@@ -761,14 +735,10 @@ def test_who_comes_without_a_token_has_to_go_when_one_like_it_is_on_the_roster(
 ) -> None:
     player = door.comes("ANN")
 
-    assert door.admission.change(ROSTER) == (
-        (player, "its name is on the roster now", False),
-    )
+    assert door.admission.change(ROSTER) == ((player, "its name is on the roster now", False),)
 
 
-def test_a_name_that_is_kept_is_kept_however_it_is_spelled(
-    door: AdmissionToSessions,
-) -> None:
+def test_a_name_that_is_kept_is_kept_however_it_is_spelled(door: AdmissionToSessions) -> None:
     door.admission.expect("mine", "a secret")
 
     assert "kept for a bot" in door.refuses("MINE")[1]
@@ -785,23 +755,17 @@ def test_a_name_that_is_kept_is_kept_however_it_is_spelled(
         ("ann／gin", "expected a plain '/' in a name, got 'ann\\uff0fgin'"),
     ],
 )
-def test_a_name_that_pretends_is_refused(
-    door: AdmissionToSessions, name: str, text: str
-) -> None:
+def test_a_name_that_pretends_is_refused(door: AdmissionToSessions, name: str, text: str) -> None:
     assert door.refuses(name) == ("name", text)
 
 
-def test_a_person_takes_no_name_that_looks_like_a_bots(
-    listed: AdmissionToSessions,
-) -> None:
+def test_a_person_takes_no_name_that_looks_like_a_bots(listed: AdmissionToSessions) -> None:
     listed.comes("zed")
     with pytest.raises(Unwelcome, match="named 'zed' is here"):
         listed.admission.check_guest("ZED", Viewer())
 
 
-def test_a_session_goes_on_under_the_name_that_the_bot_says(
-    door: AdmissionToSessions,
-) -> None:
+def test_a_session_goes_on_under_the_name_that_the_bot_says(door: AdmissionToSessions) -> None:
     door.players.spellings.add("Ann")
     name, _ = door.asks("ANN")
     player = door.house.bot("ANN").player

@@ -45,10 +45,7 @@ def test_a_proxy_in_front_that_nobody_trusts_is_told_of_once(
     ],
 )
 def test_nothing_is_told_of_a_proxy_where_none_is_or_all_is_well(
-    caplog: pytest.LogCaptureFixture,
-    address: str,
-    headers: dict[str, str],
-    trusted: list[str],
+    caplog: pytest.LogCaptureFixture, address: str, headers: dict[str, str], trusted: list[str]
 ) -> None:
     entrance = Entrance()
     entrance.proxies.trust(trusted)

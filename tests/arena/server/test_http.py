@@ -59,9 +59,7 @@ def test_requests_come_out_in_order_each_after_the_answer_to_the_last() -> None:
         (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", False),
     ],
 )
-def test_a_connection_stays_open_unless_somebody_wants_otherwise(
-    head: bytes, stays: bool
-) -> None:
+def test_a_connection_stays_open_unless_somebody_wants_otherwise(head: bytes, stays: bool) -> None:
     http, request = said(head)
     answer = answered(http)
 
@@ -78,9 +76,7 @@ def test_an_answer_may_be_the_last() -> None:
     assert answer.count(b"Connection: close") == 1
 
 
-def test_a_connection_has_its_share_of_requests(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_connection_has_its_share_of_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.server.http._MOST_REQUESTS", 3)
     http = Http()
     stays = []
@@ -118,9 +114,7 @@ def test_head_is_answered_without_the_body() -> None:
         (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
     ],
 )
-def test_what_is_no_request_is_told_in_one_line_and_is_the_end(
-    data: bytes, status: int
-) -> None:
+def test_what_is_no_request_is_told_in_one_line_and_is_the_end(data: bytes, status: int) -> None:
     http = Http()
     http.receive(data)
     with pytest.raises(BadRequest) as bad:

@@ -69,10 +69,7 @@ def test_a_renewed_pair_is_taken_up_once_both_files_are_there(
 
 @pytest.mark.parametrize("left", ["", "-----BEGIN PRIVATE KEY-----\nMIG", None])
 def test_a_file_that_is_half_written_or_gone_is_told_once(
-    files: tuple[Path, Path],
-    clock: Time,
-    caplog: pytest.LogCaptureFixture,
-    left: str | None,
+    files: tuple[Path, Path], clock: Time, caplog: pytest.LogCaptureFixture, left: str | None
 ) -> None:
     certificate = Certificate(*files, clock)
     first, whole = certificate.current(), files[1].read_text()

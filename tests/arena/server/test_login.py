@@ -29,9 +29,7 @@ class Hearing:
         self.answers: list[Done | Refused] = []
         self.works: list[asyncio.Future[Done]] = []
         self.at_once: Callable[[], Done] | None = None
-        self.admin_requests = AdminRequests(
-            Admission(BotSessions(), Limits(), ACCESS), self._does
-        )
+        self.admin_requests = AdminRequests(Admission(BotSessions(), Limits(), ACCESS), self._does)
         self.wire = cast(Wire, object())
 
     def says(self, word: Instruct = WORD, wire: Wire | None = None) -> None:
@@ -113,10 +111,7 @@ async def test_whoever_has_gone_is_told_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [
-        (UsageError("expected a name"), []),
-        (KeyError("a fault"), ["arena.server.login"]),
-    ],
+    [(UsageError("expected a name"), []), (KeyError("a fault"), ["arena.server.login"])],
 )
 async def test_what_fails_when_whoever_wanted_it_has_gone_is_for_the_log_at_most(
     error: Exception, said: list[str], caplog: pytest.LogCaptureFixture

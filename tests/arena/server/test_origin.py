@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 from websockets.datastructures import Headers
 
-from arena.server.origin import (
-    Origins,
-    below,
-    is_loopback,
-    read_base_path,
-    read_origin,
-)
+from arena.server.origin import Origins, below, is_loopback, read_base_path, read_origin
 from protocol.errors import UsageError
 
 
@@ -47,9 +41,7 @@ def headers(origin: str | None, host: str | None) -> Headers:
         ("https://localhost", "localhost:443"),
     ],
 )
-def test_our_own_page_and_programs_come_in(
-    origin: str | None, host: str | None
-) -> None:
+def test_our_own_page_and_programs_come_in(origin: str | None, host: str | None) -> None:
     assert origins("127.0.0.1").refusal(headers(origin, host)) is None
 
 
@@ -97,9 +89,7 @@ def test_an_arena_that_others_can_reach_cannot_know_its_names() -> None:
 def test_a_proxy_that_is_named_comes_in_whatever_it_says_as_host() -> None:
     proxied = origins("127.0.0.1", allowed=("https://arena.example.org/",))
 
-    assert (
-        proxied.refusal(headers("https://arena.example.org", "127.0.0.1:7700")) is None
-    )
+    assert proxied.refusal(headers("https://arena.example.org", "127.0.0.1:7700")) is None
     assert proxied.refusal(headers("https://arena.example.org:443", "x")) is None
     assert proxied.refusal(headers("http://arena.example.org", "127.0.0.1:7700"))
     assert proxied.host_refusal(headers(None, "arena.example.org")) is None
@@ -122,14 +112,7 @@ def test_two_hosts_are_as_good_as_the_worse() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "arena.example.org",
-        "ws://a",
-        "https://",
-        "https://a/b",
-        "https://a b",
-    ],
+    "text", ["arena.example.org", "ws://a", "https://", "https://a/b", "https://a b"]
 )
 def test_what_is_no_origin_is_told(text: str) -> None:
     with pytest.raises(UsageError, match="expected an origin such as https://"):

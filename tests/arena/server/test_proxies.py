@@ -30,9 +30,7 @@ def origin(peer: str, *said: str, trusted: tuple[str, ...] = ("127.0.0.1",)) -> 
         ([], "127.0.0.1"),
     ],
 )
-def test_the_last_address_that_is_not_trusted_counts(
-    said: list[str], counted: str
-) -> None:
+def test_the_last_address_that_is_not_trusted_counts(said: list[str], counted: str) -> None:
     assert origin("127.0.0.1", *said) == counted
 
 
@@ -92,10 +90,7 @@ def test_an_address_in_any_clothes(said: str, counted: str) -> None:
 )  # fmt: skip
 def test_what_is_no_address_counts_as_the_proxy_that_passed_it_on(said: str) -> None:
     assert origin("127.0.0.1", said) == "127.0.0.1"
-    assert (
-        origin("127.0.0.1", f"{said}, 10.0.0.1", trusted=("127.0.0.1", "10.0.0.1"))
-        == "10.0.0.1"
-    )
+    assert origin("127.0.0.1", f"{said}, 10.0.0.1", trusted=("127.0.0.1", "10.0.0.1")) == "10.0.0.1"
 
 
 def test_the_proxy_itself_may_come_as_ipv4_in_ipv6() -> None:
@@ -110,9 +105,7 @@ def test_before_its_request_a_connection_through_a_proxy_is_counted_alone() -> N
     assert proxies.before("10.0.0.1", 4711) == proxies.before("10.0.0.1", 4712)
 
 
-@pytest.mark.parametrize(
-    "trusted", ["::ffff:127.0.0.1", "::ffff:0:0/96", "::ffff:127.0.0.0/104"]
-)
+@pytest.mark.parametrize("trusted", ["::ffff:127.0.0.1", "::ffff:0:0/96", "::ffff:127.0.0.0/104"])
 def test_IPv4_in_IPv6_is_trusted_as_IPv4(trusted: str) -> None:
     assert origin("127.0.0.1", "7.7.7.7", trusted=(trusted,)) == "7.7.7.7"
     assert origin("::ffff:127.0.0.1", "7.7.7.7", trusted=(trusted,)) == "7.7.7.7"
@@ -120,8 +113,7 @@ def test_IPv4_in_IPv6_is_trusted_as_IPv4(trusted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
-    [("127.0.0.1/8", "127.0.0.0/8"), ("fd00::1/8", "fd00::/8")],
+    ("text", "meant"), [("127.0.0.1/8", "127.0.0.0/8"), ("fd00::1/8", "fd00::/8")]
 )
 def test_a_network_that_is_named_by_one_of_its_addresses(text: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"; the network that it is in is {meant}$"):
@@ -130,9 +122,7 @@ def test_a_network_that_is_named_by_one_of_its_addresses(text: str, meant: str) 
 
 @pytest.mark.parametrize("text", ["", "localhost", "10.0.0.1/8", "1.2.3.4:80", "::1/x"])
 def test_what_is_neither_an_address_nor_a_network(text: str) -> None:
-    with pytest.raises(
-        UsageError, match=r"^expected a proxy's address or network"
-    ) as why:
+    with pytest.raises(UsageError, match=r"^expected a proxy's address or network") as why:
         read_network(text)
 
     assert "\n" not in str(why.value)

@@ -52,9 +52,7 @@ class RecordingOwner:
     def was_read(self, connection: Wire, took_s: float) -> None:
         raise AssertionError("that is for strangers, and who is at a pipe is known")
 
-    def received(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
+    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         assert encoding is connection.encoding is Encoding.JSON
         assert 0 <= asyncio.get_running_loop().time() - arrived < TIMEOUT_S
         self.frames.append(frame)
@@ -124,9 +122,7 @@ def _collected() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def connected(
-    **limits: int,
-) -> AsyncIterator[tuple[RecordingOwner, Pipe, FakePipeEnds]]:
+async def connected(**limits: int) -> AsyncIterator[tuple[RecordingOwner, Pipe, FakePipeEnds]]:
     """A bot and an arena; afterwards both pipes are closed, and the owner knows, once."""
     asyncio.get_running_loop().set_debug(True)
     stdin, to_bot = os.pipe()
@@ -226,9 +222,7 @@ async def test_the_longest_line_is_a_frame() -> None:
 
 
 @pytest.mark.parametrize("end", [b"", b"\n[1]\n"], ids=["no end", "more lines"])
-async def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(
-    end: bytes,
-) -> None:
+async def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(end: bytes) -> None:
     async with connected() as (owner, pipe, bot):
         bot.say(b"[1]\n" + b"x" * 1025 + end)
         await owner.until("misbehaved")
@@ -238,9 +232,7 @@ async def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(
     assert owner.frames == [b"[1]"]
     [error] = owner.errors
     assert isinstance(error, Oversize)
-    assert str(error) == (
-        "expected frames of at most 1024 bytes, got a line of 1025 or more"
-    )
+    assert str(error) == ("expected frames of at most 1024 bytes, got a line of 1025 or more")
 
 
 async def test_a_long_line_in_drips_is_not_gathered_beyond_the_limit() -> None:
@@ -372,9 +364,7 @@ async def test_what_follows_a_frame_that_closed_the_connection_does_not_count() 
     assert owner.frames == [b"[1]"]
 
 
-async def test_a_bot_that_writes_on_after_a_close_is_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_bot_that_writes_on_after_a_close_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
 
     async with connected() as (owner, pipe, bot):

@@ -111,9 +111,7 @@ def test_of_too_many_from_one_address_the_oldest_goes() -> None:
     assert len(door.throttle) == 4
 
 
-def test_of_too_many_from_everywhere_the_oldest_goes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_too_many_from_everywhere_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.server.throttle._MOST", 3)
     door = ThrottledArena()
     guests = [FakeUnknownConnection(door, f"10.0.0.{n}") for n in range(4)]
@@ -147,10 +145,7 @@ def test_after_some_failures_those_from_there_wait_for_their_turn(
             guest.goes()
         else:
             guest.cut()
-    there, elsewhere = (
-        FakeUnknownConnection(door),
-        FakeUnknownConnection(door, "10.0.0.2"),
-    )
+    there, elsewhere = (FakeUnknownConnection(door), FakeUnknownConnection(door, "10.0.0.2"))
 
     assert not there.is_read
     assert elsewhere.is_read
@@ -210,9 +205,7 @@ def test_no_more_addresses_are_remembered_than_needed(
     assert len(door.throttle._failures) == 10
 
 
-def test_who_came_before_the_failures_waits_from_its_next_words_on(
-    door: ThrottledArena,
-) -> None:
+def test_who_came_before_the_failures_waits_from_its_next_words_on(door: ThrottledArena) -> None:
     early = FakeUnknownConnection(door)
     door.fails()
     early.says()
@@ -274,9 +267,7 @@ def test_who_says_nothing_holds_nobody_up(door: ThrottledArena) -> None:
     assert ticks <= 20, "after its share of the time has paid for accepting them"
 
 
-def test_all_turns_together_take_no_more_than_their_share_of_the_time(
-    door: ThrottledArena,
-) -> None:
+def test_all_turns_together_take_no_more_than_their_share_of_the_time(door: ThrottledArena) -> None:
     door.fails()
     guests = [FakeUnknownConnection(door) for _ in range(100)]
     began = door.now
@@ -306,9 +297,7 @@ def test_handshakes_and_accepting_count_too(door: ThrottledArena) -> None:
     assert 0.5 * SHARE < spent_s / (door.now - began) <= SHARE
 
 
-def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(
-    door: ThrottledArena,
-) -> None:
+def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: ThrottledArena) -> None:
     guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(30)]
     steps: list[int] = []
     for guest in guests:
@@ -376,28 +365,21 @@ def test_who_goes_while_its_handshake_waits_is_forgotten(door: ThrottledArena) -
     assert not door.throttle._shaking
 
 
-def test_handshakes_after_failures_take_no_more_than_the_share(
-    door: ThrottledArena,
-) -> None:
+def test_handshakes_after_failures_take_no_more_than_the_share(door: ThrottledArena) -> None:
     door.fails()
     began, door.spent_s = door.now, 0.0
     while door.now - began < 10.0:
         if len(door.throttle) < 100:
             FakeUnknownConnection(door).greets()
         for place in list(door.throttle._turn):
-            if (
-                isinstance(guest := place.stranger, FakeUnknownConnection)
-                and guest.shaken
-            ):
+            if isinstance(guest := place.stranger, FakeUnknownConnection) and guest.shaken:
                 guest.goes()
         door.tick()
 
     assert 0.5 * SHARE < door.spent_s / (door.now - began) <= SHARE
 
 
-def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(
-    door: ThrottledArena,
-) -> None:
+def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(door: ThrottledArena) -> None:
     """As 130 ms for each that was recorded once, and sent twice a second from then on."""
     door.fails()
     began, door.spent_s, shaken = door.now, 0.0, 0
@@ -461,9 +443,7 @@ def test_in_a_full_line_the_newest_has_no_place() -> None:
     assert not FakeUnknownConnection(door).is_cut, "there is a place again"
 
 
-def test_who_has_a_good_token_gets_in_whatever_the_others_do(
-    door: ThrottledArena,
-) -> None:
+def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: ThrottledArena) -> None:
     door.fails()
     flood = [FakeUnknownConnection(door) for _ in range(60)]
     guest = FakeUnknownConnection(door)
@@ -497,9 +477,7 @@ def asks(door: ThrottledArena, count: int = 1) -> FakeUnknownConnection:
     return guest
 
 
-def test_a_class_that_opens_the_page_has_failed_at_nothing(
-    door: ThrottledArena,
-) -> None:
+def test_a_class_that_opens_the_page_has_failed_at_nothing(door: ThrottledArena) -> None:
     asks(door, 3000)
 
     assert FakeUnknownConnection(door).is_read
@@ -525,9 +503,7 @@ def test_who_asks_without_end_stands_in_line(door: ThrottledArena) -> None:
     assert late.is_read
 
 
-def test_what_asking_costs_the_line_is_no_more_than_its_share(
-    door: ThrottledArena,
-) -> None:
+def test_what_asking_costs_the_line_is_no_more_than_its_share(door: ThrottledArena) -> None:
     asks(door, 3010)
     waiting = [FakeUnknownConnection(door) for _ in range(90)]
     door.spent_s = 0.0
@@ -593,9 +569,7 @@ def test_those_behind_a_proxy_are_counted_where_they_come_from() -> None:
     assert dict(door.throttle._near) == {"10.0.0.1": 3, "10.0.0.2": 1}
 
 
-def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(
-    door: ThrottledArena,
-) -> None:
+def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(door: ThrottledArena) -> None:
     door.fails()
     guest, is_heard = through(door, 1)
     other, is_other_heard = through(door, 2, "10.0.0.2")

@@ -190,9 +190,7 @@ class Taker(EagerTransport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += bytes(data)
 
-    def set_write_buffer_limits(
-        self, high: int | None = None, low: int | None = None
-    ) -> None:
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
 
     def get_write_buffer_size(self) -> int:
@@ -233,9 +231,7 @@ def comes(connection: Connection, data: bytes) -> None:
         data = data[len(now) :]
 
 
-async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read() -> (
-    None
-):
+async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read() -> None:
     connection, transport = asking()
     comes(connection, GET)
     comes(connection, UPGRADE)

@@ -26,9 +26,7 @@ def db(tmp_path: Path) -> Path:
 
 
 def begun(store: Store) -> WrittenCompetition:
-    return WrittenCompetition(
-        store, plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=2), "akq-1"
-    )
+    return WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=2), "akq-1")
 
 
 def copied(database: Path, file: Path) -> None:
@@ -41,9 +39,7 @@ def names(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir())
 
 
-def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(
-    tmp_path: Path,
-) -> None:
+def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(tmp_path: Path) -> None:
     file, copy = tmp_path / "class.db", tmp_path / "copy.db"
     with Store(file, exclusive=True) as store:
         course = begun(store)
@@ -60,9 +56,7 @@ def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(
         assert len(store.matches("akq-1")) == 2
 
 
-def test_what_another_is_writing_just_now_is_not_in_it(
-    db: Path, tmp_path: Path
-) -> None:
+def test_what_another_is_writing_just_now_is_not_in_it(db: Path, tmp_path: Path) -> None:
     with sqlite3.connect(db) as writer:
         writer.execute("DELETE FROM seats")
         copied(db, tmp_path / "copy.db")
@@ -75,9 +69,7 @@ def test_what_another_is_writing_just_now_is_not_in_it(
 
 
 @pytest.mark.parametrize("taken", ["copy.db", "copy.db-wal", "copy.db-journal"])
-def test_a_file_that_is_there_is_not_written_over(
-    db: Path, tmp_path: Path, taken: str
-) -> None:
+def test_a_file_that_is_there_is_not_written_over(db: Path, tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_text("mine")
 
     with pytest.raises(UsageError, match=f"not there yet, .*{taken} is"):

@@ -16,13 +16,7 @@ from arena.storage.models import CompetitionState
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination
-from tests.support.written_competition import (
-    COMPLETED,
-    WrittenCompetition,
-    names,
-    offence,
-    plan,
-)
+from tests.support.written_competition import COMPLETED, WrittenCompetition, names, offence, plan
 
 
 @pytest.fixture
@@ -60,9 +54,7 @@ def test_a_round_robin_that_nobody_has_begun(store: Store) -> None:
 
 
 def test_a_round_robin_as_it_goes_on(store: Store) -> None:
-    course = WrittenCompetition(
-        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2)
-    )
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2))
     results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("cem", "ben"), (1, -1))
@@ -82,9 +74,7 @@ def test_a_round_robin_as_it_goes_on(store: Store) -> None:
 
 
 def test_a_pause_is_not_counted_as_play(store: Store) -> None:
-    course = WrittenCompetition(
-        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3)
-    )
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3))
     results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("cem", "ben"), (1, -1))
@@ -104,9 +94,7 @@ def test_a_pause_is_not_counted_as_play(store: Store) -> None:
 
 def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
     """A bot that has met all others and never itself will not meet itself."""
-    course = WrittenCompetition(
-        store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True)
-    )
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True))
     results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ann"), (1, -1))
     results.update()
@@ -174,10 +162,7 @@ def test_a_league(store: Store) -> None:
     course.plays(3, ("ann",), (-1000,))
     results.update()
 
-    assert [(row.name, row.value) for row in results.standings] == [
-        ("ann", 0.5),
-        ("ben", 0.0),
-    ]
+    assert [(row.name, row.value) for row in results.standings] == [("ann", 0.5), ("ben", 0.0)]
     assert (results.progress.settled, results.progress.scheduled) == (3, 6)
     assert results.cross_table == {}
 
@@ -225,9 +210,7 @@ def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_ane
 
 
 @pytest.mark.parametrize("state", [CompetitionState.FINISHED, CompetitionState.STOPPED])
-def test_J3_who_is_removed_after_the_end_is_struck(
-    store: Store, state: CompetitionState
-) -> None:
+def test_J3_who_is_removed_after_the_end_is_struck(store: Store, state: CompetitionState) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("ann", "cem"), (5, -5))
@@ -281,10 +264,7 @@ def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
     ]
     assert {by_name[name].stands for name in second.players} == {StageStatus.PLAYING}
     assert [by_name[name].stands for name in resting] == [StageStatus.BYE]
-    assert [row.stands for row in results.standings[-2:]] == [
-        StageStatus.OUT,
-        StageStatus.OUT,
-    ]
+    assert [row.stands for row in results.standings[-2:]] == [StageStatus.OUT, StageStatus.OUT]
     assert results.ranking == ()
 
     course.plays(second.number, second.players, (0, 0, 0, 0), offence(2))
@@ -298,22 +278,16 @@ def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
     assert removed.eliminated is not None
     assert (removed.stage, removed.eliminated.kind) == (2, Ending.REMOVED)
     left = [row.name for row in results.standings if row.stands is not StageStatus.OUT]
-    assert set(left) == {*first.players[:2], *second.players, *resting} - {
-        offender.name
-    }
+    assert set(left) == {*first.players[:2], *second.players, *resting} - {offender.name}
 
 
-def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(
-    store: Store,
-) -> None:
+def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)))
     (final,) = tables(course)
     course.plays(final.number, final.players, (4, 3, 2, -9))
     results = LiveResults(store, course.id)
 
-    assert [placed.names for placed in results.ranking] == [
-        (name,) for name in final.players
-    ]
+    assert [placed.names for placed in results.ranking] == [(name,) for name in final.players]
     course.ends(ranking=results.ranking)
     results.update()
     assert results.competition.ranking == results.ranking
@@ -434,9 +408,7 @@ def test_following_comes_to_the_same_as_adding_up_at_the_end(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_following_comes_to_the_same_as_counting_by_hand(
-    store: Store, seed: int
-) -> None:
+def test_following_comes_to_the_same_as_counting_by_hand(store: Store, seed: int) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(6), matches=2))
     results = LiveResults(store, course.id)
     chance = Chance(course, seed)
@@ -501,9 +473,7 @@ def test_J3_events_are_counted_as_they_are_read(store: Store) -> None:
     assert (ann().played, ann().forgiven, results.out) == (2, 2, {})
 
 
-def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(
-    store: Store,
-) -> None:
+def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(store: Store) -> None:
     of = plan(Form.LEAGUE, ("ann", "ben"), matches=3, forgive=1)
     course = WrittenCompetition(store, of)
     results = LiveResults(store, course.id)

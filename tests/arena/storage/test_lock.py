@@ -81,11 +81,7 @@ def test_it_is_free_when_the_store_is_closed(database: str) -> None:
 
 
 def test_others_may_read_and_write_meanwhile(database: str) -> None:
-    with (
-        Store(database, exclusive=True),
-        Store(database, create=False) as reader,
-        Store(database),
-    ):
+    with Store(database, exclusive=True), Store(database, create=False) as reader, Store(database):
         assert reader.competitions() == ()
 
 
@@ -194,10 +190,7 @@ def test_a_launched_process_does_not_inherit_it(tmp_path: Path) -> None:
     code = "import sys; print('up', flush=True); sys.stdin.read()"
     store = Store(file, exclusive=True)
     with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        close_fds=False,
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False
     ) as child:
         assert child.stdout is not None, "it was made with one"
         assert child.stdout.readline().startswith(b"up")

@@ -16,9 +16,7 @@ def test_a_bot_is_its_owners_however_the_name_is_spelled() -> None:
 
 
 def test_who_was_renamed_is_found_under_the_old_name_until_then() -> None:
-    history = NameHistory(
-        PEOPLE, [Change(10.0, "ann", "ana"), Change(20.0, "ana", "anna")]
-    )
+    history = NameHistory(PEOPLE, [Change(10.0, "ann", "ana"), Change(20.0, "ana", "anna")])
 
     assert history.owner("ann/gin", 9.0) == "Anna"
     assert history.owner("ana", 15.0) == "Anna"
@@ -26,9 +24,7 @@ def test_who_was_renamed_is_found_under_the_old_name_until_then() -> None:
     assert history.owner("anna", 25.0) == "Anna"
 
 
-def test_who_was_removed_is_nobody_before_and_a_later_owner_of_the_name_is_another() -> (
-    None
-):
+def test_who_was_removed_is_nobody_before_and_a_later_owner_of_the_name_is_another() -> None:
     history = NameHistory(PEOPLE, [Change(10.0, "ben", None)])
 
     assert history.owner("ben", 9.0) is None

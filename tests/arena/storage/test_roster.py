@@ -57,20 +57,14 @@ def test_a_new_class_gets_a_token_each(roster: Roster) -> None:
     assert access.names == {"ann", "ben"}
     assert access.players == {hashed(ann.token): "ann", hashed(ben.token): "ben"}
     assert roster.teams() == {"ann": "red"}
-    assert [(one.name, one.made_at) for one in roster.members()] == [
-        ("ann", NOW),
-        ("ben", NOW),
-    ]
+    assert [(one.name, one.made_at) for one in roster.members()] == [("ann", NOW), ("ben", NOW)]
 
 
 def test_only_hashes_are_kept(roster: Roster, database: str) -> None:
     [ann] = roster.take([ANN]).new
     instructor = roster.instructor()
     kept = repr(
-        [
-            rows(database, f"SELECT * FROM {table}")
-            for table in ("roster", "instructors", "meta")
-        ]
+        [rows(database, f"SELECT * FROM {table}") for table in ("roster", "instructors", "meta")]
     )
 
     assert hashed(ann.token) in kept
@@ -169,9 +163,7 @@ def test_who_was_revoked_stays_so_until_there_is_another_token(roster: Roster) -
     assert roster.members()[0].revoked_at is None
 
 
-def test_a_name_is_found_however_it_is_spelled_and_stays_as_it_was(
-    roster: Roster,
-) -> None:
+def test_a_name_is_found_however_it_is_spelled_and_stays_as_it_was(roster: Roster) -> None:
     [first] = roster.take([ANN]).new
     done = roster.take([Student(name="ANN", team="blue")])
 
@@ -188,9 +180,7 @@ def test_two_alike_that_have_long_been_on_the_roster_stay_two(
 ) -> None:
     roster.take([ANN, BEN])
     with engine.begin() as connection:
-        connection.execute(
-            ROSTER.update().where(ROSTER.c.name == "ben").values(name="Ann")
-        )
+        connection.execute(ROSTER.update().where(ROSTER.c.name == "ben").values(name="Ann"))
     done = roster.take([Student(name="Ann", team="blue")])
 
     assert (done.new, done.changed) == ((), 1)
@@ -245,9 +235,7 @@ def test_every_change_raises_the_revision(roster: Roster) -> None:
     assert roster.access().revision == seen[-1]
 
 
-def test_changes_at_the_same_time_wait_for_each_other(
-    engine: sa.Engine, database: str
-) -> None:
+def test_changes_at_the_same_time_wait_for_each_other(engine: sa.Engine, database: str) -> None:
     Roster(engine).take([ANN])
     revision = Roster(engine).revision()
     failures: list[Exception] = []
@@ -341,9 +329,7 @@ def test_changes_of_names_are_written_down(roster: Roster, database: str) -> Non
         ("zed", "cem", "a name on the roster, got 'zed'"),
     ],
 )
-def test_what_is_no_name_for_somebody(
-    roster: Roster, name: str, new: str, said: str
-) -> None:
+def test_what_is_no_name_for_somebody(roster: Roster, name: str, new: str, said: str) -> None:
     roster.take([ANN, BEN])
     before = roster.revision(), roster.members()
 
@@ -450,9 +436,7 @@ async def test_a_change_that_could_not_take_effect_hides_no_later_one(
 
 
 async def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
-    roster: Roster,
-    engine: sa.Engine,
-    caplog: pytest.LogCaptureFixture,
+    roster: Roster, engine: sa.Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[Access] = []
     roster.take([ANN])

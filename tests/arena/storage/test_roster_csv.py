@@ -98,10 +98,7 @@ def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> No
         ),
         (b"name,team\n,red\n", ":2: expected a name, got none"),
         (b"name\nann\nben\nann\n", ":4: 'ann' is in line 2 already"),
-        (
-            b"name\nann\nben\nANN\n",
-            ":4: 'ANN' is in line 2 already, as 'ann', which looks alike",
-        ),
+        (b"name\nann\nben\nANN\n", ":4: 'ANN' is in line 2 already, as 'ann', which looks alike"),
         (
             b"name\n\xe3\x85\xa4\n",
             ":2: expected a name with letters that can be seen, got '\\u3164'",
@@ -110,18 +107,9 @@ def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> No
             "name\nann／gin\n".encode(),
             ":2: expected a name without '/', which begins the name of one of its programs, got 'ann／gin'",
         ),
-        (
-            b"name\na\x07b\n",
-            ":2: expected a name of printable letters, got 'a\\x07b'",
-        ),
-        (
-            b'name\n"ann\nben"\n',
-            ":3: expected a name of printable letters, got 'ann\\nben'",
-        ),
-        (
-            b"name\n" + b"x" * 65 + b"\n",
-            ":2: expected a name of at most 64 letters, got 65",
-        ),
+        (b"name\na\x07b\n", ":2: expected a name of printable letters, got 'a\\x07b'"),
+        (b'name\n"ann\nben"\n', ":3: expected a name of printable letters, got 'ann\\nben'"),
+        (b"name\n" + b"x" * 65 + b"\n", ":2: expected a name of at most 64 letters, got 65"),
         (
             b"name\nann/gin\n",
             ":2: expected a name without '/', which begins the name of one of its programs, got 'ann/gin'",
@@ -150,9 +138,7 @@ def test_what_is_wrong_is_told_with_its_line(
     assert refuses(data) == text
 
 
-def test_a_quote_that_is_not_closed_is_told_with_its_line(
-    refuses: Callable[[bytes], str],
-) -> None:
+def test_a_quote_that_is_not_closed_is_told_with_its_line(refuses: Callable[[bytes], str]) -> None:
     assert refuses(b'name\nann\n"ben\n').startswith(":3: ")
 
 

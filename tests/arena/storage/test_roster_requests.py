@@ -52,9 +52,7 @@ def left(database: str) -> list[object]:
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-def test_who_asks_gets_the_answer(
-    requests: RosterRequests, database: str, is_done: bool
-) -> None:
+def test_who_asks_gets_the_answer(requests: RosterRequests, database: str, is_done: bool) -> None:
     def arena() -> None:
         [(key, request)] = requests.waiting()
         assert request == RENAME
@@ -138,9 +136,7 @@ def test_an_arena_that_is_started_again_in_the_middle_leaves_a_doubt_which_is_to
         requests.ask(RENAME, clock=lambda: 0.0, sleep=lambda _: next(steps)())
 
 
-def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(
-    postgres: Server,
-) -> None:
+def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(postgres: Server) -> None:
     """With PostgreSQL, where a reader does not wait for a writer."""
     engine, _ = open_database(postgres.url(), create=True)
     requests = RosterRequests(engine)
@@ -157,10 +153,7 @@ def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(
                 is_over[0] = True
 
             asking = pool.submit(
-                requests.ask,
-                RENAME,
-                clock=lambda: 100.0 if is_over[0] else 0.0,
-                sleep=asks_on,
+                requests.ask, RENAME, clock=lambda: 100.0 if is_over[0] else 0.0, sleep=asks_on
             )
             locks = "SELECT 1 FROM pg_locks WHERE NOT granted"
             while not postgres.execute(locks) and not asking.done():

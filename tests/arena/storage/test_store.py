@@ -28,14 +28,7 @@ from arena.games import GAMES
 from arena.games.replay import replay
 from arena.storage import schema as opening
 from arena.storage.schema import META, ROSTER, changing
-from arena.storage.store import (
-    Act,
-    CompetitionRow,
-    CompetitionState,
-    MatchRow,
-    Store,
-    new_id,
-)
+from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store, new_id
 from arena.storage.writer import Writer
 from bots.strategy import RandomMixin
 from protocol.errors import ArenaError, StoreFailed, UsageError
@@ -74,14 +67,9 @@ def play(game: str = "ace_king_queen", seed: int = 1) -> MatchResult:
 
 
 RESULT = play()
-VOID = MatchResult(
-    RESULT.scores, RESULT.points, Termination(Ending.VOID), record=RESULT.record
-)
+VOID = MatchResult(RESULT.scores, RESULT.points, Termination(Ending.VOID), record=RESULT.record)
 PLAN = Plan(
-    game="ace_king_queen",
-    form=Form.ROUND_ROBIN,
-    settings={"hands": 4},
-    players=("ann", "ben"),
+    game="ace_king_queen", form=Form.ROUND_ROBIN, settings={"hands": 4}, players=("ann", "ben")
 )
 
 
@@ -116,9 +104,7 @@ def finish_match(
     if pairing is None:
         pairing = int.from_bytes(hashlib.sha256(match.encode()).digest()[:3])
     players = ("ann", "ben")
-    store.match_finished(
-        competition, pairing, match, players, result, 101.0, 102.0, **more
-    )
+    store.match_finished(competition, pairing, match, players, result, 101.0, 102.0, **more)
 
 
 def act(what: str, **more: Any) -> Act:
@@ -144,9 +130,7 @@ def test_a_competition_comes_back_as_it_was_set_up(store: Store) -> None:
         seed="00ff",
         run="monday",
         due_at=99.5,
-        bots=(
-            RelaunchSpec(name="ann", words=("python3", "ann.py"), folder="/home/ann"),
-        ),
+        bots=(RelaunchSpec(name="ann", words=("python3", "ann.py"), folder="/home/ann"),),
     )
     store.competition_started("hl-1", plan, 100.5)
     store.flush()
@@ -180,13 +164,10 @@ def test_a_finished_competition_has_its_ranking(store: Store) -> None:
     assert store.competition(first).finished_at is None
 
 
-def test_a_competition_is_paused_and_goes_on_and_it_is_known_by_whom(
-    store: Store,
-) -> None:
+def test_a_competition_is_paused_and_goes_on_and_it_is_known_by_whom(store: Store) -> None:
     competition = start(store)
     pause, resume = (
-        act(what, competition=competition, text=f"{what}d")
-        for what in ("pause", "resume")
+        act(what, competition=competition, text=f"{what}d") for what in ("pause", "resume")
     )
     store.state_changed(competition, CompetitionState.PAUSED, pause)
     store.flush()
@@ -203,9 +184,7 @@ def test_a_competition_that_has_ended_can_go_on(store: Store) -> None:
     before = msgspec.structs.replace(PLAN)
     stop = act("stop", competition=competition)
     ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
-    store.competition_finished(
-        competition, 200.0, ranking, CompetitionState.STOPPED, stop
-    )
+    store.competition_finished(competition, 200.0, ranking, CompetitionState.STOPPED, stop)
     store.flush()
     assert store.competition(competition).state is CompetitionState.STOPPED
     store.state_changed(competition, CompetitionState.RUNNING, act("resume"))
@@ -248,9 +227,7 @@ def test_competitions_come_in_the_order_of_their_start(store: Store) -> None:
     assert [one.started_at for one in store.competitions()] == [1, 2, 3]
 
 
-def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(
-    store: Store,
-) -> None:
+def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(store: Store) -> None:
     for started_at, competition, run in (
         (1.0, "akq-11", "monday"),
         (2.0, "akq-12", "monday"),
@@ -261,10 +238,7 @@ def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(
         store.competition_started(competition, plan, started_at)
     store.flush()
 
-    found = {
-        text: store.find(text).id
-        for text in ("akq-11", "akq-12", "monday", "akq-1", "g")
-    }
+    found = {text: store.find(text).id for text in ("akq-11", "akq-12", "monday", "akq-1", "g")}
     assert found == {
         "akq-11": "akq-11",
         "akq-12": "akq-12",  # an id is one before it is the name of a run
@@ -323,9 +297,7 @@ def test_matches_come_in_the_order_in_which_they_were_put_in(store: Store) -> No
 # --- what counts ---
 
 
-def test_J5_a_void_match_does_not_count_and_its_pairing_is_played_again(
-    store: Store,
-) -> None:
+def test_J5_a_void_match_does_not_count_and_its_pairing_is_played_again(store: Store) -> None:
     competition = start(store)
     finish_match(store, competition, "m-1", 3, VOID)
     finish_match(store, competition, "m-2", 3)
@@ -364,11 +336,7 @@ def test_changes_take_place_in_the_order_in_which_they_were_put_in(
     store.flush()
 
     assert slow.groups == [1, 5]
-    assert [played.counts for played in store.matches(competition)] == [
-        False,
-        False,
-        True,
-    ]
+    assert [played.counts for played in store.matches(competition)] == [False, False, True]
     assert store.competition(competition).revision == 2
 
 
@@ -407,9 +375,7 @@ def test_results_are_read_on_from_where_one_was(store: Store) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_J6_a_record_from_the_database_replays_to_the_same_result(
-    store: Store, game: str
-) -> None:
+def test_J6_a_record_from_the_database_replays_to_the_same_result(store: Store, game: str) -> None:
     result = play(game)
     players = ("ann", "ben", "cem", "dan")[: len(result.scores)]
     competition = start(store, game=game, players=players)
@@ -476,9 +442,7 @@ def test_sealed_matches_come_with_their_records_however_many(
 # --- durability ---
 
 
-def test_what_was_put_in_before_a_flush_is_there_for_others(
-    store: Store, database: str
-) -> None:
+def test_what_was_put_in_before_a_flush_is_there_for_others(store: Store, database: str) -> None:
     competition = start(store)
     for number in range(50):
         finish_match(store, competition, f"m-{number}")
@@ -505,9 +469,7 @@ def test_a_closed_store_takes_nothing_more(database: str) -> None:
         start(store)
 
 
-def test_the_file_is_in_wal_mode_and_commits_reach_the_disk(
-    file: Path,
-) -> None:
+def test_the_file_is_in_wal_mode_and_commits_reach_the_disk(file: Path) -> None:
     with Store(file) as store, store.engine.connect() as connection:
         full = 2
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == full
@@ -540,9 +502,7 @@ class SlowWriter:
         self._commit(changes)
 
 
-def test_many_changes_share_a_transaction(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_changes_share_a_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = SlowWriter(store, monkeypatch)
     competition = start(store)
     assert slow.started.wait(10)
@@ -578,9 +538,7 @@ def test_what_cannot_be_encoded_is_a_failure_and_ends_no_thread(database: str) -
         store,
         start(store),
         "m-1",
-        result=MatchResult(
-            RESULT.scores, RESULT.points, RESULT.termination, record=record
-        ),
+        result=MatchResult(RESULT.scores, RESULT.points, RESULT.termination, record=record),
     )
 
     with pytest.raises(StoreFailed, match="type object is unsupported"):
@@ -635,9 +593,7 @@ async def test_a_cancelled_wait_does_not_stop_the_writer(
     assert len(store.competitions()) == 2
 
 
-def test_readers_see_whole_matches_while_the_arena_writes(
-    store: Store, database: str
-) -> None:
+def test_readers_see_whole_matches_while_the_arena_writes(store: Store, database: str) -> None:
     competition = start(store)
     store.flush()
     done = threading.Event()
@@ -685,11 +641,10 @@ def everything(database: str) -> Any:
     """All that is in it."""
     if "://" not in database:
         return Path(database).read_bytes()
-    names = "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"
-    return [
-        (name, rows(database, f"SELECT * FROM {name}"))
-        for (name,) in rows(database, names)
-    ]
+    names = (
+        "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"
+    )
+    return [(name, rows(database, f"SELECT * FROM {name}")) for (name,) in rows(database, names)]
 
 
 def test_two_who_open_one_that_is_not_there_make_it_once(
@@ -724,10 +679,7 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
     [
         (tables("CREATE TABLE songs (title INT)"), "has other tables: songs"),
         (tables("CREATE TABLE meta (title INT)"), "has other tables: meta"),
-        (
-            tables("CREATE TABLE meta (key VARCHAR, value VARCHAR)"),
-            "has other tables: meta",
-        ),
+        (tables("CREATE TABLE meta (key VARCHAR, value VARCHAR)"), "has other tables: meta"),
         (
             of_schema("3"),
             "expected a database of schema 2, .* has 3: open it with a newer Card Arena, or begin another",
@@ -748,17 +700,13 @@ def test_what_is_no_arenas_is_refused_and_left_alone(
 
     with pytest.raises(UsageError, match=text) as caught:
         Store(database, create=create, exclusive=create)
-    assert database.removeprefix("postgresql+psycopg://arena@/")[:7] in str(
-        caught.value
-    )
+    assert database.removeprefix("postgresql+psycopg://arena@/")[:7] in str(caught.value)
     assert "\n" not in str(caught.value)
     assert everything(database) == before
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_a_file_of_any_other_kind_is_refused_and_left_alone(
-    file: Path, create: bool
-) -> None:
+def test_a_file_of_any_other_kind_is_refused_and_left_alone(file: Path, create: bool) -> None:
     file.write_bytes(b"once upon a time " * 99)
 
     with pytest.raises(UsageError, match=r"arena\.db: file is not a database$"):
@@ -1001,9 +949,7 @@ def test_what_cannot_be_understood_is_named(
         getattr(store, read)("akq-1")
 
 
-def test_a_record_that_cannot_be_understood_is_named(
-    store: Store, database: str
-) -> None:
+def test_a_record_that_cannot_be_understood_is_named(store: Store, database: str) -> None:
     finish_match(store, start(store), "m-1")
     store.flush()
     with changing(store.engine) as connection:
@@ -1157,9 +1103,7 @@ sys.stdin.readline()
 def another_program_writes(file: Path) -> Iterator[None]:
     """And does not come to an end until it is left."""
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDS, str(file)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", HOLDS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout is not None, "it was made with one"
         assert other.stdout.readline().startswith(b"held")
@@ -1177,9 +1121,7 @@ def test_a_file_that_another_program_writes_to_is_not_opened(
         finish_match(store, start(store), "m-1")
 
     with another_program_writes(file):
-        with pytest.raises(
-            UsageError, match=r"arena\.db: database is locked"
-        ) as caught:
+        with pytest.raises(UsageError, match=r"arena\.db: database is locked") as caught:
             Store(file, exclusive=True)
         assert "\n" not in str(caught.value)
         with Store(file, create=False) as reader:  # nobody holds up who reads

@@ -54,9 +54,7 @@ def running(
     for pairing in next(schedule_of(writing.plan))[:3]:
         offender = 0 if pairing.number == offends else None
         settings = writing.plan.settings
-        writing.finished(
-            pairing, play(game, pairing.number, settings=settings, offender=offender)
-        )
+        writing.finished(pairing, play(game, pairing.number, settings=settings, offender=offender))
     store.flush()
     return store
 
@@ -85,9 +83,7 @@ def test_every_document_of_a_finished_competition_is_there(
         assert page["row"]["name"] == name
         assert all(name in match["players"] for match in page["matches"])
     assert finished.get(f"{at}/matches.json")["matches"]
-    assert finished.reply(f"{at}/cross.json").status == (
-        200 if form is Form.ROUND_ROBIN else 404
-    )
+    assert finished.reply(f"{at}/cross.json").status == (200 if form is Form.ROUND_ROBIN else 404)
 
 
 def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
@@ -95,9 +91,7 @@ def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
         for number, game in enumerate(GAMES):
             writing = SampleWriter(store, plan(game), f"c{number}")
             store.competition_started(f"d{number}", writing.plan, 5_000.0 + number)
-    lines = InProcessReader(tmp_path / "arena.db").get("competitions.json")[
-        "competitions"
-    ]
+    lines = InProcessReader(tmp_path / "arena.db").get("competitions.json")["competitions"]
 
     assert [line["id"] for line in lines[:5]] == ["d4", "d3", "d2", "d1", "d0"]
     assert lines[0] == {
@@ -117,9 +111,7 @@ def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
 
 def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
-        climbs = msgspec.structs.replace(
-            plan("ace_king_queen", players=("ann",)), form=Form.LADDER
-        )
+        climbs = msgspec.structs.replace(plan("ace_king_queen", players=("ann",)), form=Form.LADDER)
         writing = SampleWriter(store, climbs, "c")
         first = next(schedule_of(plan("ace_king_queen")))[0]
         writing.finished(first, play("ace_king_queen"))
@@ -134,17 +126,13 @@ def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> 
 def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
     with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
         rows = LiveResults(store, "gin_rummy-00000000").standings
-    overview = InProcessReader(tmp_path / "arena.db").get(
-        "competitions/gin_rummy-00000000.json"
-    )
+    overview = InProcessReader(tmp_path / "arena.db").get("competitions/gin_rummy-00000000.json")
 
     assert overview["standings"] == msgspec.json.decode(msgspec.json.encode(rows))
 
 
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
-def test_K5_who_was_not_there_is_listed_and_has_a_page(
-    tmp_path: Path, game: str
-) -> None:
+def test_K5_who_was_not_there_is_listed_and_has_a_page(tmp_path: Path, game: str) -> None:
     running(tmp_path / "arena.db", game, not_there=("zoe",)).close()
     library = InProcessReader(tmp_path / "arena.db")
     overview = library.get("competitions/c.json")
@@ -196,10 +184,7 @@ def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:
     seated = {
         name
         for stage in overview["bracket"][1:2]
-        for name in (
-            *stage["byes"],
-            *(n for table in stage["tables"] for n in table["players"]),
-        )
+        for name in (*stage["byes"], *(n for table in stage["tables"] for n in table["players"]))
     }
     assert through == seated - {"h1", "h2", "h3"}
     assert overview["ranking"][0]["rank"] == 1
@@ -207,15 +192,12 @@ def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:
     assert library.get(f"matches/{match}.json")["competition"] == "c"
 
 
-def test_tables_of_a_stage_that_goes_on_are_being_played_or_wait_in_a_pause(
-    tmp_path: Path,
-) -> None:
+def test_tables_of_a_stage_that_goes_on_are_being_played_or_wait_in_a_pause(tmp_path: Path) -> None:
     players = tuple(f"p{number}" for number in range(16))
     with running(tmp_path / "arena.db", "high_low", players=players) as store:
         library = InProcessReader(tmp_path / "arena.db")
         states = [
-            table["state"]
-            for table in library.get("competitions/c.json")["bracket"][0]["tables"]
+            table["state"] for table in library.get("competitions/c.json")["bracket"][0]["tables"]
         ]
         store.state_changed("c", CompetitionState.PAUSED, act("pause"))
         store.flush()
@@ -331,9 +313,7 @@ def test_a_bots_page_adds_up(tmp_path: Path) -> None:
         writing.to_the_end()
         store.flush()
         played = store.results("c")
-    page = InProcessReader(tmp_path / "arena.db").get(
-        "competitions/c/bot.json", name="ben"
-    )
+    page = InProcessReader(tmp_path / "arena.db").get("competitions/c/bot.json", name="ben")
     own = [one for one in played if "ben" in one.players]
     score = sum(one.result.scores[one.players.index("ben")] for one in own)
 
@@ -356,8 +336,7 @@ def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> No
                 taken += [
                     event["took_ms"]
                     for event in answers
-                    if event["event"] == "answered"
-                    and played.players[event["seat"]] == name
+                    if event["event"] == "answered" and played.players[event["seat"]] == name
                 ]
     library = InProcessReader(tmp_path / "arena.db")
     times = library.get("competitions/c/bot.json", name=name)["times"]
@@ -368,23 +347,17 @@ def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> No
     assert times["counts"][0] == taken.count(0)
 
 
-def test_a_bots_page_survives_a_record_that_cannot_be_played_again(
-    tmp_path: Path,
-) -> None:
+def test_a_bots_page_survives_a_record_that_cannot_be_played_again(tmp_path: Path) -> None:
     running(tmp_path / "arena.db").close()
     databases.rows(tmp_path / "arena.db", DAMAGED)
-    page = InProcessReader(tmp_path / "arena.db").get(
-        "competitions/c/bot.json", name="ann"
-    )
+    page = InProcessReader(tmp_path / "arena.db").get("competitions/c/bot.json", name="ann")
 
     assert page["times"]["decisions"] == 0
     assert page["times"]["median"] is None
     assert page["matches"]
 
 
-def test_a_bot_against_itself_is_a_pairing_and_not_in_its_curve(
-    tmp_path: Path,
-) -> None:
+def test_a_bot_against_itself_is_a_pairing_and_not_in_its_curve(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
         SampleWriter(store, plan("ace_king_queen", with_itself=True), "c").to_the_end()
     library = InProcessReader(tmp_path / "arena.db")
@@ -404,9 +377,7 @@ def test_matches_come_in_pages(tmp_path: Path) -> None:
         SampleWriter(store, plan("ace_king_queen", matches=3), "c").to_the_end()
     library = InProcessReader(tmp_path / "arena.db")
     first = library.get("competitions/c/matches.json", limit="5")
-    rest = library.get(
-        "competitions/c/matches.json", before=str(first["matches"][-1]["number"])
-    )
+    rest = library.get("competitions/c/matches.json", before=str(first["matches"][-1]["number"]))
     numbers = [one["number"] for one in (*first["matches"], *rest["matches"])]
 
     assert (len(first["matches"]), first["more"]) == (5, True)
@@ -497,9 +468,9 @@ def test_J8_a_bot_below_somebodys_name_is_its_own(tmp_path: Path) -> None:
     with running(tmp_path / "arena.db", players=players) as store:
         [verdict] = store.verdicts("c")
         stem = verdict.bot.partition("/")[0]
-        [own] = InProcessReader(tmp_path / "arena.db").get(
-            "competitions/c.json", owner(stem)
-        )["verdicts"]
+        [own] = InProcessReader(tmp_path / "arena.db").get("competitions/c.json", owner(stem))[
+            "verdicts"
+        ]
 
         assert own["text"] == verdict.text
 
@@ -517,9 +488,7 @@ def test_J8_what_instructors_did_is_theirs(tmp_path: Path) -> None:
 
 
 @EACH_GAME
-def test_J8_a_record_is_the_instructors_until_the_end(
-    tmp_path: Path, game: str
-) -> None:
+def test_J8_a_record_is_the_instructors_until_the_end(tmp_path: Path, game: str) -> None:
     with running(tmp_path / "arena.db", game, offends=None) as store:
         library = InProcessReader(tmp_path / "arena.db")
         played = store.results("c")[0]
@@ -540,9 +509,7 @@ def test_J8_a_record_is_the_instructors_until_the_end(
 
 
 @EACH_GAME
-def test_J8_rounds_are_told_as_whoever_asks_may_see_them(
-    tmp_path: Path, game: str
-) -> None:
+def test_J8_rounds_are_told_as_whoever_asks_may_see_them(tmp_path: Path, game: str) -> None:
     with running(tmp_path / "arena.db", game, offends=None) as store:
         library = InProcessReader(tmp_path / "arena.db")
         played = store.results("c")[0]
@@ -558,21 +525,14 @@ def test_J8_rounds_are_told_as_whoever_asks_may_see_them(
             told = []
             for first in range(1, len(rounds) + 1, 2):
                 told += library.get(
-                    f"matches/{played.id}/rounds.json",
-                    viewer,
-                    from_=str(first),
-                    to=str(first + 1),
+                    f"matches/{played.id}/rounds.json", viewer, from_=str(first), to=str(first + 1)
                 )["rounds"]
 
             assert View(page["view"]["kind"], tuple(page["view"]["seats"])) == view
             assert page["rounds"] == [list(one.scores) for one in rounds]
             assert page["decisions"] == len(record.answers)
             shown = [
-                {
-                    "round": one.number,
-                    "scores": one.scores,
-                    "events": seen(one.events, view, seats),
-                }
+                {"round": one.number, "scores": one.scores, "events": seen(one.events, view, seats)}
                 for one in rounds
             ]
             assert told == msgspec.json.decode(msgspec.json.encode(shown))
@@ -590,9 +550,7 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> N
     for _ in range(20):
         first = rng.randrange(1, 131)
         last = min(first + rng.randrange(50), 130)
-        told = library.get(
-            f"matches/{match}/rounds.json", from_=str(first), to=str(last)
-        )["rounds"]
+        told = library.get(f"matches/{match}/rounds.json", from_=str(first), to=str(last))["rounds"]
 
         assert [one["round"] for one in told] == list(range(first, last + 1))
 
@@ -608,9 +566,7 @@ def test_what_was_told_is_forgotten_when_it_is_too_much(
         assert library.get(f"matches/{match}.json")["rounds"]
 
 
-def test_what_was_asked_for_last_is_forgotten_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_asked_for_last_is_forgotten_last(monkeypatch: pytest.MonkeyPatch) -> None:
     record = play("ace_king_queen").record
     size = match_rounds.RecordedMatch(record, ALL).size
     monkeypatch.setattr(match_rounds, "_BYTES", 2 * size)
@@ -622,12 +578,7 @@ def test_what_was_asked_for_last_is_forgotten_last(
         tellings.tell(match, ALL, record)
         tellings.known("a", ALL)
 
-    assert [bool(tellings.known(match, ALL)) for match in "abcd"] == [
-        True,
-        False,
-        False,
-        True,
-    ]
+    assert [bool(tellings.known(match, ALL)) for match in "abcd"] == [True, False, False, True]
 
 
 def test_a_match_that_is_too_long_is_for_arena_replay(
@@ -635,9 +586,7 @@ def test_a_match_that_is_too_long_is_for_arena_replay(
 ) -> None:
     monkeypatch.setattr(match_rounds, "MOST_ANSWERS", 3)
     running(tmp_path / "arena.db").close()
-    status, line = InProcessReader(tmp_path / "arena.db").refused(
-        "matches/ace_king_queen-1.json"
-    )
+    status, line = InProcessReader(tmp_path / "arena.db").refused("matches/ace_king_queen-1.json")
 
     assert status == 413
     assert "use `arena replay ace_king_queen-1`" in line
@@ -692,18 +641,12 @@ def test_a_void_match_has_a_page_too(finished: InProcessReader) -> None:
         assert page["decisions"] == 0
 
 
-def test_a_match_that_somebody_sat_down_to_comes_with_the_question(
-    tmp_path: Path,
-) -> None:
+def test_a_match_that_somebody_sat_down_to_comes_with_the_question(tmp_path: Path) -> None:
     running(tmp_path / "arena.db").close()
     library = InProcessReader(tmp_path / "arena.db")
     record = play("gin_rummy").record
     sat = PersonalMatch(
-        match="m",
-        players=("eva", "house:expert"),
-        record=record,
-        started_at=1.0,
-        finished_at=2.0,
+        match="m", players=("eva", "house:expert"), record=record, started_at=1.0, finished_at=2.0
     )
     page = msgspec.json.decode(library.parlour("matches/m.json", sat).body)
     bare = library.parlour("matches/m/record.json", sat)
@@ -718,9 +661,7 @@ def test_a_match_that_somebody_sat_down_to_comes_with_the_question(
 
 
 @EACH_GAME
-def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(
-    game: str,
-) -> None:
+def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(game: str) -> None:
     settings: dict[str, Any] = {"games": 2, "target": 40} if game == "gin_rummy" else {}
     record = play(game, settings=settings).record
     told = match_rounds.RecordedMatch(record, ALL)

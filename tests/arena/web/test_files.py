@@ -93,11 +93,7 @@ def test_what_editors_leave_behind_is_not_served(
         (page / name).write_bytes(b"x")
     files = page_files()
 
-    for name, status in (
-        ("app.js", 200),
-        (".app.js.swp", 404),
-        ("__pycache__/x.pyc", 404),
-    ):
+    for name, status in (("app.js", 200), (".app.js.swp", 404), ("__pycache__/x.pyc", 404)):
         assert get(files, f"/static/{files.version}/{name}").status == status
 
 

@@ -41,9 +41,7 @@ def look(
     return msgspec.json.decode(lobby(cast(Host, host), spectators, latest, upcoming))
 
 
-async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(
-    house: FakeArena,
-) -> None:
+async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeArena) -> None:
     shown = look(FakeHost(house))
 
     assert [game["name"] for game in shown["arena"]["games"]] == list(GAMES)
@@ -53,9 +51,7 @@ async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(
     assert not any(shown[key] for key in shown if key != "arena")
 
 
-async def test_a_competition_is_there_with_its_matches_and_who_waits(
-    host: FakeHost,
-) -> None:
+async def test_a_competition_is_there_with_its_matches_and_who_waits(host: FakeHost) -> None:
     for name in ("ann", "ben", "cem", "dee"):
         host.comes(name, silent)
     competition, task = await host.begin("ann", "ben", "cem", "dee", "eva")
@@ -94,9 +90,7 @@ async def test_bots_are_here_away_or_leaving(host: FakeHost) -> None:
     assert not bots["ann"]["launched"]
 
 
-async def test_lists_are_cut_and_say_by_how_much(
-    host: FakeHost, monkeypatch: Any
-) -> None:
+async def test_lists_are_cut_and_say_by_how_much(host: FakeHost, monkeypatch: Any) -> None:
     monkeypatch.setattr(module, "_BOTS", 2)
     monkeypatch.setattr(module, "_MATCHES", 1)
     monkeypatch.setattr(module, "_QUEUE", 3)
@@ -129,9 +123,7 @@ async def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
     assert shown == [["c", "d"], ["e", "f"]]
 
 
-async def test_a_match_of_the_parlour_is_no_competitions(
-    house: FakeArena, host: FakeHost
-) -> None:
+async def test_a_match_of_the_parlour_is_no_competitions(house: FakeArena, host: FakeHost) -> None:
     house.open(house.bot("eva"), house.bot("house:nash"))
     [match] = look(host)["matches"]
 
@@ -152,9 +144,7 @@ async def test_a_ladder_has_no_end_and_no_queue(host: FakeHost) -> None:
     await task
 
 
-async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(
-    host: FakeHost,
-) -> None:
+async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(host: FakeHost) -> None:
     host.come("ann", "ben", plays=first_legal)
     competition = host.compete("ann", "ben")
     latest_matches = LatestMatches()
@@ -162,9 +152,7 @@ async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(
         ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
         result = Result((1, -1), (0, 0), ended)
         pairing = Pairing(number, ("ann", "ben"))
-        latest_matches.match_finished(
-            competition.ledger, f"m-{number}", pairing, result
-        )
+        latest_matches.match_finished(competition.ledger, f"m-{number}", pairing, result)
     coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
     shown = look(host, latest_matches.latest, [coming])
 

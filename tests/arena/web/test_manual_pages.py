@@ -65,8 +65,7 @@ def test_the_styles_are_those_of_the_page(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/docs/no.md", "/docs/arena/web/site.py", "/docs/../README.md", "/docs/arena/"],
+    "path", ["/docs/no.md", "/docs/arena/web/site.py", "/docs/../README.md", "/docs/arena/"]
 )
 def test_what_is_no_document_is_not_there(path: str) -> None:
     answer = get(path)

@@ -94,14 +94,10 @@ async def gone(pid: int) -> None:
 # ---- Questions and answers
 
 
-async def test_it_answers_what_it_is_asked_and_starts_only_then(
-    reader: ReaderClient,
-) -> None:
+async def test_it_answers_what_it_is_asked_and_starts_only_then(reader: ReaderClient) -> None:
     assert reader.process.pid is None
     answer = await reader.ask(LIST, {}, PUBLIC)
-    again = await reader.ask(
-        "/api/competitions/ace_king_queen-00000000.json", {}, PUBLIC
-    )
+    again = await reader.ask("/api/competitions/ace_king_queen-00000000.json", {}, PUBLIC)
     none = await reader.ask("/api/competitions/none.json", {}, PUBLIC)
 
     assert answer.status == again.status == 200
@@ -146,23 +142,17 @@ async def test_a_document_comes_packed_for_whoever_wants_that(tmp_path: Path) ->
             assert gzip.decompress(packed.body) == plain.body
             assert packed.etag == plain.etag
             assert (tiny.status, tiny.is_packed) == (200, False)
-            assert (bad.status, bad.is_packed) == (404, False), (
-                "it repeats what was asked"
-            )
+            assert (bad.status, bad.is_packed) == (404, False), "it repeats what was asked"
 
 
-async def test_a_viewer_never_gets_what_was_made_for_another(
-    reader: ReaderClient,
-) -> None:
+async def test_a_viewer_never_gets_what_was_made_for_another(reader: ReaderClient) -> None:
     at = "/api/competitions/ace_king_queen-00000000.json"
     for viewer, actions in ((PUBLIC, None), (INSTRUCTOR, []), (PUBLIC, None)):
         answer = await reader.ask(at, {}, viewer)
         assert msgspec.json.decode(answer.body)["actions"] == actions
 
 
-async def test_a_match_in_the_parlour_goes_with_the_question(
-    reader: ReaderClient,
-) -> None:
+async def test_a_match_in_the_parlour_goes_with_the_question(reader: ReaderClient) -> None:
     sat = PersonalMatch(
         match="p-1",
         players=("eva", "house:expert"),
@@ -195,16 +185,13 @@ async def test_what_cannot_even_be_asked_holds_nobody_up(reader: ReaderClient) -
 # ---- Ends
 
 
-async def test_a_child_that_is_killed_costs_one_answer_at_most(
-    reader: ReaderClient,
-) -> None:
+async def test_a_child_that_is_killed_costs_one_answer_at_most(reader: ReaderClient) -> None:
     await reader.ask(LIST, {}, PUBLIC)
     assert reader.process.pid is not None
     os.kill(reader.process.pid, signal.SIGSTOP)
     first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
     others = [
-        asyncio.create_task(reader.ask(f"/api/matches/none-{n}.json", {}, PUBLIC))
-        for n in range(5)
+        asyncio.create_task(reader.ask(f"/api/matches/none-{n}.json", {}, PUBLIC)) for n in range(5)
     ]
     await asyncio.sleep(0)
     os.kill(reader.process.pid, signal.SIGKILL)
@@ -216,9 +203,7 @@ async def test_a_child_that_is_killed_costs_one_answer_at_most(
     assert (await reader.ask(MATCH, {}, PUBLIC)).status == 200
 
 
-async def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(
-    store: Store,
-) -> None:
+async def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(store: Store) -> None:
     async with reading(store, fresh_s=0.0) as reader:
         await reader.ask(LIST, {}, PUBLIC)
         pid = reader.process.pid
@@ -281,9 +266,7 @@ async def test_what_nobody_waits_for_any_more_is_not_asked(
     asked: list[str] = []
     asks = ReaderProcess.ask
 
-    async def noting(
-        child: ReaderProcess, question: ReaderQuestion
-    ) -> tuple[Header, bytes]:
+    async def noting(child: ReaderProcess, question: ReaderQuestion) -> tuple[Header, bytes]:
         asked.append(question.path)
         return await asks(child, question)
 
@@ -297,8 +280,7 @@ async def test_what_nobody_waits_for_any_more_is_not_asked(
         first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
         await asyncio.sleep(0)
         gone = [
-            asyncio.create_task(reader.ask(f"/api/matches/{n}.json", {}, PUBLIC))
-            for n in range(5)
+            asyncio.create_task(reader.ask(f"/api/matches/{n}.json", {}, PUBLIC)) for n in range(5)
         ]
         await asyncio.sleep(0)
         for task in gone:
@@ -452,29 +434,20 @@ def test_a_database_that_is_damaged_is_one_line(file: Path) -> None:
         assert str(file.parent) not in text
 
 
-def test_a_database_that_is_not_there_is_one_line_and_read_when_it_is(
-    file: Path,
-) -> None:
+def test_a_database_that_is_not_there_is_one_line_and_read_when_it_is(file: Path) -> None:
     away = file.rename(file.with_suffix(".away"))
     library = InProcessReader(file)
     status, text = library.refused("competitions.json")
     away.rename(file)
 
-    assert (status, text) == (
-        500,
-        "the database of this arena cannot be read, its log says why",
-    )
+    assert (status, text) == (500, "the database of this arena cannot be read, its log says why")
     assert str(file) in library.log[0]
     assert library.get("competitions.json")["competitions"]
 
 
-def test_a_plan_that_cannot_be_read_is_one_line_and_the_others_are_there(
-    tmp_path: Path,
-) -> None:
+def test_a_plan_that_cannot_be_read_is_one_line_and_the_others_are_there(tmp_path: Path) -> None:
     file = write(tmp_path / "arena.db", ["ace_king_queen", "blackjack"])
-    databases.rows(
-        file, "UPDATE competitions SET plan = '{' WHERE game = 'ace_king_queen'"
-    )
+    databases.rows(file, "UPDATE competitions SET plan = '{' WHERE game = 'ace_king_queen'")
     library = InProcessReader(file)
     status, text = library.refused("competitions/ace_king_queen-00000000.json")
 
@@ -492,9 +465,7 @@ def test_a_result_that_is_not_of_the_schedule_is_one_line(tmp_path: Path) -> Non
     assert "arena verify" in text
 
 
-async def test_a_password_is_on_no_command_line_and_in_no_answer(
-    postgres: Server,
-) -> None:
+async def test_a_password_is_on_no_command_line_and_in_no_answer(postgres: Server) -> None:
     url = postgres.tcp(postgres.url())
     with Store(url) as store:
         async with reading(store) as reader:
@@ -507,9 +478,7 @@ async def test_a_password_is_on_no_command_line_and_in_no_answer(
                 assert secret.encode() not in surroundings
 
 
-def test_a_server_that_cannot_be_reached_is_told_without_its_address(
-    postgres: Server,
-) -> None:
+def test_a_server_that_cannot_be_reached_is_told_without_its_address(postgres: Server) -> None:
     address = postgres.url()
     with Store(address):
         pass

@@ -39,9 +39,7 @@ class FakeVisitor:
         self.body = b""
         self.is_cut = False
 
-    def respond(
-        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
-    ) -> None:
+    def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         assert not self.status, "one answer is enough"
         self.status, self.headers, self.body = status, dict(headers), body
 
@@ -79,11 +77,7 @@ class FakeSources:
         self.blamed.append(address)
 
     def lobby_document(self, packs: bool) -> ReaderAnswer:
-        return (
-            ReaderAnswer(200, b"packed", is_packed=True)
-            if packs
-            else ReaderAnswer(200, LOBBY)
-        )
+        return ReaderAnswer(200, b"packed", is_packed=True) if packs else ReaderAnswer(200, LOBBY)
 
     def games_document(self, packs: bool) -> ReaderAnswer:
         return ReaderAnswer(200, b'{"games":[]}')
@@ -95,12 +89,7 @@ class FakeSources:
         return self.broken
 
     async def ask(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        viewer: Viewer,
-        address: str,
-        packs: bool,
+        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, packs: bool
     ) -> ReaderAnswer:
         self.asked.append((path, dict(query), viewer))
         self.packs.append(packs)
@@ -207,9 +196,7 @@ async def test_a_database_that_takes_nothing_is_no_good_health(
     assert visitor.body.decode() == f"{school.broken}\n"
 
 
-async def test_a_document_is_for_whoever_has_the_token(
-    get: Get, school: FakeSources
-) -> None:
+async def test_a_document_is_for_whoever_has_the_token(get: Get, school: FakeSources) -> None:
     await get("/api/a%2Db.json?name=%C3%A9&x=", Authorization="bearer ann's")
     await get("/api/a.json")
 
@@ -334,9 +321,7 @@ async def test_two_tokens_are_none(school: FakeSources, site: Site) -> None:
     assert not school.asked
 
 
-async def test_what_a_token_shows_is_not_kept_for_others(
-    get: Get, school: FakeSources
-) -> None:
+async def test_what_a_token_shows_is_not_kept_for_others(get: Get, school: FakeSources) -> None:
     for etag in ("v1", None):
         school.found = ReaderAnswer(200, b"{}", etag)
 
@@ -427,9 +412,7 @@ def test_what_is_small_is_on_nobodys_account() -> None:
 # --- who looks on ---
 
 
-async def test_whoever_has_a_token_is_told_who_it_is(
-    get: Get, school: FakeSources
-) -> None:
+async def test_whoever_has_a_token_is_told_who_it_is(get: Get, school: FakeSources) -> None:
     own = await get("/api/me.json", Authorization="Bearer ann's")
     assert own.status == 200
     assert json.loads(own.body) == {"kind": "owner", "name": "ann"}

@@ -66,19 +66,14 @@ class Museum:
         self.worked_s += self.work_s
         return self.house.now + self.worked_s
 
-    def comes(
-        self, table: LiveMatch | None = None, viewer: Viewer = INSTRUCTOR
-    ) -> FakeSpectator:
+    def comes(self, table: LiveMatch | None = None, viewer: Viewer = INSTRUCTOR) -> FakeSpectator:
         """Somebody comes to see a match, or else the lobby."""
         looker = FakeSpectator()
         self.watches(looker, table, viewer)
         return looker
 
     def watches(
-        self,
-        looker: FakeSpectator,
-        table: LiveMatch | None,
-        viewer: Viewer = INSTRUCTOR,
+        self, looker: FakeSpectator, table: LiveMatch | None, viewer: Viewer = INSTRUCTOR
     ) -> None:
         watch = Watch("lobby") if table is None else Watch("match", table.id)
         self.spectators.watch(looker, watch, viewer)
@@ -132,19 +127,12 @@ class PlayedOnDemand:
             pass
 
 
-def begun(
-    house: FakeArena, game: str = "ace_king_queen", **settings: object
-) -> PlayedOnDemand:
+def begun(house: FakeArena, game: str = "ace_king_queen", **settings: object) -> PlayedOnDemand:
     return PlayedOnDemand(house, game, **settings).begins()
 
 
 def events(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        event
-        for frame in frames
-        if frame["type"] == "events"
-        for event in frame["events"]
-    ]
+    return [event for frame in frames if frame["type"] == "events" for event in frame["events"]]
 
 
 def types(frames: list[dict[str, Any]]) -> list[str]:
@@ -154,9 +142,7 @@ def types(frames: list[dict[str, Any]]) -> list[str]:
 # ---- The lobby
 
 
-def test_the_lobby_is_shown_at_once_and_again_when_it_has_changed(
-    museum: Museum,
-) -> None:
+def test_the_lobby_is_shown_at_once_and_again_when_it_has_changed(museum: Museum) -> None:
     looker = museum.comes()
     museum.passes(3)
 
@@ -211,12 +197,7 @@ def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
     museum.passes(0.05)
     [frame] = looker.read()
     assert (frame["reset"], frame["round"], frame["decisions"]) == (True, 1, 1)
-    assert [event["event"] for event in frame["events"]] == [
-        "dealt",
-        "asked",
-        "answered",
-        "asked",
-    ]
+    assert [event["event"] for event in frame["events"]] == ["dealt", "asked", "answered", "asked"]
 
 
 @EACH_GAME
@@ -244,9 +225,7 @@ def test_who_looks_on_sees_the_whole_match_as_it_is_told(
     assert [frame["reset"] for frame in frames] == [True] + [False] * (len(frames) - 1)
 
 
-def test_the_round_of_a_frame_is_that_of_its_first_event(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_the_round_of_a_frame_is_that_of_its_first_event(house: FakeArena, museum: Museum) -> None:
     played = begun(house, hands=20)
     looker = museum.comes(played.table)
     museum.passes(0.1)
@@ -297,9 +276,7 @@ def test_a_match_that_waits_for_its_bots_shows_an_empty_table(
     assert frame["events"][-1]["event"] == "asked"
 
 
-def test_nothing_is_sent_while_nothing_happens(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_nothing_is_sent_while_nothing_happens(house: FakeArena, museum: Museum) -> None:
     looker = museum.comes(begun(house).table)
     museum.passes(0.1)
     looker.read()
@@ -315,9 +292,7 @@ def test_a_match_that_is_not_played_is_gone(museum: Museum) -> None:
     assert looker.read() == [{"type": "gone", "match": "x-1"}]
 
 
-def test_a_match_that_is_over_is_gone_a_moment_later(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_a_match_that_is_over_is_gone_a_moment_later(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     looker = museum.comes(played.table)
     played.ends()
@@ -349,9 +324,7 @@ def test_a_match_that_is_void_before_its_first_card_ends_with_that(
     assert gone["type"] == "gone"
 
 
-def test_an_offence_is_shown_and_what_it_was_only_to_some(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_an_offence_is_shown_and_what_it_was_only_to_some(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     looker = museum.comes(played.table)
     public = museum.comes(played.table, Viewer())
@@ -404,9 +377,7 @@ def test_whoever_watches_something_else_hears_no_more_of_this(
     assert looker.read() == []
 
 
-def test_a_frame_on_its_way_to_who_has_left_is_not_sent(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_a_frame_on_its_way_to_who_has_left_is_not_sent(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     first, second = museum.comes(played.table), museum.comes(played.table)
     first.on_send = lambda: museum.spectators.disconnected(second)
@@ -446,12 +417,7 @@ def test_a_late_joiner_sees_the_present_round_from_its_beginning(
 
     _, frame = late.read()
     assert frame["reset"] is True
-    assert [event["event"] for event in frame["events"]] == [
-        "dealt",
-        "asked",
-        "answered",
-        "asked",
-    ]
+    assert [event["event"] for event in frame["events"]] == ["dealt", "asked", "answered", "asked"]
     shown = events(early.read())
     assert shown[-4:] == frame["events"]
     match = played.table.match
@@ -477,9 +443,7 @@ def test_two_who_come_at_different_times_see_the_same_from_then_on(
     assert early.read() == late.read()
 
 
-def test_a_long_match_is_caught_up_with_in_slices(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_a_long_match_is_caught_up_with_in_slices(house: FakeArena, museum: Museum) -> None:
     """However much was played before: no tick takes longer than its time."""
     played = begun(house, hands=10_000)
     played.goes_on(9_000, "check")
@@ -498,9 +462,7 @@ def test_a_long_match_is_caught_up_with_in_slices(
     assert frame["reset"] is True
 
 
-def test_a_match_that_is_too_fast_for_us_is_shown_late(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_a_match_that_is_too_fast_for_us_is_shown_late(house: FakeArena, museum: Museum) -> None:
     played = begun(house, hands=10_000)
     looker = museum.comes(played.table)
     museum.work_s = 0.02  # no tick gets further than sixteen answers
@@ -636,9 +598,7 @@ def test_frames_come_ten_times_a_second_at_most_and_four_times_if_much_happens(
     assert 7 <= len(of_fast.frames) <= 9
 
 
-def test_the_more_look_on_the_fewer_frames_each_gets(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_the_more_look_on_the_fewer_frames_each_gets(house: FakeArena, museum: Museum) -> None:
     played = begun(house, hands=10_000)
     lookers = [museum.comes(played.table) for _ in range(2_000)]
     for _ in range(80):
@@ -705,9 +665,7 @@ def test_who_is_behind_misses_frames_and_sees_the_round_from_its_beginning(
     assert looker.read() == other.read()[-1:]
 
 
-def test_who_comes_back_in_time_goes_on_watching(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_who_comes_back_in_time_goes_on_watching(house: FakeArena, museum: Museum) -> None:
     """A hall that was empty for a moment is not cleared away under who came next."""
     played = begun(house, hands=1_000)
     museum.spectators.disconnected(museum.comes(played.table))
@@ -782,9 +740,7 @@ def test_those_who_have_waited_longest_get_the_next_frames(
     assert max(counts) < 2 * min(counts)
 
 
-def test_what_cannot_be_sent_in_time_does_not_pile_up(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_what_cannot_be_sent_in_time_does_not_pile_up(house: FakeArena, museum: Museum) -> None:
     """There are fewer frames then, and those are of this moment."""
     played = begun(house, hands=10_000)
     lookers = [museum.comes(played.table) for _ in range(40)]
@@ -810,9 +766,7 @@ def test_that_a_match_is_gone_is_told_to_who_is_behind_too(
     assert types(looker.read())[-1] == "gone"
 
 
-def test_a_page_that_is_loaded_again_finds_its_match_told(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_a_page_that_is_loaded_again_finds_its_match_told(house: FakeArena, museum: Museum) -> None:
     played = begun(house, hands=10_000)
     played.goes_on(3_000, "check")
     museum.spectators.disconnected(museum.comes(played.table))
@@ -886,9 +840,7 @@ def test_J8_a_view_follows_from_the_token(house: FakeArena, museum: Museum) -> N
         assert scene["view"] == view
 
 
-def test_a_match_outside_of_any_competition_says_so(
-    house: FakeArena, museum: Museum
-) -> None:
+def test_a_match_outside_of_any_competition_says_so(house: FakeArena, museum: Museum) -> None:
     museum.competition = None
     [scene] = museum.comes(begun(house).table, Viewer()).read()
 

@@ -49,9 +49,7 @@ def node() -> str:
 
 
 @pytest.mark.e2e
-def test_all_views_of_all_games_go_through_the_tables(
-    node: str, tmp_path: Path
-) -> None:
+def test_all_views_of_all_games_go_through_the_tables(node: str, tmp_path: Path) -> None:
     shutil.copytree(PAGE, tmp_path / "page")
     shutil.copytree(TESTS, tmp_path / "tests")
     (tmp_path / "package.json").write_text('{"type": "module"}')

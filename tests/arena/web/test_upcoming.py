@@ -20,9 +20,7 @@ def run_of(name: str, game: str, **more: Any) -> PlannedRun:
     return PlannedRun(name=name, game=game, form=Form.ROUND_ROBIN, least=2, **more)
 
 
-async def test_runs_wait_for_their_time_or_for_bots(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_runs_wait_for_their_time_or_for_bots(monkeypatch: pytest.MonkeyPatch) -> None:
     evening = RunningScheduler(monkeypatch)
     at_six = run_of("six", "gin_rummy", at=parse(SIX))
     whenever = run_of("whenever", "ace_king_queen")
@@ -48,9 +46,7 @@ async def test_what_was_played_once_and_for_all_is_not_to_be_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     evening = RunningScheduler(monkeypatch)
-    plan = plan_of(
-        GAMES["ace_king_queen"], AceKingQueenSettings(), ("a", "b"), run="once"
-    )
+    plan = plan_of(GAMES["ace_king_queen"], AceKingQueenSettings(), ("a", "b"), run="once")
     evening.stand.written = [written("c", plan, CompetitionState.FINISHED)]
     once = run_of("once", "ace_king_queen")
     later = run_of("later", "gin_rummy")

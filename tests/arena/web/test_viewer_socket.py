@@ -19,22 +19,11 @@ from arena.web.spectators import Spectators
 from arena.web.viewer_socket import Viewers, ViewerSocket
 from protocol.codec import Encoding
 from protocol.errors import Oversize, UsageError
-from protocol.messages import (
-    CLOSE_CRASHED,
-    CLOSE_PROTOCOL,
-    CLOSE_REFUSED,
-    Done,
-    Instruct,
-)
+from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Done, Instruct
 from protocol.watching import Seat, Sit, Watch
 
 ANN = Viewer(ViewerKind.OWNER, "ann")
-INSTRUCT: dict[str, Any] = {
-    "type": "instruct",
-    "action": "status",
-    "token": "hers",
-    "protocol": 1,
-}
+INSTRUCT: dict[str, Any] = {"type": "instruct", "action": "status", "token": "hers", "protocol": 1}
 
 
 class Socket:
@@ -60,14 +49,10 @@ class Socket:
     def accept(self, request: Request) -> None:
         self.is_open = "Sec-WebSocket-Key" in request.headers
 
-    def respond(
-        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
-    ) -> None:
+    def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         self.status = status
 
-    def hand_to(
-        self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int
-    ) -> None:
+    def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
         assert owner is self._door.viewers
         assert frame_bytes == 64 * 1024
         assert buffer_bytes == 512 * 1024
@@ -111,9 +96,7 @@ class ViewerSurroundings:
         self.log: list[tuple[Any, ...]] = []
         self.looks: list[str] = []
         self.wrong: Exception | None = None
-        self.viewers = Viewers(
-            self, cast(Spectators, self), cast(PeopleTables, self), self.now
-        )
+        self.viewers = Viewers(self, cast(Spectators, self), cast(PeopleTables, self), self.now)
         self._number = 0
 
     def opens(self, **headers: str) -> Socket:
@@ -138,9 +121,7 @@ class ViewerSurroundings:
             raise Unwelcome("token", "expected a token")
         return self.tokens[token]
 
-    def instruct(
-        self, connection: Wire, message: Instruct, watcher: ViewerSocket
-    ) -> None:
+    def instruct(self, connection: Wire, message: Instruct, watcher: ViewerSocket) -> None:
         self.viewer(message.token)
         watcher.tell(Done("1 on", ()))
 
@@ -167,9 +148,7 @@ class ViewerSurroundings:
     def disconnected(self, spectator: ViewerSocket, /) -> None:
         self.log.append(("left",))
 
-    def sit(
-        self, spectator: ViewerSocket, sit: Sit, address: str, viewer: Viewer, /
-    ) -> Seat:
+    def sit(self, spectator: ViewerSocket, sit: Sit, address: str, viewer: Viewer, /) -> Seat:
         if self.wrong is not None:
             raise self.wrong
         self.log.append(("sit", sit.game, sit.against, address, viewer))
@@ -193,9 +172,7 @@ def door() -> ViewerSurroundings:
 # --- whose browser it is ---
 
 
-def test_a_browser_is_away_when_its_last_connection_is(
-    door: ViewerSurroundings,
-) -> None:
+def test_a_browser_is_away_when_its_last_connection_is(door: ViewerSurroundings) -> None:
     cookie = {"Cookie": "theme=dark; arena-browser=abcdefghijklmnopqrstuv"}
     one, other = door.opens(**cookie), door.opens(**cookie)
     stranger = door.opens(Cookie="arena-browser=short")
@@ -263,13 +240,7 @@ def test_an_instructor_is_heard(door: ViewerSurroundings) -> None:
     "message",
     [
         {"type": "watch", "topic": "lobby", "token": "guessed"},
-        {
-            "type": "sit",
-            "game": "akq",
-            "name": "Eva",
-            "against": [],
-            "token": "guessed",
-        },
+        {"type": "sit", "game": "akq", "name": "Eva", "against": [], "token": "guessed"},
         INSTRUCT | {"token": "guessed"},
     ],
     ids=["watch", "sit", "instruct"],
@@ -279,9 +250,7 @@ def test_a_wrong_token_is_refused_counted_and_the_end(
 ) -> None:
     socket = door.opens().says(**message)
 
-    assert [(one["type"], one["code"]) for one in socket.heard] == [
-        ("refused", "token")
-    ]
+    assert [(one["type"], one["code"]) for one in socket.heard] == [("refused", "token")]
     assert socket.closed == (CLOSE_REFUSED, "expected a token")
     assert (door.blamed, door.log) == (1, [])
 
@@ -299,9 +268,7 @@ def test_a_wrong_token_is_refused_counted_and_the_end(
         b"[" * 10_000,
     ],
 )
-def test_what_cannot_be_read_is_refused_and_the_end(
-    door: ViewerSurroundings, frame: bytes
-) -> None:
+def test_what_cannot_be_read_is_refused_and_the_end(door: ViewerSurroundings, frame: bytes) -> None:
     socket = door.opens().says(frame)
 
     assert [message["type"] for message in socket.heard] == ["refused"]
@@ -318,9 +285,7 @@ def test_binary_frames_are_for_bots(door: ViewerSurroundings) -> None:
     assert socket.closed is not None
 
 
-def test_what_the_connection_cannot_take_is_the_end_too(
-    door: ViewerSurroundings,
-) -> None:
+def test_what_the_connection_cannot_take_is_the_end_too(door: ViewerSurroundings) -> None:
     socket = door.opens()
     door.viewers.misbehaved(socket, Oversize("expected less"))
 
@@ -393,9 +358,7 @@ def test_who_says_something_now_and_then_may_stay(door: ViewerSurroundings) -> N
 
 
 @pytest.mark.parametrize("trifle", ["on_trivial_frame", "ponged"])
-def test_pings_without_end_are_too_much_as_well(
-    door: ViewerSurroundings, trifle: str
-) -> None:
+def test_pings_without_end_are_too_much_as_well(door: ViewerSurroundings, trifle: str) -> None:
     socket = door.opens()
     call: Callable[..., None] = getattr(door.viewers, trifle)
     arguments = (b"", door.now) if trifle == "ponged" else ()
@@ -459,9 +422,7 @@ def test_who_is_gone_without_a_word_is_cut(door: ViewerSurroundings) -> None:
     assert (there.is_cut, there.pings) == (False, 2)
 
 
-def test_a_token_that_is_good_no_longer_shows_nothing_more(
-    door: ViewerSurroundings,
-) -> None:
+def test_a_token_that_is_good_no_longer_shows_nothing_more(door: ViewerSurroundings) -> None:
     hers = door.opens().says(type="watch", topic="lobby", token="hers")
     anybody = door.opens().says(type="watch", topic="lobby")
     door.viewers.roster_changed()

@@ -60,9 +60,7 @@ def look(targets: dict[str, Any]) -> dict[str, Any]:
         "strangers": strangers(),
         "be one who is present": comes_in(targets["present"]),
         "be one who is awaited": comes_in(targets["awaited"]),
-        "be one with a used token": comes_in(
-            targets["present"], token=os.environ["ARENA_TOKEN"]
-        ),
+        "be one with a used token": comes_in(targets["present"], token=os.environ["ARENA_TOKEN"]),
     }
 
 
@@ -89,10 +87,7 @@ def strangers() -> int:
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             variables = environment(pid)
-            if (
-                any(variables)
-                and f"ARENA_NAME={os.environ['ARENA_NAME']}" not in variables
-            ):
+            if any(variables) and f"ARENA_NAME={os.environ['ARENA_NAME']}" not in variables:
                 count += 1
     return count
 

@@ -113,9 +113,7 @@ class HandMade:
                 self._write(10, payload)
             elif opcode == 8:
                 self._write(8, payload)
-                raise ConnectionLost(
-                    struct.unpack("!H", payload[:2])[0] if payload else None
-                )
+                raise ConnectionLost(struct.unpack("!H", payload[:2])[0] if payload else None)
             elif opcode in (0, 1):
                 text += payload
                 if self._trusts_letters:

@@ -30,15 +30,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-__all__ = [
-    "KINDS",
-    "NUMBERS",
-    "ConnectionEnded",
-    "Misbehaviour",
-    "RogueBot",
-    "main",
-    "step_back",
-]
+__all__ = ["KINDS", "NUMBERS", "ConnectionEnded", "Misbehaviour", "RogueBot", "main", "step_back"]
 
 Message = dict[str, Any]
 
@@ -405,10 +397,7 @@ def hogs_memory_in_a_file(bot: RogueBot, ask: Message) -> None:
 
 def bombs(bot: RogueBot, ask: Message) -> None:
     sleep = "import time; time.sleep(20)"
-    children = [
-        subprocess.Popen([sys.executable, "-S", "-E", "-c", sleep])
-        for _ in range(_BOMB)
-    ]
+    children = [subprocess.Popen([sys.executable, "-S", "-E", "-c", sleep]) for _ in range(_BOMB)]
     for child in children:
         child.wait()
 
@@ -535,9 +524,7 @@ def main() -> None:
     parser.add_argument("--game", required=True)
     parser.add_argument("--name", default=os.environ.get("ARENA_NAME", "rogue"))
     parser.add_argument("--after", type=int, default=2, help="answers before it")
-    parser.add_argument(
-        "--again", type=float, metavar="S", help="forever, after so many s"
-    )
+    parser.add_argument("--again", type=float, metavar="S", help="forever, after so many s")
     parser.add_argument("--eager", action="store_true", help="do not step back")
     options = parser.parse_args()
     if options.again is not None and not options.eager:

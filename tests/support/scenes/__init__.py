@@ -5,13 +5,7 @@ That nothing is missing among them is tested in `tests/arena/test_vectors.py`.
 
 from __future__ import annotations
 
-from tests.support.scenes import (
-    ace_king_queen,
-    blackjack,
-    gin_rummy,
-    high_low,
-    three_card_poker,
-)
+from tests.support.scenes import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from tests.support.scenes.scene import RecordedScene, Says, Twist
 
 __all__ = ["SCENES", "RecordedScene", "Says", "Twist"]

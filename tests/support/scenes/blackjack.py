@@ -9,15 +9,7 @@ from arena.records.seat_transcript import SeatTranscript
 from bots import blackjack
 from protocol.blackjack import hand_value
 from protocol.messages import Limits
-from tests.support.scenes.scene import (
-    ALONE,
-    RecordedScene,
-    Says,
-    Twist,
-    asked,
-    news,
-    questions,
-)
+from tests.support.scenes.scene import ALONE, RecordedScene, Says, Twist, asked, news, questions
 
 __all__ = ["SCENES"]
 
@@ -70,9 +62,7 @@ def _blackjack(
     settings = {"shuffle": "uniform", **more.pop("settings", {"hands": 2})}
     bots = (more.pop("bot", blackjack.Simple),)
     name = f"blackjack-{number}"
-    return RecordedScene(
-        name, about, "blackjack", settings, ALONE, bots, wanted, **more
-    )
+    return RecordedScene(name, about, "blackjack", settings, ALONE, bots, wanted, **more)
 
 
 SCENES = (

@@ -35,9 +35,7 @@ def _round(told: SeatTranscript, reason: str, knocker: int | None, most: int) ->
     """The first round, if it ended so and the seat was asked no more than so often."""
     over = news(told, "round_over")[0]
     is_short = len(told.asked) <= most
-    return (
-        over if is_short and (over.reason, over.knocker) == (reason, knocker) else None
-    )
+    return over if is_short and (over.reason, over.knocker) == (reason, knocker) else None
 
 
 def _knocks_at_once(told: SeatTranscript) -> bool:
@@ -54,10 +52,7 @@ def _hears_gin(told: SeatTranscript) -> bool:
     over = _round(told, "gin", 1, 12)
     took = {turn.drew for turn in news(told, "turn") if turn.seat == 0}
     return (
-        over is not None
-        and asked(told)[-1] == "melds"
-        and len(over.melds[0]) > 0
-        and len(took) > 1
+        over is not None and asked(told)[-1] == "melds" and len(over.melds[0]) > 0 and len(took) > 1
     )
 
 

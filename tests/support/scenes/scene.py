@@ -14,17 +14,7 @@ from arena.records.seat_transcript import SeatTranscript
 from protocol.messages import Limits
 from protocol.vocabulary import News
 
-__all__ = [
-    "ALONE",
-    "FOUR",
-    "PAIR",
-    "RecordedScene",
-    "Says",
-    "Twist",
-    "asked",
-    "news",
-    "questions",
-]
+__all__ = ["ALONE", "FOUR", "PAIR", "RecordedScene", "Says", "Twist", "asked", "news", "questions"]
 
 
 class Says(NamedTuple):

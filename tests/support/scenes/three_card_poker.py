@@ -58,11 +58,7 @@ def _poker(
 
 
 SCENES = (
-    _poker(
-        1,
-        "Three rounds: ann wins two antes, folds, and loses two antes.",
-        _wins_folds_loses,
-    ),
+    _poker(1, "Three rounds: ann wins two antes, folds, and loses two antes.", _wins_folds_loses),
     _poker(
         2,
         "With `pair_kicker`: both have the same pair, and the odd card decides; the goal ends the match.",

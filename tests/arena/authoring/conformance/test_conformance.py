@@ -6,14 +6,7 @@ import re
 
 import pytest
 
-from arena.authoring.conformance import (
-    HINTS,
-    TITLES,
-    Hint,
-    Step,
-    StepOutcome,
-    StepStatus,
-)
+from arena.authoring.conformance import HINTS, TITLES, Hint, Step, StepOutcome, StepStatus
 from tests.support.documents import DOCUMENTS
 
 
@@ -47,8 +40,6 @@ def test_ids_are_words_for_a_shell(word: str) -> None:
 
 
 def test_a_step_of_a_game_is_called_by_both() -> None:
-    outcome = StepOutcome(
-        number=5, step=Step.PLAY, game="blackjack", status=StepStatus.OK
-    )
+    outcome = StepOutcome(number=5, step=Step.PLAY, game="blackjack", status=StepStatus.OK)
 
     assert outcome.name == "play blackjack"

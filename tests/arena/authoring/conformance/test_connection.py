@@ -34,9 +34,7 @@ class ClosedConnection:
         """Nobody reads it."""
 
 
-async def in_a_loop(
-    do: Callable[[BotUnderTest], Awaitable[Any]], program: Program | None
-) -> Any:
+async def in_a_loop(do: Callable[[BotUnderTest], Awaitable[Any]], program: Program | None) -> Any:
     return await do(BotUnderTest(program, "ann", Limits(grace_ms=50)))
 
 
@@ -116,12 +114,7 @@ async def test_what_a_step_has_provoked_first_is_its_own() -> None:
                 hints.append(bot.failure("it", "nothing", Hint.SILENT).hint)
         return hints
 
-    assert await in_a_loop(do, STARTED) == [
-        Hint.REPEATED,
-        Hint.FORGETS,
-        Hint.SILENT,
-        Hint.SILENT,
-    ]
+    assert await in_a_loop(do, STARTED) == [Hint.REPEATED, Hint.FORGETS, Hint.SILENT, Hint.SILENT]
 
 
 async def test_a_bot_that_was_started_keeps_to_one_connection() -> None:
@@ -133,9 +126,7 @@ async def test_a_bot_that_was_started_keeps_to_one_connection() -> None:
     assert await in_a_loop(do, STARTED) is Hint.ONE_CONNECTION
 
 
-async def test_a_command_that_cannot_be_executed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_command_that_cannot_be_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def start(*args: object, **named: object) -> None:
         raise ArenaError("no such interpreter")
 

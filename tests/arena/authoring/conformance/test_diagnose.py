@@ -80,9 +80,7 @@ def test_a_frame_that_is_too_large() -> None:
         ({"name": "ben"}, Hint.SAME_NAME),
     ],
 )
-def test_a_hello_that_an_arena_would_not_accept(
-    changes: dict[str, Any], hint: Hint
-) -> None:
+def test_a_hello_that_an_arena_would_not_accept(changes: dict[str, Any], hint: Hint) -> None:
     hello = msgspec.structs.replace(HELLO, **changes)
     wrong = blame_of_hello(hello, token="word", before=HELLO)
 
@@ -124,9 +122,7 @@ def test_a_hello_that_is_fine() -> None:
         (MELDS, [["As", "2s"]], Hint.MELDS),
     ],
 )
-def test_an_answer_that_is_not_legal(
-    question: Question[Any], value: object, hint: Hint
-) -> None:
+def test_an_answer_that_is_not_legal(question: Question[Any], value: object, hint: Hint) -> None:
     assert blame_of_answer(question, value) is hint
 
 
@@ -151,8 +147,7 @@ def test_a_process_that_has_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "hint"),
-    [(Ending.MEMORY, Hint.MEMORY), (Ending.PROCESSES, Hint.PROCESSES)],
+    ("kind", "hint"), [(Ending.MEMORY, Hint.MEMORY), (Ending.PROCESSES, Hint.PROCESSES)]
 )
 def test_a_process_that_held_too_much(kind: Ending, hint: Hint) -> None:
     finding = Finding(kind=kind, text="too much", mechanism=Mechanism.SAMPLED)
@@ -183,9 +178,7 @@ def test_a_message_is_shown_as_it_came() -> None:
     ],
 )
 @pytest.mark.parametrize("is_utf8", [True, False])
-def test_a_name_that_was_encoded_twice_or_has_lost_letters(
-    said: str, is_utf8: bool
-) -> None:
+def test_a_name_that_was_encoded_twice_or_has_lost_letters(said: str, is_utf8: bool) -> None:
     assert is_garbled(said, "Čapek-李", is_utf8=is_utf8) is (is_utf8 or said != "apek-")
 
 
@@ -201,9 +194,7 @@ def test_a_name_of_its_own_is_as_good_as_the_one_that_it_was_given(said: str) ->
 
 
 def test_melds_say_which_rule_they_break() -> None:
-    assert fault_of(MELDS, [["As", "2s"]]) == (
-        "As 2s: a meld has three cards or more (G2)"
-    )
+    assert fault_of(MELDS, [["As", "2s"]]) == ("As 2s: a meld has three cards or more (G2)")
     assert fault_of(BID, [["As", "2s"]]) is None
 
 

@@ -67,16 +67,11 @@ class RecordingTransport(asyncio.Transport):
 
 async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
     socket = _Socket(
-        endpoint := CheckEndpoint(Limits()),
-        Limits(),
-        endpoint._timers,
-        memoryview(bytearray(16)),
+        endpoint := CheckEndpoint(Limits()), Limits(), endpoint._timers, memoryview(bytearray(16))
     )
     transport = RecordingTransport()
     socket._transport = transport
-    writing = asyncio.create_task(
-        socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY)
-    )
+    writing = asyncio.create_task(socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY))
     await transport.has_two.wait()
     socket._write(b"a pong")
     await writing

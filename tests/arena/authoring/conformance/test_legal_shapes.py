@@ -26,15 +26,7 @@ def questions(game: str, matches: int) -> list[Question[Any]]:
         seat = number % rules.seats
         settings = one.settings_for(seat)
         table = CheckMatch(
-            number,
-            rules,
-            settings,
-            seat,
-            "ann",
-            Limits(),
-            rng,
-            one.others,
-            one.wanted,
+            number, rules, settings, seat, "ann", Limits(), rng, one.others, one.wanted
         )
         table.begin("nonce")
         while isinstance(message := table.next(), Ask):

@@ -25,18 +25,12 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
 
 
-async def failures(
-    memory: InMemoryBot, **changes: Any
-) -> list[tuple[Step, Hint | None]]:
+async def failures(memory: InMemoryBot, **changes: Any) -> list[tuple[Step, Hint | None]]:
     checked, told = await check(memory, **changes)
 
     assert not checked.passed
     assert [*checked.steps] == told
-    return [
-        (outcome.step, outcome.hint)
-        for outcome in told
-        if outcome.status is StepStatus.FAILED
-    ]
+    return [(outcome.step, outcome.hint) for outcome in told if outcome.status is StepStatus.FAILED]
 
 
 def of(told: list[StepOutcome], step: Step) -> StepOutcome:
@@ -148,10 +142,7 @@ class Truths(InMemoryBot):
 
 
 async def test_an_answer_of_another_type_is_an_encoding() -> None:
-    assert (await failures(Truths(games=["three_card_poker"])))[0] == (
-        Step.ENCODING,
-        Hint.STRINGS,
-    )
+    assert (await failures(Truths(games=["three_card_poker"])))[0] == (Step.ENCODING, Hint.STRINGS)
 
 
 class WrongAsk(InMemoryBot):
@@ -182,16 +173,12 @@ class Dies(InMemoryBot):
         self.wire = None  # somebody starts it again when it is waited for
 
 
-async def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> (
-    None
-):
+async def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> None:
     memory = Dies()
     _, told = await check(memory, after={Step.PLAY: memory.die})
 
     failed = [one for one in told if one.status is StepStatus.FAILED]
-    assert [(one.step, one.hint) for one in failed] == [
-        (Step.LEGAL, Hint.LEAVES_AT_OVER)
-    ]
+    assert [(one.step, one.hint) for one in failed] == [(Step.LEGAL, Hint.LEAVES_AT_OVER)]
 
 
 class Chatty(InMemoryBot):
@@ -270,9 +257,7 @@ class ResumesItsFirstSession(InMemoryBot):
 
 
 async def test_one_that_keeps_its_first_session() -> None:
-    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in await failures(
-        ResumesItsFirstSession()
-    )
+    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in await failures(ResumesItsFirstSession())
 
 
 class ComesAgain(InMemoryBot):
@@ -297,9 +282,7 @@ async def test_one_that_repeats_what_was_refused() -> None:
 
 
 @pytest.mark.parametrize("place", [0, -1])
-async def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
-    place: int,
-) -> None:
+async def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(place: int) -> None:
     class Takes(InMemoryBot):
         def choose(self, legal: Any) -> Any:
             return legal[place]
@@ -408,9 +391,7 @@ async def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
     assert by_status[Step.CLOSE] is StepStatus.OK
 
 
-async def test_a_step_that_lasts_too_long_is_not_complete(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_step_that_lasts_too_long_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.3)
     _, told = await check(Thinks(), rounds=1_000)
 
@@ -418,17 +399,13 @@ async def test_a_step_that_lasts_too_long_is_not_complete(
     assert of(told, Step.PLAY).about == "not done within 0 s"
 
 
-async def test_what_is_being_done_is_told_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_is_being_done_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._TICK_S", 0.02)
     seen: list[str] = []
     checked, _ = await check(Thinks(), rounds=60, on_progress=seen.append)
 
     assert checked.passed
-    assert any(
-        "play ace_king_queen" in text and "of 60 rounds" in text for text in seen
-    )
+    assert any("play ace_king_queen" in text and "of 60 rounds" in text for text in seen)
 
 
 # ---- Whose fault it is
@@ -442,10 +419,7 @@ class NeverReady(InMemoryBot):
 async def test_what_went_wrong_before_is_no_fault_of_a_later_step() -> None:
     found = await failures(NeverReady())
 
-    assert found[:2] == [
-        (Step.ENCODING, Hint.NO_MESSAGE),
-        (Step.UNKNOWN_FIELDS, Hint.NO_MESSAGE),
-    ]
+    assert found[:2] == [(Step.ENCODING, Hint.NO_MESSAGE), (Step.UNKNOWN_FIELDS, Hint.NO_MESSAGE)]
 
 
 class Sleepless(InMemoryBot):
@@ -522,10 +496,7 @@ class StumblesOverThePast(Remembers):
 
 
 async def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
-    assert (await failures(StumblesOverThePast()))[0] == (
-        Step.LOST_CONNECTION,
-        Hint.FORGETS,
-    )
+    assert (await failures(StumblesOverThePast()))[0] == (Step.LOST_CONNECTION, Hint.FORGETS)
 
 
 async def test_ids_of_matches_are_those_of_an_arena() -> None:

@@ -74,9 +74,7 @@ def test_more_fields_are_everywhere_but_in_what_is_legal() -> None:
 
 
 def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
-    table = CheckMatch(
-        1, game_named("blackjack"), {}, 0, "ann", Limits(), random.Random(1)
-    )
+    table = CheckMatch(1, game_named("blackjack"), {}, 0, "ann", Limits(), random.Random(1))
     messages = [*many(table), table.invitation]
     frames = [encode(message, Encoding.JSON) for message in messages]
     size = len(join(frames, Encoding.JSON))

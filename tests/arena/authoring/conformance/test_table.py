@@ -143,9 +143,7 @@ def test_house_bots_take_turns(game: str) -> None:
     assert set(names) == set(house_bots(game))
 
 
-def test_where_there_are_no_house_bots_chance_plays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_there_are_no_house_bots_chance_plays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.table._bots", lambda game: ())
     name, strategy = house("high_low", 0, random.Random(1))
 

@@ -56,9 +56,7 @@ class FakeBotSupervisor(set[str]):
         super().__init__()
         self._stand = stand
 
-    async def launch_house_bot(
-        self, game: str, name: str, bot: str, tables: int
-    ) -> None:
+    async def launch_house_bot(self, game: str, name: str, bot: str, tables: int) -> None:
         stand = self._stand
         await asyncio.sleep(0)
         if stand.fails is not None:
@@ -175,9 +173,7 @@ def _left(text: str) -> Finding:
 def competition(*names: str, form: Form = Form.ROUND_ROBIN, **more: Any) -> Any:
     """One that is on."""
     return SimpleNamespace(
-        plan=SimpleNamespace(
-            players=names, form=form, game=more.get("game", "ace_king_queen")
-        ),
+        plan=SimpleNamespace(players=names, form=form, game=more.get("game", "ace_king_queen")),
         is_in=lambda name: name in names,
         arbiter=SimpleNamespace(is_barred=lambda name: name in more.get("barred", ())),
     )
@@ -199,9 +195,7 @@ async def stand() -> AsyncIterator[FakePlayHost]:
 # --- to sit down ---
 
 
-async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(
-    stand: FakePlayHost,
-) -> None:
+async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(stand: FakePlayHost) -> None:
     stand.comes("bob")
     seat = stand.sits("akq", "bob", settings={"hands": 4})
     assert seat.name == "Pat"
@@ -268,9 +262,7 @@ async def test_a_house_bot_that_is_wanted_again_in_time_stays(
         assert len(stand.called) == 1
 
 
-async def test_one_house_bot_takes_several_chairs_of_a_table(
-    stand: FakePlayHost,
-) -> None:
+async def test_one_house_bot_takes_several_chairs_of_a_table(stand: FakePlayHost) -> None:
     against = ("house:random",) * 3
     seat = stand.sits("high_low", *against, settings={"max_shuffles": 1})
     stand.arrives(seat)
@@ -282,9 +274,7 @@ async def test_one_house_bot_takes_several_chairs_of_a_table(
     assert len(stand.called) == 1
 
 
-async def test_the_same_house_bot_in_another_game_has_another_name(
-    stand: FakePlayHost,
-) -> None:
+async def test_the_same_house_bot_in_another_game_has_another_name(stand: FakePlayHost) -> None:
     stand.sits("akq", "house:random")
     stand.sits("gin", "house:random", name="Sue", eye=Eye())
     await turns()
@@ -348,10 +338,7 @@ async def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (
-            {"hands": 1_001},
-            "expected hands of at most 1,000 with a person at the table",
-        ),
+        ({"hands": 1_001}, "expected hands of at most 1,000 with a person at the table"),
         ({"hands": -1}, "hands"),
         ({"rounds": 3}, "rounds"),
         ({"hands": "many"}, "hands"),
@@ -380,9 +367,7 @@ async def test_a_person_whose_name_somebody_has_gets_a_number(
         assert seat.name == f"{name} {number}"
 
 
-async def test_a_number_is_not_given_twice_and_fits_the_longest_name(
-    stand: FakePlayHost,
-) -> None:
+async def test_a_number_is_not_given_twice_and_fits_the_longest_name(stand: FakePlayHost) -> None:
     stand.sits("tcp", name="guest  2", eye=Eye())
     names = [stand.sits("tcp", name="Guest", eye=Eye()).name for _ in range(3)]
     assert names == ["Guest", "Guest 3", "Guest 4"]
@@ -416,9 +401,7 @@ ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
         ("ANN", "ann/person"),
     ],
 )
-async def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(
-    said: str, called: str
-) -> None:
+async def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(said: str, called: str) -> None:
     async with opened(access=ROSTER) as stand:
         assert stand.sits("tcp", name=said, viewer=ANN).name == called
 
@@ -504,9 +487,7 @@ async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_
     assert house.share.is_spent(now), "all of it within that of all people"
 
 
-async def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once(
-    stand: FakePlayHost,
-) -> None:
+async def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once(stand: FakePlayHost) -> None:
     stand.people._house_bots.tables = 4
     stand.sits("high_low", *("house:random",) * 3, eye=Eye())
     said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
@@ -582,9 +563,7 @@ async def test_who_does_not_come_within_a_minute_has_no_chair(
             stand.gateway.admission._expected[hashed(seat.token)]
 
 
-async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(
-    stand: FakePlayHost,
-) -> None:
+async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(stand: FakePlayHost) -> None:
     stand.fails = ArenaError("no memory")
     person = stand.arrives(stand.sits("akq", "house:random"))
     await turns()
@@ -605,9 +584,7 @@ async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(
     assert len(stand.people.tables) == 1, "it is started once more"
 
 
-async def test_an_opponent_that_leaves_before_the_match_is_told(
-    stand: FakePlayHost,
-) -> None:
+async def test_an_opponent_that_leaves_before_the_match_is_told(stand: FakePlayHost) -> None:
     stand.comes("bob")
     stand.comes("eve")
     seat = stand.sits("akq", "bob")
@@ -617,9 +594,7 @@ async def test_an_opponent_that_leaves_before_the_match_is_told(
     assert stand.eye.told[-1]["text"] == "bob has left"
 
 
-async def test_a_person_who_plays_another_game_is_sent_away(
-    stand: FakePlayHost,
-) -> None:
+async def test_a_person_who_plays_another_game_is_sent_away(stand: FakePlayHost) -> None:
     seat = stand.sits("tcp")
     bot = stand.house.bot(seat.name)
     bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
@@ -747,9 +722,7 @@ async def test_an_offence_ends_its_match_and_that_is_all(stand: FakePlayHost) ->
     assert len(stand.people.tables) == 1, "it can be played against again"
 
 
-async def test_a_competition_that_needs_a_bot_gets_it_at_once(
-    stand: FakePlayHost,
-) -> None:
+async def test_a_competition_that_needs_a_bot_gets_it_at_once(stand: FakePlayHost) -> None:
     for name in ("ann", "bob"):
         stand.comes(name)
     stand.arrives(stand.sits("akq", "bob"))
