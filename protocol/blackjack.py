@@ -32,7 +32,7 @@ __all__ = [
 Action = Literal["hit", "stand"]
 Side = Literal["player", "dealer"]
 Outcome = Literal["natural", "bust", "dealer_busts", "win", "lose", "push"]
-"""How a hand ended for the player: `natural`, `dealer_busts` and `win` are paid, `bust` and `lose` cost the bet (B8–B10)."""
+"""How a hand ended for the player: `natural`, `dealer_busts` and `win` are paid (B8–B10)."""
 
 ACTIONS: tuple[Action, ...] = ("hit", "stand")
 
@@ -40,7 +40,7 @@ MINIMUM = 5
 """The smallest bet, and the smallest bankroll that may play (B5)."""
 
 NEW_DECK: tuple[Card, ...] = tuple(rank + suit for suit in "shcd" for rank in RANKS)
-"""A deck as it comes out of its box, the two of spades to be dealt first (B1)."""
+"""A new deck in dealing order, the two of spades first (B1)."""
 
 POINTS: dict[Card, int] = {
     card: 1 if card[0] == "A" else min(RANKS.index(card[0]) + 2, 10) for card in NEW_DECK
@@ -75,7 +75,8 @@ class BlackjackSettings(Settings, frozen=True):
     Attributes:
         bankroll: the chips to start with; with fewer than 5 no hand is played.
         hands: the most hands that a match has.
-        shuffle: `riffle` is the seven cuts, `uniform` a fair shuffle of a new deck each time; competitions use `uniform`.
+        shuffle: `riffle` is the seven cuts, `uniform` a fair shuffle of a new deck each time;
+            competitions use `uniform`.
     """
 
     bankroll: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 100
@@ -119,7 +120,8 @@ class Shuffled(News, frozen=True, gc=False, tag="shuffled"):
 
 
 class Exposed(News, frozen=True, gc=False, tag="exposed"):
-    """A card was dealt face up, or the hole card was turned over: the player is told every card that can be seen (B11).
+    """A card was dealt face up, or the hole card was turned over: the player is told every card
+    that can be seen (B11).
 
     Attributes:
         card: the card.
@@ -136,8 +138,10 @@ class HandOver(News, frozen=True, gc=False, tag="hand_over"):
     Attributes:
         bet: what was bet.
         player: the player's cards.
-        dealer: the dealer's cards that were exposed: the up-card alone after a natural or a bust (B8, B9).
-        outcome: how it ended for the player: `natural`, `dealer_busts` and `win` are paid, `bust` and `lose` cost the bet (B8–B10).
+        dealer: the dealer's cards that were exposed: the up-card alone after a natural or a bust
+            (B8, B9).
+        outcome: how it ended for the player: `natural`, `dealer_busts` and `win` are paid, `bust`
+            and `lose` cost the bet (B8–B10).
         payoff: what the bankroll gained, below zero if it lost.
         bankroll: the chips after it.
     """

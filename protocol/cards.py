@@ -1,7 +1,7 @@
-"""Cards as they travel: two characters, rank and suit (`As Td 9h 2c`).
+"""Cards as they are sent: two characters, rank and suit (`As Td 9h 2c`).
 
 A card is a plain `str` everywhere, so that a bot in any language and a test can write one down.
-What a rank or suit is worth is each game's own business and lives in its module.
+What a rank or suit is worth is in the module of each game.
 """
 
 from __future__ import annotations
@@ -19,63 +19,40 @@ RANKS = "23456789TJQKA"
 SUITS = "shdc"
 
 Card = Annotated[str, Meta(extra_json_schema={"pattern": f"^[{RANKS}][{SUITS}]$"})]
-"""A `str`; the pattern is for the schemas only and costs nothing where cards are decoded."""
+"""A `str`; the pattern is for the schemas only and costs nothing in decoding."""
 
 PACK: tuple[Card, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
-"""The 52 cards in the order in which a shuffle of the portable stream finds them."""
+"""The 52 cards in the order before a shuffle of the portable stream."""
 
-_RANK_NAMES = dict(
-    zip(
-        RANKS,
-        [
-            "Two",
-            "Three",
-            "Four",
-            "Five",
-            "Six",
-            "Seven",
-            "Eight",
-            "Nine",
-            "Ten",
-            "Jack",
-            "Queen",
-            "King",
-            "Ace",
-        ],
-        strict=True,
-    )
-)
+_NAMES = "Two Three Four Five Six Seven Eight Nine Ten Jack Queen King Ace".split()
+_RANK_NAMES = dict(zip(RANKS, _NAMES, strict=True))
 _SUIT_NAMES = {"s": "Spades", "h": "Hearts", "d": "Diamonds", "c": "Clubs"}
 
 
 class Coded:
     """An object that may stand for a card, or for a list of cards, in a bot's answer.
 
-    Only objects in a bot's own program are: what comes over the wire never is. A subclass is no dataclass and no struct, which
-    would be sent as a map.
-
-    Attributes:
-        code: the card, or the cards, as they travel.
+    It only exists in a bot's own program, never on the wire. A subclass must be no dataclass and no
+    struct, which would be sent as a map. `code` is the card, or the cards, as they are sent.
     """
 
     code: Card | tuple[Card, ...]
 
 
 def coded(value: Any) -> Any:
-    """A value as it travels: the `code` of a `Coded`, and everything else as it is."""
+    """A value as it is sent: the `code` of a `Coded`, and everything else as it is."""
     return value.code if issubclass(type(value), Coded) else value
 
 
 def name(card: Card) -> str:
-    """What people call a card: `Ace of Spades`."""
+    """The name of a card for people: `Ace of Spades`."""
     return f"{_RANK_NAMES[card[0]]} of {_SUIT_NAMES[card[1]]}"
 
 
 def check_cards(cards: Sequence[object], pack: Collection[Card] = PACK, at_least: int = 0) -> None:
-    """Make sure that `cards` are of the `pack`, none twice, and enough to be dealt.
+    """Check that `cards` are a list of cards of the `pack`, none twice, and at least `at_least`.
 
-    Raises:
-        BadDeck: naming the first card that is unknown or repeated, or saying how many are missing, or that it is no list.
+    Raises `BadDeck`, which names the first unknown or repeated card, if they are not.
     """
     if not isinstance(cards, Sequence):
         raise BadDeck(f"expected a list of cards, got {cards!r}")

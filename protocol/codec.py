@@ -1,11 +1,13 @@
-"""Bytes to messages and back: JSON in text frames, msgpack in binary ones, the same structures in both.
+"""Bytes to messages and back: JSON in text frames, msgpack in binary ones, of the same structure.
 
-A frame holds one message or an array of messages. Whatever bytes come in, they either parse or raise `ProtocolError`, nothing else.
-Parsing is exact: `4.0`, `true` and `"4"` are not integers, unknown fields and types are refused by name. A map that says a key
-twice means its last value, as in every JSON library that bots are written with.
+A frame holds one message or an array of messages. Any bytes either parse or raise `ProtocolError`,
+nothing else. Parsing is exact: `4.0`, `true` and `"4"` are not integers, unknown fields and types
+are refused by name. If a map has a key twice, the last value counts, as in every JSON library that
+bots are written with.
 
-An `ask` is one flat map: the question's fields stand among the envelope's. For every kind of question there is a struct of that
-shape, made here, so that an ask is encoded and decoded at once and exactly: it is most of what the arena ever sends.
+An `ask` is one flat map: the question's fields stand among the envelope's. For every kind of
+question a struct of that shape is made here, so that an ask, which is most of what the arena sends,
+is encoded and decoded in one step.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _decode_bot: dict[Encoding, Callable[[bytes], _FromBot]] = {
 
 
 def _code(value: object) -> object:
-    """What is sent for an object that msgspec does not know: the cards that it stands for."""
+    """What is sent for an object that is unknown to msgspec: the cards that it stands for."""
     travels = coded(value)
     if travels is value:
         raise TypeError(f"objects of type {class_name(value)} cannot be sent")
@@ -67,20 +69,19 @@ _encode: dict[Encoding, Callable[[object], bytes]] = {
     Encoding.MSGPACK: msgspec.msgpack.Encoder(enc_hook=_code).encode,
 }
 
+# All that the decoders raise: beside their own errors, integers of thousands of digits
+# (ValueError), map keys that cannot be keys (TypeError), dates out of range (OverflowError) and
+# nesting (RecursionError).
 _UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
-"""All that the decoders raise: beside their own errors, integers of thousands of digits (ValueError), map keys that
-cannot be keys (TypeError), dates out of range (OverflowError) and nesting (RecursionError)."""
 
-_MSGPACK_BEGINS = frozenset((*range(0x80, 0xA0), *range(0xDC, 0xE0)))
-"""The first byte of a map or an array."""
+_MSGPACK_BEGINS = frozenset((*range(0x80, 0xA0), *range(0xDC, 0xE0)))  # a map or an array
 
 
 def decode_from_bot(frame: bytes, encoding: Encoding, limit: int | None = None) -> list[BotMessage]:
     """The messages in a frame that a bot sent, in order.
 
-    Raises:
-        Oversize: the frame is longer than `limit` bytes.
-        Malformed: it is not one message or an array of messages that a bot may send.
+    Raises `Oversize` if the frame is longer than `limit` bytes, `Malformed` if it is not one
+    message or an array of messages that a bot may send.
     """
     if limit is not None and len(frame) > limit:
         raise Oversize(f"expected frames of at most {limit} bytes, got {len(frame)}")
@@ -93,11 +94,12 @@ def decode_from_bot(frame: bytes, encoding: Encoding, limit: int | None = None) 
 
 
 def _mixed_up(frame: bytes, encoding: Encoding) -> Malformed | None:
-    """What is said of a message in a frame of the other kind: in neither encoding one begins as it does in the other."""
+    """The error for a frame that begins as one of the other encoding; None for others."""
     first = frame.lstrip(b" \t\r\n")[:1]
     if encoding is Encoding.MSGPACK and first in (b"{", b"["):
         return Malformed(
-            "expected msgpack in a binary frame, got JSON; send it in a text frame, or speak msgpack"
+            "expected msgpack in a binary frame, got JSON; "
+            "send it in a text frame, or speak msgpack"
         )
     if encoding is Encoding.JSON and first and first[0] in _MSGPACK_BEGINS:
         return Malformed(
@@ -148,15 +150,10 @@ def join(parts: list[bytes], encoding: Encoding) -> bytes:
 def decode_from_arena(
     frame: bytes, encoding: Encoding, game_of: Callable[[str], str]
 ) -> list[ArenaMessage]:
-    """The messages in a frame that the arena sent; fields that are not known are ignored.
+    """The messages in a frame that the arena sent; unknown fields are ignored.
 
-    Args:
-        frame: its payload.
-        encoding: JSON for a text frame, msgpack for a binary one.
-        game_of: the game that is played in a match, by the match's id; raises KeyError for an id it does not know.
-
-    Raises:
-        Malformed: it cannot be read, or is about a match that is not known.
+    `game_of` gives the game of a match by its id, or raises KeyError. `Malformed` is raised for a
+    frame that cannot be read, or that is about such an unknown match.
     """
     games: dict[str, str] = {}
 
@@ -179,15 +176,14 @@ def decode_from_arena(
 
 
 class _Peek(Struct, frozen=True, gc=False):
-    """As much of a message as it takes to know its type."""
+    """The fields of a message that tell its type."""
 
     type: str
-    match: str | None = None  # `refused` is not always about one
+    match: str | None = None  # `refused` may have none
     kind: str = ""
 
 
 def _news_type(vocabulary: Vocabulary) -> Any:
-    """Any number of news of one game."""
     union: Any = Union[tuple(vocabulary.news.values())]  # noqa: UP007 - of unknown length
     return tuple[union, ...]
 
@@ -195,7 +191,7 @@ def _news_type(vocabulary: Vocabulary) -> Any:
 def _flat_type(
     question: type[Question[Any]], news: Any, tag: str, *last: tuple[str, Any]
 ) -> type[Any]:
-    """What an `ask` or `past` with this question is on the wire; `last` are the fields after the news."""
+    """The wire's struct of an `ask` or `past` with this question; `last` are its last fields."""
     asked = get_type_hints(question, include_extras=True)
     fields = [
         ("match", str),
@@ -210,10 +206,10 @@ def _flat_type(
 
 
 def _over(news: Any) -> type[Any]:
-    """What `over` is with one game's news."""
-    fields = get_type_hints(Over, include_extras=True) | {"news": news}
+    types = get_type_hints(Over, include_extras=True) | {"news": news}
     shape: list[Any] = [
-        (name, kind, None) if name == "verdict" else (name, kind) for name, kind in fields.items()
+        (field.name, types[field.name], *(() if field.required else (field.default,)))
+        for field in msgspec.structs.fields(Over)
     ]
     return msgspec.defstruct("Over", shape, frozen=True, tag_field="type", tag="over")
 
@@ -236,7 +232,7 @@ _FLAT_PASTS = _flat_types("past", ("answer", Any))
 
 
 class Shapes(NamedTuple):
-    """What the messages about one game's matches are on the wire: `ask` and `past` by kind of question, and `over`."""
+    """The wire's structs of one game: `ask` and `past` by kind of question, and `over`."""
 
     asks: Mapping[str, type[Any]]
     pasts: Mapping[str, type[Any]]
@@ -244,7 +240,7 @@ class Shapes(NamedTuple):
 
 
 def shapes(game: str) -> Shapes:
-    """The flat structs of one game, for the schemas; KeyError if there is no such game."""
+    """The wire's structs of one game, for the schemas; KeyError if there is no such game."""
     questions = VOCABULARIES[game].questions.items()
     return Shapes(
         {kind: _FLAT_ASKS[question][0] for kind, question in questions},
@@ -257,7 +253,7 @@ _Decoded: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 
 class _Words(NamedTuple):
-    """One game's decoders in one encoding; `asks` and `pasts` are by kind, each with its question's class."""
+    """One game's decoders in one encoding; those by kind have the question's class with them."""
 
     over: _Decoded
     asks: Mapping[str, tuple[_Decoded, type[Question[Any]]]]
@@ -265,9 +261,9 @@ class _Words(NamedTuple):
 
 
 class _Reader:
-    """Decodes what the arena sends: each message straight into its type, once that is known.
+    """Decodes what the arena sends: each message straight into its type.
 
-    Several times as fast as decoding to maps and converting those: a client reads an ask in 3 µs instead of 11.
+    A client so reads an ask in 3 µs; decoding to maps and converting these takes 11 µs.
     """
 
     def __init__(self, arrays: tuple[int, ...], decoder: Callable[[Any], _Decoded]) -> None:
@@ -296,7 +292,6 @@ class _Reader:
         }
 
     def parts(self, frame: bytes) -> list[bytes | msgspec.Raw]:
-        """The messages in a frame, undecoded."""
         first = frame.lstrip()[:1] if self._arrays == _JSON_ARRAY else frame[:1]
         if first and first[0] in self._arrays:
             parts: list[bytes | msgspec.Raw] = self._array(frame)
@@ -304,7 +299,7 @@ class _Reader:
         return [frame]
 
     def message(self, part: bytes | msgspec.Raw, game_of: Callable[[str], str]) -> ArenaMessage:
-        """One message; raises what the decoders raise, and KeyError for what is not known."""
+        """One message; raises what the decoders raise, and KeyError for unknown types and ids."""
         peek: _Peek = self._peek(part)
         about = peek.match or ""
         if peek.type == "ask":
@@ -323,10 +318,9 @@ class _Reader:
     def _over(self, part: bytes | msgspec.Raw, match: str, game_of: Callable[[str], str]) -> Over:
         try:
             over = self._words[game_of(match)].over(part)
-            news = over.news
-        except KeyError:  # its invitation was lost with a connection
-            over, news = self._over_of_nobody(part), ()  # these news are nobody's
-        return Over(over.match, news, over.scores, over.termination, over.reveal, over.verdict)
+        except KeyError:  # its invitation was lost with a connection, so nobody needs its news
+            over = msgspec.structs.replace(self._over_of_nobody(part), news=())
+        return Over(*astuple(over))
 
 
 _JSON_ARRAY = (ord("["),)
@@ -339,7 +333,7 @@ _READERS = {
 
 
 def _malformed(error: Exception, types: str = "") -> Malformed:
-    """What was wrong, in one line; `types` are told to whoever sent another one."""
+    """What was wrong, in one line; `types` are named if the message has another one."""
     if isinstance(error, RecursionError):
         return Malformed("expected a message, got one that is nested too deeply")
     text = one_line(str(error))

@@ -5,7 +5,7 @@
     │   ├── UnknownGame              no game of that name or alias
     │   ├── UnknownBot               no house bot of that name, no file with a bot in it
     │   ├── BadSettings              a setting that is unknown or out of its range
-    │   ├── BadDeck                  a stacked deck that is none
+    │   ├── BadDeck                  a stacked deck that is invalid
     │   │   ├── OutOfDecks           the decks or cuts given are used up
     │   │   └── DeckEmpty            dealing from a deck with no cards left (B3)
     ├── IllegalAnswer                a seat answered what its question did not allow (J1)
@@ -16,7 +16,8 @@
     ├── StoreFailed                  the database cannot be written or read
     └── Unreachable                  a server that is not there, a port that is taken
 
-`UsageError` and below never describe a bot on the wire; `ProtocolError` and `IllegalAnswer` always do.
+`UsageError` and below never describe a bot on the wire; `ProtocolError` and `IllegalAnswer` always
+do.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ __all__ = [
 
 
 class ArenaError(Exception):
-    """The root of everything that Card Arena raises on purpose."""
+    """The root of all errors that Card Arena raises on purpose."""
 
 
 class UsageError(ArenaError, ValueError):
-    """You called us wrong: the text says what was expected and what came."""
+    """You called us wrong: the text says what was expected and what was given."""
 
 
 class UnknownGame(UsageError):
@@ -64,7 +65,7 @@ class BadSettings(UsageError):
 
 
 class BadDeck(UsageError):
-    """A stacked deck holds something that is no card of the game, or a card twice."""
+    """A stacked deck has something that is no card of the game, or a card twice."""
 
 
 class OutOfDecks(BadDeck):
@@ -96,7 +97,7 @@ class Oversize(ProtocolError):
 
 
 class OutOfTurn(ProtocolError):
-    """A message that its sender may not send in the session's present state."""
+    """A message that its sender may not send in the session's current state."""
 
 
 class StoreFailed(ArenaError):
@@ -108,7 +109,7 @@ class Unreachable(ArenaError):
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """A stranger's words, fit for a log or a terminal: one line, nothing that is not printed, at most `limit` long."""
+    """Untrusted text made fit for a log or a terminal: one printable line of at most `limit`."""
     shown = "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:limit]
     )
@@ -116,17 +117,17 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def class_name(value: object) -> str:
-    """The name of a stranger's object's class, which its metaclass cannot hide."""
+    """The name of an untrusted object's class, which its metaclass cannot hide."""
     return str.__str__(vars(type)["__name__"].__get__(type(value)))
 
 
 def in_words(error: BaseException) -> str:
-    """What a stranger's code raised, in one line: `ValueError: no such card`."""
+    """What untrusted code raised, in one line: `ValueError: no such card`."""
     name = class_name(error)
     try:
         said = str(error)
         return one_line(f"{name}: {said}" if said else name)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # its own words may be what is broken
+    except BaseException:  # its `__str__` may be broken in any way
         return one_line(name)

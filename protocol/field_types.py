@@ -1,4 +1,4 @@
-"""Types of fields that a bot or an instructor fills: their limits keep what is longer or deeper from getting past the codec."""
+"""Types of the fields that bots and instructors fill, with limits that the codec enforces."""
 
 from __future__ import annotations
 
@@ -18,5 +18,8 @@ _Value1: TypeAlias = Plain | list[Plain] | dict[str, Plain]
 _Value2: TypeAlias = Plain | list[_Value1] | dict[str, _Value1]
 _Value3: TypeAlias = Plain | list[_Value2] | dict[str, _Value2]
 Value: TypeAlias = Plain | list[_Value3] | dict[str, _Value3]
-"""What an answer may be made of: what JSON has, one level deeper than any legal answer. Not `Any`: msgpack's maps may have
-arrays as keys, and a frame of those whose hashes collide would hold up the arena for a minute."""
+"""What an answer may be made of: what JSON has, one level deeper than any legal answer.
+
+Not `Any`: msgpack's maps may have arrays as keys, and a frame of such keys with colliding hashes
+would block the arena for a minute.
+"""

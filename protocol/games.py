@@ -17,11 +17,7 @@ _NAMES = VOCABULARIES | {words.alias: words for words in VOCABULARIES.values()}
 
 
 def vocabulary_named(name: object) -> Vocabulary:
-    """The vocabulary of the game of that name or alias.
-
-    Raises:
-        UnknownGame: there is none.
-    """
+    """The vocabulary of the game of that name or alias; raises `UnknownGame` if there is none."""
     if not isinstance(name, str) or name not in _NAMES:
         raise UnknownGame(f"unknown game {name!r}; expected one of: {', '.join(VOCABULARIES)}")
     return _NAMES[name]

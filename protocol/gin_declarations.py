@@ -1,4 +1,4 @@
-"""Melds as a bot declares them, with a knock or after one: whether they are accepted, and why not (rules G2, G9)."""
+"""Whether the melds that a bot declares are accepted, and why not (rules G2, G9)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from protocol.gin_melds import Meld, is_meld
 
 __all__ = ["declared_melds", "fault_in", "in_codes"]
 
-_SHOWN = 40  # of a stranger's meld: ten cards take 29
+_SHOWN = 40  # characters of an untrusted meld: ten cards take 29
 
 
 def in_codes(melds: Any) -> Any:
-    """Melds as a bot declared them, each `Coded` in them as it travels; what is no list of melds stays what it is."""
+    """Melds as a bot declared them, each `Coded` as it is sent; anything else stays as it is."""
     if type(melds) not in (list, tuple):
         return melds
     return [
@@ -25,7 +25,7 @@ def in_codes(melds: Any) -> Any:
 
 
 def declared_melds(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:
-    """The melds declared, if they are legal and disjoint and of these cards (G2, G9); else None."""
+    """The melds declared, if they are legal, disjoint and of these cards (G2, G9); else None."""
     if type(value) not in (list, tuple):
         return None
     free = set(cards)
@@ -41,7 +41,7 @@ def declared_melds(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None
 
 
 def fault_in(value: Any, cards: Sequence[Card]) -> str | None:
-    """What is wrong with melds that `declared_melds` does not accept, in words; None if nothing is."""
+    """What is wrong with declared melds, in words; None if nothing is."""
     if type(value) not in (list, tuple):
         return "melds are a list of lists of cards"
     used: set[Card] = set()
@@ -53,7 +53,8 @@ def fault_in(value: Any, cards: Sequence[Card]) -> str | None:
         shown = one_line(" ".join(meld), _SHOWN)
         for card in meld:
             if card not in cards:
-                return f"{shown}: {one_line(card, _SHOWN)} is not among the ten cards that you keep (G9)"
+                card = one_line(card, _SHOWN)
+                return f"{shown}: {card} is not among the ten cards that you keep (G9)"
             if card in used:
                 return f"{shown}: {card} is declared twice (G9)"
             used.add(card)
@@ -63,7 +64,7 @@ def fault_in(value: Any, cards: Sequence[Card]) -> str | None:
 
 
 def _why_no_meld(cards: Sequence[Card]) -> str:
-    """Which rule keeps different cards from being a meld."""
+    """The rule by which different cards are no meld."""
     if len(cards) < 3:
         return "a meld has three cards or more (G2)"
     if len({card[1] for card in cards}) == 1:

@@ -1,9 +1,8 @@
 """Melds, deadwood and layoffs: the arithmetic of gin rummy both ends must agree on.
 
-No messages, no I/O, no turns: cards in, melds and points out (rulebook, section G).
-A card is its rank and suit, "As" or "Td". Inside, a hand is a mask of 52 bits, thirteen
-to a suit in the order of `_SUITS` with the ace lowest. That is also the deck order in
-which every result is given.
+No messages, no I/O, no turns: cards in, melds and points out (rulebook, section G). A card is its
+rank and suit, "As" or "Td". Inside, a hand is a mask of 52 bits, thirteen to a suit in the order of
+`_SUITS` with the ace lowest. That is also the deck order in which every result is given.
 
 How the full search stays small: once it is settled which *sets* a hand takes, its runs
 need no search, since every stretch of three or more neighbours in what is left melds
@@ -87,8 +86,7 @@ _NEVER = 1000  # more than the 340 points of a whole deck
 def deadwood_value(card: str) -> int:
     """What one unmelded card counts: ace 1, pips at face value, J Q K 10 (G1).
 
-    Raises:
-        ValueError: there is no such card.
+    Raises `ValueError` if there is no such card.
     """
     try:
         return _VALUE[card]
@@ -97,20 +95,14 @@ def deadwood_value(card: str) -> int:
 
 
 def points(cards: Iterable[str]) -> int:
-    """What these cards count when none of them is melded (G1).
-
-    Raises:
-        ValueError: there is no such card.
-    """
+    """What these cards count when none of them is melded (G1); `ValueError` as `deadwood_value`."""
     return sum(map(deadwood_value, cards))
 
 
 def is_meld(cards: Collection[str]) -> bool:
     """Whether these cards, in any order, are one set or one run (G2).
 
-    Returns:
-        False also for repeated or unknown cards, so that a declaration can be judged
-        as it came.
+    False also for repeated or unknown cards, so that a declaration can be judged as it came.
     """
     try:
         return card_mask(cards) in _MELDS
@@ -121,10 +113,8 @@ def is_meld(cards: Collection[str]) -> bool:
 def card_mask(cards: Collection[str]) -> int:
     """The cards as a mask of 52 bits, which `mask_deadwood` takes.
 
-    Masks join with `|`, and `mask ^ card_mask([card])` discards.
-
-    Raises:
-        ValueError: a card is unknown or repeated.
+    Masks join with `|`, and `mask ^ card_mask([card])` discards. Raises `ValueError` if a card is
+    unknown or repeated.
     """
     try:
         mask = sum(map(_BIT.__getitem__, cards))
@@ -139,8 +129,7 @@ def card_mask(cards: Collection[str]) -> int:
 def deadwood(cards: Collection[str]) -> int:
     """The least points these cards can leave unmelded, by full search (G1, G2, G9).
 
-    Raises:
-        ValueError: a card is unknown or repeated.
+    Raises `ValueError` if a card is unknown or repeated.
     """
     return mask_deadwood(card_mask(cards))
 
@@ -162,14 +151,8 @@ def mask_deadwood(mask: int) -> int:
 def discard_deadwoods(hand: Sequence[str]) -> tuple[int, ...]:
     """The deadwood each discard would leave: whether a seat may knock with it (G7).
 
-    Args:
-        hand: the eleven cards held before the discard.
-
-    Returns:
-        For each card, in the hand's order, the `deadwood` of the other ten.
-
-    Raises:
-        ValueError: a card is unknown or repeated.
+    Given the eleven cards before the discard, returns for each of them, in the hand's order, the
+    `deadwood` of the other ten. Raises `ValueError` if a card is unknown or repeated.
     """
     # What is left after a discard takes its sets in the same ways as the whole hand,
     # except those that need the card. So one search serves all eleven discards.
@@ -188,15 +171,11 @@ def arrange(cards: Collection[str]) -> tuple[tuple[Meld, ...], int]:
     a set of four before one of three before none, and of two threes the one with the
     earlier suits (spades, hearts, diamonds, clubs). Neighbours always form one run.
 
-    Args:
-        cards: usually ten. With eleven the discard is not taken off: the result is
-            simply the least that all eleven leave unmelded.
+    With eleven cards the discard is not taken off: the result is simply the least that all eleven
+    leave unmelded. Raises `ValueError` if a card is unknown or repeated.
 
     Returns:
         The melds, sets by rank and then runs in deck order, and the deadwood.
-
-    Raises:
-        ValueError: a card is unknown or repeated.
     """
     mask = card_mask(cards)
     best = min(_ways_of_taking_sets(mask), key=_deadwood_beside_sets)
@@ -208,15 +187,8 @@ def lay_off(
 ) -> tuple[tuple[Layoff, ...], tuple[str, ...]]:
     """Lay unmelded cards off on the knocker's melds so that the least is left (G10).
 
-    Args:
-        cards: what the defender has not melded.
-        knocker_melds: in the order that the layoffs' indices refer to.
-
-    Returns:
-        The layoffs, each legal once those before it are laid, and the cards left.
-
-    Raises:
-        ValueError: a card is unknown or repeated, or a meld of the knocker is none.
+    Returns the layoffs, each legal once those before it are laid, and the cards left. Raises
+    `ValueError` if a card is unknown or repeated, or a meld of the knocker is none.
     """
     layoffs, left = _lay_off(card_mask(cards), _table(cards, knocker_melds))
     return layoffs, _cards(left)
@@ -229,13 +201,10 @@ def best_defence(
 
     Least deadwood before layoffs may not be least after them, so all ways of melding
     are laid off. Of equals it takes the one that `arrange` prefers. Against gin nothing
-    is laid off: there the best defence is `arrange`.
+    is laid off: there the best defence is `arrange`. Raises what `lay_off` raises.
 
     Returns:
         The melds, the layoffs as `lay_off` gives them, and the deadwood still left.
-
-    Raises:
-        ValueError: a card is unknown or repeated, or a meld of the knocker is none.
     """
     mask, table = card_mask(hand), _table(hand, knocker_melds)
 

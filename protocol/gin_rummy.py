@@ -1,7 +1,9 @@
-"""What gin rummy says on the wire (rules G); melds are computed in `protocol/gin_melds.py`, and judged as declared in `protocol/gin_declarations.py`.
+"""What gin rummy says on the wire (rules G).
 
-A turn's answer is one `TurnAnswer`: the discard, whether to knock with it, and the melds declared with the knock. `legal` lists the
-answers that leave the melds to the referee; any declaration that G9 accepts may stand in the place of `null`.
+`protocol/gin_melds.py` computes melds, `protocol/gin_declarations.py` judges declared ones. A
+turn's answer is one `TurnAnswer`: the discard, whether to knock with it, and the melds declared
+with the knock. `legal` lists the answers that leave the melds to the referee; in place of `null`
+any declaration that G9 accepts may be given.
 """
 
 from __future__ import annotations
@@ -52,13 +54,14 @@ __all__ = [
 Reply = Literal["take", "pass"]
 Pile = Literal["stock", "discard"]
 Reason = Literal["gin", "knock", "undercut", "tie", "stock", "turns"]
-"""Why a round ended: gin; a knock that won, that was undercut or that met equal deadwood (G11); the stock was
-empty (G12); the turns were used up (G13)."""
+"""Why a round ended: gin; a knock that won, that was undercut or that met equal deadwood (G11);
+the stock was empty (G12); the turns were used up (G13).
+"""
 
 KNOCK_LIMIT = 10
 """The most deadwood to knock with (G7)."""
 
-_DEAREST_CARD = 10  # no discard takes more off the deadwood
+_HIGHEST_VALUE = 10  # no discard takes more off the deadwood
 
 REPLIES: tuple[Reply, ...] = ("take", "pass")
 PILES: tuple[Pile, ...] = ("stock", "discard")
@@ -83,12 +86,13 @@ class GinRummySettings(Settings, frozen=True):
 
 
 class TurnAnswer(msgspec.Struct, frozen=True, gc=False):
-    """What ends a turn (G6, G7, G9).
+    """The end of a turn (G6, G7, G9).
 
     Attributes:
-        discard: the card that goes.
+        discard: the card to discard.
         knock: whether to knock with it.
-        melds: the knocker's; `null` leaves them to the referee, and is all that may be said without a knock.
+        melds: the knocker's melds; `null` leaves them to the referee, and is required without a
+            knock.
     """
 
     discard: Card
@@ -128,8 +132,9 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
     Attributes:
         drawn: the card that you have just taken or drawn.
         hand: your eleven cards, the drawn one last.
-        legal: every discard, and once more with `"knock": true` those after which you may knock. In the place of `"melds": null`
-            a knock may declare melds of its own that leave at most 10 deadwood (G9).
+        legal: every discard, and once more with `"knock": true` those after which you may knock. In
+            the place of `"melds": null` a knock may declare melds of its own that leave at most 10
+            deadwood (G9).
     """
 
     drawn: Card
@@ -140,8 +145,8 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         """Return the answer that `value` is: a `TurnAnswer`, or a map with its fields.
 
         Raises:
-            IllegalAnswer: not a card of the hand, not enough melded for a knock, melds that G9 does not accept, a field
-                of another type or name.
+            IllegalAnswer: not a card of the hand, not enough melded for a knock, melds that G9 does
+                not accept, a field of another type or name.
         """
         for choice in self.legal:
             if choice is value:  # picked from the list itself
@@ -162,7 +167,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         return TurnAnswer(answer.discard, True, melds)
 
     def fault(self, value: object) -> str | None:
-        """Why the melds that an answer declares are not accepted (G2, G7, G9); None if they are, or if it declares none."""
+        """Why the melds of an answer are not accepted (G2, G7, G9); None if nothing is wrong."""
         answer = _read_turn_answer(value)
         if answer is None or answer.melds is None or answer.discard not in self.hand:
             return None
@@ -178,7 +183,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         return f"these melds leave {left} deadwood, and a knock at most {KNOCK_LIMIT} (G7)"
 
     def refusal(self, value: object) -> IllegalAnswer:
-        """The error that says what was answered, what would have been legal, and what is wrong with melds that were declared."""
+        """The error: what was answered, what would have been legal, what is wrong with melds."""
         return _explained(super().refusal(value), self.fault(value))
 
     def legal_text(self) -> str:
@@ -187,7 +192,8 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         discards = f"discard one of {' '.join(self.hand)}; "
         if not knocks:
             return f"{discards}no knock"
-        return f"{discards}knock discarding {' '.join(knocks)}, with melds that leave at most {KNOCK_LIMIT}"
+        knock = f"knock discarding {' '.join(knocks)}"
+        return f"{discards}{knock}, with melds that leave at most {KNOCK_LIMIT}"
 
 
 class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="melds"):
@@ -195,8 +201,8 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
 
     Attributes:
         hand: your ten cards.
-        legal: `null` alone, which leaves it to the referee. In its place a list of melds of your own may be answered, each a list
-            of cards of the hand.
+        legal: `null` alone, which leaves it to the referee. In its place a list of melds of your
+            own may be answered, each a list of cards of the hand.
     """
 
     hand: tuple[Card, ...]
@@ -206,7 +212,8 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         """Return the melds as a tuple of tuples, in the order declared, or None.
 
         Raises:
-            IllegalAnswer: something that is no meld, or a card that is not in the hand or used twice.
+            IllegalAnswer: something that is no meld, or a card that is not in the hand or used
+                twice.
         """
         if value is None:
             return None
@@ -216,11 +223,11 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         return melds
 
     def fault(self, value: object) -> str | None:
-        """Why these melds are not accepted (G2, G9); None if they are, or if the referee is to arrange them."""
+        """Why these melds are not accepted (G2, G9); None if nothing is wrong."""
         return None if value is None else fault_in(in_codes(value), self.hand)
 
     def refusal(self, value: object) -> IllegalAnswer:
-        """The error that says what was answered, what would have been legal, and what is wrong with the melds."""
+        """The error: what was answered, what would have been legal, what is wrong with melds."""
         return _explained(super().refusal(value), self.fault(value))
 
     def legal_text(self) -> str:
@@ -229,7 +236,7 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
 
 
 class Dealt(News, frozen=True, gc=False, tag="dealt"):
-    """A new round: what each seat is told of the deal (G3–G5).
+    """A new round: what each seat learns of the deal (G3–G5).
 
     Attributes:
         game: which game of the match it is, from 1.
@@ -250,7 +257,7 @@ class Offered(News, frozen=True, gc=False, tag="offered"):
     """What a seat did when it was offered the up-card, told to both (G5).
 
     Attributes:
-        seat: whose doing it was.
+        seat: the seat.
         took: whether it took the up-card.
     """
 
@@ -263,9 +270,9 @@ class TurnTaken(News, frozen=True, gc=False, tag="turn"):
 
     Attributes:
         seat: whose turn it was.
-        drew: the pile from which it drew.
+        drew: the pile that it drew from.
         card: the card drawn; `null` if it came from the stock.
-        discarded: the card that went.
+        discarded: the card that was discarded.
     """
 
     seat: int
@@ -281,12 +288,14 @@ class RoundOver(News, frozen=True, gc=False, tag="round_over"):
         knocker: its seat, or `null` if nobody knocked.
         gin: whether the knock was with no deadwood.
         hands: by seat, the ten cards each held, in the order of `hand`.
-        melds: by seat, as declared or as the referee arranged them; without a knock as it would have.
-        layoffs: in order, the defender's cards, each with the index of the knocker's meld that it went on: `["Qs", 0]`.
+        melds: by seat, as declared or as the referee arranged them; without a knock as it would
+            have.
+        layoffs: in order, the defender's cards, each with the index of the knocker's meld that it
+            went on: `["Qs", 0]`.
         points: of this round, by seat.
         scores: the points of the game so far, by seat.
-        reason: why the round ended: gin; a knock that won, that was undercut or that met equal deadwood (G11); the stock was empty
-            (G12); the turns were used up (G13).
+        reason: why the round ended: gin; a knock that won, that was undercut or that met equal
+            deadwood (G11); the stock was empty (G12); the turns were used up (G13).
     """
 
     knocker: int | None
@@ -318,17 +327,17 @@ _KNOCK = {card: TurnAnswer(card, True) for card in PACK}
 
 
 def turn_answers(hand: Sequence[Card]) -> tuple[TurnAnswer, ...]:
-    """What a seat with these eleven cards may answer: every discard, and every discard with a knock that G7 allows."""
+    """The legal answers with these eleven cards: every discard, and every knock that G7 allows."""
     discards = tuple([_DISCARD[card] for card in hand])
-    if mask_deadwood(card_mask(hand)) > KNOCK_LIMIT + _DEAREST_CARD:
-        return discards  # most turns: no discard can leave little enough
+    if mask_deadwood(card_mask(hand)) > KNOCK_LIMIT + _HIGHEST_VALUE:
+        return discards  # in most turns no discard can leave little enough
     left = zip(hand, discard_deadwoods(hand), strict=True)
     knocks = [_KNOCK[card] for card, deadwood in left if deadwood <= KNOCK_LIMIT]
     return (*discards, *knocks)
 
 
 def _read_turn_answer(value: Any) -> TurnAnswer | None:
-    """`value` with exactly the fields of a `TurnAnswer`, in codes; its melds are still to be judged."""
+    """`value` as a `TurnAnswer` in codes, or None; its melds are not judged yet."""
     if type(value) is dict:
         try:
             value = TurnAnswer(**value)

@@ -39,7 +39,7 @@ SEATS = 4
 
 SwapChoice = Literal["swap", "keep"]
 Bidding = Literal["quit", 2, 4, 6, 8, 10]
-"""What a player may say: a number, or `quit` for "quit for 2", which is not a bid of 2 (H6)."""
+"""A bid; `quit` stands for "quit for 2", which is not a bid of 2 (H6)."""
 
 Bids: TypeAlias = tuple[Bidding | None, Bidding | None, Bidding | None, Bidding | None]
 """By seat; None has not spoken yet."""
@@ -70,7 +70,7 @@ def value(card: Card) -> int:
 
 
 def strength(card: Card) -> int:
-    """The place of a card in the order of H1: 0 for the two of clubs to 51 for the ace of spades.
+    """The rank of a card in the order of H1: 0 for the two of clubs to 51 for the ace of spades.
 
     Raises:
         BadDeck: it is no card.
@@ -82,7 +82,7 @@ def strength(card: Card) -> int:
 
 
 def legal_bids(highest: int | None) -> tuple[Bidding, ...]:
-    """What may be said after the `highest` number bid so far, None if there is none (H6)."""
+    """The bids that are legal after the `highest` number bid so far, None if there is none (H6)."""
     return _LEGAL_FROM[highest or 2]
 
 
@@ -90,8 +90,8 @@ class HighLowSettings(Settings, frozen=True):
     """The settings of high-low: when a match ends (H11).
 
     Attributes:
-        gap: how far apart the second and third scores must be; a number that no match can reach makes every match last
-            `max_shuffles`.
+        gap: how far apart the second and third scores must be; a number that no match can reach
+            makes every match last `max_shuffles`.
         max_shuffles: how many shuffles are played at most, ties at the cut aside (H12).
     """
 
@@ -104,7 +104,7 @@ class Swap(Question[SwapChoice], frozen=True, gc=False, tag="swap"):
 
     Attributes:
         card: your card.
-        dealer_card: the dealer-card as it lies there now.
+        dealer_card: the dealer-card at this moment.
     """
 
     card: Card
@@ -118,7 +118,7 @@ class Bid(Question[Bidding], frozen=True, gc=False, tag="bid"):
     Attributes:
         card: your card.
         dealer_card: the dealer-card after all have swapped or kept.
-        bids: what has been said so far, by seat; `null` where a seat has not spoken.
+        bids: the bids so far, by seat; `null` for a seat that has not bid.
     """
 
     card: Card
@@ -128,7 +128,7 @@ class Bid(Question[Bidding], frozen=True, gc=False, tag="bid"):
 
 
 class Dealt(News, frozen=True, gc=False, tag="dealt"):
-    """What each player is told of the deal (H4).
+    """What each player learns of the deal (H4).
 
     Attributes:
         shuffle: which shuffle of the match it is, from 1.
@@ -149,9 +149,9 @@ class Swapped(News, frozen=True, gc=False, tag="swapped"):
     """Whether a player swapped, told to all (H5).
 
     Attributes:
-        seat: whose doing it was.
+        seat: the player's seat.
         swapped: whether it swapped.
-        dealer_card: the dealer-card that lies there now.
+        dealer_card: the dealer-card after that.
     """
 
     seat: int
@@ -160,11 +160,11 @@ class Swapped(News, frozen=True, gc=False, tag="swapped"):
 
 
 class BidMade(News, frozen=True, gc=False, tag="bid"):
-    """What a player said, told to all (H6).
+    """A bid, told to all (H6).
 
     Attributes:
-        seat: who said it.
-        bid: what it said.
+        seat: the bidder's seat.
+        bid: the bid.
     """
 
     seat: int

@@ -1,4 +1,4 @@
-"""What an instructor asks of a running arena, and what the arena answers."""
+"""The messages of an instructor to a running arena, and the arena's answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.field_types import Id, Name, Plain
 
 __all__ = ["Action", "Done", "Instruct", "Progress"]
 
-_LIST = 262_144  # letters: a university
+_LIST = 262_144  # letters: enough for a whole university
 
 
 class Action(StrEnum):
@@ -21,14 +21,14 @@ class Action(StrEnum):
         status: nothing; `done` says how far the competitions are.
         pause: no new matches begin.
         resume: they begin again.
-        stop: the competition ends for good; what is being played is void.
+        stop: the competition ends for good; its open matches are void.
         void: a match does not count and is played again.
         remove: a bot is out, like an offender.
         start: a competition begins now.
         import: a class is put on the roster.
-        rename: somebody on the roster gets another name.
-        unlist: somebody is taken off the roster.
-        log: nothing; `done` has what the arena has told lately.
+        rename: an owner on the roster gets another name.
+        unlist: an owner is taken off the roster.
+        log: nothing; `done` has the arena's latest log lines.
     """
 
     STATUS = "status"
@@ -45,21 +45,24 @@ class Action(StrEnum):
 
 
 class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"):
-    """An instructor's word, in the place of `hello`; answered with `done` or `refused`.
+    """An instruction, in the place of `hello`; answered with `done` or `refused`.
 
     Attributes:
         protocol: the version of the protocol: 1.
         token: the instructor's.
         action: what is to be done, a word of the table below.
-        competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are about all that go on, and
-            `remove` about all that the bot is in. For `start`: the name of a run, which begins whatever its time is, or of a game,
-            which is played by whoever is connected.
-        match: for `void`: the id of a match, not of a chair.
+        competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are
+            about all that are running, and `remove` about all that the bot is in. For `start`: the
+            name of a run, which begins now whatever its time is, or of a game, which the connected
+            bots play.
+        match: for `void`: the id of a match, not of a seat.
         bot: for `remove`: its name; for `rename` and `unlist`: a name on the roster.
-        form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it the usual one of the game.
+        form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it
+            the usual one of the game.
         matches: for `start` of a game: how often each two meet, or each bot the dealer.
-        settings: for `start` of a game: settings of its own.
-        text: for `import`: a CSV with the columns `name` and, if you like, `email` and `team`; for `rename`: the new name.
+        settings: for `start` of a game: settings that differ from the defaults.
+        text: for `import`: a CSV with the column `name` and optional columns `email` and `team`;
+            for `rename`: the new name.
     """
 
     protocol: int
@@ -80,13 +83,13 @@ class Progress(Struct, frozen=True):
     Attributes:
         competition: its id.
         run: the name of its run.
-        game: what is played.
+        game: the name of the game.
         form: its form.
         state: `running` or `paused`.
         settled: how many of its matches are done.
         scheduled: how many matches it has.
         left_s: an estimate in seconds, `null` while there is nothing to base one on.
-        waits_for: names of bots that are away.
+        waits_for: the names of bots that are away.
     """
 
     competition: str
@@ -101,13 +104,14 @@ class Progress(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
-    """What came of an `instruct`.
+    """The result of an `instruct`.
 
     Attributes:
         text: what has been done.
         competitions: how far each is then.
-        tokens: after `import`: the name and the token of everybody who is new; they are said this once.
-        lines: after `log`: what the arena has told, oldest first; after `status`: for whom runs wait.
+        tokens: after `import`: the name and the token of each new owner; they are sent only once.
+        lines: after `log`: the arena's latest log lines, oldest first; after `status`: the bots
+            that runs wait for.
     """
 
     text: str

@@ -1,11 +1,13 @@
-"""The messages of a session: what travels between a bot and the arena around the game's own questions and news.
+"""The messages of a session: what a bot and the arena say around a game's questions and news.
 
-One struct per message, `type` on the wire; a union per direction. What only an instructor says is in `protocol/instructions.py`, what is said
-of limits and offences in `protocol/verdicts.py`; all of it can be imported from here. The arena refuses fields that it does not know; bots
-ignore them. Strings that a bot sends have a limit in the type, so that nothing longer gets past the codec.
+One struct per message, `type` on the wire; a union per direction. An instructor's messages are in
+`protocol/instructions.py`, limits and offences in `protocol/verdicts.py`; all can be imported from
+here. The arena refuses fields that it does not know; bots ignore them. Strings that a bot sends
+have a limit in the type, so that nothing longer gets past the codec.
 
-What stands under `Attributes:` here and in the games is written for people with any language, in the wire's words (`null`, not
-None): `python -m protocol.schema` puts it into the pages beside it and into the schemas. There `see "Time"` becomes a link.
+`python -m protocol.schema` puts the text under `Attributes:`, here and in the games, into the pages
+beside this file and into the schemas. So it is written for readers with any language, in the wire's
+words (`null`, not None). There `see "Time"` becomes a link.
 """
 
 from __future__ import annotations
@@ -58,17 +60,20 @@ __all__ = [
 VERSION = 1
 
 CLOSE_DONE = 1000
-"""The arena is closing, or has heard `goodbye`."""
+"""The arena is closing, or has received `goodbye`."""
 CLOSE_PROTOCOL = 1002
 """The arena: the bot broke the protocol; `refused` has said how."""
 CLOSE_OVERSIZE = 1009
 """The arena: the frame was too large; `refused` has said so."""
 CLOSE_CRASHED = 1011
-"""Whoever closes has failed; a bot that closes so has crashed, and its reason goes into the verdict, unless a keepalive failed."""
+"""The side that closes has failed. A bot that closes so has crashed, and its reason goes into the
+verdict, unless a keepalive failed.
+"""
+# In the reason of a 1011 from a bot, in upper or lower case: its library gave the link up, which is
+# a lost connection and no crash (J7).
 KEEPALIVE_REASONS = ("keepalive", "ping timeout", "pong timeout", "heartbeat")
-"""In the reason of a 1011 from a bot, in any case: its library has given the link up, which is a lost connection and no crash (J7)."""
 CLOSE_RESTART = 1012
-"""The arena stops in the middle of a competition, or while one is about to begin, and will go on: come back."""
+"""The arena stops during or just before a competition, and will go on with it: reconnect."""
 CLOSE_REPLACED = 4000
 """The arena: the session goes on over another connection."""
 CLOSE_REFUSED = 4001
@@ -80,17 +85,18 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", t
 
     Attributes:
         protocol: the version of the protocol: 1.
-        name: what the bot is called: printable characters, no space at either end; nobody else present may have it, or one that looks like it.
-        games: what it plays: names of games, at least one.
-        token: what the instructor has given out, or what `ARENA_TOKEN` says for a bot that the arena has started. It says who
-            the bot is, see "Names and tokens". Without a roster and on the same machine it may be left out, and a word of one's
-            own is kept with the session.
+        name: the bot's name: printable characters, no space at either end; no other bot that is
+            present may have it, or one that looks like it.
+        games: the names of the games that it plays, at least one.
+        token: the token from the instructor, or from `ARENA_TOKEN` for a bot that the arena has
+            started. It proves who the bot is, see "Names and tokens". Without a roster and on the
+            same machine it may be left out, or be any text, which then belongs to the session.
         tables: how many matches it plays at once.
         batch: whether it reads frames that hold an array of messages.
         resume: the `session` of the last `welcome`, to go on after a lost connection.
-        from: with `resume`: how many questions of every match the bot remembers; those after them come again as `past`. Left
-            out: all of them.
-        client: what library speaks; for the log.
+        from: with `resume`: how many questions of every match the bot remembers; those after them
+            come again as `past`. Left out: it remembers all.
+        client: the name of its library, for the log.
     """
 
     protocol: int
@@ -104,10 +110,10 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", t
     client: Annotated[str, Meta(max_length=256)] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would disturb a terminal or pass for another's name: controls, hidden and turned letters.
+        """Refuse names with invisible characters, which disturb a terminal or look like others.
 
         Raises:
-            UsageError: the name, or the client's, has some; the codec reports it as `Malformed`.
+            UsageError: `name` or `client` has some; the codec reports it as `Malformed`.
         """
         for text in (self.name, self.client or ""):
             if not text.isprintable() or text != text.strip():
@@ -117,11 +123,11 @@ class Hello(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", t
 
 
 class Ready(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="ready"):
-    """The seat is set up.
+    """The bot is ready to play.
 
     Attributes:
         match: from `match`.
-        nonce: a text of your own, which goes into the cards (J6).
+        nonce: a text of your own, from which the cards are drawn, too (J6).
     """
 
     match: Id
@@ -136,9 +142,10 @@ class Answer(
     Attributes:
         match: from `ask`.
         ask: from `ask`.
-        value: the answer; the question decides whether it is legal. Maps and lists in it may be nested four deep.
-        note: a text of your own; kept in the record, up to 256 KiB per match, and shown to nobody else while the competition
-            lasts.
+        value: the answer; the question decides whether it is legal. Maps and lists in it may be
+            nested four deep.
+        note: a text of your own; stored in the record, up to 256 KiB per match, and shown to nobody
+            else while the competition lasts.
     """
 
     match: Id
@@ -148,7 +155,7 @@ class Answer(
 
 
 class Goodbye(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"):
-    """The bot leaves for good: it wants no more matches."""
+    """The bot leaves for good and wants no more matches."""
 
 
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
@@ -156,8 +163,8 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
 
     Attributes:
         protocol: the version of the protocol: 1.
-        bot: what the bot is called here; the arena may know better than its `hello`.
-        session: a secret, new with every `welcome`; it is what `resume` takes.
+        bot: the bot's name here, which may differ from its `hello`.
+        session: a secret for `resume`, new with every `welcome`.
         limits: those in force, see "Time" and "Space".
         practice: whether illegal answers are refused instead of ending the match, see "Practice".
     """
@@ -170,17 +177,18 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
 
 
 class Match(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="match"):
-    """A chair at a table: answer with `ready`.
+    """A seat in a match: answer with `ready`.
 
     Attributes:
-        match: the id of *this chair in this match*; every message about it has it.
-        game: what is played.
-        seat: where the bot sits, from 0.
-        seats: the names of all who play, by seat.
+        match: the id of *this seat in this match*; every message about it has it.
+        game: the name of the game.
+        seat: the bot's seat, from 0.
+        seats: the names of all players, by seat.
         settings: all settings of the game.
         limits: those of this match.
         commitment: the hash of the seed of the cards (J6).
-        page: where a browser shows this match, as an absolute path at the arena's address: `/#/m/4e56d80d-1`. Left out if the arena has no page.
+        page: where a browser shows this match, as an absolute path at the arena's address:
+            `/#/m/4e56d80d-1`. Left out if the arena has no page.
     """
 
     match: str
@@ -194,19 +202,19 @@ class Match(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="matc
 
 
 class Ask(Struct, frozen=True, gc=False):
-    """A question with all that its seat may hear since its last answer: answer with `answer`.
+    """A question, with the news of its seat since its last answer: answer with `answer`.
 
     On the wire the question's own fields stand directly in the message, between `ask` and `news`.
 
     Attributes:
-        match: which chair is asked.
+        match: the id of the seat that is asked.
         ask: the id of the question.
         question: the fields of its kind, see "The games".
         kind: the kind of question; each game has its own.
         legal: the answers that are legal, see "What is legal".
-        news: all that this seat has learnt since its last answer, in order, each with its own `kind`.
+        news: what this seat has learnt since its last answer, in order, each with its own `kind`.
         bank_ms: what is left in the bank, see "Time".
-        decision_ms: what the decision may take at no cost.
+        decision_ms: how long the decision may take at no cost.
     """
 
     match: str
@@ -218,18 +226,18 @@ class Ask(Struct, frozen=True, gc=False):
 
 
 class Past(Struct, frozen=True, gc=False):
-    """A question of before, as it was; only after `hello` with `from`, and not to be answered. See "Lost memory".
+    """An earlier question, not to be answered; only after `hello` with `from`. See "Lost memory".
 
     On the wire it is like an `ask`, with `answer` in the place of the times.
 
     Attributes:
-        match: which chair was asked.
+        match: the id of the seat that was asked.
         ask: the id of the question.
         question: the fields of its kind, see "The games".
         kind: the kind of question.
         legal: the answers that were legal.
         news: what this seat had learnt since the answer before, in order.
-        answer: the answer that it got.
+        answer: the bot's answer.
     """
 
     match: str
@@ -240,7 +248,7 @@ class Past(Struct, frozen=True, gc=False):
 
 
 class Reveal(Struct, frozen=True):
-    """What the cards came from (J6).
+    """What the cards were drawn from (J6).
 
     Attributes:
         seed: the seed, 32 bytes in hex.
@@ -255,11 +263,11 @@ class Over(Struct, frozen=True, tag_field="type", tag="over"):
     """The match is over.
 
     Attributes:
-        match: which chair.
-        news: what had not been told yet, in order.
+        match: the id of the seat.
+        news: what this seat has not been told yet, in order.
         scores: the result, by seat.
         termination: why the match stopped.
-        reveal: what the cards came from.
+        reveal: what the cards were drawn from.
         verdict: the evidence, if you are to blame, see "Verdicts"; else `null`.
     """
 
@@ -272,14 +280,14 @@ class Over(Struct, frozen=True, tag_field="type", tag="over"):
 
 
 class Refused(Struct, frozen=True, tag_field="type", tag="refused"):
-    """The arena does not accept what came, and says why.
+    """The arena does not accept a message, and says why.
 
     Attributes:
         code: a word for programs, see "What goes wrong".
         text: a sentence for people.
-        match: which chair, where it was about one; else `null`.
-        ask: in practice: the question that still stands, and whose time runs on; else `null`.
-        legal: in practice: what can be answered; else `null`.
+        match: the id of the seat that it was about; else `null`.
+        ask: in practice: the question that still waits, and whose time runs on; else `null`.
+        legal: in practice: the legal answers; else `null`.
     """
 
     code: str

@@ -1,7 +1,8 @@
 """What a strategy is, and how one is found: by the name of a house bot, or in a file.
 
-Both ends need this: the client runs strategies over the network, the arena in its own process. House bots register in the
-entry-point group `arena.bots` under `<game>.<name>`, so that other packages may add theirs; a student's bot is a file with one class.
+Both ends need this: the client runs strategies over the network, the arena in its own process.
+House bots register in the entry-point group `arena.bots` under `<game>.<name>`, so that other
+packages may add theirs; a student's bot is a file with one class.
 """
 
 from __future__ import annotations
@@ -28,24 +29,26 @@ _INTERFACE = "PlayerStrategy"
 _PLUMBING = ("decide", "hear", "reset")  # not misspelt, but named in `reset_counts`
 _CLOSE = 0.8  # of 1: one letter of five is wrong, or two letters have changed places
 _CLOSE_LETTERS = 5  # shorter words are close to many others, as `best` is to `bet`
+# What people put directly before a name: `makebid`; but `display` is not meant as `play`.
 _FILLERS = frozenset({"choose", "decide", "do", "get", "make", "my", "on", "say"})
-"""What people put before a name without a space between: `makebid`; but `display` is not meant as `play`."""
 
 
 class Strategy(Protocol):
-    """What plays one seat; it keeps its memory through a match and is reset before the next.
+    """Plays one seat; it remembers what it likes during a match and is reset before the next.
 
-    It may have a method `seed(text)`, called before `reset`, that makes its chance repeatable; and a method
-    `recall(question, answer)`, called after a crash of its process for every question that it was asked before, in order, after
-    `hear` for the news of that time. It says what this seat answered then. Without `recall` it is asked to `decide` once more and its
-    answer is dropped: a strategy that goes by what it has seen, heard and drawn from its seed alone is then where it was.
+    It may have a method `seed(text)`, called before `reset`, that makes its random numbers
+    repeatable; and a method `recall(question, answer)`. After a crash of its process that is called
+    for every earlier question, in order, with what this seat answered, and after `hear` for the
+    news of that time. Without `recall` the strategy is asked to `decide` again and its answer is
+    dropped: if it depends on questions, news and seed alone, it is then in the same state as
+    before.
     """
 
     def decide(self, question: Question[Any], /) -> object:
         """Answer a question with one of its `legal` answers."""
 
     def hear(self, news: News, /) -> None:
-        """Take note of something that the rules let this seat know."""
+        """Note something that the rules let this seat know."""
 
     def reset(self) -> None:
         """Forget the last opponent: a new match begins."""
@@ -53,11 +56,7 @@ class Strategy(Protocol):
 
 @contextmanager
 def blaming(what: str) -> Iterator[None]:
-    """Whatever is raised in here, but Ctrl-C, is the fault of a bot's code.
-
-    Raises:
-        UnknownBot: `what` that is, and what was raised, in one line.
-    """
+    """Turn what a bot's code raises, except Ctrl-C, into `UnknownBot`; `what` says where."""
     try:
         yield
     except KeyboardInterrupt:
@@ -102,7 +101,8 @@ def load_file(path: Path) -> type[Any]:
     """The one strategy class that a file defines.
 
     Raises:
-        UnknownBot: the file is not there, cannot be run, defines no bot or more than one, or one that misspells a method.
+        UnknownBot: the file is missing, cannot be run, or defines no bot, more than one, or one
+            that misspells a method.
     """
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
@@ -129,14 +129,15 @@ def load_file(path: Path) -> type[Any]:
         )
     for default, own in misspelled:
         raise UnknownBot(
-            f"{path}: {bots[0].__name__} has no method `{default}`, so the default would play, but a method `{own}` that looks like it; "
+            f"{path}: {bots[0].__name__} has no method `{default}`, so the default would play, "
+            f"but a method `{own}` that looks like it; "
             f"call it `{default}` if it is meant, or `_{own}` if it is a helper"
         )
     return bots[0]
 
 
 def _bots_in(module: ModuleType) -> list[type[Any]]:
-    """The strategy classes that a module defines, without those that others are built on."""
+    """The strategy classes that a module defines, without base classes of others."""
     classes = {
         value  # a set: a class may have two names
         for value in vars(module).values()
@@ -158,12 +159,13 @@ def _plays(cls: type[Any]) -> bool:
 
 
 def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
-    """Methods of the interface that a bot leaves to the default, each with a method of the bot's own that looks like it.
+    """(default, own): methods that a bot leaves to the default, and its own that look like them.
 
-    Only public methods in the bot's own file count, of classes that derive from the interface: what a mixin or a house bot has
-    is there on purpose. A method that looks like one that the bot does define is its helper.
+    Only public methods in the bot's own file count, of classes that derive from the interface:
+    those of a mixin or a house bot are there on purpose. A method that looks like one that the bot
+    does define is its helper.
     """
-    base = next((one for one in reversed(cls.__mro__) if one.__name__ == _INTERFACE), None)
+    base = next((cls for cls in reversed(cls.__mro__) if cls.__name__ == _INTERFACE), None)
     if base is None:
         return
     theirs = {
@@ -171,20 +173,18 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
         for name, method in vars(base).items()
         if _is_method(name, method) and name not in _PLUMBING
     }
-    left = {name for name, method in theirs.items() if _found(cls, name) is method}
+    left = {name for name, method in theirs.items() if _method(cls, name) is method}
     own = [
         name
-        for one in cls.__mro__
-        if one.__module__ == cls.__module__ and issubclass(one, base)
-        for name, value in vars(one).items()
+        for parent in cls.__mro__
+        if parent.__module__ == cls.__module__ and issubclass(parent, base)
+        for name, value in vars(parent).items()
         if _is_method(name, value) and not hasattr(base, name) and name != "recall"
     ]
     # With a `decide` or `hear` of its own a bot calls its methods what it likes.
-    free = {
-        plumbing for plumbing in _PLUMBING if _found(cls, plumbing) is not _found(base, plumbing)
-    }
+    free = {name for name in _PLUMBING if _method(cls, name) is not _method(base, name)}
     for name in own:
-        alike = [one for one in theirs if _look_alike(name, one)]
+        alike = [default for default in theirs if _look_alike(name, default)]
         if not left.issuperset(alike):
             continue
         for default in alike:
@@ -195,9 +195,8 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
                 yield default, name
 
 
-def _found(cls: type[Any], name: str) -> object:
-    """A method as the class has it, from whichever base."""
-    return next((vars(one)[name] for one in cls.__mro__ if name in vars(one)), None)
+def _method(cls: type[Any], name: str) -> object:
+    return next((vars(parent)[name] for parent in cls.__mro__ if name in vars(parent)), None)
 
 
 def _is_method(name: str, value: object) -> bool:
@@ -209,17 +208,15 @@ def _look_alike(own: str, theirs: str) -> bool:
     mine, other = _words(own), _words(theirs)
     if _begins_in(mine, other) or (_begins_in(other, mine) and 2 * len(mine) >= len(other)):
         return True
-    one, two = "".join(mine), "".join(other)
-    if one.removesuffix(two) in _FILLERS or sorted(one) == sorted(two):
+    first, second = "".join(mine), "".join(other)
+    if first.removesuffix(second) in _FILLERS or sorted(first) == sorted(second):
         return True
-    return (
-        min(len(one), len(two)) >= _CLOSE_LETTERS
-        and SequenceMatcher(None, one, two).ratio() >= _CLOSE
-    )
+    is_long = min(len(first), len(second)) >= _CLOSE_LETTERS
+    return is_long and SequenceMatcher(None, first, second).ratio() >= _CLOSE
 
 
 def _begins_in(words: list[str], sought: list[str]) -> bool:
-    """Whether a name stands in another, from the beginning of a word on: `play` in `is_playing`, but not in `display`."""
+    """Whether a name begins at a word of another: `play` in `is_playing`, but not in `display`."""
     name = "".join(sought)
     return any("".join(words[place:]).startswith(name) for place in range(len(words)))
 

@@ -50,16 +50,16 @@ CATEGORIES: tuple[Category, ...] = (
 LEAST_CASH = 2
 """The smallest ante and its play bet; with less no round can be played (T5, T8)."""
 FOLDED = -1
-"""What a fold brings, in antes (T6)."""
+"""What a fold costs, in antes (T6)."""
 
 Strength: TypeAlias = tuple[int, ...]
-"""What a hand is worth: the number of its category, then what decides among its like. Greater beats smaller."""
+"""The number of a hand's category, then what decides within it; the greater is better."""
 
 NOTHING, PAIR, FLUSH, STRAIGHT, THREE_OF_A_KIND, STRAIGHT_FLUSH = range(6)
 ACE = 14
 
 Chips = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
-"""With a limit, so that a long run of doubled antes still fits the wire's 64 bits."""
+"""Limited, so that a long run of doubled antes still fits the wire's 64 bits."""
 
 
 class ThreeCardPokerSettings(Settings, frozen=True):
@@ -68,9 +68,10 @@ class ThreeCardPokerSettings(Settings, frozen=True):
     Attributes:
         stake: the cash to start with.
         rounds: how many there are at most.
-        goal: the cash that ends the match early, `null` for none; one that the stake has reached already ends it before the first
-            round.
-        pair_kicker: whether the odd card decides between equal pairs, which is the casinos' reading of T4.
+        goal: the cash that ends the match early, `null` for none; one that the stake has reached
+            already ends it before the first round.
+        pair_kicker: whether the odd card decides between equal pairs, which is the casinos' reading
+            of T4.
     """
 
     stake: Chips = 1000
@@ -84,7 +85,7 @@ class Ante(Question[int], frozen=True, gc=False, tag="ante"):
 
     Attributes:
         round: which round of the match it is, from 1.
-        cash: what you have.
+        cash: your cash.
         legal: 1 to half the cash.
     """
 
@@ -98,8 +99,8 @@ class Play(Question[Decision], frozen=True, gc=False, tag="play"):
 
     Attributes:
         hand: your three cards.
-        ante: what you named.
-        cash: what you had before the ante, which lies on the table but is not lost yet.
+        ante: the ante that you named.
+        cash: your cash before the ante, which is on the table but not lost yet.
     """
 
     hand: Hand
@@ -114,9 +115,9 @@ class RoundOver(News, frozen=True, gc=False, tag="round_over"):
     Attributes:
         hand: the player's cards.
         dealer: the dealer's cards.
-        ante: what was named.
+        ante: the ante.
         outcome: what the round brought, in antes: -2, -1, 0, 1 or 2 (T6).
-        cash: what the player has now.
+        cash: the player's cash now.
     """
 
     hand: Hand
@@ -148,11 +149,8 @@ def category(cards: Iterable[Card]) -> Category:
 def compare(a: Iterable[Card], b: Iterable[Card], pair_kicker: bool = False) -> Literal[-1, 0, 1]:
     """Whether hand `a` is better than hand `b` (1), worse (-1) or as good (0) (T2–T4).
 
-    Args:
-        a: three cards.
-        b: three cards.
-        pair_kicker: whether the odd card decides between equal pairs, as in casinos; otherwise the highest card of
-            each hand does, which may be one of the pair.
+    With `pair_kicker` the odd card decides between equal pairs, as in casinos; otherwise the
+    highest card of each hand, which may be one of the pair.
 
     Raises:
         BadDeck: one of the hands is not three different cards.

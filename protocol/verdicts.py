@@ -1,4 +1,4 @@
-"""Limits and offences: what a bot is held to, why a match stopped, and the evidence against whoever is out."""
+"""Limits and offences: what a bot is held to, why a match stopped, the evidence of an offence."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ class Ending(StrEnum):
         timeout: did not answer in time.
         oversize: a frame that was too large.
         overflow: read too slowly.
-        memory: its processes hold more than `memory_mib`; only a bot that the arena has started, as the next two.
+        memory: its processes hold more than `memory_mib`; like the next two, only of a bot that the
+            arena has started.
         processes: it has more than `processes`.
         cpu: a decision took too much CPU time; too long by the clock on the wall is `timeout`.
-        crash: its process ended, with whatever status, or it closed with 1011, unless its library says that a keepalive failed.
+        crash: its process ended, with any status, or it closed with 1011, unless its library says
+            that a keepalive failed.
         absent: did not come, or was not `ready` in time.
-        disconnect: left with `goodbye` in the middle of a match, or lost its connection for longer than `grace_ms` in all.
+        disconnect: left with `goodbye` during a match, or lost its connection for longer than
+            `grace_ms` in all.
         removed: the instructor took it out, or revoked its token; it counts like an offence.
     """
 
@@ -61,36 +64,40 @@ class Termination(Struct, frozen=True):
 
     @property
     def is_offence(self) -> bool:
-        """Whether a seat is to blame, and so out (J3)."""
+        """Whether a seat is to blame (J3)."""
         return self.kind not in (Ending.COMPLETED, Ending.VOID)
 
 
-_DAY_MS = 86_400_000  # nobody waits longer; and it travels in every encoding
+_DAY_MS = 86_400_000  # nobody waits longer, and it fits into every encoding
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a bot may take. A limit of `launched` bots is for those that the arena has started itself.
+    """What a bot may use. A limit of `launched` bots is for those that the arena has started.
 
     Attributes:
         decision_ms: a decision that takes no longer costs nothing.
         bank_ms: what decisions may take beyond that, in all, per match and seat.
         hard_ms: no single decision may take longer.
-        wall_ms: no single decision of a launched bot may take longer by the clock on the wall; its other times are CPU time.
-        start_ms: from `match` to `ready`, the credit apart.
-        grace_ms: a connection may be lost for so long, per match and seat in all; the clock stands meanwhile.
+        wall_ms: no single decision of a launched bot may take longer by the clock on the wall; its
+            other times are CPU time.
+        start_ms: from `match` to `ready`, without the credit.
+        grace_ms: how long a connection may be lost, per match and seat in all; the clock stands
+            meanwhile.
         hello_ms: from the connection to `hello`.
         frame_bytes: the largest frame a bot may send.
-        buffer_bytes: how much may wait for a bot that reads slowly before it is an offender.
-        unanswered: how many messages a second may come to nothing, such as answers that are repeated, before a bot is not read until the next second.
-        tables: the most matches at once over one connection; who says more in `hello` gets that many.
+        buffer_bytes: how much may wait for a bot that reads slowly before that is an offence.
+        unanswered: how many messages without effect, such as repeated answers, a bot may send per
+            second; with more it is not read until the next second.
+        tables: the most matches at once over one connection; a bot with more in `hello` gets that
+            many.
         memory_mib: what all processes of a launched bot may hold together.
         processes: how many processes a launched bot may have.
-        strangers: how many connections from one address may be open that have not said `hello`.
+        strangers: how many connections from one address may be open without a `hello`.
         per_token: how many connections may be open with one `token`.
         per_address: how many connections without a `token` may be open from one address.
     """
 
-    # The one place where the defaults stand (design §5).
+    # All defaults stand here.
     decision_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 1_000
     bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 20_000
     hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 15_000
@@ -110,20 +117,21 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 LAUNCHED_LIMITS = ("wall_ms", "memory_mib", "processes")
-"""Those that only a bot which the arena has started is held to."""
+"""The limits that are only for bots that the arena has started."""
 
 
 class Mechanism(StrEnum):
-    """What found an offence out.
+    """What detected an offence.
 
     Attributes:
         rules: the rules of the game: the answer was not legal.
-        wire: the rules of the wire: what came cannot be read, was out of turn, too large or too much.
+        wire: the rules of the wire: a message was unreadable, out of turn, too large or one too
+            many.
         wall clock: the arena's clock.
         wall cap: the arena's clock, for a launched bot that neither computes nor answers.
         CPU clock: the CPU time of a launched bot's processes.
         sampled: a look at a launched bot's processes, ten times a second.
-        cgroup: the kernel, which counts for a launched bot's control group.
+        cgroup: the kernel, which measures a launched bot's control group.
         exit: the end of a launched bot's process.
         session: the session: the bot did not come, left, or stayed away too long.
         instructor: the instructor.
@@ -142,30 +150,32 @@ class Mechanism(StrEnum):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """One offence and its evidence (J4). `null` is what does not apply.
+    """One offence and its evidence (J4). Fields that do not apply are `null`.
 
     Attributes:
         kind: the word for it, see "What goes wrong".
-        match: the id of the match, not of the chair.
-        game: what was played.
-        bot: who it was, by the name it is called here.
-        seat: where it sat, from 0.
+        match: the id of the match, not of the seat.
+        game: the name of the game.
+        bot: the bot's name.
+        seat: its seat, from 0.
         text: what it did, with figures, in one line.
         advice: what its author can do about it, in one line.
-        mechanism: what found out.
+        mechanism: what detected it.
         asked: the question, as a text of JSON; `null` if none waited.
         legal: what would have been legal, in words.
         got: what came instead, cut to a line; `null` if nothing did.
-        taken_ms: what the decision took as it is charged, the credit not yet taken off.
+        taken_ms: the time that the decision is charged with, before the credit is taken off.
         waited_ms: how long the question had been waiting by the clock on the wall.
         credit_ms: the credit: what was taken off for the link and for the arena's own delays.
-        min_rtt_ms: the least round trip that the kernel has seen on the connection, to compare; it decides nothing.
+        min_rtt_ms: the least round trip that the kernel has measured on the connection, for
+            comparison only.
         bank_ms: what was left in the seat's bank.
         exit_status: of a launched bot's process, negative for a signal; `null` if it still runs.
         stderr: the end of what a launched bot has written there.
         enforced: which limits this bot was held to, and by what, see "The record of a match".
         limits: all limits in force.
-        event: the id of the event, the same in all verdicts that one lost connection, one crash or one freeze brought about: that of the chair whose match it ended first.
+        event: the id of the event, the same in all verdicts on one lost connection, crash or
+            freeze: the id of the seat whose match it ended first.
         forgiven: whether it cost the bot this match only, as the run forgives so many events (J3).
     """
 
@@ -194,7 +204,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """What happened, in the line that people are shown."""
+        """What happened, in one line for people."""
         if self.forgiven:
             return f"lost this match and plays on: {self.text}"
         if self.kind is Ending.CRASH:

@@ -1,7 +1,8 @@
-"""What a game's questions, answers and news are made of, and the table of the five games.
+"""What a game's questions, answers and news are made of.
 
-Each `protocol/<game>.py` defines its settings, questions and news as frozen structs and lists them in a `Vocabulary`.
-A question carries its `legal` answers and is the one place that decides whether an answer is among them (J1).
+Each `protocol/<game>.py` defines its settings, questions and news as frozen structs and lists them
+in a `Vocabulary`; `protocol/games.py` has the table of all games. A question has its `legal`
+answers and alone decides whether an answer is legal (J1).
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class Range(msgspec.Struct, frozen=True, gc=False):
 
 
 Legal: TypeAlias = tuple[Any, ...] | Range
-"""What `legal` may be: the whole answers one by one, or a range of integers."""
+"""What `legal` may be: all answers one by one, or a range of integers."""
 
 
 class _Kinded(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.lower):
-    """A struct whose `kind` travels beside its fields."""
+    """A struct that is sent with its `kind`."""
 
     @property
     def kind(self) -> str:
@@ -60,7 +61,8 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         """Return `value` as this question's exact answer type.
 
         Raises:
-            IllegalAnswer: it is not among the legal answers; `True`, `4.0` and `"4"` are not 4 (J1).
+            IllegalAnswer: it is not among the legal answers; `True`, `4.0` and `"4"` are not 4
+                (J1).
         """
         legal: Any = self.legal  # type: ignore[attr-defined]
         given: Any = value
@@ -88,7 +90,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
 
 
 class News(_Kinded, frozen=True, gc=False):
-    """Something a seat becomes entitled to know."""
+    """Something that a seat may know from now on."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -96,23 +98,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """What one game says on the wire.
-
-    Attributes:
-        name: the game's name, the same everywhere.
-        alias: a short name that commands and `decks=` accept too, or the name again.
-        seats: how many bots sit at a table.
-        settings: the struct of its settings.
-        questions: by kind.
-        news: by kind.
-    """
+    """What one game says on the wire."""
 
     name: str
-    alias: str
+    alias: str  # a short name that commands and `decks=` accept too, or the name again
     seats: int
     settings: type[Settings]
-    questions: Mapping[str, type[Question[Any]]]
-    news: Mapping[str, type[News]]
+    questions: Mapping[str, type[Question[Any]]]  # by kind
+    news: Mapping[str, type[News]]  # by kind
 
     TITLES: ClassVar[Mapping[str, str]] = {
         "ace_king_queen": "Ace-King-Queen",
@@ -121,7 +114,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What people call it: `Gin rummy`, `Ace-King-Queen`."""
+        """The name for people: `Gin rummy`, `Ace-King-Queen`."""
         return self.TITLES.get(self.name, self.name.replace("_", " ").capitalize())
 
     def read_settings(self, values: Mapping[str, object] | Settings | None) -> Settings:
@@ -147,7 +140,7 @@ def _plain(choice: object) -> str:
 
 
 def _is_json(value: object) -> bool:
-    """Whether it is of nothing but what JSON is read as: what is derived from these, as an enum, looks like another."""
+    """Whether a value has only the exact types that JSON is read as, none derived from them."""
     if type(value) is dict:
         return all(type(key) is str and _is_json(value[key]) for key in value)
     if type(value) is list:
@@ -156,7 +149,7 @@ def _is_json(value: object) -> bool:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """Something a stranger sent, fit for a line as `one_line` makes it: as JSON if it can have come so, else its `repr`."""
+    """An untrusted value in one line, as `one_line`: as JSON if it is of its types, else `repr`."""
     try:
         given = value[: limit * 2] if type(value) is str else value
         is_json = _is_json(given)

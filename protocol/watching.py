@@ -1,8 +1,10 @@
-"""What the page and the arena say to each other over the WebSocket at `/watch`: JSON in text frames, one message a frame.
+"""The messages of the page's WebSocket at `/watch`: JSON in text frames, one message per frame.
 
-A viewer is no bot: it watches the lobby or a match, may sit down at a table, and with the instructor's token may instruct. The person
-who has sat down plays over a WebSocket of its own, as any bot. The arena refuses fields that it does not know. What happens at a
-table travels as events (`arena/records/replay_events.py`); what a viewer may see of them is rule J8 (`arena/records/visibility.py`).
+A viewer is no bot: it watches the lobby or a match, may sit down at a table, and with the
+instructor's token may instruct. A person who has sat down plays over another WebSocket, as any bot.
+The arena refuses fields that it does not know. What happens at a table travels as events
+(`arena/records/replay_events.py`); rule J8 says which a viewer may see
+(`arena/records/visibility.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ FRAME_BYTES = 64 * 1024
 """The largest frame that a viewer may send: a roster of a few hundred names fits."""
 
 Token = Annotated[str, Meta(max_length=256)]
-_Opponent = Annotated[str, Meta(min_length=1, max_length=96)]  # a name may stand behind `house:`
+_Opponent = Annotated[str, Meta(min_length=1, max_length=96)]  # a name, perhaps after `house:`
 
 
 class Watch(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="watch"):
@@ -47,8 +49,8 @@ class Watch(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", t
 
     Attributes:
         topic: `lobby` or `match`.
-        match: which one, if it is a match: its id, not that of a chair.
-        token: of whoever may see more than everybody: the owner of a seat, the instructor.
+        match: with the topic `match`: the id of the match, not of a seat.
+        token: of a viewer who may see more than everybody: the owner of a seat, the instructor.
     """
 
     topic: Literal["lobby", "match"]
@@ -56,11 +58,7 @@ class Watch(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", t
     token: Token | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a topic that lacks its match, or has one too many.
-
-        Raises:
-            UsageError: so it is; the codec reports it as `Malformed`.
-        """
+        """Raise `UsageError` if the topic lacks its match or has none; reported as `Malformed`."""
         if (self.topic == "match") != (self.match is not None):
             raise UsageError("expected a match with the topic match, and with no other topic")
 
@@ -73,10 +71,11 @@ class Sit(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag
     """A person wants to play.
 
     Attributes:
-        game: what.
-        name: what the person is called.
-        against: whom, one for each of the other seats: `house:expert` for a house bot, or the name of a bot that is connected.
-        settings: of the game; those that are left out are as the arena has them for people.
+        game: the name of the game.
+        name: the person's name.
+        against: the opponents, one for each of the other seats: `house:expert` for a house bot, or
+            the name of a connected bot.
+        settings: of the game; those left out are the arena's defaults for people.
         token: of the roster, where the arena has one.
     """
 
@@ -87,11 +86,7 @@ class Sit(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag
     token: Token | None = None
 
     def __post_init__(self) -> None:
-        """Refuse names that would disturb a terminal, or pass for another's.
-
-        Raises:
-            UsageError: one does; the codec reports it as `Malformed`.
-        """
+        """Raise `UsageError` for names as `Hello` refuses them; reported as `Malformed`."""
         for text in (self.name, *self.against):
             if not text.isprintable() or text != text.strip():
                 raise UsageError(
@@ -100,34 +95,35 @@ class Sit(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag
 
 
 class Stand(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="stand"):
-    """The person gives up the match that it has sat down to."""
+    """The person gives up its match."""
 
 
 class View(Struct, frozen=True):
     """How much of a match is shown (J8).
 
     Attributes:
-        kind: `public`: what every seat has been told; `seat`: also what its seats have been told; `all`: everything.
-        seats: with `seat`: whose.
+        kind: `public`: what all seats have been told; `seat`: also what some seats have been told;
+            `all`: everything.
+        seats: with `seat`: those seats.
     """
 
     kind: Literal["public", "seat", "all"]
     seats: tuple[int, ...] = ()
 
     def sees(self, seat: int, seats: int) -> bool:
-        """Whether what a seat alone was told is shown; a lone seat has no secrets from anybody (J8)."""
+        """Whether news for this seat alone are shown; a lone seat has no secrets (J8)."""
         return self.kind == "all" or seats == 1 or seat in self.seats
 
 
 class Turn(Struct, frozen=True):
-    """Who is to decide.
+    """The pending question.
 
     Attributes:
-        seat: whose turn it is.
-        kind: what it is asked, in the game's word.
-        waited_ms: for how long it has been waited for when this was sent.
-        bank_ms: what was left in its bank when it was asked.
-        decision_ms: what the decision may take at no cost.
+        seat: the seat that is asked.
+        kind: the kind of question.
+        waited_ms: for how long it had been waiting when this was sent.
+        bank_ms: what was left in the seat's bank when it was asked.
+        decision_ms: how long the decision may take at no cost.
     """
 
     seat: int
@@ -138,15 +134,14 @@ class Turn(Struct, frozen=True):
 
 
 class Scene(Struct, frozen=True, tag_field="type", tag="scene"):
-    """The table of the match that is to be watched; its events follow.
+    """The match that is to be watched; its events follow.
 
     Attributes:
         match: its id.
-        game: what is played.
         settings: all of them.
         players: names, by seat.
         view: how much is shown.
-        limits: those of the match, `null` if nobody is held to any.
+        limits: those of the match, or `null` if there are none.
         competition: its id, or `null`.
         round: which one is played, from 1.
         scores: by seat.
@@ -168,12 +163,14 @@ class Events(Struct, frozen=True, tag_field="type", tag="events"):
 
     Attributes:
         match: its id.
-        reset: whether the events begin with their round: drop what you have of it, and what was before is over.
-        round: the round of the first of them, from 1; the event after the end of a round begins the next.
+        reset: whether the events begin at the start of their round: drop what you have of it; all
+            earlier rounds are over.
+        round: the round of the first event, from 1; the event after the end of a round begins the
+            next.
         events: in order.
-        turn: who is to decide after them, if somebody is.
+        turn: the question that is pending after them, if any.
         scores: by seat, after them.
-        decisions: how many there have been in the match, up to here.
+        decisions: how many there have been in the match so far.
         skipped: how many rounds were left out just before these events.
     """
 
@@ -188,7 +185,7 @@ class Events(Struct, frozen=True, tag_field="type", tag="events"):
 
 
 class Gone(Struct, frozen=True, tag_field="type", tag="gone"):
-    """The match is not played, any more or at all; look for its record.
+    """The match is over or does not exist; look for its record.
 
     Attributes:
         match: its id.
@@ -198,11 +195,11 @@ class Gone(Struct, frozen=True, tag_field="type", tag="gone"):
 
 
 class Seat(Struct, frozen=True, tag_field="type", tag="seat"):
-    """There is a chair: say `hello` over a WebSocket at `/`, with this name and token.
+    """A seat is free for the person: say `hello` over a WebSocket at `/`, with this name and token.
 
     Attributes:
-        token: good once.
-        name: what the person is called here.
+        token: valid once.
+        name: the person's name here.
     """
 
     token: str
@@ -242,7 +239,7 @@ def encode_to_viewer(message: ToViewer) -> bytes:
 
 
 def encode_lobby(document: bytes) -> bytes:
-    """The frame `lobby`: the lobby's document, a JSON object with something in it, and its type."""
+    """The frame `lobby`: the lobby's document, a JSON object that is not empty, and its type."""
     return b'{"type":"lobby",' + document[1:]
 
 

@@ -1,5 +1,5 @@
-"""What is generated from the types: the schemas in this folder, and the tables and conversations in the pages protocol/*.md.
+"""Generates the schemas in this folder, and the tables and conversations in protocol/*.md.
 
-`python -m protocol.schema` writes them, `--check` says what is stale. Nothing but that command and the tests imports this package:
-`arena` and `bots` read and write the wire by the types themselves.
+`python -m protocol.schema` writes them, `--check` lists what is stale. Only that command and tests
+import the whole package: `arena` and `bots` read and write the wire by the types themselves.
 """

@@ -13,10 +13,11 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 1 if `--check` finds something or something cannot be generated."""
+    """Run the command; the exit status is 1 if something is stale or cannot be generated."""
     parser = argparse.ArgumentParser(
         prog="python -m protocol.schema",
-        description="Generate the schemas, and the tables and conversations in the pages protocol/*.md, from the types.",
+        description="Generate the schemas, and the tables and conversations "
+        "in the pages protocol/*.md, from the types.",
     )
     parser.add_argument("--check", action="store_true", help="write nothing; say what is stale")
     is_check = parser.parse_args(arguments).check

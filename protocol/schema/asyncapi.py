@@ -1,7 +1,7 @@
-"""The AsyncAPI 3 document: the wire as a bot sees it, for tools that make documents, mocks and code of such files.
+"""The AsyncAPI 3 document: the wire as a bot sees it, for generators of docs, mocks and code.
 
-A bot sends its messages to the one channel that there is, and receives the arena's there; what answers what is said as replies. Payloads
-are in AsyncAPI's own schema language, which is draft 7 of JSON Schema and more.
+A bot sends its messages to the one channel, and receives the arena's there; answers are replies.
+Payloads are in AsyncAPI's own schema language, a superset of draft 7 of JSON Schema.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ _REPLIES: dict[str, tuple[str, ...]] = {
     "match": ("ready",),
     "ask": ("answer",),
 }
-"""What answers what; `refused` may come at any time besides."""
+"""The answers to a message; `refused` may come at any time."""
 
 _ABOUT = (
-    "What bots and the arena say to each other. A text frame is JSON, a binary frame is msgpack, of the same structure. "
-    "A frame holds one message or an array of messages; the arena sends arrays only to a bot that said so in its `hello`. "
-    f"{WHOLE_NUMBERS} protocol/README.md leads to all the rest: the order of things, time, what goes wrong and the rules of the games."
+    "What bots and the arena say to each other. "
+    "A text frame is JSON, a binary frame is msgpack, of the same structure. "
+    "A frame holds one message or an array of messages; "
+    "the arena sends arrays only to a bot that said so in its `hello`. "
+    f"{WHOLE_NUMBERS} protocol/README.md leads to all the rest: "
+    "the order of things, time, what goes wrong and the rules of the games."
 )
 
 
@@ -41,7 +44,8 @@ def asyncapi() -> dict[str, Any]:
             "local": {
                 "host": "127.0.0.1:7700",
                 "protocol": "ws",
-                "description": "An arena on the same machine, as `arena serve` starts it; `ARENA_URL` says where another one is.",
+                "description": "An arena on the same machine, as `arena serve` starts it; "
+                "`ARENA_URL` says where another one is.",
             }
         },
         "channels": {
@@ -93,13 +97,13 @@ def _summary(name: str) -> str:
 
 
 def _seventh(schema: Any) -> Any:
-    """A schema in the words of draft 7, its references to where AsyncAPI has them."""
+    """A schema in draft 7, with references to AsyncAPI's places."""
     if isinstance(schema, list):
         return [_seventh(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        # There nothing beside a reference counts.
+        # In draft 7 everything beside a reference is ignored.
         name = schema["$ref"].rpartition("/")[2]
         reference = {"$ref": f"#/components/schemas/{name}"}
         rest = {key: part for key, part in schema.items() if key != "$ref"}

@@ -1,8 +1,9 @@
-"""The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them from the types.
+"""The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them.
 
-Here they get the names that the wire has (`gin_rummy.ask.turn`, `limits`), the descriptions of the docstrings, and what the arena
-promises beyond the types: it says every field of its messages but `page`, and may say more in later versions; what bots say has no other fields.
-Definitions refer to one another as `#/$defs/NAME`; protocol/schema/documents.py makes files of them.
+Here they get the wire's names (`gin_rummy.ask.turn`, `limits`), the descriptions of the docstrings,
+and what the arena promises beyond the types: its messages have every field but `page`, and may have
+more in later versions; messages of bots have no other fields. Definitions refer to one another as
+`#/$defs/NAME`; `protocol/schema/documents.py` makes files of them.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _BOTS: tuple[type, ...] = (Hello, Ready, Answer, Goodbye, Instruct)
 
 @cache
 def definitions() -> Mapping[str, Schema]:
-    """All definitions by name, in the order in which they are best read."""
+    """All definitions by name, in reading order."""
     found: dict[str, Schema] = {"card": _card()}
     found |= _values()
     found |= _components({cls: _named(cls) for cls in _BOTS}, from_bot=True)
@@ -80,7 +81,7 @@ def refer(names: Iterable[str]) -> list[Schema]:
 
 
 def links(schema: object) -> Iterator[str]:
-    """The names of the definitions that a schema refers to, each as often as it does."""
+    """The names of the definitions that a schema refers to, with repetitions."""
     if isinstance(schema, dict):
         if isinstance(schema.get("$ref"), str):
             yield schema["$ref"].removeprefix(_PREFIX)
@@ -92,7 +93,7 @@ def links(schema: object) -> Iterator[str]:
 
 
 def _is_about(name: str, message: str) -> bool:
-    """Whether a definition is one game's form of a message: `gin_rummy.over`, `gin_rummy.ask.turn`."""
+    """Whether it is one game's form of a message: `gin_rummy.over`, `gin_rummy.ask.turn`."""
     game, _, rest = name.partition(".")
     return game in VOCABULARIES and rest.partition(".")[0] == message
 
@@ -101,7 +102,6 @@ def _is_about(name: str, message: str) -> bool:
 
 
 def _game(words: Vocabulary) -> dict[str, Schema]:
-    """What is said in matches of one game."""
     game = words.name
     wire = shapes(game)
     named: dict[type, str] = {words.settings: f"{game}.settings"}
@@ -130,7 +130,7 @@ def _both(envelope: Words, question: Words) -> Words:
 
 
 def _answer(name: str, kind: str, question: type[Question[Any]]) -> Schema:
-    """What may be answered to one kind of question; which of it is legal at the moment, `legal` says."""
+    """The type of the answers to one kind of question; `legal` says which are legal."""
     [answer] = get_args(vars(question)["__orig_bases__"][0])
     if isinstance(answer, ForwardRef):
         names = vars(sys.modules[question.__module__])
@@ -163,13 +163,10 @@ def _components(
     from_bot: bool = False,
     game: str = "",
 ) -> dict[str, Schema]:
-    """The definitions of some types and of all that these are made of.
+    """The definitions of some types, by these names, and of all types that these contain.
 
-    Args:
-        named: the types, and what their definitions are called.
-        said: what is said of those that have no docstrings of their own.
-        from_bot: whether bots say it, so that what may be left out is, and what is unknown is refused.
-        game: the game to whose module a nested type may belong.
+    `said` describes those without docstrings of their own. What comes `from_bot` has no more
+    fields, and may leave optional ones out. A nested type may be in the module of `game`.
     """
     _, components = msgspec.json.schema_components(list(named), ref_template=_PREFIX + "{name}")
     by_name = {cls.__name__: cls for cls in named}
@@ -191,7 +188,7 @@ def _components(
 
 
 def _nested(name: str, game: str) -> type:
-    """The type of that name, in one of the modules that say what is on the wire."""
+    """The type of that name, in one of the modules with the wire's types."""
     modules = (sys.modules[f"protocol.{place}"] for place in (*_PLACES, game) if place)
     [found] = {vars(module)[name] for module in modules if name in vars(module)}
     assert isinstance(found, type), "it has a definition of its own"
@@ -206,7 +203,7 @@ def _named(cls: type) -> str:
 
 
 def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool, omits: bool) -> Schema:
-    """A struct's schema with its descriptions, and with what is promised of its fields."""
+    """A struct's schema with its descriptions, and with the promises about its fields."""
     properties: dict[str, Schema] = {}
     for field, form in schema["properties"].items():
         is_tag = list(form) == ["const"]
@@ -233,12 +230,12 @@ def _sentence(text: str) -> str:
 
 def _words(cls: type[Enum], words: Words) -> Schema:
     """An enumeration, in the order of its definition, each word with what it means."""
-    meant = [{"const": one.value, "description": _sentence(words.of(one.value))} for one in cls]
+    meant = [{"const": word.value, "description": _sentence(words.of(word.value))} for word in cls]
     return {"description": words.summary, "oneOf": meant}
 
 
 def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
-    """A schema as msgspec makes it, without what is Python's, and with our definitions instead of what they say at length."""
+    """A schema by msgspec, without Python's words, and with references to our definitions."""
     if isinstance(schema, list):
         return [_tidied(part, names) for part in schema]
     if not isinstance(schema, dict):
@@ -264,7 +261,7 @@ def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _row(schema: Schema) -> Schema:
-    """A list of so many equal things, where it is one, in words that every draft of JSON Schema understands."""
+    """A list of equal things, if it is one, in words of every draft of JSON Schema."""
     parts = schema.get("prefixItems", [None])
     if parts[0] is None or any(part != parts[0] for part in parts):
         return schema
@@ -274,7 +271,7 @@ def _row(schema: Schema) -> Schema:
 
 @cache
 def _in_order() -> Mapping[frozenset[object], tuple[object, ...]]:
-    """The words of every `Literal` that has a name, in the order in which they stand there; msgspec sorts them."""
+    """The words of every named `Literal` in their own order; msgspec sorts them."""
     named = (
         get_args(alias)
         for game in VOCABULARIES
@@ -290,7 +287,7 @@ def _card() -> Schema:
 
 
 def _values() -> dict[str, Schema]:
-    """What an answer may be made of, `value`, and one level less deep each, `value_3` to `value_1`."""
+    """What an answer may be made of: `value`, and `value_3` to `value_1`, each less deep by one."""
     found = {}
     for name, whole in _said_at_length():
         if name.startswith("value"):

@@ -1,7 +1,7 @@
-"""What the types' docstrings say of themselves and of their fields, word by word as they will be read in the pages and the schemas.
+"""Reads the descriptions of types and their fields from docstrings, for the pages and the schemas.
 
-A docstring is a summary, and an `Attributes:` section with a line for every field; a line that goes on is indented further. A constant
-has the string that stands beneath it. What has no description is an error: nothing goes on the wire that is not explained.
+A docstring is a summary, and an `Attributes:` section with a line for every field; continuation
+lines are indented further. A constant has the string beneath it. A missing description is an error.
 """
 
 from __future__ import annotations
@@ -22,28 +22,20 @@ _ATTRIBUTE = re.compile(r"^ {4}(\w[\w ]*): (.+(?:\n {5,}.+)*)", re.MULTILINE)
 
 
 class Words(NamedTuple):
-    """What is said of a struct or an enumeration, and of its fields or values by name."""
+    """The description of a struct or an enumeration, and of its fields or values by name."""
 
     summary: str
     fields: Mapping[str, str]
 
     def of(self, field: str) -> str:
-        """What is said of one field.
-
-        Raises:
-            UsageError: nothing is.
-        """
+        """The description of one field; raises `UsageError` if there is none."""
         if field not in self.fields:
             raise UsageError(f"expected a description of {field!r} in {self.summary!r}")
         return self.fields[field]
 
 
 def of_class(cls: type) -> Words:
-    """The docstring of a class, of its own and not of its base.
-
-    Raises:
-        UsageError: it has none.
-    """
+    """The docstring of a class itself, not of its base; raises `UsageError` if it has none."""
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
     if not text:
         raise UsageError(f"expected a docstring in {cls.__name__}")
@@ -53,7 +45,7 @@ def of_class(cls: type) -> Words:
 
 
 def of_constants(module: ModuleType, prefix: str) -> dict[int, str]:
-    """What is written beneath the constants whose names begin with `prefix`, by their values, in ascending order."""
+    """The strings beneath the constants with this prefix, by value, in ascending order."""
     body = ast.parse(inspect.getsource(module)).body
     found = {}
     for node, beneath in itertools.pairwise(body):

@@ -1,7 +1,7 @@
-"""The files of protocol/schema/: a JSON Schema (draft 2020-12) per message, per direction and per game, each whole in itself.
+"""The files of protocol/schema/: JSON Schemas (draft 2020-12) per message, direction and game.
 
-A file's own schema says what one message may be, or for a direction one frame; what it is made of is in its `$defs`. Nothing here
-knows a type: all of it comes from protocol/schema/definitions.py.
+A file's own schema says what one message may be, or for a direction one frame; the definitions that
+it refers to are in its `$defs`. All of it comes from `protocol/schema/definitions.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WHOLE_NUMBERS = (
     "What JSON Schema calls an integer may be written 4.0, and is equal to 4 in an enumeration; "
     "the wire knows whole numbers without a fraction only."
 )
-"""The one thing that matters and that these schemas cannot say."""
+"""What matters and these schemas cannot say."""
 
 _GAME_PARTS = ("settings", "match", "ask", "past", "over", "answer", "news")
 
@@ -34,7 +34,8 @@ def documents() -> dict[str, Schema]:
         "A frame that a bot or an instructor sends: a message, or an array of messages.", FROM_BOT
     )
     found["arena_to_bot.json"] = _direction(
-        "A frame that the arena sends: a message, or an array of messages to a bot that said so in its `hello`. "
+        "A frame that the arena sends: a message, "
+        "or an array of messages to a bot that said so in its `hello`. "
         "A later release may add fields, and no other messages within version 1.",
         FROM_ARENA,
     )
@@ -56,7 +57,6 @@ def needed(names: Iterable[str]) -> Iterator[str]:
 
 
 def _message(name: str) -> Schema:
-    """A message as a document."""
     schema = definitions()[name]
     return _document(name, schema["description"], schema, links(schema))
 
@@ -76,7 +76,7 @@ def _direction(text: str, names: tuple[str, ...]) -> Schema:
 
 
 def _game(game: str) -> Schema:
-    """Whatever the arena says about a match of one game."""
+    """All messages of the arena about a match of one game."""
     names = [
         name
         for part in _GAME_PARTS
@@ -85,8 +85,8 @@ def _game(game: str) -> Schema:
     ]
     said = [name for name in names if name.split(".")[1] in FROM_ARENA]
     text = (
-        f"A message about a match of {VOCABULARIES[game].title}. Its settings, what may be answered to each kind of "
-        "question, and its news are among the definitions."
+        f"A message about a match of {VOCABULARIES[game].title}. Its settings, "
+        "what may be answered to each kind of question, and its news are among the definitions."
     )
     return _document(VOCABULARIES[game].title, text, {"oneOf": refer(said)}, names)
 

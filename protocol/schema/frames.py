@@ -1,8 +1,9 @@
-"""A transcript as people read it: a block of frames in Markdown, one message in each line behind whoever said it.
+"""A transcript for people: a block of Markdown with one message per line, after its sender.
 
-The pages protocol/*.md show conversations so, between a line `<!-- generated: transcript NAME -->` and `<!-- end -->`. Behind NAME, a file in
-`protocol/vectors/transcripts/`, may stand `from TYPE`, to begin with the first message of that type, and `as WORD`, which tells blocks of
-the same game apart. The frames are those of the file, to the byte. Pure.
+The pages protocol/*.md show conversations so, between a line `<!-- generated: transcript NAME -->`
+and `<!-- end -->`. NAME is a file in `protocol/vectors/transcripts/`. After it may come `from
+TYPE`, to begin with the first message of that type, and `as WORD`, which tells blocks of the same
+game apart. The frames are those of the file, byte for byte. Pure.
 """
 
 from __future__ import annotations
@@ -19,31 +20,27 @@ _MARKS = {"arena": "arena>", "bot": "bot>  ", "event": "--    "}
 
 
 class _Heading(msgspec.Struct, frozen=True):
-    """As much of a transcript's first line as is needed here."""
+    """What is needed of a transcript's first line."""
 
     game: str
 
 
 class _Typed(msgspec.Struct, frozen=True):
-    """As much of a message."""
+    """What is needed of a message."""
 
     type: str
 
 
 def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
-    """The block that a marker asks for.
+    """The block that a marker asks for, such as `ace_king_queen-4 from ask as practice`.
 
-    Args:
-        what: the words behind `transcript`, such as `ace_king_queen-4 from ask as practice`.
-        read: gives the bytes of the transcript of that name.
-
-    Raises:
-        UsageError: it asks for something else, or for a type of message that is not there.
+    `read` gives the bytes of the transcript of that name. Raises `UsageError` if the marker asks
+    for something else, or for a type of message that is not there.
     """
     name, *words = what.split() or ("", "")
     options = dict(zip(words[::2], words[1::2], strict=False))
     if len(words) % 2 or not options.keys() <= {"from", "as"}:
-        raise UsageError(f"expected `NAME [from TYPE] [as WORD]`, got {what!r}")
+        raise UsageError(f"expected `NAME [from TYPE] [as WORD]` after `transcript`, got {what!r}")
     try:
         return frames_block(read(name), start=options.get("from", ""), tag=options.get("as", ""))
     except UsageError as error:
@@ -51,15 +48,10 @@ def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
 
 
 def frames_block(transcript: bytes, *, start: str = "", tag: str = "") -> str:
-    """A transcript as a fenced block, without a line feed behind it.
+    """A transcript as a fenced block, without a line feed behind it; `tag` follows the game's name.
 
-    Args:
-        transcript: the bytes of its file.
-        start: the type of the message that it begins with; empty for all.
-        tag: a word to stand behind the game's name.
-
-    Raises:
-        UsageError: it is no transcript, or has no message of that type.
+    It begins with the first message of type `start`; if that is empty, with the first of all.
+    Raises `UsageError` if it is no transcript, or has no message of that type.
     """
     first, *rest = transcript.splitlines() or [b""]
     try:

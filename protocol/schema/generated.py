@@ -1,6 +1,7 @@
-"""All that `python -m protocol.schema` writes, as file contents; nothing is written or printed here.
+"""All files that `python -m protocol.schema` writes; nothing is written or printed here.
 
-The generated parts stand in the pages protocol/*.md; the transcripts that they show are read from protocol/vectors/transcripts/.
+The generated parts are in the pages protocol/*.md; the transcripts that they show are read from
+protocol/vectors/transcripts/.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ SCHEMAS = _PROTOCOL / "schema"
 def files() -> Mapping[Path, str]:
     """What every generated file should hold.
 
-    Raises:
-        UsageError: a page asks for a part or a transcript that does not exist.
+    Raises `UsageError` if a page asks for a part or a transcript that does not exist.
     """
     found = {SCHEMAS / name: _written(schema) for name, schema in documents().items()}
     found[SCHEMAS / "asyncapi.json"] = _written(asyncapi())
@@ -42,10 +42,9 @@ def files() -> Mapping[Path, str]:
 
 
 def stale() -> Mapping[Path, str | None]:
-    """The files that are not as they should be, and what they should hold; None for one that should not be there.
+    """The files that are out of date, with what they should hold; None: it should not exist.
 
-    Raises:
-        UsageError: as `files`.
+    Raises what `files` raises.
     """
     wanted = files()
     found: dict[Path, str | None] = {
@@ -55,7 +54,7 @@ def stale() -> Mapping[Path, str | None]:
 
 
 def _links(pages: Mapping[str, str], here: str) -> Mapping[str, str]:
-    """Where a link from one page leads, by the heading of the section."""
+    """Where links from one page lead, by the heading of the section."""
     return {
         heading: f"{'' if name == here else name}#{_anchor(heading)}"
         for name, text in pages.items()

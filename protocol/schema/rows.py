@@ -1,7 +1,8 @@
-"""What a table says of a field: its name, its type in words, and what it is.
+"""The rows of a table of fields: name, type in words, description.
 
-The words are for readers who know neither Python nor JSON Schema: `text, 1 to 64 characters`, `list of 2 integers`, `card or null`. A map
-within a message has rows of its own, with paths such as `termination.kind` and `legal[].discard`.
+The words are for readers who know neither Python nor JSON Schema: `text, 1 to 64 characters`, `list
+of 2 integers`, `card or null`. A map within a message has rows of its own, with paths such as
+`termination.kind` and `legal[].discard`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PLURALS = {
 
 
 def said(schema: Schema) -> str:
-    """A description as it stands in a table: without a capital or a full stop."""
+    """A description as a table has it: without a capital or a full stop."""
     text = str(schema["description"]).rstrip(".")
     is_a_name = text[:1].isupper() and text[1:2].isupper()  # CPU
     return text if is_a_name else text[:1].lower() + text[1:]
@@ -61,7 +62,7 @@ def _inner(path: str, form: Schema) -> Iterator[Row]:
 
 
 def _told(form: Schema, is_required: bool) -> str:
-    """A type, and what it means if the field is left out."""
+    """A type, and what leaving the field out means."""
     if is_required:
         return in_words(form)
     kind, default = in_words(form), form["default"]
@@ -72,7 +73,7 @@ def _told(form: Schema, is_required: bool) -> str:
 
 
 def in_words(form: Schema) -> str:
-    """What a value may be, in words."""
+    """The type of a value, in words."""
     if "enum" in form:
         return ", ".join(f"`{json.dumps(word)}`" for word in form["enum"])
     if "$ref" in form:

@@ -1,7 +1,8 @@
-"""The generated parts of the pages protocol/*.md: their tables, from the same definitions as the schemas.
+"""The generated parts of the pages protocol/*.md: tables from the same definitions as the schemas.
 
-A part stands between `<!-- generated: WHAT -->` and `<!-- end -->`, each on a line of its own; WHAT is a word of `PARTS` and what it is about:
-`messages bot`, `settings gin_rummy`, `transcript ace_king_queen-1`. Types are told in words, for readers who know no JSON Schema.
+A part is between `<!-- generated: WHAT -->` and `<!-- end -->`, each on a line of its own. WHAT is
+a word of `PARTS` and its subject: `messages bot`, `settings gin_rummy`, `transcript
+ace_king_queen-1`.
 """
 
 from __future__ import annotations
@@ -37,15 +38,10 @@ _MAPS: Schema = {"type": "array", "items": {"type": "object"}}
 def fill_in(
     document: str, read: Callable[[str], bytes], links: Mapping[str, str] | None = None
 ) -> str:
-    """The document with all its generated parts as they should be.
+    """The text of a page with all its generated parts up to date.
 
-    Args:
-        document: the text of a page.
-        read: gives the bytes of the transcript of that name.
-        links: where `see "SECTION"` leads, by the section's heading.
-
-    Raises:
-        UsageError: a part that is not known, or is about something or refers to a section that does not exist.
+    `read` gives a transcript's bytes by its name; `links` says by heading where `see "SECTION"`
+    leads. Raises `UsageError` if a part, its subject or a section that it links does not exist.
     """
     parts = len(_PART.findall(document))
     marks = "<!-- generated: ", "<!-- end -->"
@@ -216,7 +212,7 @@ PARTS: Mapping[str, Callable[[str], Iterator[str]]] = {
     "verdict": _verdict,
     "actions": _enumeration("action", ("`action`", "what is done")),
     "endings": _enumeration("ending", ("`kind`", "what happened")),
-    "mechanisms": _enumeration("mechanism", ("`mechanism`", "what found out")),
+    "mechanisms": _enumeration("mechanism", ("`mechanism`", "what detected it")),
     "close": _close_codes,
 }
-"""What makes the lines of a part from what it is about."""
+"""Subject → lines, by the name of the part."""

@@ -64,7 +64,7 @@ def test_B4_a_hand_counts_the_highest_total_not_above_21(
 @given(st.lists(st.sampled_from(NEW_DECK), unique=True, max_size=12))
 def test_B4_agrees_with_trying_every_ace_as_1_and_as_11(hand: list[str]) -> None:
     worth = [(1, 11) if card[0] == "A" else (_face_value(card),) for card in hand]
-    totals = {sum(one) for one in product(*worth)}
+    totals = {sum(counts) for counts in product(*worth)}
     playable = [total for total in totals if total <= 21]
     best = max(playable) if playable else min(totals)
 

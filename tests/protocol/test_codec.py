@@ -712,12 +712,13 @@ def test_a_game_that_a_bot_does_not_know_is_refused() -> None:
 # ---- Any bytes at all
 
 FIELDS = (
-    "type match ask value note nonce protocol name games token tables batch resume from client news kind legal "
-    "round card bank_ms decision_ms scores termination reveal code text seat seats settings limits commitment "
-    "answer verdict practice bot"
+    "type match ask value note nonce protocol name games token tables batch resume from client "
+    "news kind legal round card bank_ms decision_ms scores termination reveal code text seat seats "
+    "settings limits commitment answer verdict practice bot"
 ).split()
 WORDS = (
-    "hello ready answer goodbye welcome match ask past over refused open respond bet ace_king_queen gin_rummy m"
+    "hello ready answer goodbye welcome match ask past over refused open respond bet "
+    "ace_king_queen gin_rummy m"
 ).split()
 
 TEXT = st.text(max_size=8) | st.sampled_from([*FIELDS, *WORDS])
@@ -755,7 +756,7 @@ VALID += [
 
 @st.composite
 def damaged(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Any:
-    """A valid message, or an array of some, in which fields are missing, strange, renamed or too many."""
+    """A message, or an array of some, with fields that are missing, odd, renamed or too many."""
     messages = []
     for raw in draw(st.lists(st.sampled_from(VALID), min_size=1, max_size=3)):
         message = dict(raw)

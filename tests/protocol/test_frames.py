@@ -48,9 +48,9 @@ def test_a_block_may_begin_later_and_have_a_word_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("what", "why"),
     [
-        ("", "expected `NAME [from TYPE] [as WORD]`, got ''"),
-        ("blackjack-1 from", "expected `NAME [from TYPE] [as WORD]`, got 'blackja"),
-        ("blackjack-1 to over", "expected `NAME [from TYPE] [as WORD]`, got 'blackja"),
+        ("", "expected `NAME [from TYPE] [as WORD]` after `transcript`, got ''"),
+        ("blackjack-1 from", "expected `NAME [from TYPE] [as WORD]` after `transcript`, got 'bl"),
+        ("blackjack-1 to over", "expected `NAME [from TYPE] [as WORD]` after `transcript`, got"),
         ("blackjack-1 from past", "transcript blackjack-1: expected a message of type"),
     ],
 )

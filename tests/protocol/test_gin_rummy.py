@@ -1,4 +1,4 @@
-"""What gin rummy says on the wire: the answers that its questions accept, and those that they refuse (rules G, J1)."""
+"""Which answers the questions of gin rummy accept, and which they refuse (rules G, J1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is generated from the types: fresh, whole, and as exact as the codec wherever a schema can be.
+"""What is generated from the types: fresh, whole, and as exact as the codec wherever a schema can
+be.
 
 That every frame of all the tests fits the schemas is seen to by tests/support/frame_validation.py.
 """
@@ -170,8 +171,8 @@ def test_what_is_stale_is_named_and_then_written(
         ("limits money", "'limits' knows no 'money'"),
         ("transcript nobody-7", "expected a transcript 'nobody-7' in "),
         ("transcript ../../x", "expected the name of a transcript, got '../../x'"),
-        ("transcript high_low-1 from", "expected `NAME [from TYPE] [as WORD]`, got "),
-        ("transcript high_low-1 to over", "expected `NAME [from TYPE] [as WORD]`, got "),
+        ("transcript high_low-1 from", "expected `NAME [from TYPE] [as WORD]` after "),
+        ("transcript high_low-1 to over", "expected `NAME [from TYPE] [as WORD]` after "),
         ("transcript high_low-1 from home", "expected a message of type 'home', got none"),
     ],
 )
@@ -302,7 +303,7 @@ def test_close_codes_have_what_stands_beneath_them() -> None:
     codes = {value for name, value in vars(messages).items() if name.startswith("CLOSE_")}
 
     assert list(said) == sorted(codes)
-    assert said[messages.CLOSE_RESTART].endswith("will go on: come back.")
+    assert said[messages.CLOSE_RESTART].endswith("go on with it: reconnect.")
 
 
 def test_what_is_not_described_is_an_error() -> None:
@@ -313,8 +314,7 @@ def test_what_is_not_described_is_an_error() -> None:
         """Half.
 
         Attributes:
-            one: the first,
-                which goes on.
+            one: the first, which goes on.
         """
 
         one: int
@@ -505,9 +505,9 @@ def test_every_message_is_sent_or_received_by_a_bot() -> None:
     operations = document["operations"].values()
     said = {
         action: [
-            one["messages"][0]["$ref"].rpartition("/")[2]
-            for one in operations
-            if one["action"] == action
+            operation["messages"][0]["$ref"].rpartition("/")[2]
+            for operation in operations
+            if operation["action"] == action
         ]
         for action in ("send", "receive")
     }

@@ -29,7 +29,7 @@ from protocol.messages import (
     Termination,
     Welcome,
 )
-from protocol.session import CHAIR_TABLE, SESSION_TABLE, Chair, Session, State, ask_id
+from protocol.session import SEAT_TABLE, SESSION_TABLE, SeatState, Session, State, ask_id
 
 HELLO = Hello(1, "nash", ("ace_king_queen",))
 WELCOME = Welcome(1, "nash", "secret", Limits())
@@ -44,12 +44,12 @@ SENT = {
     State.CLOSED: "after hello was refused",
 }
 STANDS = {
-    Chair.FREE: "there is no such match here",
-    Chair.INVITED: "ready has not been said for it",
-    Chair.ASKED: "its question has not been answered",
-    Chair.OVER: "it is over",
+    SeatState.FREE: "there is no such match here",
+    SeatState.INVITED: "ready has not been said for it",
+    SeatState.ASKED: "its question has not been answered",
+    SeatState.OVER: "it is over",
 }
-"""What is said of a message that there is no entry for; a chair that is seated has one for all."""
+"""What is said of a message that there is no entry for; a seat that is seated has one for all."""
 
 
 def invite(match: str = "m") -> Match:
@@ -142,25 +142,25 @@ def test_only_what_the_table_has_may_be_said(
 
 
 @pytest.mark.parametrize("kind", [Match, Ready, Ask, Answer, Past, Refused, Over])
-@pytest.mark.parametrize("before", Chair)
-def test_only_what_the_table_has_may_be_said_of_a_chair(before: Chair, kind: type[Any]) -> None:
-    ways: dict[Chair, tuple[BotMessage | ArenaMessage, ...]] = {
-        Chair.FREE: OPENED,
-        Chair.INVITED: (*OPENED, invite()),
-        Chair.SEATED: ANSWERED,
-        Chair.ASKED: ASKED,
-        Chair.OVER: ENDED,
+@pytest.mark.parametrize("before", SeatState)
+def test_only_what_the_table_has_may_be_said_of_a_seat(before: SeatState, kind: type[Any]) -> None:
+    ways: dict[SeatState, tuple[BotMessage | ArenaMessage, ...]] = {
+        SeatState.FREE: OPENED,
+        SeatState.INVITED: (*OPENED, invite()),
+        SeatState.SEATED: ANSWERED,
+        SeatState.ASKED: ASKED,
+        SeatState.OVER: ENDED,
     }
     end = session(*ways[before])
     message: BotMessage | ArenaMessage = next(
         message for message in (refuse(), *MESSAGES) if type(message) is kind
     )
 
-    assert end.chair("m") is before
-    if (before, kind) in CHAIR_TABLE:
+    assert end.seat("m") is before
+    if (before, kind) in SEAT_TABLE:
         end.note(message)
 
-        assert end.chair("m") is CHAIR_TABLE[before, kind]
+        assert end.seat("m") is SEAT_TABLE[before, kind]
     else:
         with pytest.raises(OutOfTurn, match=f"may not be sent for match 'm': {STANDS[before]}$"):
             end.note(message)
@@ -176,11 +176,11 @@ def test_hello_is_said_once() -> None:
         session(*OPENED, HELLO)
 
 
-def test_chairs_do_not_mind_each_other() -> None:
+def test_seats_do_not_mind_each_other() -> None:
     end = session(*ASKED, invite("other"))
 
-    assert end.chair("m") is Chair.ASKED
-    assert end.chair("other") is Chair.INVITED
+    assert end.seat("m") is SeatState.ASKED
+    assert end.seat("other") is SeatState.INVITED
     with pytest.raises(OutOfTurn):
         end.note(answer(1, "other"))
 
@@ -197,7 +197,7 @@ def test_an_answer_to_an_earlier_question_is_ignored() -> None:
     end = session(*ANSWERED, ask(2))
 
     assert end.note(answer(1)) is False
-    assert end.chair("m") is Chair.ASKED
+    assert end.seat("m") is SeatState.ASKED
 
 
 @pytest.mark.parametrize(
@@ -247,20 +247,20 @@ def test_what_crosses_an_over_on_the_wire_is_ignored(message: BotMessage | Arena
 
 
 @pytest.mark.parametrize("message", [invite(), ask()])
-def test_a_chair_that_is_over_is_not_asked_again(message: ArenaMessage) -> None:
+def test_a_seat_that_is_over_is_not_asked_again(message: ArenaMessage) -> None:
     with pytest.raises(OutOfTurn, match=r"match 'm': it is over$"):
         session(*ENDED).note(message)
 
 
-def test_more_chairs_that_are_over_are_remembered_than_there_can_be_tables() -> None:
+def test_more_seats_that_are_over_are_remembered_than_there_can_be_tables() -> None:
     end = session(*OPENED)
     for number in range(8193):
         end.note(invite(f"m{number}"))
         end.note(over(f"m{number}"))
 
-    assert end.chair("m0") is Chair.FREE
-    assert end.chair("m1") is Chair.OVER
-    assert end.chair("m8192") is Chair.OVER
+    assert end.seat("m0") is SeatState.FREE
+    assert end.seat("m1") is SeatState.OVER
+    assert end.seat("m8192") is SeatState.OVER
 
 
 # ---- Reconnecting
@@ -274,13 +274,13 @@ def test_after_a_lost_connection_hello_comes_first() -> None:
         end.note(answer())
 
 
-def test_after_a_lost_connection_the_chairs_stand_as_they_stood() -> None:
+def test_after_a_lost_connection_the_seats_stand_as_they_stood() -> None:
     end = session(*ASKED)
     end.disconnected()
     for message in (*OPENED, invite(), ask()):
         end.note(message)
 
-    assert end.chair("m") is Chair.ASKED
+    assert end.seat("m") is SeatState.ASKED
     assert end.note(answer()) is True
 
 
@@ -289,33 +289,33 @@ def test_an_invitation_that_came_again_may_be_accepted_again() -> None:
 
     assert end.note(invite()) is True
     assert end.note(ready()) is False
-    assert end.chair("m") is Chair.ASKED
+    assert end.seat("m") is SeatState.ASKED
 
 
 @pytest.mark.parametrize(
     ("before", "stands"),
     [
-        ((*OPENED, invite()), Chair.INVITED),
-        (SEATED, Chair.SEATED),
-        (ASKED, Chair.ASKED),
-        (ANSWERED, Chair.SEATED),
+        ((*OPENED, invite()), SeatState.INVITED),
+        (SEATED, SeatState.SEATED),
+        (ASKED, SeatState.ASKED),
+        (ANSWERED, SeatState.SEATED),
     ],
     ids=["invited", "seated", "asked", "answered"],
 )
 def test_what_is_past_counts_every_time_and_changes_nothing(
-    before: tuple[BotMessage | ArenaMessage, ...], stands: Chair
+    before: tuple[BotMessage | ArenaMessage, ...], stands: SeatState
 ) -> None:
     end = session(*before)
     stood = copy.deepcopy(vars(end))
 
     for message in (past(1), past(2), past(1)):
         assert end.note(message) is True
-    assert end.chair("m") is stands
+    assert end.seat("m") is stands
     assert vars(end) == stood
 
 
 @pytest.mark.parametrize("before", [OPENED, ENDED], ids=["free", "over"])
-def test_a_chair_that_nobody_has_has_no_past(before: tuple[BotMessage | ArenaMessage, ...]) -> None:
+def test_a_seat_that_nobody_has_has_no_past(before: tuple[BotMessage | ArenaMessage, ...]) -> None:
     with pytest.raises(OutOfTurn, match="past may not be sent for match 'm'"):
         session(*before).note(past())
 
@@ -339,9 +339,9 @@ def test_a_program_without_its_memory_is_told_and_then_asked() -> None:
 def test_an_answer_that_is_refused_leaves_its_question_standing() -> None:
     for end in (session(*ANSWERED), session(*ANSWERED)):
         assert end.note(refuse()) is True
-        assert end.chair("m") is Chair.ASKED
+        assert end.seat("m") is SeatState.ASKED
         assert end.note(answer()) is True
-        assert end.chair("m") is Chair.SEATED
+        assert end.seat("m") is SeatState.SEATED
 
 
 def test_an_answer_may_be_refused_again_and_again() -> None:
@@ -370,11 +370,11 @@ def test_what_was_not_answered_cannot_be_refused(
 
 
 @pytest.mark.parametrize("about", [None, "m", "x"])
-def test_what_is_refused_without_an_ask_is_about_no_chair(about: str | None) -> None:
+def test_what_is_refused_without_an_ask_is_about_no_seat(about: str | None) -> None:
     end = session(*ASKED)
 
     assert end.note(Refused("malformed", "no", about)) is True
-    assert end.chair("m") is Chair.ASKED
+    assert end.seat("m") is SeatState.ASKED
 
 
 # ---- Any messages at all
@@ -417,17 +417,18 @@ def test_any_messages_count_or_not_or_are_out_of_turn(
 
 
 class RandomConversation:
-    """An arena and a bot that say only what their tables allow, with messages crossing between them.
+    """An arena and a bot that say only what their tables allow, with messages crossing between
+    them.
 
-    Like the gateway and the client of ours, the arena repeats invitations and questions after a reconnect, and the bot
-    accepts every invitation and repeats its answers.
+    Like the gateway and the client of ours, the arena repeats invitations and questions after a
+    reconnect, and the bot accepts every invitation and repeats its answers.
     """
 
     def __init__(self) -> None:
         self.arena, self.bot = Session(), Session()
         self.to_bot: deque[ArenaMessage] = deque()
         self.to_arena: deque[BotMessage] = deque()
-        self.chairs: dict[str, int] = {}  # the number of the latest ask, by chair
+        self.seats: dict[str, int] = {}  # the number of the latest ask, by seat
         self.missed: list[Over] = []
         self.opened = 0
         self.connect()
@@ -466,11 +467,11 @@ class RandomConversation:
             for late in self.missed:
                 self.tell(late)
             self.missed = []
-            for chair in self.chairs:
-                before = self.arena.chair(chair)
-                self.tell(invite(chair))
-                if before is Chair.ASKED:
-                    self.tell(ask(self.chairs[chair], chair))
+            for seat in self.seats:
+                before = self.arena.seat(seat)
+                self.tell(invite(seat))
+                if before is SeatState.ASKED:
+                    self.tell(ask(self.seats[seat], seat))
 
     def bot_hears(self) -> None:
         if not self.to_bot:
@@ -490,23 +491,23 @@ class RandomConversation:
     def open_match(self) -> None:
         if self.is_connected:
             self.opened += 1
-            self.chairs[f"m{self.opened}"] = 0
+            self.seats[f"m{self.opened}"] = 0
             self.tell(invite(f"m{self.opened}"))
 
     def ask_all(self) -> None:
-        for chair in self.chairs:
-            if self.is_connected and self.arena.chair(chair) is Chair.SEATED:
-                self.chairs[chair] += 1
-                self.tell(ask(self.chairs[chair], chair))
+        for seat in self.seats:
+            if self.is_connected and self.arena.seat(seat) is SeatState.SEATED:
+                self.seats[seat] += 1
+                self.tell(ask(self.seats[seat], seat))
 
     def end_oldest(self) -> None:
-        if self.chairs:
-            chair = next(iter(self.chairs))
-            del self.chairs[chair]
+        if self.seats:
+            seat = next(iter(self.seats))
+            del self.seats[seat]
             if self.is_connected:
-                self.tell(over(chair))
+                self.tell(over(seat))
             else:
-                self.missed.append(over(chair))
+                self.missed.append(over(seat))
 
 
 @settings(max_examples=1000)
@@ -531,9 +532,9 @@ def test_two_ends_that_keep_to_the_table_never_blame_each_other(moves: list[str]
                 wire.lose_connection()
     wire.deliver_all()
 
-    for chair in wire.chairs:
-        assert wire.arena.chair(chair) is wire.bot.chair(chair)
+    for seat in wire.seats:
+        assert wire.arena.seat(seat) is wire.bot.seat(seat)
 
 
-def test_ask_ids_count_within_their_chair() -> None:
+def test_ask_ids_count_within_their_seat() -> None:
     assert ask_id("x-1.0", 7) == "x-1.0:7"

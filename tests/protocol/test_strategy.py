@@ -260,7 +260,10 @@ def test_helpers_may_be_called_what_their_author_likes(
 
 @pytest.mark.parametrize("made", ["@property", "@staticmethod", "@classmethod", "@functools.cache"])
 def test_what_is_no_plain_method_replaces_none(tmp_path: Path, made: str) -> None:
-    text = f"import functools\nfrom bots.high_low import PlayerStrategy\nclass Mine(PlayerStrategy):\n    {made}\n    def make_bid(self):\n        pass\n"
+    text = (
+        "import functools\nfrom bots.high_low import PlayerStrategy\n"
+        f"class Mine(PlayerStrategy):\n    {made}\n    def make_bid(self):\n        pass\n"
+    )
 
     assert load_file(write(tmp_path, text)).__name__ == "Mine"
 
@@ -281,8 +284,10 @@ def test_own_hear_does_not_excuse_a_misspelled_answer(tmp_path: Path) -> None:
 def test_what_is_inherited_from_a_mixin_or_a_house_bot_is_no_misspelling(
     tmp_path: Path, bases: str
 ) -> None:
-    text = f"from bots.high_low import *\nclass Mixin:\n    def make_bid(self): pass\nclass Mine({bases}):\n    def bid_lowest(self): pass\n"
-    text = text.replace("bid_lowest", "swap" if "Mixin" in bases else "bid_lowest")
+    own = "swap" if "Mixin" in bases else "bid_lowest"
+    mixin = "class Mixin:\n    def make_bid(self): pass\n"
+    mine = f"class Mine({bases}):\n    def {own}(self): pass\n"
+    text = f"from bots.high_low import *\n{mixin}{mine}"
 
     assert load_file(write(tmp_path, text)).__name__ == "Mine"
 

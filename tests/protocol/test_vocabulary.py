@@ -1,4 +1,4 @@
-"""What questions, answers, news and settings are made of; and the table of design §3, word by word."""
+"""The parts of questions, answers, news and settings; and the table of design §3, word by word."""
 
 from __future__ import annotations
 
