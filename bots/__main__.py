@@ -50,7 +50,7 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     "--token",
     envvar="ARENA_TOKEN",
     show_envvar=True,
-    # It may come from a line of tokens.csv, whose end it then has with it.
+    # A token copied from tokens.csv may have the line's end with it.
     callback=lambda _ctx, _param, token: token and token.strip(),
     help="Your token, if the arena asks for one.",
 )
@@ -90,7 +90,8 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     "session_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to keep the session, to go on after a crash [default: a file of its own in the user's state folder].",
+    help="Where to keep the session, to go on after a crash "
+    "[default: a file of its own in the user's state folder].",
 )
 @click.option("--no-session", is_flag=True, help="Keep none.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
@@ -109,13 +110,16 @@ def command(
     no_session: bool,
     quiet: bool,
 ) -> None:
-    """Connect a house bot, by game and name, the bot in a file, or a program that speaks lines to an arena.
+    """Connect a house bot, by game and name, the bot in a file, or a program that speaks lines
+    to an arena.
 
-    It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the connection is lost. If its process is
-    killed, start it again in the same way: it goes on where it was.
+    It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the
+    connection is lost. If its process is killed, start it again in the same way: it goes on where
+    it was.
 
-    Exit status: 0 when the arena has closed, 1 when the bot failed or no arena answers, 2 when it was called wrong or the
-    arena does not take it, 130 after Ctrl-C or SIGTERM, when it has said goodbye.
+    Exit status: 0 when the arena has closed, 1 when the bot failed or no arena answers, 2 when it
+    was called wrong or the arena does not take it, 130 after Ctrl-C or SIGTERM, when it has said
+    goodbye.
     """
     if no_session and session_file is not None:
         raise click.UsageError("expected --session or --no-session, got both")
@@ -146,18 +150,19 @@ def command(
 
 
 def _program(words: tuple[str, ...], refused: tuple[object, ...]) -> tuple[str, ...]:
-    """The command of a program that speaks lines, from `stdio: COMMAND`; none of `refused` may be given with it."""
+    """The command in `stdio: COMMAND`; none of the `refused` options may be given with it."""
     if len(words) > 1:
         raise click.UsageError("expected 'stdio: COMMAND' as one word, in quotes")
     if any(option not in (None, False) for option in refused):
         raise click.UsageError(
-            "expected no --encoding, --seed or --session with 'stdio: COMMAND': its lines are JSON, and its memory is its own"
+            "expected no --encoding, --seed or --session with 'stdio: COMMAND': "
+            "its lines are JSON, and its memory is its own"
         )
     return read_command(words[0])
 
 
 def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
-    """Where the session is kept if nobody says where; None if it cannot be."""
+    """The default session file; None if there can be none."""
     try:
         return default_place(url, name)
     except SessionUnusable as error:
@@ -166,21 +171,20 @@ def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
 
 
 def _run(client: Client | Bridge, token: str | None) -> None:
-    """Play until the arena closes or we are stopped."""
     try:
         asyncio.run(_until_stopped(client))
     except NotAdmitted as error:
         if error.code != "name":
             raise
-        # Whoever has a token has been told which names are its own.
+        # With a token, the arena's text already says which names are allowed.
         example = "" if token else f", as in --name {shlex.quote(f'{error.name}-2')}"
-        raise UsageError(f"{error}; --name says what it is called{example}") from None
+        raise UsageError(f"{error}; --name sets the bot's name{example}") from None
     except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
         _fail("left the arena", 130)
 
 
 def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
-    """The class that the command line names, and what to call it."""
+    """The strategy class that the command line names, and its default name in the arena."""
     if len(words) == 1 and words[0].endswith(".py"):
         return load_file(Path(words[0])), Path(words[0]).stem
     if len(words) != 2:
@@ -192,7 +196,7 @@ def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
 
 
 def _result(match: Match, over: Over) -> str:
-    """One line for a match that is over, from its player's side of the table."""
+    """One line for the player of a match that is over."""
     ended = _ending(match, over)
     why = f" · {ended}" if ended else ""
     scores = " ".join(
@@ -203,7 +207,7 @@ def _result(match: Match, over: Over) -> str:
 
 
 def _ending(match: Match, over: Over) -> str:
-    """Why it stopped early: for whoever is to blame all that its author can use, for others the word."""
+    """Why a match stopped early, with advice if this bot is to blame; empty if it was completed."""
     ended, verdict = over.termination, over.verdict
     if verdict is not None:
         return "; ".join(filter(None, (verdict.headline, verdict.advice)))
@@ -216,19 +220,19 @@ def _ending(match: Match, over: Over) -> str:
 
 
 async def _until_stopped(client: Client | Bridge) -> None:
-    """Run the client; SIGTERM lets it say goodbye first, as asyncio sees to for Ctrl-C.
+    """Run the client; SIGTERM cancels it, so that it says goodbye first.
 
-    That is left to asyncio because its second Ctrl-C gets through to a strategy that never returns.
+    For Ctrl-C asyncio does so. Its second Ctrl-C interrupts even a strategy that never returns.
     """
     me = asyncio.current_task()
-    assert me is not None, "we run in one"
+    assert me is not None, "a coroutine runs in a task"
     with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
     await client.run()
 
 
 def main() -> None:
-    """The command, with one clear line for whatever is wrong."""
+    """Run the command, with one line on stderr for every error."""
     try:
         command.main(prog_name=PROGRAM, standalone_mode=False)
     except StrategyFailed as error:

@@ -1,6 +1,7 @@
 """Ace-King-Queen: the interface for strategies, and the house bots.
 
-A strategy answers two questions, `bet` and `call`, and may learn from `feedback` after every hand (rules A).
+A strategy answers two questions, `bet` and `call`. It may learn from `feedback` after every hand
+(rules A).
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ class PlayerStrategy(BaseStrategy):
     def feedback(
         self, mine: Card, other: Card, opened: Opening, response: Response | None, bettor: bool
     ) -> None:
-        """What happened in the hand (A6).
+        """Called after every hand, with what happened in it (A6).
 
         Args:
-            mine: the card that this seat held.
-            other: the card that the other seat held.
+            mine: this seat's card.
+            other: the other seat's card.
             opened: what the betting player did.
             response: what the calling player did; None after a check.
             bettor: whether this seat was the betting player.
         """
 
     def decide(self, question: Question[Any]) -> object:
-        """Answer by `bet` or `call`."""
+        """Answer with `bet` or `call`."""
         if type(question) is Open:
             self._opened = question.round
             return "bet" if self.bet(question.card) else "check"
@@ -51,7 +52,7 @@ class PlayerStrategy(BaseStrategy):
         return "call" if self.call(question.card) else "fold"
 
     def hear(self, news: News) -> None:
-        """Pass the news on to `feedback`, from this seat's side of the table."""
+        """Pass the news on to `feedback`, from this seat's point of view."""
         assert type(news) is HandOver, "rules A tell nothing else"
         bettor = self._opened == news.round
         seat = news.bettor if bettor else 1 - news.bettor
@@ -63,46 +64,47 @@ class PlayerStrategy(BaseStrategy):
 
 
 class Random(RandomMixin, PlayerStrategy):
-    """Any legal answer."""
+    """Gives random legal answers."""
 
 
 class Honest(PlayerStrategy):
-    """Bets and calls with the ace alone."""
+    """Bets and calls only with the ace."""
 
 
 class Bluffer(PlayerStrategy):
-    """Bets every queen as if it were an ace, and believes nobody: calls with every king."""
+    """Bets every queen as if it were an ace, and calls with every king."""
 
     def bet(self, card: Card) -> bool:
-        """Everything but the king, which wins a showdown often enough unbet."""
+        """Bet all but the king, which wins often enough without a bet."""
         return card != "K"
 
     def call(self, card: Card) -> bool:
-        """Everything that can win."""
+        """Call with every card that can win."""
         return card != "Q"
 
 
 class Nash(PlayerStrategy):
-    """The equilibrium: bets the ace and one queen in three, calls with the ace and one king in three."""
+    """Plays the equilibrium: bets a queen, and calls with a king, one time in three."""
 
     def bet(self, card: Card) -> bool:
-        """The ace always, the queen one time in three."""
+        """Bet the ace always, and the queen one time in three."""
         return card == "A" or (card == "Q" and self.random.random() < 1 / 3)
 
     def call(self, card: Card) -> bool:
-        """The ace always, the king one time in three."""
+        """Call with the ace always, and with the king one time in three."""
         return card == "A" or (card == "K" and self.random.random() < 1 / 3)
 
 
 class Learner(PlayerStrategy):
-    """Counts what the other seat does with each card and answers with what pays best against that.
+    """Counts what the other seat does with each card, and plays what pays best against that.
 
-    With a queen a bet nets 3/2 chips less for every king that calls it: it pays while kings call less often than one time in
-    three. With a king a call wins 4 chips more against a queen than against an ace, and costs 1 more than folding: it pays
-    when queens bet more than a third as often as aces do. Starts undecided, at the equilibrium's thirds.
+    With a queen, every king that calls makes a bet worth 3/2 chips less: a bet pays while kings
+    call less than one time in three. With a king, a call wins 4 chips more against a queen than
+    against an ace, and costs 1 chip more than folding: it pays when queens bet more than a third as
+    often as aces. It starts with the equilibrium's thirds.
     """
 
-    PRIOR = 6  # imagined hands at one in three: few enough to be outweighed soon
+    PRIOR = 6  # imagined hands at the start: so few that real ones soon outweigh them
 
     def __init__(self) -> None:
         self.reset()
@@ -115,18 +117,18 @@ class Learner(PlayerStrategy):
         self._king_called = _Habit(seen=self.PRIOR, done=self.PRIOR / 3)
 
     def bet(self, card: Card) -> bool:
-        """The ace always; the queen while the other seat's kings are afraid."""
+        """Bet the ace always, and the queen while the other seat's kings fold often enough."""
         return card == "A" or (card == "Q" and self._king_called.share < self._third())
 
     def call(self, card: Card) -> bool:
-        """The ace always; the king when the other seat's bets are queens often enough."""
+        """Call with the ace always, and with the king if enough of the bets are queens."""
         bluffs = self._queen.share / self._ace.share
         return card == "A" or (card == "K" and bluffs > self._third())
 
     def feedback(
         self, mine: Card, other: Card, opened: Opening, response: Response | None, bettor: bool
     ) -> None:
-        """Count what the other seat did with the card that it turned out to hold."""
+        """Count what the other seat did with its card."""
         if not bettor and other == "Q":
             self._queen.note(opened == "bet")
         elif not bettor and other == "A":
@@ -135,12 +137,12 @@ class Learner(PlayerStrategy):
             self._king_called.note(response == "call")
 
     def _third(self) -> float:
-        """A third, blurred: against the equilibrium itself it then mixes as the equilibrium does."""
+        # Blurred, so that it mixes against the equilibrium as the equilibrium does.
         return 1 / 3 + self.random.uniform(-0.05, 0.05)
 
 
 class _Habit:
-    """How often somebody does something when it could."""
+    """How often a player does something when it can."""
 
     def __init__(self, seen: float, done: float) -> None:
         self._seen, self._done = seen, done

@@ -1,12 +1,13 @@
-"""A program that speaks lines, carried to an arena over a WebSocket: `arena connect 'stdio: ./mybot' --url wss://…`.
+"""Connects a program that speaks in lines to an arena: `arena connect 'stdio: ./mybot'`.
 
-Messages go through as they are, each a line to the program and a frame to the arena; whether they are right is for the other end
-to judge. A connection is all that the bridge adds: it completes the program's `hello`, waits for the arena, comes back with `resume` when the
-connection is lost, and then says what the program has said before. The program notices nothing of that: what the arena repeats it has
-heard already, and what it says meanwhile is sent when the arena repeats the question.
+The bridge passes messages on unchanged, each as a line to the program and as a frame to the arena.
+It does not judge them. It completes the program's `hello`, waits for the arena, reconnects with
+`resume`, and then repeats what the program has said. The program notices none of this: it does not
+see what the arena repeats, and what it says meanwhile is sent when the arena repeats the question.
 
-Nothing piles up here. Each direction is a task of its own that waits for whoever reads, and of what was said only the last
-`ready` and `answer` of every chair are kept. While there is no connection nothing else can be said, so the rest is dropped.
+Nothing accumulates. Each direction is a task that waits for the reader of what it writes. Only the
+last `ready` and `answer` of every match are stored; other messages are dropped while there is no
+connection.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from bots.line_program import LineProgram, ProgramFailed
-from bots.reach import Link, NotAdmitted, begins, check_address
+from bots.reach import Link, NotAdmitted, begins, check_address, close_reason
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import Malformed, ProtocolError, UsageError, one_line
 from protocol.messages import (
@@ -39,14 +40,13 @@ from protocol.version import __version__
 
 __all__ = ["Bridge"]
 
-_REASON_BYTES = 120  # RFC 6455 has room for 123
-_LEAVE_S = 5.0  # for the arena to answer a goodbye, or a close
-_REMEMBERED = 8192  # matches: twice the most tables that a bot can have
-_TURN = 64  # lines: so often somebody else has a turn while the program floods
+_LEAVE_S = 5.0  # for the arena to answer a goodbye or a close
+_REMEMBERED = 8192  # matches; twice the most tables of a bot
+_TURN = 64  # lines; after so many the event loop runs, even if the program floods
 
 
 class _MessageHead(msgspec.Struct, frozen=True, gc=False):
-    """As much of a message as it takes to know what it is about."""
+    """The fields that say what a message is about."""
 
     type: str = ""
     match: str | None = None
@@ -54,16 +54,16 @@ class _MessageHead(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass(slots=True)
-class _Chair:
+class _BridgedMatch:
     """A match that the program plays.
 
     Attributes:
-        match: its invitation; None if it cannot be read here.
-        ready: what the program has said to the invitation.
+        match: the invitation; None if it cannot be read here.
+        ready: the program's reply to the invitation.
         ask: the id of the latest question.
-        answer: what the program has said to that, if it has and was not refused.
-        is_invited: whether the invitation has come over this connection.
-        is_asked: whether that question has.
+        answer: the program's answer to it, unless it was refused.
+        is_invited: whether the invitation has come over the present connection.
+        is_asked: whether the latest question has.
     """
 
     match: Match | None
@@ -75,19 +75,16 @@ class _Chair:
 
 
 class Bridge:
-    """Plays for one program.
+    """Connects one program; the arguments that are not named here are those of `Client`.
 
     Args:
-        url: the arena's address, `ws://host:port`.
         words: the program's command line.
-        name: what it is called there, if not as its `hello` says; the program finds it as ARENA_NAME.
-        token: what the instructor gave out, if the program does not say it.
-        tables: how many matches it plays at once, if not as its `hello` says.
-        batch: whether frames of the arena may hold several messages; the program gets each in a line of its own.
-        wait_s: how long to wait for an arena that is not up yet.
-        patience_s: how long to try to get a lost connection back.
-        on_event: told of what happens, a line for people each time.
-        on_over: told of every match that is over.
+        name: its name in the arena, instead of that in its `hello`; the program gets it as
+            ARENA_NAME.
+        token: the token, instead of that in its `hello`.
+        tables: how many matches it plays at once, instead of the number in its `hello`.
+        batch: whether frames of the arena may hold several messages. The program gets each in its
+            own line.
     """
 
     def __init__(
@@ -118,17 +115,20 @@ class Bridge:
         self._websocket: ClientConnection | None = None  # once it is welcome there
         self._welcomed = asyncio.Event()
         self._is_practice = self._is_leaving = self._owes_goodbye = False
-        self._chairs: dict[str, _Chair] = {}
-        self._session = 0  # counts those that were forgotten
+        self._matches: dict[str, _BridgedMatch] = {}
+        self._session = 0  # how many sessions the arena has forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
 
     async def run(self) -> None:
-        """Carry until the arena closes; cancelling says goodbye first. The program has ended in any case.
+        """Run until the arena closes. When the task is cancelled it says goodbye first.
+
+        The program has ended when this returns or raises.
 
         Raises:
-            Unreachable: nothing answers at the address for as long as it waits or patience lasts, or what answers is no arena.
-            UsageError: the address is none, the program cannot be started, or the arena does not take it (NotAdmitted).
-            ProgramFailed: it has ended by itself, or wrote what cannot be carried.
+            Unreachable: nothing answers within `wait_s` or `patience_s`, or it is not an arena.
+            UsageError: the address is not valid, the program cannot be started, or the arena
+                refuses it (NotAdmitted).
+            ProgramFailed: the program has ended by itself, or its output is not valid.
         """
         check_address(self._url)
         named = {} if self._name is None else {"ARENA_NAME": self._name}
@@ -162,15 +162,15 @@ class Bridge:
             await asyncio.wait((outward, inward))
             for task in (outward, inward):
                 if not task.cancelled():
-                    task.exception()  # was raised above, or the other one's was
+                    task.exception()  # marks it as seen; the first one was raised above
 
     # --- from the program to the arena ---
 
     async def _greeting(self) -> Hello:
-        """The program's first line, completed by what the command line says.
+        """The program's first line, a `hello`, with the options of the command line.
 
         Raises:
-            ProgramFailed: it is no `hello`.
+            ProgramFailed: it is not a `hello`.
         """
         line = await self._program.read()
         if line is None:
@@ -195,10 +195,9 @@ class Bridge:
             ) from None
 
     async def _outward(self) -> None:
-        """All that the program says, to its last line."""
         lines = 0
         while (line := await self._program.read()) is not None:
-            await self._welcomed.wait()  # it has nothing to say before that
+            await self._welcomed.wait()  # until then only `hello` is allowed
             for part in _parts(line):
                 if self._is_to_be_said(part):
                     await self._send(part)
@@ -207,34 +206,37 @@ class Bridge:
                 await asyncio.sleep(0)
 
     def _is_to_be_said(self, part: bytes) -> bool:
-        """Take note of what the program says; False if the arena is not to hear it, or not before it has asked again."""
+        """Take note of a message of the program.
+
+        False if it is not for the arena, or has to wait until the arena asks again.
+        """
         peek = _peek(part)
         match = peek.match or ""
-        chair = self._chairs.get(match)
+        bridged = self._matches.get(match)
         if peek.type == "goodbye":
             self._is_leaving = True
-            self._owes_goodbye = self._websocket is None  # then it is said later
+            self._owes_goodbye = self._websocket is None  # then it is sent later
         elif peek.type not in ("ready", "answer"):
-            return True  # the arena says what is wrong with it
-        elif chair is None:
+            return True  # the arena judges it
+        elif bridged is None:  # a match of a forgotten session is dropped
             return self._sessions.get(match, self._session) == self._session
         elif peek.type == "ready":
-            chair.ready = chair.ready or part
-            return chair.is_invited
-        elif peek.ask == chair.ask:
-            chair.answer = part
-            return chair.is_asked
+            bridged.ready = bridged.ready or part
+            return bridged.is_invited
+        elif peek.ask == bridged.ask:
+            bridged.answer = part
+            return bridged.is_asked
         return True
 
     async def _send(self, message: bytes) -> None:
         if self._websocket is not None:
-            with contextlib.suppress(ConnectionClosed):  # whoever reads sees that, too
+            with contextlib.suppress(ConnectionClosed):  # the reader notices it, too
                 await self._websocket.send(message, text=True)
 
     # --- from the arena to the program ---
 
     async def _talk(self, websocket: ClientConnection) -> bool:
-        """One connection from `hello` on; True if there is no reason to connect again."""
+        """Serve one connection, from `hello` on; returns whether the session is over."""
         assert self._hello is not None, "the program has said it"
         hello = msgspec.structs.replace(self._hello, resume=self._secret)
         try:
@@ -246,16 +248,16 @@ class Bridge:
                     await websocket.send(encode(Goodbye(), Encoding.JSON), text=True)
                     return True
         except ConnectionClosed:
-            pass  # `is_over` says what there is to say
+            pass  # `is_over` reads the close code
         finally:
             self._websocket = None
         is_leaving = self._is_leaving and not self._owes_goodbye
         return is_leaving or self._link.is_over(websocket)
 
     async def _hear(self, websocket: ClientConnection, part: bytes) -> None:
-        """Pass one message on, unless the program has heard it; then say what the program has said to it."""
+        """Pass a message on, or answer a repeated one as the program has answered it."""
         peek = _peek(part)
-        chair = self._chairs.get(peek.match or "")
+        bridged = self._matches.get(peek.match or "")
         again: bytes | None = None
         is_new = True
         match peek.type:
@@ -263,20 +265,20 @@ class Bridge:
                 is_new = not self._welcomed.is_set()
                 self._enter(websocket, self._read(part))
             case "match":
-                is_new = chair is None
+                is_new = bridged is None
                 again = self._invited(peek.match or "", part)
-            case "ask" if chair is not None:
-                is_new = chair.ask != peek.ask
-                again = None if is_new else chair.answer
+            case "ask" if bridged is not None:
+                is_new = bridged.ask != peek.ask
+                again = None if is_new else bridged.answer
                 if is_new:
-                    chair.ask, chair.answer = peek.ask or "", None
-                chair.is_asked = True
+                    bridged.ask, bridged.answer = peek.ask or "", None
+                bridged.is_asked = True
             case "over":
-                is_new = chair is not None  # else its invitation was lost on the way
+                is_new = bridged is not None  # else the program has never seen the match
                 self._over(peek.match or "", part)
             case "refused":
-                if chair is not None and chair.ask == peek.ask:
-                    chair.answer = None  # it was heard, and is to be another one
+                if bridged is not None and bridged.ask == peek.ask:
+                    bridged.answer = None  # another answer must come
                 is_new = self._refused(self._read(part))
         if is_new:
             await self._program.write(part)
@@ -286,23 +288,21 @@ class Bridge:
     def _enter(self, websocket: ClientConnection, welcome: ArenaMessage | None) -> None:
         if not isinstance(welcome, Welcome):
             raise Malformed("expected welcome with a session")
-        back = "connected" if self._secret is None else "back"
+        is_back = self._secret is not None
         self._secret, self._is_practice = welcome.session, welcome.practice
-        self._link.welcomed()
         self._websocket = websocket
         self._welcomed.set()
-        rehearsal = ", for practice" if welcome.practice else ""
-        self._on_event(f"{back} as {one_line(welcome.bot)} at {self._url}{rehearsal}")
+        self._link.welcomed(welcome, is_back=is_back)
 
     def _invited(self, match: str, part: bytes) -> bytes | None:
-        """A chair, or the same one again: then what the program has said to it."""
-        chair = self._chairs.get(match)
-        if chair is not None:
-            chair.is_invited = True
-            return chair.ready
+        """Take note of an invitation; if it is repeated, returns the program's `ready`."""
+        bridged = self._matches.get(match)
+        if bridged is not None:
+            bridged.is_invited = True
+            return bridged.ready
         invitation = self._read(part)
         readable = invitation if isinstance(invitation, Match) else None
-        self._chairs[match] = _Chair(readable)
+        self._matches[match] = _BridgedMatch(readable)
         self._sessions[match] = self._session
         if len(self._sessions) > _REMEMBERED:
             self._sessions.popitem(last=False)
@@ -312,12 +312,16 @@ class Bridge:
 
     def _over(self, match: str, part: bytes) -> None:
         over = self._read(part)
-        chair = self._chairs.pop(match, None)
-        if chair is not None and chair.match is not None and isinstance(over, Over):
-            self._on_over(chair.match, over)
+        bridged = self._matches.pop(match, None)
+        if bridged is not None and bridged.match is not None and isinstance(over, Over):
+            self._on_over(bridged.match, over)
 
     def _refused(self, refused: ArenaMessage | None) -> bool:
-        """Whether it is the program's business; raises NotAdmitted if the arena does not take it."""
+        """Whether to tell the program.
+
+        Raises:
+            NotAdmitted: the arena refuses the bot.
+        """
         if not isinstance(refused, Refused):
             raise Malformed("expected refused with code and text")
         goes_on = refused.match is not None or self._is_practice
@@ -327,19 +331,19 @@ class Bridge:
         if refused.code != "session":
             assert self._hello is not None, "it was said"
             raise NotAdmitted(refused.code, refused.text, self._hello.name)
-        # The program goes on with new matches; what it still says of these is for nobody.
+        # The program goes on with new matches; its messages about the old ones are dropped.
         self._on_event("the arena has forgotten the session")
         self._secret = None
-        self._owes_goodbye = False  # there is nothing left to leave
+        self._owes_goodbye = False  # there is no session left to leave
         self._session += 1
-        self._chairs = {}
+        self._matches = {}
         return False
 
     def _read(self, part: bytes) -> ArenaMessage | None:
-        """A message with all its fields; None if it is one of a later release, which the program may know."""
+        """A message; None if only the program may know it, as one of a later release."""
 
         def game_of(match: str) -> str:
-            invitation = self._chairs[match].match
+            invitation = self._matches[match].match
             return "" if invitation is None else invitation.game
 
         try:
@@ -351,22 +355,20 @@ class Bridge:
     # --- the end ---
 
     def _lost(self) -> None:
-        for chair in self._chairs.values():
-            chair.is_invited = chair.is_asked = False
+        for bridged in self._matches.values():
+            bridged.is_invited = bridged.is_asked = False
 
     async def _crashed(self, outward: asyncio.Task[None]) -> None:
-        """Tell the arena that the program has ended, and raise it."""
+        """Tell the arena that the program has failed, and raise the error."""
         self._is_leaving = True
         error = outward.exception()
         if error is None:
             error = self._program.failure(await self._program.end())
         if self._websocket is not None:
-            reason = str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
-            await self._close(self._websocket, CLOSE_CRASHED, reason)
+            await self._close(self._websocket, CLOSE_CRASHED, close_reason(error))
         raise error
 
     async def _leave(self) -> None:
-        """Say goodbye, if there is anybody to hear it."""
         self._is_leaving = True
         if (websocket := self._websocket) is not None:
             await self._send(encode(Goodbye(), Encoding.JSON))
@@ -383,7 +385,7 @@ _decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def _parts(frame: bytes) -> list[bytes]:
-    """The messages in a frame or line; what cannot be read is one."""
+    """The messages in a frame or line, unparsed; one that cannot be read is a single message."""
     if frame.lstrip()[:1] == b"[":
         with contextlib.suppress(msgspec.MsgspecError, RecursionError):
             return [bytes(part) for part in _decode_parts(frame)]

@@ -1,7 +1,6 @@
-"""Cards as objects, for those who learn to program with them: cards, decks, hands, melds, and three card poker round by round.
+"""Cards, decks, hands and melds as objects, and three card poker, for programming courses.
 
-`Card.of` makes a card of the two characters by which it travels (`3d`), and `code` gives them back. `protocol` knows their worth.
-A bot may answer with a `Card` or a `Meld`. What is refused raises `BadDeck`, a `ValueError`, and changes nothing. Chance is `random`'s.
+`Card.of("3d").code` is "3d". A wrong argument raises `BadDeck`, a `ValueError`, without a change.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ += ["ThreeCardPokerHand", "make_dist", "play", "play_round"]
 
 
 class _Value(Coded):
-    """What equals whatever is of its class and has the same code; no dataclass, as msgspec would send it as a map."""
+    """Compares by class and code. It is no dataclass, because msgspec would encode it as a map."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.code == other.code
@@ -35,7 +34,7 @@ class _Value(Coded):
 
 
 class Card(_Value):
-    """A card; `ranks` and `suits` have the names by number: `Card(1, 2)` is the `3 of Diamonds`."""
+    """A card, by the numbers of its rank and suit: `Card(1, 2)` is the `3 of Diamonds`."""
 
     ranks: ClassVar[list[str]] = [*"23456789", "10", "Jack", "Queen", "King", "Ace"]
     suits: ClassVar[list[str]] = ["Spades", "Hearts", "Diamonds", "Clubs"]
@@ -47,7 +46,7 @@ class Card(_Value):
 
     @classmethod
     def of(cls, code: str) -> Self:
-        """The card of two characters, such as `3d`."""
+        """The card with these two characters, such as `3d`."""
         if code not in PACK:
             raise BadDeck(f"expected a card such as '3d', got {code!r}")
         return cls(RANKS.index(code[0]), SUITS.index(code[1]))
@@ -79,11 +78,11 @@ class Deck:
         return tuple([card.code for card in self.cards])
 
     def shuffle(self) -> None:
-        """Put the cards into a random order."""
+        """Shuffle the cards with the module `random`."""
         random.shuffle(self.cards)
 
     def pop_cards(self, n: int) -> list[Card]:
-        """Take `n` cards off the end, one after another: the last card of the deck comes first."""
+        """Remove the last `n` cards and return them, the very last one first."""
         return [self.cards.pop() for _ in self._last(n)]
 
     def add_cards(self, cards: Iterable[Card]) -> None:
@@ -95,7 +94,7 @@ class Deck:
         self.cards.clear()
 
     def move_cards(self, hand: Deck, n: int) -> None:
-        """Move `n` cards, one after another, from the end to the end of a hand or of another deck."""
+        """Move the last `n` cards, one after another, to the end of a hand or another deck."""
         _expect(Deck, hand).add_cards(self._last(n))
         self.pop_cards(n)
 
@@ -112,32 +111,30 @@ class Hand(Deck):
         self._name = name
 
     def get_name(self) -> str:
-        """Whose hand it is."""
         return self._name
 
 
 @total_ordering
 class ThreeCardPokerHand(Hand):
-    """Three different cards. Hands compare as in three card poker, so that `9s 9h 5d` equals `9d 9c 4s` (T2 to T4)."""
+    """Three cards, compared as in three card poker: `9s 9h 5d` equals `9d 9c 4s` (T2 to T4)."""
 
     all_labels: ClassVar[list[str]] = list(poker.CATEGORIES)
 
     def __init__(self, cards: Iterable[Card], name: str = "") -> None:
         super().__init__(name)
         self.add_cards(cards)
-        self.get_label()  # refuses what is no hand
+        self.get_label()  # raises if they are not three different cards
 
     @property
     def rank(self) -> int:
-        """The number of its label in `all_labels`, 0 to 5."""
+        """The index of its label in `all_labels`, 0 to 5."""
         return self.all_labels.index(self.get_label())
 
     def get_label(self) -> str:
-        """Its category, from Nothing to Straight Flush."""
+        """The category, from Nothing to Straight Flush."""
         return poker.category(self.code)
 
     def _compare(self, other: object) -> int:
-        """1 if this hand is better than the other, -1 if it is worse, 0 if they tie."""
         return poker.compare(self.code, _expect(ThreeCardPokerHand, other).code)
 
     def __eq__(self, other: object) -> bool:
@@ -154,7 +151,7 @@ class ThreeCardPokerDeck(Deck):
     """A deck that deals hands of three card poker."""
 
     def deal_hand(self, name: str = "") -> ThreeCardPokerHand:
-        """A hand of the last three cards, which leave the deck."""
+        """Remove the last three cards and return them as a hand."""
         hand = ThreeCardPokerHand(self._last(3), name)
         self.pop_cards(3)
         return hand
@@ -170,7 +167,7 @@ class BlackjackHand(Hand):
     discard_all = Deck.clear_cards
 
     def hand_value(self) -> tuple[int, bool]:
-        """The count, and whether it is soft: whether an ace counts 11 in it (B4)."""
+        """The total, and whether it is soft: whether an ace counts 11 (B4)."""
         return blackjack.hand_value(self.code)
 
 
@@ -185,12 +182,12 @@ class Meld(_Value):
 
     @classmethod
     def of(cls, codes: Iterable[str]) -> Self:
-        """The meld of cards of two characters each."""
+        """The meld of these cards, in two characters each."""
         return cls(map(Card.of, codes))
 
 
 def make_dist(n: int) -> dict[str, float]:
-    """How often each label of three card poker was dealt, in per cent of `n` random hands; never is 0.0 (T9)."""
+    """Deal `n` random hands of three card poker; returns the percentage of each label (T9)."""
     _check_number("hands", n, 1)
     dealt = [poker.category(random.sample(PACK, 3)) for _ in range(n)]
     return {label: 100 * dealt.count(label) / n for label in poker.CATEGORIES}
@@ -203,7 +200,9 @@ def play_round(
     get_ante: Callable[[int], int],
     is_playing: Callable[[ThreeCardPokerHand], bool],
 ) -> tuple[int, int]:
-    """The ante (1 to half the cash) and its outcome: -1 folded, 1 the dealer does not qualify, 2 won, -2 lost, 0 tied (T5, T6)."""
+    """Play one round; returns the ante, 1 to half the cash, and the outcome in antes (T5, T6).
+    The outcome is -1 folded, 1 dealer does not qualify, 2 won, -2 lost, 0 tied.
+    """
     for hand in (dealer_hand, player_hand):
         _expect(ThreeCardPokerHand, hand)
     _check_number("cash", cash, poker.LEAST_CASH)
@@ -220,7 +219,7 @@ def play(
     is_playing: Callable[[ThreeCardPokerHand], bool],
     trials: int,
 ) -> float:
-    """The share of trials that turn `stake` into `goal` or more before there is too little for a round (T8, T10)."""
+    """The share of trials that reach `goal` from `stake` before the cash runs out (T8, T10)."""
     for what, number in (("a stake", stake), ("a goal", goal), ("trials", trials)):
         _check_number(what, number, 1)
     deck, reached = Deck(), 0

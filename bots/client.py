@@ -1,13 +1,14 @@
-"""The client: it connects strategies to an arena, plays all their matches over one connection, and comes back when it is lost.
+"""The client: connects strategies to an arena, plays their matches, and reconnects when necessary.
 
-A frame in, its questions answered one after another, a frame out: like the arena, the client does all that a frame asks for in one
-synchronous pass. Every match has a strategy instance of its own (bots/seat.py). The connection may be lost at any time: the client
-then connects again, with longer and longer pauses, and goes on where it was; its strategies keep their memory.
+The client answers all questions of a frame in one synchronous pass, and sends the answers in one
+frame. Every match has its own strategy instance (bots/seat.py). When the connection is lost, the
+client reconnects, with longer and longer pauses. Its strategies keep their memory meanwhile.
 
-With a session file (bots/session_file.py) that outlives the process, too: the next one resumes the session and asks for all that was
-asked and answered before, and brings new strategies through that. A reconnect does the same while any of them is not complete.
+With a session file (bots/session_file.py) the session survives the process. The next process
+resumes it, asks for all past questions and answers, and replays them to new strategies. A
+reconnect does the same if a match of the session has no strategy that knows it from the start.
 
-While a strategy thinks, no ping is answered: the arena measures the link when it has asked nothing.
+No ping is answered while a strategy thinks. The arena therefore measures the link at other times.
 """
 
 from __future__ import annotations
@@ -24,10 +25,9 @@ from websockets.exceptions import ConnectionClosed
 
 from bots.frames import join, read_frame, write_message
 from bots.keeper import Keeper
-from bots.reach import Link, NotAdmitted, begins, check_address
+from bots.reach import Link, NotAdmitted, begins, check_address, close_reason
 from bots.seat import StrategyFailed, StrategySeat
 from protocol.codec import Encoding
-from protocol.errors import one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -51,11 +51,12 @@ from protocol.vocabulary import shorten
 
 __all__ = ["Client", "StrategyFailed"]
 
-_REASON_BYTES = 120  # RFC 6455 has room for 123
+# Answers wait so long for later ones of the same frame. A slow strategy's answers do not all wait,
+# because its time is measured to their arrival.
 _HOLD_S = 0.02
-"""Answers wait for those that come after them so long, and not for all of a slow strategy's: its time is measured to their arrival."""
+# The event loop runs so often while strategies are caught up: there may be thousands of questions,
+# and pings among them.
 _BREATH_S = 0.005
-"""So often the loop has its turn while strategies are brought back: there may be thousands of questions, and pings among them."""
 
 
 class Client:
@@ -63,19 +64,20 @@ class Client:
 
     Args:
         url: the arena's address, `ws://host:port`.
-        name: what the bot is called there.
-        strategies: for each game that it plays, what makes a strategy for one match.
-        token: what the instructor gave out, if the arena asks for one.
+        name: the bot's name there.
+        strategies: by game, a function or class that makes a strategy for one match.
+        token: the bot's token, if the arena asks for one.
         tables: how many matches to play at once.
         wait_s: how long to wait for an arena that is not up yet.
-        patience_s: how long to try to get a lost connection back.
+        patience_s: how long to try to reconnect.
         encoding: JSON in text frames or msgpack in binary ones.
         batch: whether frames may hold several messages.
-        seed: makes what plays by chance repeatable: the n-th strategy of a session that has a method `seed` gets "<seed>:n".
-        session_file: where to keep the session, to go on with it after a crash. Every strategy that has a method `seed` then
-            gets one, which is kept, so that it decides as it did before.
-        on_event: told of what happens, a line for people each time.
-        on_over: told of every match that is over.
+        seed: makes random strategies repeatable: the n-th strategy of a session that has a method
+            `seed` gets "<seed>:n".
+        session_file: where to save the session, to go on with it after a crash. Every strategy that
+            has a method `seed` then gets a seed, so that it decides again as it did before.
+        on_event: called with a line for people whenever something happens.
+        on_over: called with every match that is over.
     """
 
     def __init__(
@@ -115,12 +117,12 @@ class Client:
         self._filled_at = self._breathed_at = 0.0
 
     async def run(self) -> None:
-        """Play until the arena closes; cancelling says goodbye first.
+        """Play until the arena closes. When the task is cancelled it says goodbye first.
 
         Raises:
-            Unreachable: nothing answers at the address for as long as it waits or patience lasts, or what answers is no arena.
-            UsageError: the address is none, or the arena does not take this bot (NotAdmitted); the text says why.
-            StrategyFailed: a strategy raised.
+            Unreachable: nothing answers within `wait_s` or `patience_s`, or it is not an arena.
+            UsageError: the address is not valid, or the arena refuses this bot (NotAdmitted).
+            StrategyFailed: a strategy raised an exception.
         """
         check_address(self._url)  # before a session file is made
         _keep_memory_mapped()
@@ -131,7 +133,7 @@ class Client:
             self._keeper.close()
 
     async def _talk(self, websocket: ClientConnection) -> bool:
-        """One connection from `hello` on; True if there is no reason to connect again."""
+        """Serve one connection, from `hello` on; returns whether the session is over."""
         self._outbox = []
         self._is_retold = self._keeper.misses(self._seats)
         self._say(self._hello())
@@ -140,14 +142,13 @@ class Client:
             while True:
                 await self._frame(await websocket.recv(decode=False))
         except ConnectionClosed:
-            pass  # `close_code` below says what there is to say
+            pass  # the close code is read below
         except asyncio.CancelledError:
             writer.cancel()
             await self._leave(websocket)
             raise
         except StrategyFailed as error:
-            reason = str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
-            await websocket.close(CLOSE_CRASHED, reason)
+            await websocket.close(CLOSE_CRASHED, close_reason(error))
             self._keeper.drop()
             raise
         finally:
@@ -164,7 +165,7 @@ class Client:
             self._keeper.drop()
             await websocket.close()
         except ConnectionClosed:
-            pass  # it is gone already, which is what we want
+            pass  # it is closed already
 
     def _hello(self) -> Hello:
         return Hello(
@@ -180,16 +181,17 @@ class Client:
         )
 
     async def _write(self, websocket: ClientConnection) -> None:
-        """Send what gathers in the outbox.
+        """Send the messages in the outbox.
 
-        A task of its own: it gets its turn when all frames that have come in are answered, so that they share a frame.
+        This is a task of its own, so that it runs when all received frames are answered: the
+        answers then share a frame.
         """
         is_text = self._encoding is Encoding.JSON
-        with suppress(ConnectionClosed):  # the reader sees that, too
+        with suppress(ConnectionClosed):  # the reader notices it, too
             while True:
                 await self._filled.wait()
                 self._filled.clear()
-                self._keeper.save()  # before the arena can count on what we say
+                self._keeper.save()  # before the arena relies on these messages
                 frames, self._outbox = self._outbox, []
                 if self._batch and len(frames) > 1:
                     frames = [join(frames, self._encoding)]
@@ -197,18 +199,16 @@ class Client:
                     await websocket.send(frame, text=is_text)
 
     def _say(self, message: BotMessage) -> None:
-        """Put a message into the outbox."""
         self._session.note(message)
         try:
             self._outbox.append(write_message(message, self._encoding))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise StrategyFailed(f"its answer cannot be sent: {error}") from error
+            raise StrategyFailed(f"the strategy's answer cannot be sent: {error}") from error
         if not self._filled.is_set():
             self._filled.set()
             self._filled_at = time.monotonic()
 
     async def _frame(self, frame: bytes) -> None:
-        """Do all that a frame asks for; the arena writes frames as we do."""
         for message in read_frame(frame, self._encoding, self._game_of):
             if self._session.note(message):
                 reply = self._take(message)
@@ -221,7 +221,7 @@ class Client:
         self._keeper.save()
 
     async def _breathe(self) -> None:
-        """Let the loop have its turn if it has not had one for a while."""
+        """Let the event loop run if it has not run for a while."""
         if time.monotonic() - self._breathed_at > _BREATH_S:
             await asyncio.sleep(0)
             self._breathed_at = time.monotonic()
@@ -249,15 +249,13 @@ class Client:
         return None
 
     def _welcomed(self, welcome: Welcome) -> None:
-        back = "back" if self._keeper.secret else "connected"
+        is_back = self._keeper.secret is not None
         self._keeper.welcome(welcome.session)
-        self._link.welcomed()
         self._is_practice = welcome.practice
-        rehearsal = ", for practice" if welcome.practice else ""
-        self._on_event(f"{back} as {one_line(welcome.bot)} at {self._url}{rehearsal}")
+        self._link.welcomed(welcome, is_back=is_back)
 
     def _sit(self, invitation: Match) -> BotMessage | None:
-        """Take a chair; after a reconnect the invitation comes again."""
+        """Take a seat, or the same one when the invitation is repeated after a reconnect."""
         seat = self._seats.get(invitation.match)
         if seat is None:
             seat = self._seats[invitation.match] = StrategySeat(
@@ -271,7 +269,7 @@ class Client:
         return Ready(invitation.match, seat.nonce)
 
     def _over(self, over: Over) -> None:
-        """Hear the last news of a match; its invitation may have been lost with a connection, or with a process."""
+        """Hear the last news of a match; the seat may have been lost with a former process."""
         seat = self._seats.pop(over.match, None)
         was_ours = self._keeper.over(over.match)
         if seat is not None:
@@ -297,19 +295,19 @@ class Client:
         return None
 
     def _disconnected(self) -> None:
-        """Strategies that may have missed something are made anew after the next `welcome`."""
         self._session.disconnected()
+        # The others may have missed something; they are made again after the next `welcome`.
         self._seats = {match: seat for match, seat in self._seats.items() if seat.is_whole}
 
 
 def _brought_back(seat: StrategySeat) -> str:
-    """One line for a strategy that was rebuilt and is asked something new."""
+    """One line for a strategy that was rebuilt and now goes on."""
     strayed = f", {seat.strayed} answered otherwise this time" if seat.strayed else ""
     match = seat.match
     return f"{match.game} match {match.match} goes on after {seat.recalled} questions{strayed}"
 
 
 def _keep_memory_mapped() -> None:
-    """Raise malloc's threshold for mapping memory: asyncio else maps and unmaps 256 KiB at every receive (design §4)."""
+    """Raise malloc's mmap threshold: otherwise asyncio maps and unmaps 256 KiB at every receive."""
     block = bytearray(1 << 20)
     del block

@@ -1,7 +1,7 @@
-"""The client's frames: JSON by the protocol's codec, the binary form by the package `msgpack`.
+"""The client's frames: JSON by the protocol's codec, msgpack by the package `msgpack`.
 
-The arena writes the binary form with msgspec, so that two implementations of it meet on every such connection. Both forms have the
-same structure: a message is built from JSON in either case, and what a strategy answers is the same answer in both.
+The arena writes msgpack with msgspec, so that every such connection tests two implementations.
+Every message goes through JSON, so that an answer is the same in both encodings.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["join", "read_frame", "write_message"]
 def read_frame(
     frame: bytes, encoding: Encoding, game_of: Callable[[str], str]
 ) -> list[ArenaMessage]:
-    """The messages in a frame that the arena sent, as `decode_from_arena` gives them.
+    """The messages in a frame of the arena.
 
     Raises:
-        Malformed: it cannot be read, or is about a match that is not known.
+        Malformed: the frame cannot be read, or it names an unknown match.
     """
     if encoding is Encoding.MSGPACK:
         try:
@@ -40,9 +40,9 @@ def write_message(message: BotMessage, encoding: Encoding) -> bytes:
     """One message as a frame, or as a part for `join`.
 
     Raises:
-        TypeError: an answer holds something that JSON has not.
-        ValueError: it holds text that is none.
-        OverflowError: it holds a number that has no place in 64 bits, which the binary form ends at.
+        TypeError: an answer holds something that JSON does not have.
+        ValueError: it holds text that is not valid Unicode.
+        OverflowError: it holds a number beyond 64 bits, which msgpack does not have.
         RecursionError: it is nested too deeply.
     """
     text = codec.encode(message, Encoding.JSON)
@@ -53,7 +53,7 @@ def write_message(message: BotMessage, encoding: Encoding) -> bytes:
 
 
 def join(parts: Sequence[bytes], encoding: Encoding) -> bytes:
-    """Several messages as one frame that holds an array."""
+    """Several messages as one frame with an array."""
     if encoding is Encoding.JSON:
         return codec.join([*parts], encoding)
     header: bytes = msgpack.Packer().pack_array_header(len(parts))

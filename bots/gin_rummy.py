@@ -1,8 +1,9 @@
 """Gin rummy: the interface for strategies, and the house bots.
 
-A strategy answers by the calls of the classic interface: `receive_initial_hand`, `will_take_top_discard`, `take_turn`, `knock`,
-`get_melds`, `opponent_end_turn_feedback`, `opponent_end_round_feedback` and `reset`; and it may hear who wanted an up-card
-(`offer_feedback`) and how a game ended (`end_game_feedback`). Every call has a sensible default: plain play.
+A strategy has the methods of the classic interface: `receive_initial_hand`,
+`will_take_top_discard`, `take_turn`, `knock`, `get_melds`, `opponent_end_turn_feedback`,
+`opponent_end_round_feedback` and `reset`. Two more tell who wanted an up-card (`offer_feedback`)
+and how a game ended (`end_game_feedback`). Every method has a default, which plays plainly.
 """
 
 from __future__ import annotations
@@ -44,15 +45,14 @@ __all__ = ["Expert", "Patient", "PlayerStrategy", "Random", "Simple"]
 class PlayerStrategy(BaseStrategy):
     """One seat of gin rummy; override what you want to play better.
 
-    The base keeps the facts up to date, so that every call may rely on them:
+    The base class keeps these attributes up to date, so that every method can use them:
 
     Attributes:
-        hand: the cards held: ten, and in `take_turn` eleven.
-        seat: this seat, from 0; known from the first up-card on, which comes before any other call but
-            `receive_initial_hand`.
-        starter: the seat that started the round.
-        top: the top of the discard pile.
-        scores: by seat, the points of the game so far.
+        hand: your cards: ten, and eleven in `take_turn`.
+        seat: your seat, from 0. It is known in every method but `receive_initial_hand`.
+        starter: the seat that starts the round.
+        top: the top card of the discard pile.
+        scores: by seat, the points in the game so far.
     """
 
     game = "gin_rummy"
@@ -60,52 +60,55 @@ class PlayerStrategy(BaseStrategy):
     def __init__(self) -> None:
         self.reset()
 
-    # ---- The eight calls, and two more
+    # ---- The eight methods of the classic interface, and two more
 
     def receive_initial_hand(self, hand: Sequence[Card]) -> None:
-        """A round begins with these ten cards (G3)."""
+        """Called when a round begins, with your ten cards (G3)."""
 
     def will_take_top_discard(self, card: Card) -> bool:
-        """Whether to take the up-card or the top discard (G5, G6); otherwise pass, or draw from the stock.
+        """Whether to take the up-card or the top discard (G5, G6).
 
-        By default only if it goes into a meld.
+        Otherwise pass, or draw from the stock. By default only if it goes into a meld.
         """
         return any(card in meld for meld in arrange([*self.hand, card])[0])
 
     def take_turn(self, drawn: Card) -> Card:
-        """Which of the eleven cards of `hand` to discard, after drawing one (G6).
+        """Which of the eleven cards in `hand` to discard (G6).
 
-        By default what leaves the least deadwood, and of equals the dearest.
+        By default the card that leaves the least deadwood, and of those the one with most points.
         """
         left = zip(discard_deadwoods(self.hand), self.hand, strict=True)
         return min(left, key=lambda at: (at[0], -deadwood_value(at[1])))[1]
 
     def knock(self) -> bool:
-        """Whether to knock with the ten cards of `hand`; only asked when they leave at most 10 (G7).
+        """Whether to knock with the ten cards in `hand` (G7). By default always.
 
-        By default always.
+        Only called when their deadwood is at most 10.
         """
         return True
 
     def get_melds(self) -> tuple[Meld, ...] | None:
-        """The melds to declare when somebody has knocked (G9); None, the default, leaves them to the referee."""
+        """The melds to declare after a knock (G9).
+
+        None, the default, lets the referee find the best ones.
+        """
         return None
 
     def opponent_end_turn_feedback(
         self, drew_discard: bool, previous_discard_top: Card, opponent_discarded: Card
     ) -> None:
-        """What the other seat did in its turn (G8).
+        """Called after every turn of the other seat (G8).
 
         Args:
-            drew_discard: whether it took the top discard rather than from the stock.
-            previous_discard_top: the card that it took, or left.
-            opponent_discarded: its discard, which is the top now.
+            drew_discard: whether it took the top discard, and not a card from the stock.
+            previous_discard_top: the discard that it took or left.
+            opponent_discarded: its own discard, which is the top now.
         """
 
     def opponent_end_round_feedback(
         self, opponent_hand: tuple[Card, ...], opponent_melds: tuple[Meld, ...]
     ) -> None:
-        """What the other seat held at the end of the round, and what of it was melded (G14)."""
+        """Called at the end of a round, with the other seat's cards and melds (G14)."""
 
     def reset(self) -> None:
         """Forget the last opponent; call this from your own `reset`."""
@@ -117,15 +120,15 @@ class PlayerStrategy(BaseStrategy):
         self._up_card_heard = False
 
     def offer_feedback(self, card: Card, took: bool) -> None:
-        """Whether the other seat took the up-card that it was offered (G5)."""
+        """Called when the other seat has taken or passed the up-card (G5)."""
 
     def end_game_feedback(self, won: bool | None) -> None:
-        """A game of the match is over; None if it was drawn (G15)."""
+        """Called when a game of the match is over; `won` is None if it was drawn (G15)."""
 
     # ---- The wire's questions and news
 
     def decide(self, question: Question[Any]) -> object:
-        """Answer by the calls above."""
+        """Answer with the methods above."""
         if type(question) is Turn:
             return self._answer_turn(question)
         if type(question) is Draw:
@@ -141,14 +144,14 @@ class PlayerStrategy(BaseStrategy):
     def _answer_turn(self, question: Turn) -> TurnAnswer:
         self.hand = list(question.hand)
         discard = coded(self.take_turn(question.drawn))
-        if discard in self.hand:  # else it is for the referee to say that it is illegal
+        if discard in self.hand:  # otherwise the referee says that it is illegal
             self.hand.remove(discard)
         may_knock = TurnAnswer(discard, True) in question.legal
         knock = may_knock and self.knock()
         return TurnAnswer(discard, knock, self.get_melds() if knock else None)
 
     def hear(self, news: News) -> None:
-        """Keep the facts, and pass the news on to the calls above."""
+        """Update the attributes, and pass the news on to the methods above."""
         if type(news) is TurnTaken:
             left, self.top = self.top, news.discarded
             if news.seat != self.seat:
@@ -157,7 +160,7 @@ class PlayerStrategy(BaseStrategy):
         elif type(news) is Dealt:
             self.hand = list(news.hand)
             self.starter, self.top = news.starter, news.upcard
-            self.seat = 1 - news.starter  # until it turns out to be asked first
+            self.seat = 1 - news.starter  # corrected in `decide` if this seat is asked first
             self._up_card_heard = False
             self.receive_initial_hand(news.hand)
         elif type(news) is Offered:
@@ -176,44 +179,44 @@ class PlayerStrategy(BaseStrategy):
 
 
 class Random(RandomMixin, PlayerStrategy):
-    """Any legal answer."""
+    """Gives random legal answers."""
 
 
 class Simple(PlayerStrategy):
-    """Thinks of its deadwood only: takes what lowers it, discards what leaves the least, knocks as soon as it may."""
+    """Lowers its deadwood with every card, and knocks as soon as it may."""
 
     def will_take_top_discard(self, card: Card) -> bool:
-        """Whether some discard then leaves less deadwood than now."""
+        """Take it if that lowers the deadwood."""
         return min(discard_deadwoods([*self.hand, card])) < deadwood(self.hand)
 
 
 class Patient(PlayerStrategy):
-    """Plays for gin: takes only what goes into a meld, and never knocks with any deadwood."""
+    """Plays for gin: takes only cards that go into a meld, and never knocks with deadwood."""
 
     def knock(self) -> bool:
-        """Only with gin."""
+        """Knock only with gin."""
         return deadwood(self.hand) == 0
 
 
 class Expert(PlayerStrategy):
-    """Weighs discards by what melds they could still make and what the other seat showed it wants.
+    """Weighs discards by the melds that are still possible, and by what the other seat wants.
 
-    It takes only what goes into a meld; the prices are in `bots/gin_worth.py`.
+    It takes only cards that go into a meld. The weights are in `bots/gin_worth.py`.
     """
 
     def reset(self) -> None:
-        """Forget the last opponent, and what it took."""
+        """Forget the last opponent, and the cards that it took."""
         super().reset()
         self._begin([])
 
     def receive_initial_hand(self, hand: Sequence[Card]) -> None:
-        """A round begins: only the up-card is out."""
+        """Start a round, in which only the up-card is out."""
         self._begin([self.top])
 
     def opponent_end_turn_feedback(
         self, drew_discard: bool, previous_discard_top: Card, opponent_discarded: Card
     ) -> None:
-        """Remember what it took, as long as it keeps it, and what it threw."""
+        """Remember the discards, and the taken cards as long as they stay in the other hand."""
         if drew_discard:
             self._taken.add(previous_discard_top)
             self._out.discard(previous_discard_top)
@@ -222,7 +225,7 @@ class Expert(PlayerStrategy):
         self._out.add(opponent_discarded)
 
     def take_turn(self, drawn: Card) -> Card:
-        """The discard with the best price, whether it plays on or knocks with what is left."""
+        """Discard the card that is worth most to discard, for playing on or for knocking."""
         gone = {*self.hand, *self._out, *self._taken}
         unseen = [card for card in PACK if card not in gone]
         held = chances_held(unseen, len(self._taken), self._turn)
@@ -239,11 +242,11 @@ class Expert(PlayerStrategy):
         return discard
 
     def knock(self) -> bool:
-        """Whether that was worth more than playing on."""
+        """Knock if that is worth more than playing on."""
         return self._knocks
 
     def _worth(self, left: Prospect) -> tuple[float, bool]:
-        """The price of a discard, and whether that is for knocking."""
+        """The value of a discard, and whether to knock with it."""
         mine, theirs = self.scores[self.seat], self.scores[1 - self.seat]
         gin_wins = mine + GIN_SCORES >= TARGET
         worth = keep_worth(left, self._turn, len(self._taken), gin_wins)

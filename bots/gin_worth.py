@@ -1,11 +1,13 @@
-"""What the expert of gin rummy thinks a hand is worth: prices in percent of the game.
+"""The value of a hand for the gin rummy expert, in percent of the game.
 
-A discard becomes a `Prospect`: how much deadwood it leaves, which unseen cards would still make a meld, and how likely it
-completes one for the other seat, given what that seat took and threw. `keep_worth` prices playing on with that, `knock_worth` knocking.
+Every discard has a `Prospect`: the deadwood that it leaves, the unseen cards that would still make
+a meld, and the chance that it completes a meld of the other seat. `keep_worth` is the value of
+playing on, `knock_worth` that of knocking.
 
-The weights were fitted in two steps: by regression on the outcomes of half a million rounds, then by hill-climbing on games won.
-They belong together: as the features overlap, one weight often takes back a part of another, and its sign alone says little.
-Against a seat that knocks at once, waiting with little deadwood pays: the other's knock is undercut.
+The weights were fitted in two steps: by regression on the outcomes of half a million rounds, then
+by hill climbing on games won. They belong together. The features overlap, so that one weight often
+offsets another, and the sign of a single weight says little. Against a seat that knocks at once it
+pays to wait with little deadwood, and to undercut the knock.
 """
 
 from __future__ import annotations
@@ -43,31 +45,31 @@ def _near(card: Card) -> list[Card]:
     ]
 
 
+# By card, the two others of every meld of three with it.
 _PAIRS = {
     card: [pair for pair in combinations(_near(card), 2) if is_meld([card, *pair])] for card in PACK
 }
-"""By card, the two others of every meld of three that it can be in."""
 
 _PAIR_MASKS = {card: [card_mask(pair) for pair in pairs] for card, pairs in _PAIRS.items()}
 
-TARGET = 50  # the points that win the game which the weights were fitted to (G15)
-GIN_SCORES = 44  # about what gin brings: 25 and what the other still holds
+TARGET = 50  # the points that won a game when the weights were fitted (G15)
+GIN_SCORES = 44  # about what gin scores: 25 and the other seat's deadwood
 
-TOO_MUCH = 12  # no discard is worth that much more deadwood than another; saves time
+TOO_MUCH = 12  # a discard with so much more deadwood than another is never best; saves time
 
-# What a card is likely to be in the other hand for.
-_PARTNER = 0.3  # a card that it took lies there with one certain unseen neighbour
+# Chances that the other seat has a card.
+_PARTNER = 0.3  # a certain unseen neighbour of a card that it took
 _DEAR = 10
-_DEAR_LEAVES = 0.17  # by turn, how many of its tens and faces a seat has thrown,
-_DEAR_STAYS = 0.3  # and how many it never throws
+_DEAR_LEAVES = 0.17  # the share of its tens and faces that a seat discards per turn,
+_DEAR_STAYS = 0.3  # and the share that it never discards
 
-# The worth of things in percent of the game, deadwood in tens of points; LATE: per ten turns of one's own.
+# The weights, in percent of the game. Deadwood is in tens of points; LATE is per ten own turns.
 _DEADWOOD = -9.8  # ten points of deadwood
-_OVER_5 = -1.4  # of it, what is over 5
-_OVER_10 = 8.2  # of it, what forbids to knock
+_OVER_5 = -1.4  # the part of it over 5
+_OVER_10 = 8.2  # the part over 10, with which a seat cannot knock
 _DEADWOOD_LATE = -2.3  # the same, more every ten turns
 _OVER_10_LATE = 0.1
-_DEADWOOD_PER_TAKEN = -1.7  # for every card it is known to hold
+_DEADWOOD_PER_TAKEN = -1.7  # for every known card of the other seat
 _ONE_MELD = 5.4  # having melded three,
 _TWO_MELDS = 9.3  # six
 _THREE_MELDS = 4.2  # and nine cards: each on top
@@ -102,16 +104,16 @@ _KNOCK_BEHIND = 6.4
 
 
 class Prospect(NamedTuple):
-    """What one discard leaves.
+    """The ten cards that a discard leaves.
 
     Attributes:
-        deadwood: of the ten cards kept, in tens of points.
-        melded: how many of them are in melds.
+        deadwood: in tens of points.
+        melded: how many of the cards are in melds.
         outs: the chance that the next card drawn goes into a meld.
         gin: the chance that it makes gin.
-        gain: the deadwood that it is expected to take off, in tens of points.
-        danger: how many melds the discard is expected to complete for the other seat.
-        wanted: whether it surely completes one, with cards that the other seat took.
+        gain: the expected fall of the deadwood by it, in tens of points.
+        danger: the expected number of melds that the discard completes for the other seat.
+        wanted: whether it certainly completes one, with cards that the other seat took.
     """
 
     deadwood: float
@@ -124,12 +126,12 @@ class Prospect(NamedTuple):
 
 
 def chances_held(unseen: Sequence[Card], taken: int, turn: int) -> dict[Card, float]:
-    """By unseen card, how likely the other seat holds it.
+    """By unseen card, the probability that the other seat has it.
 
     Args:
         unseen: the cards that are in the stock or in the other hand.
-        taken: how many of the other hand's cards are known besides.
-        turn: how many turns this seat has had; dear cards do not stay long in a hand.
+        taken: how many other cards of that hand are known.
+        turn: how many turns this seat has had; cards of ten points do not stay long in a hand.
     """
     thrown = max(_DEAR_STAYS, 1 - _DEAR_LEAVES * turn)
     weights = {card: thrown if _VALUE[card] == _DEAR else 1.0 for card in unseen}
@@ -140,12 +142,12 @@ def chances_held(unseen: Sequence[Card], taken: int, turn: int) -> dict[Card, fl
 def prospect(
     hand: Sequence[Card], discard: Card, held: Mapping[Card, float], taken: Collection[Card]
 ) -> Prospect:
-    """What a discard leaves of eleven cards.
+    """The `Prospect` of a discard.
 
     Args:
         hand: the eleven cards.
         discard: one of them.
-        held: by unseen card, how likely the other seat holds it.
+        held: by unseen card, the probability that the other seat has it.
         taken: the cards that the other seat took and still has.
     """
     kept = [card for card in hand if card != discard]
@@ -163,7 +165,7 @@ def prospect(
         eleven = mask | _BIT[card]
         then = mask_deadwood(eleven)
         if then >= left + _VALUE[card]:
-            continue  # what it could join is better used where it is
+            continue  # its possible partners are worth more in their present melds
         dearest = _dearest_loose(eleven, then, loose)
         outs += drawable
         gain += drawable * (left - then + dearest)
@@ -180,13 +182,13 @@ def prospect(
 
 
 def keep_worth(left: Prospect, turn: int, taken: int, gin_wins: bool) -> float:
-    """The price of playing on with what a discard leaves.
+    """The value of playing on after a discard.
 
     Args:
-        left: what it leaves.
+        left: the prospect after it.
         turn: how many turns this seat has had.
-        taken: how many cards the other seat is known to hold.
-        gin_wins: whether gin would bring enough points to win the game.
+        taken: how many cards of the other seat are known.
+        gin_wins: whether gin would win the game.
     """
     late = min(turn, 12) / 10
     deadwood, over_10 = left.deadwood, max(left.deadwood - 1, 0)
@@ -202,13 +204,13 @@ def keep_worth(left: Prospect, turn: int, taken: int, gin_wins: bool) -> float:
 def knock_worth(
     deadwood: float, turn: int, taken: int, takes: int, scores: tuple[int, int]
 ) -> float:
-    """The price of knocking.
+    """The value of knocking.
 
     Args:
-        deadwood: to knock with, in tens of points.
+        deadwood: the deadwood of the knock, in tens of points.
         turn: how many turns this seat has had.
-        taken: how many cards the other seat is known to hold.
-        takes: how often it took a discard.
+        taken: how many cards of the other seat are known.
+        takes: how often it has taken a discard.
         scores: this seat's points and the other's.
     """
     late = turn / 10
@@ -224,7 +226,7 @@ def knock_worth(
 
 
 def _worth_of_melds(left: Prospect, late: float) -> float:
-    """What the melds are worth, and the cards that would make another."""
+    """The value of the melds, and of the cards that would make another."""
     worth, outs = 0.0, _OUTS_EARLY
     if left.melded >= 3:
         worth += _ONE_MELD
@@ -243,15 +245,15 @@ def _worth_of_melds(left: Prospect, late: float) -> float:
 def _danger(
     discard: Card, held: Mapping[Card, float], taken: Collection[Card]
 ) -> tuple[float, bool]:
-    """How many melds the discard is expected to complete for the other seat, and whether it surely completes one."""
+    """The `danger` and `wanted` of a discard's `Prospect`."""
     danger, wanted = 0.0, False
-    for one, two in _PAIRS[discard]:
-        if one in taken and two in taken:
+    for first, second in _PAIRS[discard]:
+        if first in taken and second in taken:
             danger, wanted = danger + 1, True
-        elif (one in taken and two in held) or (two in taken and one in held):
+        elif (first in taken and second in held) or (second in taken and first in held):
             danger += _PARTNER
-        elif one in held and two in held:
-            danger += held[one] * held[two]
+        elif first in held and second in held:
+            danger += held[first] * held[second]
     return danger, wanted
 
 

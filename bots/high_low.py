@@ -1,6 +1,7 @@
 """High-low: the interface for strategies, and the house bots.
 
-A strategy answers two questions a round, `swap` and `bid`, and may take note of what it sees (rules H).
+A strategy answers two questions in every round, `swap` and `bid`. It may learn from what it sees
+(rules H).
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ _Seats: TypeAlias = tuple[int, ...]
 
 
 def extremity(card: Card) -> int:
-    """How far a card is from the middle of the order: 1 to 51, odd; the two ends of the order have 51."""
+    """A card's distance from the middle of the order: odd, from 1 to 51 at the two ends."""
     return abs(2 * strength(card) - 51)
 
 
 class PlayerStrategy(BaseStrategy):
     """One seat of high-low; override `swap` and `bid`, and the other methods to learn.
 
-    `self.seat` is this strategy's own seat, from its first question in a match on.
+    `self.seat` is your own seat. It is known from your first question in a match on.
     """
 
     game = "high_low"
 
     seat: int | None = None
-    _speaker = 0  # who is asked next; our own seat when it is us
+    _speaker = 0  # the seat that is asked next
 
     def swap(self, card: Card, dealer_card: Card) -> bool:
         """Whether to swap this card for the dealer-card (H5)."""
@@ -60,7 +61,7 @@ class PlayerStrategy(BaseStrategy):
         Args:
             card: this seat's card, after the swaps.
             dealer_card: the dealer-card that was left.
-            bids: by seat, None for those who have not spoken.
+            bids: by seat; None for a seat that has not bid yet.
             legal: "quit", then the numbers that may be bid, lowest first.
         """
         return legal[1]
@@ -68,28 +69,31 @@ class PlayerStrategy(BaseStrategy):
     def dealt(
         self, shuffle: int, round_number: int, starter: int, card: Card, dealer_card: Card
     ) -> None:
-        """A round begins: this seat's card and the dealer-card (H4). Ten rounds have the same `shuffle` (H2)."""
+        """Called when a round begins, with your card and the dealer-card (H4).
+
+        Ten rounds have the same `shuffle` (H2).
+        """
 
     def swapped(self, seat: int, swapped: bool, dealer_card: Card) -> None:
-        """A seat swapped or kept, and this is the dealer-card now (H5)."""
+        """Called when a seat has swapped or kept its card, with the dealer-card now (H5)."""
 
     def bid_made(self, seat: int, bid: Bidding) -> None:
-        """A seat said what it bids (H6)."""
+        """Called when a seat has bid (H6)."""
 
     def round_over(
         self, cards: Cards, last_bid: int | None, payoffs: Points, scores: Points
     ) -> None:
-        """A round is over; all four lists are by seat.
+        """Called after every round; the lists are by seat.
 
         Args:
-            cards: of those who stayed; None for quitters (H10).
-            last_bid: the highest number bid, None if all four quit.
-            payoffs: of this round.
-            scores: of the match so far.
+            cards: the cards of those who stayed; None for those who quit (H10).
+            last_bid: the highest number bid; None if all four quit.
+            payoffs: the payoffs of this round.
+            scores: the scores of the match so far.
         """
 
     def decide(self, question: Question[Any]) -> object:
-        """Answer by `swap` or `bid`."""
+        """Answer with `swap` or `bid`."""
         if type(question) is Swap:
             self.seat = self._speaker
             swap = self.swap(question.card, question.dealer_card)
@@ -98,7 +102,7 @@ class PlayerStrategy(BaseStrategy):
         return self.bid(question.card, question.dealer_card, question.bids, question.legal)
 
     def hear(self, news: News) -> None:
-        """Pass the news on to the method that is named for it."""
+        """Pass the news on to the method of its name."""
         match news:
             case Dealt(shuffle, round_number, starter, card, dealer_card):
                 self._speaker = starter
@@ -117,16 +121,16 @@ class PlayerStrategy(BaseStrategy):
 
 
 class Random(RandomMixin, PlayerStrategy):
-    """Any legal answer."""
+    """Gives random legal answers."""
 
 
 class Timid(PlayerStrategy):
-    """Quits unless it holds a card from either end of the order, and never bids more than it must."""
+    """Quits unless it has a card from either end of the order, and never bids more than it must."""
 
-    EXTREME = 37  # the aces, kings, 2s and 3s have this much and more
+    EXTREME = 37  # the least extremity of aces, kings, 2s and 3s
 
     def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
-        """The lowest number with an extreme card, else `quit`."""
+        """Bid the lowest number with an extreme card, else quit."""
         return legal[1] if extremity(card) >= self.EXTREME else "quit"
 
 
@@ -134,23 +138,22 @@ class Bold(PlayerStrategy):
     """Stays with nearly everything and bids high."""
 
     def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
-        """Now 8, now 10; now and then it thinks better of a card from the very middle."""
+        """Bid 8 or 10 at random, and sometimes quit with a card from the very middle."""
         if extremity(card) < 8 and self.random.random() < 0.25:
             return "quit"
         return 8 if 8 in legal and self.random.random() < 0.5 else 10
 
 
 class Counter(PlayerStrategy):
-    """Remembers the cards of the shuffle and the habits of the others, and bids by expected value.
+    """Remembers the cards of the shuffle and the bids of the others, and bids by expected value.
 
-    An opponent who swapped holds a card that everybody saw. Any other holds a card that this seat has not seen in the
-    shuffle, and rather one that was worth keeping. Those who still have to speak are expected to say what they have
-    said before after the same bid.
+    The card of an opponent who swapped is known. Any other opponent has a card that this seat has
+    not seen in the shuffle, and more likely one that was worth keeping. Opponents who still have to
+    bid are expected to bid as they have done before after the same bid.
     """
 
-    KEEP_WORSE = (
-        0.2  # how likely somebody keeps a card that is nearer to the middle than the dealer-card
-    )
+    # The weight of cards nearer to the middle than the dealer-card, if an opponent did not swap.
+    KEEP_WORSE = 0.2
 
     def __init__(self) -> None:
         self.reset()
@@ -169,7 +172,7 @@ class Counter(PlayerStrategy):
     def dealt(
         self, shuffle: int, round_number: int, starter: int, card: Card, dealer_card: Card
     ) -> None:
-        """Strike both cards off; a new shuffle brings all of them back."""
+        """Mark both cards as seen; after a new shuffle all others are unseen."""
         if shuffle != self._shuffle:
             self._shuffle, self._unseen = shuffle, set(PACK)
         self._unseen -= {card, dealer_card}
@@ -179,7 +182,7 @@ class Counter(PlayerStrategy):
         self._highest = None
 
     def swapped(self, seat: int, swapped: bool, dealer_card: Card) -> None:
-        """Whoever swaps takes a card that all have seen and shows the one it had."""
+        """Note that a seat which swaps has the old dealer-card and shows its own."""
         if swapped:
             self._shown[seat] = self._dealer_card
             self._unseen.discard(dealer_card)
@@ -188,7 +191,7 @@ class Counter(PlayerStrategy):
             self._kept_against[seat] = extremity(dealer_card)
 
     def bid_made(self, seat: int, bid: Bidding) -> None:
-        """Note what a seat says after such a bid."""
+        """Note what a seat bids after the highest bid so far."""
         self._habits[seat].note(self._highest, bid)
         if bid != "quit":
             self._highest = bid
@@ -196,29 +199,29 @@ class Counter(PlayerStrategy):
     def round_over(
         self, cards: Cards, last_bid: int | None, payoffs: Points, scores: Points
     ) -> None:
-        """Strike off what the stayers show."""
+        """Mark the shown cards as seen."""
         self._unseen.difference_update(card for card in cards if card is not None)
 
     def swap(self, card: Card, dealer_card: Card) -> bool:
-        """Whichever card can expect more of the pot if all four stay."""
+        """Swap if the dealer-card can expect more of the pot when all four stay."""
         return halves(self._below(dealer_card)) > halves(self._below(card))
 
     def bid(self, card: Card, dealer_card: Card, bids: Bids, legal: tuple[Bidding, ...]) -> Bidding:
-        """The answer with the best expected payoff, as the others' habits go."""
+        """Choose the answer with the best expected payoff, as the others usually bid."""
         below = dict(zip(self._others(), self._below(card), strict=True))
 
         @cache
         def staying(last_bid: int, stayers: _Seats, waiting: _Seats) -> float:
-            """What staying is worth, with the stayers so far and those who still have to speak."""
+            """The value of staying, given the stayers so far and the seats still to bid."""
             if not waiting:
                 return worth([below[seat] for seat in stayers], last_bid)
             seat, *later = waiting
             total = 0.0
-            for said, share in self._habits[seat].shares(last_bid):
-                if said == "quit":
+            for bid, share in self._habits[seat].shares(last_bid):
+                if bid == "quit":
                     total += share * staying(last_bid, stayers, tuple(later))
                 else:
-                    total += share * staying(said, (*stayers, seat), tuple(later))
+                    total += share * staying(bid, (*stayers, seat), tuple(later))
             return total
 
         stayers = tuple(s for s in below if bids[s] not in (None, "quit"))
@@ -226,13 +229,13 @@ class Counter(PlayerStrategy):
         return max(legal, key=lambda say: -2.0 if say == "quit" else staying(say, stayers, waiting))
 
     def _others(self) -> _Seats:
-        """The other seats, as they speak after this one."""
+        """The other seats, in their order after this one."""
         assert self.seat is not None, "known from the first question on"
         return tuple((self.seat + after) % SEATS for after in range(1, SEATS))
 
     def _below(self, card: Card) -> list[float]:
         """For each of the others, the probability that its card is below this one."""
-        unseen = [(strength(one), extremity(one)) for one in self._unseen]
+        unseen = [(strength(other), extremity(other)) for other in self._unseen]
         mine = strength(card)
         below = []
         for seat in self._others():
@@ -252,32 +255,37 @@ class Counter(PlayerStrategy):
 
 
 def halves(below: Sequence[float]) -> float:
-    """How many halves of the pot a card can expect, given how likely each other stayer's card is below it (H8, H9)."""
+    """The expected halves of the pot, given the chance that each other card is below (H8, H9)."""
     return prod(below) + prod(1 - chance for chance in below)
 
 
 def worth(below: Sequence[float], last_bid: int) -> float:
-    """The expected payoff of a stayer against the other stayers (H7, H8)."""
+    """The expected payoff of a player who stays (H7, H8).
+
+    Args:
+        below: for each other player who stays, the probability that its card is lower.
+        last_bid: the last number that was bid.
+    """
     stayers = 1 + len(below)
     half = (SEATS - stayers) + last_bid * stayers / 2
     return half * halves(below) - last_bid
 
 
 class _Habits:
-    """What one seat says after which bid, each as likely as it has been so far."""
+    """How often one seat has made each bid, by the highest bid before it."""
 
     def __init__(self) -> None:
-        # One imagined time each, few enough to be outweighed soon.
+        # Every bid counts as made once, so that none is impossible.
         self._counts = {
             highest: dict.fromkeys(legal_bids(highest), 1) for highest in (2, 4, 6, 8, 10)
         }
 
     def note(self, highest: int | None, bid: Bidding) -> None:
-        """It said this after that number, or when there was none."""
+        """Count a bid after the highest one, or None for the first."""
         self._counts[highest or 2][bid] += 1
 
     def shares(self, highest: int) -> Iterator[tuple[Bidding, float]]:
-        """Everything that it may say, and how likely that is."""
+        """Every possible bid and its probability."""
         counts = self._counts[highest]
         times = sum(counts.values())
         for bid, count in counts.items():

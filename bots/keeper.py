@@ -1,7 +1,7 @@
-"""What a client keeps of its session besides its seats: the secret, and what every running match's strategy was seeded with.
+"""The client's session: its secret, and the seed of every running match's strategy.
 
-In memory in any case, and in a session file (bots/session_file.py) as long as there is one that can be written. Whatever is wrong with
-that file is told in a line, and the bot plays on without it.
+It is held in memory, and saved in a session file (bots/session_file.py) if there is one. If the
+file cannot be used, an event says so, and the bot plays on without it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Keeper:
 
     Args:
         url: the arena's address.
-        name: what the bot calls itself there.
-        seed: the n-th strategy of a session gets "<seed>:n". With None it gets one at random if there is a file to keep it in, so
-            that it can be brought back as it was, and none otherwise.
-        path: the session file, if there is to be one.
-        on_event: told in a line when the file cannot be used.
+        name: the bot's name there.
+        seed: the n-th strategy of a session gets "<seed>:n". With None it gets a random seed if
+            there is a file to save it in, so that the strategy can be rebuilt, and none otherwise.
+        path: the session file, if any.
+        on_event: called with a line if the file cannot be used.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Keeper:
 
     @property
     def secret(self) -> str | None:
-        """What `resume` takes; None without a session."""
+        """The value for `resume`; None without a session."""
         return self._kept.secret or None
 
     def open(self) -> None:
-        """Lock the file and read it; what is wrong with it is told when the bot is `welcome`."""
+        """Lock the file and read it; what is wrong with it is reported at the next `welcome`."""
         if self._path is None:
             return
         try:
@@ -65,7 +65,7 @@ class Keeper:
             self._kept = found or self._kept
 
     def welcome(self, secret: str) -> None:
-        """Keep a new secret at once, as the last one is worth nothing any more."""
+        """Save a new secret at once, since the old one is no longer valid."""
         self._kept.secret, self._is_new = secret, True
         self._is_restored = False
         self.save()
@@ -74,7 +74,7 @@ class Keeper:
             self._notice = ""
 
     def seed_of(self, match: str) -> str | None:
-        """What the strategy of a match is seeded with: the same whenever it is made."""
+        """The seed for the strategy of a match, the same every time."""
         kept = self._kept
         if match not in kept.seeds:
             kept.made += 1
@@ -86,11 +86,12 @@ class Keeper:
         return kept.seeds[match]
 
     def misses(self, seats: Container[str]) -> bool:
-        """Whether there is a match that is not among these seats, or may be: nothing was heard of a file's session yet."""
+        """Whether the session has, or may have, a match that is not among these seats."""
+        # The matches of a session from a file are unknown until the arena has spoken.
         return self._is_restored or any(match not in seats for match in self._kept.seeds)
 
     def over(self, match: str) -> bool:
-        """A match is over; False if it is not known here."""
+        """Forget a match that is over; False if it is not known here."""
         if match not in self._kept.seeds:
             return False
         del self._kept.seeds[match]
@@ -98,12 +99,12 @@ class Keeper:
         return True
 
     def forget(self) -> None:
-        """The arena has no such session: the next `welcome` begins another."""
+        """Forget a session that the arena does not know."""
         self._kept = SavedSession(url=self._kept.url, name=self._kept.name)
         self._is_restored = False
 
     def save(self) -> None:
-        """Write the file if anything is new."""
+        """Write the file if anything has changed."""
         if self._file is None or not self._is_new:
             return
         self._is_new = False
@@ -111,16 +112,16 @@ class Keeper:
             self._file.write(self._kept)
         except SessionUnusable as error:
             self._on_event(_without(error))
-            self.drop()  # an old session is worth nothing
+            self.drop()  # the file has an old secret, which is no longer valid
 
     def drop(self) -> None:
-        """The session has ended: remove the file."""
+        """Remove the file of a session that has ended."""
         if self._file is not None:
             self._file.remove()
         self.close()
 
     def close(self) -> None:
-        """Leave the file to the next process."""
+        """Unlock the file, for the next process."""
         if self._file is not None:
             self._file.close()
             self._file = None

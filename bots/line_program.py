@@ -1,7 +1,8 @@
-"""A program that speaks the protocol in lines over its standard input and output, started by the client.
+"""Starts a program that speaks the protocol in lines over standard input and output.
 
-Nothing here knows what a line says. What the program writes to standard error goes on to ours, by a thread of its own so that nobody
-waits for a terminal; its end is kept, to be told when the program ends by itself.
+This module does not read the lines. A thread copies the program's standard error to ours, so that a
+slow terminal blocks nothing. The last bytes of it are stored, for the error message when the
+program ends by itself.
 """
 
 from __future__ import annotations
@@ -20,17 +21,16 @@ from protocol.errors import ArenaError, UsageError, one_line
 
 __all__ = ["STDIO", "LineProgram", "ProgramFailed", "read_command"]
 
-STDIO = "stdio:"
-"""What stands before the command of a program that speaks lines."""
+STDIO = "stdio:"  # stands before the command of a program that speaks in lines
 
-_LINE_BYTES = 1 << 20  # `frame_bytes`, beyond which no arena reads by default
+_LINE_BYTES = 1 << 20  # the arena's default `frame_bytes`
 _SPACE = b" \t\r\n"
-_END_S, _TERM_S = 2.0, 1.0  # as long as an arena waits for bots that it has started
-_TAIL_BYTES = 2000  # of standard error, as an arena keeps
+_END_S, _TERM_S = 2.0, 1.0  # as an arena waits for bots that it has started
+_TAIL_BYTES = 2000  # of standard error, as an arena stores
 
 
 class ProgramFailed(ArenaError):
-    """The program has ended by itself or wrote what is no line; `status` is the one to exit with."""
+    """The program has ended by itself, or its output is not valid; exit with `status`."""
 
     def __init__(self, text: str, status: int = 1) -> None:
         super().__init__(text)
@@ -38,10 +38,12 @@ class ProgramFailed(ArenaError):
 
 
 def read_command(text: str) -> tuple[str, ...]:
-    """The words of `stdio: ./mybot --fast`, quoted as in a shell; a program in this folder needs no `./`.
+    """The words of `stdio: ./mybot --fast`, quoted as in a shell.
+
+    A program in this folder needs no `./`.
 
     Raises:
-        UsageError: there is no command in it, its quotes are not closed, or there is no such program.
+        UsageError: there is no command, its quotes are not closed, or there is no such program.
     """
     line = text.strip().removeprefix(STDIO)
     try:
@@ -57,13 +59,14 @@ def read_command(text: str) -> tuple[str, ...]:
         raise UsageError(f"expected a program on PATH or a path to one, got {words[0]!r}")
     if shutil.which(program) is None:
         raise UsageError(
-            f"expected a program, got {words[0]!r}, which is not executable; start it as in 'stdio: python3 bot.py', or chmod +x it"
+            f"expected a program, got {words[0]!r}, which is not executable; "
+            "start it as in 'stdio: python3 bot.py', or chmod +x it"
         )
     return program, *words[1:]
 
 
 class LineProgram:
-    """One process, from its start to its end; `start` comes first and `end` last."""
+    """The process of the program; call `start` first and `end` last."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = words
@@ -72,9 +75,10 @@ class LineProgram:
         self._copying: threading.Thread | None = None
 
     async def start(self, environment: Mapping[str, str]) -> None:
-        """Start it, with more in its environment than there is in ours.
+        """Start the process, with our environment and these variables.
 
-        It is the leader of a process group, so that Ctrl-C is for us alone: we say goodbye before it ends.
+        It has a process group of its own, so that Ctrl-C reaches only us: we say goodbye before it
+        ends.
 
         Raises:
             UsageError: it cannot be executed.
@@ -100,7 +104,7 @@ class LineProgram:
         self._copying.start()
 
     async def read(self) -> bytes | None:
-        """Its next line that is not empty; None at the end of its output.
+        """The next line that is not empty; None at the end of the output.
 
         Raises:
             ProgramFailed: the line is too long.
@@ -114,23 +118,30 @@ class LineProgram:
                 return error.partial.strip(_SPACE) or None
             except asyncio.LimitOverrunError:
                 raise ProgramFailed(
-                    f"expected lines of at most {_LINE_BYTES} bytes from the program, got a longer one"
+                    f"expected lines of at most {_LINE_BYTES} bytes from the program, "
+                    "got a longer one"
                 ) from None
             if stripped := line.strip(_SPACE):
                 return stripped
 
     async def write(self, message: bytes) -> None:
-        """Write one message as a line; waits as long as the program does not read. Nothing happens if it has closed its input."""
+        """Write one message as a line, and wait until the program reads.
+
+        Does nothing if the program has closed its input.
+        """
         stdin = self._running.stdin
         assert stdin is not None, "it is a pipe"
-        # In JSON these can only stand between the parts of a message.
+        # A line break in JSON is only white space: within strings it is escaped.
         line = message.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
         with contextlib.suppress(ConnectionError):
             stdin.write(line)
             await stdin.drain()
 
     async def end(self, patience_s: float = _END_S) -> int:
-        """End its input and wait for it, and end it if it does not; its exit status, negative for a signal."""
+        """Close the program's input, wait, and kill it if it does not end.
+
+        Returns its exit status, negative for a signal.
+        """
         if self._process is None:
             return 0
         try:
@@ -145,7 +156,7 @@ class LineProgram:
             else:
                 await self._exited()
         finally:
-            self._signal("SIGKILL")  # children that it has left, or a second Ctrl-C
+            self._signal("SIGKILL")  # for children that it has left, or after a second Ctrl-C
         if self._copying is not None:
             await asyncio.to_thread(self._copying.join, _TERM_S)
         status = self._process.returncode
@@ -153,7 +164,7 @@ class LineProgram:
         return status
 
     def failure(self, status: int) -> ProgramFailed:
-        """What is said of its end when it should not have ended, with the last that it wrote to standard error."""
+        """The error for an unexpected end, with the last line of its standard error."""
         if status < 0:
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-status).name
@@ -172,7 +183,7 @@ class LineProgram:
         return self._process
 
     async def _exited(self) -> None:
-        """Until it has ended; what it still writes is dropped, as `wait` does not return before its output ends."""
+        """Wait until it has ended, and drop its output: `wait` returns only at the output's end."""
         process = self._running
         assert process.stdout is not None, "it is a pipe"
         waiting = asyncio.create_task(process.wait())
@@ -192,7 +203,6 @@ class LineProgram:
                 os.killpg(process.pid, getattr(signal, name))
 
     def _copy(self, reads: int) -> None:
-        """Pass its standard error on, and keep the end."""
         with open(reads, "rb", buffering=0) as pipe:
             while chunk := pipe.read(1 << 16):
                 self._tail += chunk

@@ -1,4 +1,4 @@
-"""Reaching the arena: connecting, connecting again when the connection is lost, and who notices a dead link."""
+"""Connects to the arena, reconnects when the connection is lost, and detects a dead link."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ from protocol.messages import (
     CLOSE_REPLACED,
     CLOSE_RESTART,
     Match,
+    Welcome,
 )
 
-__all__ = ["Link", "NotAdmitted", "begins", "check_address", "is_to_come", "notice_dead_link"]
+__all__ = ["Link", "NotAdmitted", "begins", "check_address", "close_reason"]
+__all__ += ["is_to_come", "notice_dead_link"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
 _OPEN_TIMEOUT_S = 10.0
+_REASON_BYTES = 120  # RFC 6455: a close reason has at most 123
 
+# The kernel gives up a connection after 17 s without a sign of the other machine's kernel, so that
+# some of the grace (30 s) is left. An arena that is busy or stopped has a kernel that answers. TCP
+# alone is too slow: after 20 s without a network its next attempt may be 10 s away.
 _DEAD_LINK = {
     "TCP_KEEPIDLE": 5,
     "TCP_KEEPALIVE": 5,  # what macOS calls it
     "TCP_KEEPINTVL": 3,
     "TCP_KEEPCNT": 4,
-    "TCP_USER_TIMEOUT": 17_000,  # for what was sent and is not acknowledged, in ms
+    "TCP_USER_TIMEOUT": 17_000,  # ms, for data that was sent and is not acknowledged
 }
-"""When the kernel gives up a connection whose other end's kernel is silent: after 17 s, so that some of the grace (30 s) is left to come back.
-
-An arena that stands still, or is busy, has a kernel that answers. Waiting longer for TCP would not do: after 20 s without a network its next
-attempt may be another 10 s away.
-"""
 
 
 class NotAdmitted(UsageError):
-    """The arena refuses this bot: `code` is the word for programs, `name` what the bot has called itself."""
+    """The arena refuses the bot called `name`; `code` is the reason in one word for programs."""
 
     def __init__(self, code: str, text: str, name: str) -> None:
         super().__init__(f"the arena refuses this bot: {text}")
@@ -53,13 +54,13 @@ class NotAdmitted(UsageError):
 
 
 class Link:
-    """Connects to an arena, and again when the connection is lost, with longer and longer pauses.
+    """Connects to an arena, and reconnects with longer and longer pauses.
 
     Args:
         url: the arena's address, `ws://host:port`.
         wait_s: how long to wait for an arena that is not up yet.
-        patience_s: how long to try to get a lost connection back.
-        on_event: told of what happens, a line for people each time.
+        patience_s: how long to try to reconnect.
+        on_event: called with a line for people whenever something happens.
     """
 
     def __init__(
@@ -76,15 +77,15 @@ class Link:
     async def keep(
         self, talk: Callable[[ClientConnection], Awaitable[bool]], lost: Callable[[], None]
     ) -> None:
-        """Connect, and connect again, until there is no reason to.
+        """Connect, and reconnect until the session is over.
 
         Args:
-            talk: called with every connection; whether there is no reason to connect again.
+            talk: called with every connection; returns whether the session is over.
             lost: called whenever the connection is lost.
 
         Raises:
-            Unreachable: nothing answers at the address for as long as it waits or patience lasts, or what answers is no arena.
-            UsageError: the address is none.
+            Unreachable: nothing answers within `wait_s` or `patience_s`, or it is not an arena.
+            UsageError: the address is not valid.
         """
         self._is_secure = check_address(self._url)
         known = False
@@ -92,10 +93,10 @@ class Link:
             try:
                 async with connect(
                     self._url,
-                    compression=None,  # frames are small: it costs more than it saves
-                    max_size=None,  # the arena is trusted with our memory
+                    compression=None,  # frames are small: it would cost more than it saves
+                    max_size=None,  # the arena is trusted
                     open_timeout=_OPEN_TIMEOUT_S,
-                    ping_interval=None,  # the arena pings, and may stand still
+                    ping_interval=None,  # the arena may be stopped and not answer pings
                 ) as websocket:
                     known = True
                     notice_dead_link(websocket)
@@ -110,15 +111,18 @@ class Link:
             lost()
             await self._pause(why)
 
-    def welcomed(self) -> None:
-        """The arena has said `welcome`: the next loss is a new one."""
+    def welcomed(self, welcome: Welcome, *, is_back: bool) -> None:
+        """Report a `welcome`, and start with short pauses again when the connection is lost."""
         self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
+        how = "back" if is_back else "connected"
+        practice = ", for practice" if welcome.practice else ""
+        self._on_event(f"{how} as {one_line(welcome.bot)} at {self._url}{practice}")
 
     def is_over(self, websocket: ClientConnection) -> bool:
-        """Whether a connection that was closed is not to be made again.
+        """Whether the close code of a connection ends the session.
 
         Raises:
-            UsageError: the arena could not make sense of what was said; it would only happen again.
+            UsageError: the arena could not read what we sent, which would only happen again.
         """
         code = websocket.close_code
         if code == CLOSE_DONE:
@@ -132,10 +136,10 @@ class Link:
         return code in (CLOSE_DONE, CLOSE_REPLACED)
 
     async def _wait(self, error: OSError | WebSocketException) -> None:
-        """Wait before the next attempt to reach an arena that is not up yet.
+        """Pause before the next attempt to reach an arena that is not up yet.
 
         Raises:
-            Unreachable: it has not come in time, or what is there is none.
+            Unreachable: it has not come up in time, or something else is there.
         """
         now = asyncio.get_running_loop().time()
         is_first, since = self._lost_at is None, self._lost_at or now
@@ -149,28 +153,27 @@ class Link:
             self._lost_at = now
             line = f"no arena answers at {self._url} yet; waiting up to {self._wait_s:,g} s for it"
             self._on_event(line + hint)
-        spread = random.uniform(0.8, 1.2)
-        await asyncio.sleep(min(self._pause_s * spread, left_s))
+        await asyncio.sleep(min(self._pause_s * random.uniform(0.8, 1.2), left_s))
         self._pause_s = min(self._pause_s * 2, _LONGEST_WAIT_S)
 
     async def _pause(self, why: str) -> None:
-        """Wait before the next attempt, longer every time until a `welcome` comes."""
+        """Pause before the next attempt to reconnect, longer each time until a `welcome`."""
         now = asyncio.get_running_loop().time()
         if self._lost_at is None:
             self._lost_at = now
         if now - self._lost_at >= self._patience_s:
             raise Unreachable(f"no arena answers at {self._url} any more")
         self._on_event(f"{why}; next attempt in {self._pause_s:.1f} s")
-        spread = random.uniform(0.8, 1.2)  # a class does not come back in one moment
+        spread = random.uniform(0.8, 1.2)  # so that a whole class does not come at once
         await asyncio.sleep(self._pause_s * spread)
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
 
 def check_address(url: str) -> bool:
-    """Whether an address is one of a connection that is encrypted.
+    """Whether the connections to an address are encrypted.
 
     Raises:
-        UsageError: it is no arena's address.
+        UsageError: the address is not valid.
     """
     try:
         return parse_uri(url).secure
@@ -180,10 +183,15 @@ def check_address(url: str) -> bool:
         ) from None
 
 
-def begins(url: str, match: Match) -> str:
-    """One line for a match that begins, with its address on the page.
+def close_reason(error: BaseException) -> str:
+    """An error's text as the reason of a close frame."""
+    return str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
 
-    The arena says the path. At which address it is, behind a proxy, a tunnel or another name, only who has connected knows.
+
+def begins(url: str, match: Match) -> str:
+    """One line for a match that begins, with the address of its page.
+
+    The arena knows only the path: behind a proxy or a tunnel its host differs for every client.
     """
     parts = urlsplit(url)
     scheme = "https" if parts.scheme == "wss" else "http"
@@ -194,11 +202,11 @@ def begins(url: str, match: Match) -> str:
 
 
 def is_to_come(error: OSError | WebSocketException) -> bool:
-    """Whether an arena may yet come up where an attempt ended like this: not where something else is, or no machine."""
+    """Whether an arena may still come up at the address after an attempt that failed like this."""
     if isinstance(error, InvalidStatus):
-        return error.response.status_code in (502, 503, 504)  # a proxy before it
+        return error.response.status_code in (502, 503, 504)  # from a proxy before the arena
     if isinstance(error, InvalidMessage):
-        # Closed without an answer: a published port or a tunnel before it.
+        # Closed without an answer: by a published port or a tunnel before the arena.
         return isinstance(error.__cause__, EOFError)
     if isinstance(error, socket.gaierror):
         return error.errno == socket.EAI_AGAIN
@@ -206,7 +214,7 @@ def is_to_come(error: OSError | WebSocketException) -> bool:
 
 
 def notice_dead_link(websocket: ClientConnection) -> None:
-    """Have the kernel end the connection if the other machine, or the network, is gone; nobody else would notice."""
+    """Let the kernel end the connection if the other machine or the network is gone."""
     link = websocket.transport.get_extra_info("socket")
     if link is None:
         return
@@ -214,6 +222,6 @@ def notice_dead_link(websocket: ClientConnection) -> None:
     for name, value in _DEAD_LINK.items():
         if (option := getattr(socket, name, None)) is not None:
             options.append((socket.IPPROTO_TCP, option, value))
-    for one in options:
-        with suppress(OSError):  # where the system cannot, it has its own times
-            link.setsockopt(*one)
+    for option_value in options:
+        with suppress(OSError):  # a system without the option keeps its own timeouts
+            link.setsockopt(*option_value)

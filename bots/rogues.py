@@ -1,7 +1,7 @@
-"""Bots that misbehave, one way each: for rehearsals, `arena demo`, and to see what a verdict looks like.
+"""Bots that misbehave, one way each: for rehearsals, for `arena demo`, and to see a verdict.
 
-They play any game at random for a while and then do it. `python -m bots GAME rogue-illegal` connects one; nobody finds them by
-accident, as they are not among the house bots.
+They play any game at random for a while, and then misbehave. `python -m bots GAME rogue-illegal`
+connects one. They are not listed among the house bots.
 """
 
 from __future__ import annotations
@@ -26,39 +26,35 @@ class Rogue(RandomMixin):
         self._decisions = 0
 
     def decide(self, question: Question[Any]) -> object:
-        """A random legal answer, or what this rogue is named for."""
+        """Give a random legal answer, or misbehave."""
         self._decisions += 1
         if self._decisions > self.PATIENCE:
-            return self.misbehave()
+            return self._misbehave()
         return super().decide(question)
 
-    def misbehave(self) -> object:
-        """Do it."""
+    def _misbehave(self) -> object:
         raise AssertionError("every rogue has a way of its own")
 
 
 class Illegal(Rogue):
-    """Answers what was never among the legal answers."""
+    """Gives an answer that is never legal."""
 
-    def misbehave(self) -> object:
-        """An answer to some other question."""
+    def _misbehave(self) -> object:
         return "all in"
 
 
 class Crash(Rogue):
-    """Its process ends in the middle of a decision, without a word."""
+    """Ends its process in the middle of a decision."""
 
-    def misbehave(self) -> object:
-        """Gone."""
+    def _misbehave(self) -> object:
         os._exit(3)
 
 
 class Stall(Rogue):
     """Never answers again, but stays connected."""
 
-    def misbehave(self) -> object:
-        """Think, for longer than any limit."""
-        time.sleep(3600)
+    def _misbehave(self) -> object:
+        time.sleep(3600)  # longer than any limit
         return None
 
 
@@ -70,10 +66,10 @@ ROGUES: dict[str, type[Rogue]] = {
 
 
 def rogue(game: str, name: str) -> type[Rogue]:
-    """The class of a rogue that plays this game.
+    """The class of a rogue, for a game.
 
     Raises:
-        UnknownBot: there is none of that name.
+        UnknownBot: there is no rogue of that name.
     """
     if name not in ROGUES:
         raise UnknownBot(f"no rogue {name!r}; expected one of: {', '.join(ROGUES)}")

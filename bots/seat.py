@@ -1,7 +1,6 @@
-"""A seat that the client plays: the strategy that sits there, what it was asked last, and how it is brought back after a crash.
+"""A seat that the client plays: its strategy, its last answer, and how a new strategy is caught up.
 
-Here is all that is done with a strategy, and whatever it raises is its own fault. There is no wire here: questions come in, answers
-go out.
+The client calls strategies only here, and blames them for every exception. There is no I/O.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ __all__ = ["StrategyFailed", "StrategySeat"]
 
 
 class StrategyFailed(ArenaError):
-    """A strategy raised; the cause has its traceback."""
+    """A strategy raised an exception, which is the cause."""
 
 
 @contextmanager
 def _blaming(doing: str) -> Iterator[None]:
-    """Whatever is raised in here is the strategy's fault."""
     try:
         yield
     except KeyboardInterrupt:
@@ -41,19 +39,19 @@ def _failure(doing: str, error: BaseException) -> StrategyFailed:
 
 
 class StrategySeat:
-    """One match from this side of the table, with a strategy of its own.
+    """One match, with a strategy of its own.
 
     Args:
         match: the invitation.
         make: makes the strategy.
-        seed: makes its chance repeatable, if it has a method `seed`; None leaves it alone.
-        is_whole: whether the strategy has missed nothing; else the questions of before may come, as `past`.
+        seed: given to the strategy's method `seed`, if it has one; None gives nothing.
+        is_whole: whether the strategy has missed nothing. Otherwise `past` may come.
 
     Attributes:
         nonce: this seat's part in the cards (J6).
-        is_whole: whether the strategy knows all that happened; it does as soon as it is asked something new.
-        recalled: how many questions of before it has been brought through.
-        strayed: how many of those it would have answered otherwise this time.
+        is_whole: whether the strategy knows the whole match; True from its first new question on.
+        recalled: how many past questions it has gone through again.
+        strayed: how many of those it answered differently this time.
 
     Raises:
         StrategyFailed: it cannot be made.
@@ -93,7 +91,7 @@ class StrategySeat:
             self._strategy.reset()
 
     def decide(self, ask: Ask) -> Answer:
-        """Hear the news, then decide; a question that comes again gets the same answer.
+        """Hear the news, then decide. A question that comes again gets the same answer.
 
         Raises:
             StrategyFailed: the strategy raised.
@@ -109,20 +107,20 @@ class StrategySeat:
             raise
         except BaseException as error:
             raise _failure(ask.question.kind, error) from error
-        self.is_whole = True  # all that was to be recalled has come before
+        self.is_whole = True  # all `past` comes before the first new question
         self._ask, self._answer = ask, Answer(ask.match, ask.ask, value)
         return self._answer
 
     def recall(self, past: Past) -> None:
-        """Bring a strategy that was made anew through a question of before.
+        """Take a new strategy through a past question; does nothing if it has missed nothing.
 
-        It hears the news, and then what it answered, if it has a method `recall`. If not, it decides once more and its decision is
-        dropped: one that decides by what it has seen, heard and drawn from its seed alone is then where it was.
-        Nothing happens to a strategy that has missed nothing.
+        The strategy hears the news. Then its method `recall` is told the answer. Without that
+        method it decides again, and the decision is dropped: a strategy that depends only on
+        questions, news and its seed has then the same state as before.
 
         Raises:
             StrategyFailed: the strategy raised.
-            Malformed: what was answered, says the arena, was not legal.
+            Malformed: the past answer is not legal.
         """
         if self.is_whole:
             return
@@ -143,9 +141,10 @@ class StrategySeat:
                 self.strayed += 1
 
     def instead(self, refused: Refused, rng: random.Random) -> Answer | None:
-        """In practice: any legal answer to the question whose answer was refused, as the strategy would give the same again.
+        """In practice mode: a random legal answer in the place of one that was refused.
 
-        None if it is another question, or the arena does not say what is legal.
+        The strategy itself would only repeat its answer. None if `refused` is about another
+        question, or has no `legal`.
         """
         ask = self._ask
         if ask is None or ask.ask != refused.ask or refused.legal is None:

@@ -1,13 +1,13 @@
-"""The file in which a client keeps its session, so that the same bot goes on after its process was killed.
+"""The file in which a client saves its session, to go on after its process was killed.
 
-It holds the session's secret and what every running match's strategy was seeded with, nothing of the strategies themselves: they are
-rebuilt from what the arena says was asked and answered. Whoever reads the secret can play in the bot's place: only its owner can
-read the file, and nothing here shows what is in it.
+It holds the session's secret and the seed of every running match's strategy. The strategies
+themselves are rebuilt from the questions and answers that the arena repeats. The secret lets anyone
+play in the bot's place: only the owner can read the file, and no message shows the secret.
 
-A lock beside it, held while the bot runs, keeps a second bot of that name from taking the session over. Windows has none
-(there is no `fcntl`): a second bot there replaces the first.
+A lock file beside it, held while the bot runs, keeps a second bot of that name from taking over the
+session. Windows has no `fcntl` and therefore no lock: a second bot there replaces the first.
 
-A file that is no session of this bot is left as it is, whatever it may be.
+A file that is not a session of this bot is never changed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ Seed: TypeAlias = str | None
 
 
 class SessionUnusable(ArenaError):
-    """The session file cannot be read, written or locked, or is another's."""
+    """The session file cannot be read, written or locked, or belongs to another bot."""
 
 
 class SavedSession(
     msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="session"
 ):
-    """What outlives the process.
+    """The content of a session file.
 
     Attributes:
         url: the arena's address.
-        name: what the bot calls itself there.
-        secret: what `resume` takes; empty before the first `welcome`.
+        name: the bot's name there.
+        secret: the value for `resume`; empty before the first `welcome`.
         made: how many strategies the session has had.
-        seeds: what the strategy of every running match was seeded with, by the match's id.
+        seeds: the seed of every running match's strategy, by the match's id.
     """
 
     url: str
@@ -76,10 +76,10 @@ class SessionFile:
             raise self._unusable("kept", error) from None
 
     def read(self, url: str, name: str) -> SavedSession | None:
-        """The session that this bot had at that address; None if there is none.
+        """The bot's session at that address; None if there is none.
 
         Raises:
-            SessionUnusable: there is something else in the file; it must not be written.
+            SessionUnusable: the file holds something else, and must not be written.
         """
         try:
             data = self._path.read_bytes()
@@ -101,17 +101,17 @@ class SessionFile:
         return kept
 
     def write(self, kept: SavedSession) -> None:
-        """Put a session in the place of the last one, at once and whole.
+        """Replace the session atomically.
 
-        It survives the process, which is all it has to: there is no waiting for the disk.
+        There is no fsync: the file must survive the process, not the machine.
 
         Raises:
-            SessionUnusable: it cannot be written; what was there still is.
+            SessionUnusable: it cannot be written; the old session is unchanged.
         """
         new = self._path.with_name(f"{self._path.name}.new")
         try:
-            new.unlink(missing_ok=True)  # of a process that was killed meanwhile
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # no one else's file or link
+            new.unlink(missing_ok=True)  # left by a process that was killed
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # never follow somebody's link
             with open(os.open(new, flags, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(kept))
             new.replace(self._path)
@@ -119,16 +119,16 @@ class SessionFile:
             raise self._unusable("written", error) from None
 
     def remove(self) -> None:
-        """There is nothing to go on with."""
-        with contextlib.suppress(OSError):  # the arena forgets the session, too
+        """Delete the file; errors are ignored, since the arena forgets the session, too."""
+        with contextlib.suppress(OSError):
             self._path.unlink()
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         if self._lock is None:
             return
         with contextlib.suppress(OSError):
-            self._lock_path.unlink()  # while it is ours; see `_take_lock`
+            self._lock_path.unlink()  # before the lock is released; see `_take_lock`
         os.close(self._lock)
         self._lock = None
 
@@ -141,10 +141,8 @@ class SessionFile:
         return SessionUnusable(f"the session cannot be {done} in {self._shown}: {why}")
 
     def _take_lock(self) -> None:
-        """Lock the file beside it; its own place is taken by another file at every writing.
-
-        Whoever had the lock before may have unlinked that file between our opening and our locking it; then we try again.
-        """
+        # The lock is a file of its own, because `write` replaces the session file. Its former
+        # owner may delete it after we have opened and before we have locked it: then try again.
         if sys.platform == "win32":
             return
         while self._lock is None:
@@ -170,14 +168,14 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def default_place(url: str, name: str) -> Path:
-    """Where a bot's session is kept unless it is told otherwise: a file for every name at every address.
+    """The default path of a bot's session file, one for every name at every address.
 
     Raises:
-        SessionUnusable: this user has no home.
+        SessionUnusable: this user has no home folder.
     """
     windows = sys.platform == "win32"
     told = os.environ.get("LOCALAPPDATA" if windows else "XDG_STATE_HOME", "")
-    if os.path.isabs(told):  # as the XDG specification has it
+    if os.path.isabs(told):  # the XDG specification ignores relative paths
         base = Path(told)
     else:
         try:

@@ -1,4 +1,4 @@
-"""What all strategies of ours share: their own randomness, and a reset and a `hear` that do nothing."""
+"""The base classes of strategies, with a random generator and default methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BaseStrategy", "RandomMixin", "choose"]
 
 
 def choose(legal: Legal, rng: random.Random) -> Any:
-    """Any one of the legal answers, each equally likely."""
+    """A random legal answer, each equally likely."""
     if isinstance(legal, Range):
         return rng.randint(legal.min, legal.max)
     return legal[int(rng.random() * len(legal))]
@@ -21,16 +21,17 @@ def choose(legal: Legal, rng: random.Random) -> Any:
 class BaseStrategy:
     """The base of every game's `PlayerStrategy`.
 
-    `self.random` is the strategy's own generator; `seed()` makes it repeatable. As long as all chance comes from there, a strategy
-    whose process was killed is rebuilt by asking it everything once more. One that cannot be (it uses a clock or another
-    generator, or is slow) can have a method `recall(question, answer)`, which is then called instead of `decide`.
+    `self.random` is the strategy's own random generator, and `seed()` makes it repeatable. If all
+    chance comes from there, a strategy whose process was killed can be rebuilt: it is asked all
+    questions again. A strategy that uses a clock or another generator, or that is slow, can have a
+    method `recall(question, answer)`. It is then called instead of `decide`.
     """
 
     game: ClassVar[str]
 
     @cached_property
     def random(self) -> random.Random:
-        """The source of randomness of this strategy alone."""
+        """The strategy's own random generator."""
         return random.Random()
 
     def seed(self, seed: int | str) -> None:
@@ -42,7 +43,7 @@ class BaseStrategy:
         raise TypeError(f"{type(self).__name__} does not answer {question.kind!r}")
 
     def hear(self, news: News) -> None:
-        """Take note of something that the rules let this seat know."""
+        """Take note of news that the rules let this seat know."""
 
     def reset(self) -> None:
         """Forget the last opponent: a new match begins."""
@@ -52,8 +53,8 @@ class RandomMixin(BaseStrategy):
     """Plays any game by its `legal` answers alone, each equally likely."""
 
     def decide(self, question: Question[Any]) -> object:
-        """Any legal answer."""
+        """Give a random legal answer."""
         return choose(question.choices, self.random)
 
     def hear(self, news: News) -> None:
-        """Nothing that it hears would change its mind."""
+        """Ignore all news."""

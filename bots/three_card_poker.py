@@ -1,6 +1,7 @@
 """Three card poker: the interface for strategies, and the house bots.
 
-A strategy names an `ante`, decides whether to `play` its hand, and may learn from `round_over` (rules T).
+A strategy names an `ante` and decides whether to `play` its hand. It may learn from `round_over`
+(rules T).
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ class PlayerStrategy(BaseStrategy):
 
         Args:
             hand: the three cards.
-            ante: what was anted.
-            cash: what there was before the ante.
+            ante: the ante of this round.
+            cash: the cash before the ante.
         """
         return True
 
     def round_over(self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int) -> None:
-        """What happened in the round (T7).
+        """Called after every round, with what happened in it (T7).
 
         Args:
-            hand: the cards that this seat held.
-            dealer: the dealer's cards, told after a fold too.
-            ante: what was anted.
-            outcome: what the round brought, in antes: -2, -1, 0, 1 or 2 (T6).
-            cash: what there is now.
+            hand: this seat's cards.
+            dealer: the dealer's cards, after a fold too.
+            ante: the ante of the round.
+            outcome: the result in antes: -2, -1, 0, 1 or 2 (T6).
+            cash: the cash now.
         """
 
     def decide(self, question: Question[Any]) -> object:
-        """Answer by `ante` or `play`."""
+        """Answer with `ante` or `play`."""
         if type(question) is Ante:
             return self.ante(question.cash, question.legal.max)
         assert type(question) is Play, "rules T ask nothing else"
@@ -62,7 +63,7 @@ class PlayerStrategy(BaseStrategy):
 
 
 class _FixedAnte(PlayerStrategy):
-    """Antes the same in every round, or what it can still afford."""
+    """Antes the same in every round, or as much as the cash allows."""
 
     def __init__(self, ante: int = 10) -> None:
         if ante < 1:
@@ -70,15 +71,15 @@ class _FixedAnte(PlayerStrategy):
         self.base_ante = ante
 
     def ante(self, cash: int, most: int) -> int:
-        """Always the same, as far as the cash allows."""
+        """Ante the same every time, as far as the cash allows."""
         return min(self.base_ante, most)
 
 
 class Random(_FixedAnte):
-    """Plays or folds without a look at its hand."""
+    """Plays or folds without looking at its hand."""
 
     def play(self, hand: Hand, ante: int, cash: int) -> bool:
-        """One time in two."""
+        """Play one time in two."""
         return self.random.random() < 1 / 2
 
 
@@ -87,10 +88,10 @@ class Always(_FixedAnte):
 
 
 class Q64(_FixedAnte):
-    """Plays queen-six-four or better, which is where playing on begins to lose less than the ante."""
+    """Plays queen-six-four or better, since worse hands lose more than the ante on average."""
 
     def play(self, hand: Hand, ante: int, cash: int) -> bool:
-        """Everything from Q-6-4 upwards."""
+        """Play every hand from Q-6-4 upwards."""
         return strength(hand) >= _QUEEN_SIX_FOUR
 
 
@@ -102,7 +103,7 @@ class Doubler(Q64):
         self._next_ante = ante
 
     def ante(self, cash: int, most: int) -> int:
-        """The base after a win, twice the last ante after a loss, as far as the cash allows."""
+        """Ante the base after a win, and twice the last ante after a loss, if the cash allows."""
         return min(self._next_ante, most)
 
     def round_over(self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int) -> None:
@@ -113,6 +114,6 @@ class Doubler(Q64):
             self._next_ante = self.base_ante
 
     def reset(self) -> None:
-        """A new match begins with the base ante."""
+        """Start a new match with the base ante."""
         super().reset()
         self._next_ante = self.base_ante

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A bot for all five games: any legal answer, but in three card poker a considered one.
+# A bot for all five games: it plays three card poker well, and the others at random.
 
 set -u
 source "$(dirname "$0")/session.sh" || exit
@@ -15,8 +15,8 @@ decide() {
   esac
 }
 
-# The dealer has the edge, so that the least ante loses least; but whoever has to reach a goal gets there, if at all, in few
-# and large steps: a win pays two antes.
+# The dealer has the edge, so that the smallest ante loses least. To reach a goal, few large antes are
+# better than many small ones: a win pays two antes.
 ante() {
   answer=${question[min]}
   if [[ ${match[settings]} =~ '"goal":'([0-9]+) ]]; then
@@ -27,7 +27,7 @@ ante() {
 
 declare -rA RANK=([2]=2 [3]=3 [4]=4 [5]=5 [6]=6 [7]=7 [8]=8 [9]=9 [T]=10 [J]=11 [Q]=12 [K]=13 [A]=14)
 
-# Whether three cards are queen-six-four or better: with less, folding costs less.
+# Whether three cards are queen-six-four or better; with less it costs less to fold.
 worth_playing() {
   local a=${RANK[${1:0:1}]} b=${RANK[${2:0:1}]} c=${RANK[${3:0:1}]} swap
   ((a < b)) && swap=$a a=$b b=$swap

@@ -1,12 +1,12 @@
-# What the arena says, for session.sh to read: a line for each question, piece of news and so on, with 0x1f between the fields.
+# Turns the arena's messages into lines for session.sh, one for each question or news, with 0x1f between fields.
 #
 #   match    ID  -    NAME VALUE …      news     ID  ASK  NAME VALUE …      again    ID  ASK  TEXT
 #   ask      ID  ASK  NAME VALUE …      legal    ID  ASK  ANSWER …          refused  ID  -    TEXT
 #   unknown  ID  ASK  TEXT
 #
-# ID, ASK and each ANSWER are JSON and can be put into a reply as they are.
+# ID, ASK and each ANSWER are JSON and can be put into a reply unchanged.
 
-# In one line, and without what stands between fields.
+# A value as one line of text, without control characters such as 0x1f.
 def text:
   if type == "array" and all(.[]; type == "string") then join(" ") else . end
   | if type == "string" then gsub("[[:cntrl:]]"; " ") else tojson end;
@@ -28,7 +28,7 @@ inputs
     line("match"; .; del(.type, .match) | named)
   elif .type == "ask" then
     news(.), legal(.),
-    # The ends of a range, `min` and `max`, go with the question.
+    # The ends of a range, `min` and `max`, become fields of the question.
     line("ask"; .; del(.type, .match, .ask, .news, .legal) + (.legal | objects // {}) | named)
   elif .type == "past" or .type == "over" then
     news(.)

@@ -1,17 +1,18 @@
-# The plumbing between a bot and the arena: lines of JSON on standard input and output. It knows no game.
+# A bot's session with an arena, in lines of JSON on standard input and output. It knows no game.
 #
-# Source this, define `decide`, and `begin` and `hear` if they are of use, and call `play GAME…`.
+# Source this file, define `decide` (and `begin` and `hear` if you need them), and call `play GAME…`.
 #
 #   begin    a match begins: forget the last one. ${match[game]}, ${match[seat]} … are the fields of `match`
-#   hear     something became known: ${news[kind]} and its other fields
-#   decide   a question is asked: ${question[kind]} and its other fields. Sets `answer`, in JSON: answer='"fold"'
-#            ${legal[@]} are the legal answers, in JSON; for a range it is empty, see ${question[min]}, ${question[max]}
+#   hear     something has happened: ${news[kind]} and its other fields
+#   decide   a question is asked: ${question[kind]} and its other fields. Set `answer`, in JSON: answer='"fold"'
+#            ${legal[@]} are the legal answers, in JSON; for a range it is empty, and ${question[min]} and
+#            ${question[max]} are its ends
 #
-# A list of texts is its elements with spaces between them: ${question[hand]} is "As Td 9h". All other lists and maps are JSON.
+# A list of texts is one text with spaces: ${question[hand]} is "As Td 9h". Other lists and maps are JSON.
 #
-# One jq reads all that the arena says, and Bash does the rest: to start a jq for every message would take most of the time.
+# One jq process reads all messages. A jq process for every message would be much slower.
 
-readonly FS=$'\x1f' # what session.jq puts between fields
+readonly FS=$'\x1f' # session.jq puts it between fields
 
 declare -A match=() question=() news=()
 declare -a legal=()
@@ -19,7 +20,7 @@ declare -a legal=()
 begin() { :; }
 hear() { :; }
 
-# Any legal answer.
+# Sets `answer` to a random legal answer.
 any_legal() {
   if ((${#legal[@]})); then
     answer=${legal[SRANDOM % ${#legal[@]}]}
@@ -43,7 +44,7 @@ play() {
         printf '{"type":"ready","match":%s,"nonce":"%s"}\n' "$id" "$SRANDOM"
         ;;
       news)
-        if [[ $ask != "$asked" ]]; then # a question that comes again brings no news
+        if [[ $ask != "$asked" ]]; then # the news of a repeated question are old
           read_into news "$fields"
           hear
         fi
@@ -60,7 +61,7 @@ play() {
         fi
         say_answer
         ;;
-      again) # refused in practice: the question still stands
+      again) # an answer was refused in practice mode: answer again
         printf '%s\n' "$fields" >&2
         any_legal
         say_answer
@@ -82,7 +83,7 @@ say_answer() {
   printf '{"type":"answer","match":%s,"ask":%s,"value":%s}\n' "$id" "$ask" "$answer"
 }
 
-# read_into MAP FIELDS: names and values by turns.
+# read_into MAP FIELDS: reads names and values, which alternate, into a map.
 read_into() {
   local -n map=$1
   local -a words

@@ -1,4 +1,4 @@
-// Plays blackjack by the cards that are left, and the other games by any legal answer.
+// Plays blackjack by the cards that are left, and the other games at random.
 #include "bot.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ public:
 
 // ---- Blackjack
 
-// What a card counts, an ace 1.
+// The points of a card; an ace counts 1.
 int points_of(const std::string& card) {
     constexpr std::string_view ranks = "A23456789TJQK";
     return std::min(static_cast<int>(ranks.find(card.at(0))) + 1, 10);
@@ -39,7 +39,7 @@ struct Hand {
     bool is_doubtful() const { return is_soft() ? total() == 18 : 12 <= points && points <= 16; }
 };
 
-// The cards that nobody has seen, the dealer's hole card among them.
+// The cards that the bot has not seen, including the dealer's hole card.
 struct Deck {
     std::array<int, 11> left{0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 16};  // by what they count
     int size = 52;
@@ -69,7 +69,7 @@ double when_stood(int total, Hand dealer, const Deck& deck) {
     });
 }
 
-// What hitting wins, and going on as well as one can.
+// What hitting and the best play after it win on average.
 double when_hit(Hand hand, Hand dealer, const Deck& deck) {
     return deck.average([&](int card, const Deck& rest) {
         const Hand then = hand.with(card);
@@ -79,7 +79,7 @@ double when_hit(Hand hand, Hand dealer, const Deck& deck) {
     });
 }
 
-// Sees every card that is shown, and knows how good those are that are left.
+// Counts every card that is shown, and bets and draws by the cards that are left.
 class Blackjack : public session::Player {
 public:
     Json decide(const Json& question) override {
@@ -92,8 +92,8 @@ public:
     }
 
 private:
-    // What a chip wins on the next hand, on average. With a new deck, played as here, that is `fresh`;
-    // with one card less it is more by `gone`, and a card matters more, the fewer are left.
+    // What a chip wins on the next hand, on average. With a new deck that is `fresh`. Each card that is
+    // gone adds its `gone`, and counts more the fewer cards are left.
     double edge() const {
         constexpr double fresh = -.0129;
         constexpr std::array gone{
@@ -105,14 +105,14 @@ private:
         return fresh + change * 51 / deck_.size;
     }
 
-    // Boldly when the cards are good. An even number: a natural pays half as much again, rounded down.
+    // Bets much when the cards are good. An even number, because a natural pays 3/2, rounded down.
     std::int64_t bet(const Json& question) const {
         const std::int64_t bankroll = question.at("bankroll"), low = 6, bold = 20;
         const auto wanted = edge() > 0 ? std::max(bold, bankroll / 40 * 2) : low;
         return std::min(wanted, bankroll);
     }
 
-    // Whichever wins more.
+    // Hits if that wins more than to stand.
     std::string draw(const Json& question) const {
         const Hand dealer = Hand{}.with(points_of(question.at("upcard")));
         Hand hand;

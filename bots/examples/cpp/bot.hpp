@@ -1,4 +1,4 @@
-// What bot.cpp defines, for main.cpp and bot_test.cpp.
+// The definitions of bot.cpp that main.cpp and bot_test.cpp use.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 #include "session.hpp"
 
-// What the bot plays.
+// The names of the games that the bot plays.
 extern const std::vector<std::string> games;
 
-// Makes the player for a `match`.
+// Makes the player for one match, from the message `match`.
 std::unique_ptr<session::Player> make_player(const session::Json& match);

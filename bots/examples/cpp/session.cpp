@@ -34,19 +34,20 @@ using boost::beast::error_code;
 using tcp = asio::ip::tcp;
 using namespace std::chrono_literals;
 
-// Of closing; `lost` is without one.
+// Close codes; `lost` stands for none.
 enum Code : unsigned { lost = 0, done = 1000, protocol = 1002, oversize = 1009, replaced = 4000, unwelcome = 4001 };
 
-constexpr auto patience = 60s, timeout = 30s;  // for an arena that is away; for one that is there, to connect or to speak
+constexpr auto patience = 60s;  // how long to try to connect
+constexpr auto timeout = 30s;   // for one attempt, and for the first message
 constexpr auto first_pause = 100ms, longest_pause = 2000ms;
-constexpr std::size_t reason_bytes = 120;  // a close frame has room for 123
+constexpr std::size_t reason_bytes = 120;  // a close reason has at most 123
 
 std::mt19937_64& generator() {
     static std::mt19937_64 generator{std::random_device{}()};
     return generator;
 }
 
-// A word of our own, which goes into the cards.
+// A random word for each match, a part of what the cards come from.
 std::string fresh_nonce() {
     std::random_device device;
     return std::to_string(device()) + '-' + std::to_string(device());
@@ -59,7 +60,7 @@ std::optional<std::string> environment(const char* name) {
 
 // ---- Messages
 
-// A chair in a match. The latest answer is kept, as a question may come again after a reconnect.
+// A seat in a match. It stores its latest answer, because a question may come again.
 struct Seat {
     std::unique_ptr<Player> player;
     std::string nonce = fresh_nonce();
@@ -71,12 +72,12 @@ struct Seat {
     }
 };
 
-// Whether there is a reason to connect again.
+// How the bot stands with the arena.
 enum class Standing {
-    stranger,  // over this connection the arena has not said welcome
+    stranger,  // the arena has not said welcome over this connection
     welcome,
     expired,  // the arena was started again, and does not know the session
-    refused,  // for good, and why has been said
+    refused,  // the bot cannot go on, and has printed why
 };
 
 class Session {
@@ -86,7 +87,7 @@ public:
 
     std::string hello();
 
-    // Does what a frame asks for, and returns the frame to send; an empty one is none.
+    // Handles a frame, and returns the frame to send, or an empty text if there is none.
     std::string reply(const std::string& frame);
 
     Standing standing = Standing::stranger;
@@ -98,7 +99,7 @@ private:
 
     std::vector<std::string> games_;
     MakePlayer make_player_;
-    std::map<std::string, Seat> seats_;  // by the id of the chair
+    std::map<std::string, Seat> seats_;  // by the id of the match
     std::optional<std::string> resume_;  // the latest session
 };
 
@@ -122,7 +123,7 @@ std::string Session::reply(const std::string& frame) {
     return replies.size() == 1 ? replies[0].dump() : replies.dump();
 }
 
-// What to say to a message, or null.
+// Handles a message, and returns the message to send, or null.
 Json Session::take(const Json& message) {
     const auto type = message.at("type").get<std::string>();
     if (type == "welcome") {
@@ -166,13 +167,13 @@ Json Session::answer(const Json& question) {
 Json Session::was_refused(const Json& message) {
     const std::string code = message.at("code"), text = message.at("text");
     std::cerr << code << ": " << text << '\n';
-    if (const Json legal = message.value("legal", Json{}); !legal.is_null()) {  // practice: asked again
+    if (const Json legal = message.value("legal", Json{}); !legal.is_null()) {  // practice mode: answer again
         Seat& seat = seats_.at(message.at("match"));
         seat.answer = any_legal(legal);
         return answered(message, seat.answer);
     }
     standing = Standing::refused;
-    if (code == "session") {  // say hello as if for the first time
+    if (code == "session") {  // begin a new session
         standing = Standing::expired;
         resume_.reset();
         seats_.clear();
@@ -197,7 +198,7 @@ struct Address {
     std::string authority, host, port, path;
 };
 
-// What a connection ended with: the code of the frame that closed it, or `lost`.
+// How a connection ended: its close code, or `lost`.
 struct End {
     unsigned code;
     std::string reason;
@@ -218,7 +219,7 @@ Address read_url(const std::string& url) {
 
 using Socket = websocket::stream<tcp::socket, false>;  // the arena negotiates no compression
 
-// Does what `start` starts, and gives up when that takes too long. `start` is called with what is to be called in the end.
+// Starts an operation and waits for its end, at most for `timeout`. `start` gets the function to call at the end.
 template <typename Start>
 error_code in_time(asio::io_context& context, Socket& socket, Start start) {
     error_code result;
@@ -226,14 +227,15 @@ error_code in_time(asio::io_context& context, Socket& socket, Start start) {
     context.restart();
     context.run_for(timeout);
     if (context.stopped()) return result;
-    socket.next_layer().close(result);  // which ends what was started
+    socket.next_layer().close(result);  // this ends the operation
     context.run();
     return asio::error::timed_out;
 }
 
-// Has the kernel end the connection if the other machine, or the network, is gone: we might wait for ever.
+// Lets the kernel end the connection if the other machine or the network is gone. Without that the bot
+// might wait forever.
 void notice_dead_link(tcp::socket& link) {
-    error_code ignored;  // where the system cannot, it has its own times
+    error_code ignored;  // not every system has every option
     link.set_option(tcp::socket::keep_alive{true}, ignored);
 #ifdef __linux__
     constexpr std::pair<int, int> times[] = {
@@ -244,7 +246,7 @@ void notice_dead_link(tcp::socket& link) {
 #endif
 }
 
-// One connection, from hello to its end. Throws what a player throws.
+// Serves one connection, from hello to its end. Throws what a player throws.
 End converse(Session& session, const Address& address) {
     asio::io_context context;
     Socket socket{context};
@@ -252,7 +254,7 @@ End converse(Session& session, const Address& address) {
     error_code error;
     const auto await = [&](auto start) { error = in_time(context, socket, start); };
     const auto send = [&](const std::string& frame) {
-        error_code ignored;  // if the connection is closed, reading says how
+        error_code ignored;  // if the connection is closed, the next read says so
         if (!frame.empty()) socket.write(asio::buffer(frame), ignored);
     };
     const auto found = tcp::resolver{context}.resolve(address.host, address.port, error);
@@ -263,7 +265,7 @@ End converse(Session& session, const Address& address) {
     notice_dead_link(socket.next_layer());
     socket.auto_fragment(false);
     send(session.hello());
-    await([&](auto done) { socket.async_read(buffer, done); });  // from now on the arena may take its time
+    await([&](auto done) { socket.async_read(buffer, done); });  // later reads have no timeout
     for (;; buffer.clear(), socket.read(buffer, error)) {
         if (error == asio::error::timed_out) return {lost, error.message()};
         if (error) return {socket.reason().code, socket.reason().reason.c_str()};
@@ -277,7 +279,7 @@ End converse(Session& session, const Address& address) {
     }
 }
 
-// Connects, and connects again, until there is no reason to; returns the exit status.
+// Connects, and connects again until the session is over; returns the exit status.
 int play_over_websocket(Session& session) {
     using Clock = std::chrono::steady_clock;
     const auto url = environment("ARENA_URL").value_or("ws://127.0.0.1:7700");

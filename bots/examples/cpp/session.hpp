@@ -1,5 +1,5 @@
-// A bot's session with an arena: its messages, its matches, and its connection, which is made
-// again when it is lost. It knows no game; players do.
+// A bot's session with an arena: its messages, its matches, and its connection. It connects again
+// when the connection is lost. It knows no game; the players do.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace session {
 
 using Json = nlohmann::json;
 
-// What plays one match.
+// Plays one match.
 class Player {
 public:
     virtual ~Player() = default;
@@ -21,18 +21,18 @@ public:
     // Answers a question with something that its `legal` allows.
     virtual Json decide(const Json& question) = 0;
 
-    // Hears what this seat has learnt, piece by piece, before the next question.
+    // Takes note of what has happened. All news come before the next question.
     virtual void hear(const Json& news) { static_cast<void>(news); }
 };
 
-// Makes the player for a `match`.
+// Makes the player for one match, from the message `match`.
 using MakePlayer = std::function<std::unique_ptr<Player>(const Json& match)>;
 
 // Plays until the arena closes, and returns the exit status. The arguments are those of main:
 // none, or --stdio for lines instead of a WebSocket.
 int play(const std::vector<std::string>& games, const MakePlayer& make_player, int argc, char** argv);
 
-// Any element of a list, or any integer of a range.
+// A random legal answer, from a list or from a range of whole numbers.
 Json any_legal(const Json& legal);
 
 }  // namespace session

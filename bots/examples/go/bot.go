@@ -1,5 +1,5 @@
 // A bot for all five games. It plays Ace-King-Queen by watching the other seat, and the
-// others by any legal answer.
+// others at random.
 package main
 
 import (
@@ -23,28 +23,28 @@ func newPlayer(match Match) Player {
 	return anything{}
 }
 
-// anything plays every game by its legal answers.
+// anything plays every game with random legal answers.
 type anything struct{}
 
 func (anything) Hear(News)             {}
 func (anything) Decide(q Question) any { return AnyLegal(q.Legal) }
 
-// watcher plays Ace-King-Queen. Both cards are told after every hand, so it counts what
-// the other seat does with each of them, and answers with what pays best against that.
+// watcher plays Ace-King-Queen. After every hand it is told both cards. It counts what the
+// other seat does with each card, and gives the answer that pays best against that.
 type watcher struct {
 	seat  int
-	bets  map[string]*habit // how often the other seat bets a card
-	calls map[string]*habit // and calls with it
+	bets  map[string]*habit // how often the other seat bets with each card
+	calls map[string]*habit // how often it calls with each card
 }
 
 var heights = map[string]int{"A": 3, "K": 2, "Q": 1}
 
-// blur is in chips: below it nothing is known for sure, so chance decides. Against the
-// equilibrium the watcher then mixes as the equilibrium does, and cannot be read.
+// blur is in chips. If two answers differ by less, the watcher decides at random. Against
+// the equilibrium it then mixes as the equilibrium does.
 const blur = 0.2
 
 func newWatcher(seat int) *watcher {
-	// Before the first hand the other seat is taken to play the equilibrium.
+	// Before the first hand we expect the other seat to play the equilibrium.
 	return &watcher{
 		seat:  seat,
 		bets:  map[string]*habit{"A": expect(1), "K": expect(0), "Q": expect(1. / 3)},
@@ -77,7 +77,7 @@ func (w *watcher) Decide(question Question) any {
 	return either(w.worthOfCall(q.Card), "call", "fold")
 }
 
-// worthOfBet is what a bet wins more than a check, in chips.
+// worthOfBet is how much more a bet wins than a check, in chips.
 func (w *watcher) worthOfBet(card string) (chips float64) {
 	for other, calls := range w.calls {
 		if other == card {
@@ -90,7 +90,7 @@ func (w *watcher) worthOfBet(card string) (chips float64) {
 	return chips
 }
 
-// worthOfCall is what a call wins more than a fold, which loses the ante.
+// worthOfCall is how much more a call wins than a fold, which loses the ante.
 func (w *watcher) worthOfCall(card string) (chips float64) {
 	total := 0.0
 	for other, bets := range w.bets {
@@ -117,10 +117,10 @@ func sign(difference int) float64 {
 	return -1
 }
 
-// habit is how often something is done of the times that it could be.
+// habit counts how often a player does something when it can.
 type habit struct{ done, seen float64 }
 
-// expect starts a habit with a few hands that were not played.
+// expect starts a habit with a few imagined hands.
 func expect(share float64) *habit {
 	const hands = 6
 	return &habit{share * hands, hands}
@@ -133,5 +133,5 @@ func (h *habit) note(done bool) {
 	}
 }
 
-// share is never quite zero, as nobody's habits are.
+// share is from 0 to 1, and never quite 0.
 func (h *habit) share() float64 { return (h.done + 0.01) / (h.seen + 0.02) }

@@ -1,4 +1,4 @@
-// The session with the arena: one WebSocket, JSON in text frames, and the way back when
+// The session with the arena: one WebSocket with JSON in text frames. It connects again when
 // the connection is lost. It knows no game; bot.go has the players.
 package main
 
@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	patience   = 60 * time.Second // for an arena that is away
-	silence    = 30 * time.Second // who has not answered hello by then is no arena
+	patience   = 60 * time.Second // how long to try to connect
+	silence    = 30 * time.Second // an arena answers hello within this time
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 
-	replaced, unwelcome = 4000, 4001 // close codes of the arena's own
+	replaced, unwelcome = 4000, 4001 // the arena's own close codes
 )
 
-// Match is what the arena says of a chair at a table.
+// Match is the arena's message about a new match.
 type Match struct {
 	ID       string         `json:"match"`
 	Game     string         `json:"game"`
@@ -37,29 +37,28 @@ type Match struct {
 	Settings map[string]any `json:"settings"`
 }
 
-// Player plays one match, and is forgotten when that is over.
+// Player plays one match. It is forgotten when the match is over.
 type Player interface {
-	// Hear takes note of something that this seat has learnt. It comes before the
-	// question that it belongs to.
+	// Hear takes note of what has happened. All news come before the next question.
 	Hear(news News)
 	// Decide returns one of the question's legal answers.
 	Decide(question Question) any
 }
 
-// News is one thing learnt; Into reads the fields of its kind.
+// News is one thing that has happened. Into reads the fields of its kind.
 type News struct {
 	Kind string
 	fields
 }
 
-// Question is one thing to decide; Into reads the fields of its kind.
+// Question is one thing to decide. Into reads the fields of its kind.
 type Question struct {
 	Kind  string
 	Legal Legal
 	fields
 }
 
-// Legal holds all legal answers: the Choices, or without any every number from Min to Max.
+// Legal holds all legal answers: the Choices, or every number from Min to Max if there are none.
 type Legal struct {
 	Choices  []json.RawMessage
 	Min, Max int64
@@ -73,14 +72,14 @@ func AnyLegal(legal Legal) any {
 	return legal.Min + rand.Int63n(legal.Max-legal.Min+1)
 }
 
-// Play says hello and plays until the arena closes. An error says why it cannot go on.
+// Play plays until the arena closes. An error says why the bot cannot go on.
 func Play(games []string, newPlayer func(Match) Player) error {
 	address := getenv("ARENA_URL", "ws://127.0.0.1:7700")
 	if u, err := url.Parse(address); err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
 		return fmt.Errorf("expected ARENA_URL to be like ws://host:port, got %q", address)
 	}
 	rand.Seed(time.Now().UnixNano())
-	s := &session{games: games, newPlayer: newPlayer, chairs: map[string]*chair{}, heard: time.Now()}
+	s := &session{games: games, newPlayer: newPlayer, seats: map[string]*seat{}, heard: time.Now()}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		welcome, err := s.connection(address)
 		var end fatal
@@ -89,7 +88,7 @@ func Play(games []string, newPlayer func(Match) Player) error {
 		case errors.As(err, &end):
 			return end.error
 		case errors.Is(err, errNoSession):
-			s.resume, s.chairs = "", map[string]*chair{}
+			s.resume, s.seats = "", map[string]*seat{}
 		case errors.As(err, &closed):
 			switch closed.Code {
 			case websocket.CloseNormalClosure:
@@ -108,7 +107,7 @@ func Play(games []string, newPlayer func(Match) Player) error {
 	}
 }
 
-// fatal wraps an error that coming back would not mend.
+// fatal wraps an error after which it is no use to connect again.
 type fatal struct{ error }
 
 var errNoSession = errors.New("the arena does not know the session any more")
@@ -116,20 +115,20 @@ var errNoSession = errors.New("the arena does not know the session any more")
 type session struct {
 	games     []string
 	newPlayer func(Match) Player
-	chairs    map[string]*chair // by the match's id
-	resume    string            // the session of the latest welcome
-	heard     time.Time         // when the arena was last there
+	seats     map[string]*seat // by the match's id
+	resume    string           // the session of the latest welcome
+	heard     time.Time        // when the arena was last connected
 }
 
-// chair is a seat in a match. It keeps its latest answer, as the arena repeats the
+// seat is a seat in a match. It stores its latest answer, because the arena repeats the
 // question if the connection was lost before the answer arrived.
-type chair struct {
+type seat struct {
 	player Player
 	ask    string
 	value  any
 }
 
-// connection lasts until an error ends it; it tells whether the arena said welcome.
+// connection serves one connection until it ends. It returns whether the arena said welcome.
 func (s *session) connection(address string) (welcome bool, err error) {
 	conn, _, err := websocket.DefaultDialer.Dial(address, nil)
 	if err != nil {
@@ -150,7 +149,7 @@ func (s *session) connection(address string) (welcome bool, err error) {
 	if err := conn.WriteJSON(s.hello()); err != nil {
 		return false, err
 	}
-	for deadline := time.Now().Add(silence); ; deadline = (time.Time{}) { // none from the second frame on
+	for deadline := time.Now().Add(silence); ; deadline = (time.Time{}) { // only for the first frame
 		conn.SetReadDeadline(deadline)
 		_, frame, err := conn.ReadMessage()
 		if err != nil {
@@ -175,7 +174,7 @@ func (s *session) connection(address string) (welcome bool, err error) {
 		case 0:
 		case 1:
 			err = conn.WriteJSON(answers[0])
-		default: // a frame is answered in one frame
+		default: // all answers to one frame go into one frame
 			err = conn.WriteJSON(answers)
 		}
 		if err != nil {
@@ -200,7 +199,7 @@ func (s *session) hello() object {
 	return hello
 }
 
-// message is anything that the arena says; most fields are there in some types only.
+// message is any message of the arena. Most fields are there only in some types.
 type message struct {
 	Match
 	Type    string `json:"type"`
@@ -213,15 +212,15 @@ type message struct {
 	raw     json.RawMessage
 }
 
-// reply returns what is to be sent for a message, or nil.
+// reply handles a message. It returns the message to send, or nil.
 func (s *session) reply(m message) (any, error) {
-	c := s.chairs[m.ID]
+	c := s.seats[m.ID]
 	switch m.Type {
 	case "welcome":
 		s.resume = m.Session
 	case "match":
-		if c == nil { // else the arena repeats it after a reconnect
-			s.chairs[m.ID] = &chair{player: s.newPlayer(m.Match)}
+		if c == nil { // otherwise the arena repeats it after a reconnect
+			s.seats[m.ID] = &seat{player: s.newPlayer(m.Match)}
 		}
 		return object{"type": "ready", "match": m.ID, "nonce": nonce()}, nil
 	case "ask":
@@ -244,10 +243,10 @@ func (s *session) reply(m message) (any, error) {
 	case "over":
 		if c != nil {
 			c.hear(m.News)
-			delete(s.chairs, m.ID)
+			delete(s.seats, m.ID)
 		}
 	case "refused":
-		if c != nil && m.Ask == c.ask && m.Ask != "" { // in practice: once more
+		if c != nil && m.Ask == c.ask && m.Ask != "" { // practice mode: answer again
 			log.Printf("%s: %s", m.Code, m.Text)
 			c.value = AnyLegal(m.Legal)
 			return c.answer(m.ID), nil
@@ -262,13 +261,13 @@ func (s *session) reply(m message) (any, error) {
 	return nil, nil
 }
 
-func (c *chair) hear(news []News) {
+func (c *seat) hear(news []News) {
 	for _, n := range news {
 		c.player.Hear(n)
 	}
 }
 
-func (c *chair) answer(match string) object {
+func (c *seat) answer(match string) object {
 	return object{"type": "answer", "match": match, "ask": c.ask, "value": c.value}
 }
 
@@ -291,17 +290,17 @@ func split(frame []byte) (messages []message, err error) {
 	return messages, nil
 }
 
-// fields are the JSON of a question or of news.
+// fields is the JSON of a question or of news.
 type fields struct{ raw json.RawMessage }
 
-// Into reads them into a struct. It panics if they do not fit, which is a bug of the bot.
+// Into reads the fields into a struct. It panics if they do not fit, which is a bug of the bot.
 func (f fields) Into(value any) {
 	if err := json.Unmarshal(f.raw, value); err != nil {
 		panic(err)
 	}
 }
 
-// UnmarshalJSON keeps the fields for later, when it is known what they are.
+// UnmarshalJSON stores the fields for Into, and reads only what all kinds have.
 func (n *News) UnmarshalJSON(data []byte) error {
 	var head struct{ Kind string }
 	err := json.Unmarshal(data, &head)
@@ -309,7 +308,7 @@ func (n *News) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// UnmarshalJSON keeps the fields for later, when it is known what they are.
+// UnmarshalJSON stores the fields for Into, and reads only what all kinds have.
 func (q *Question) UnmarshalJSON(data []byte) error {
 	var head struct {
 		Kind  string

@@ -1,7 +1,7 @@
 import com.google.gson.JsonObject;
 import java.util.List;
 
-/** Plays gin rummy well, and the other games by any legal answer. */
+/** Plays gin rummy well, and the other games at random. */
 public final class Bot {
     private static final List<String> GAMES =
             List.of("ace_king_queen", "gin_rummy", "high_low", "three_card_poker", "blackjack");

@@ -7,10 +7,10 @@ import java.util.function.LongToDoubleFunction;
 import java.util.stream.LongStream;
 
 /**
- * Plays gin rummy by what its hand may still become, and by what the other seat may want.
+ * Plays gin rummy by the melds that its hand can still make, and by what the other seat may want.
  *
- * <p>A set of cards is a {@code long} with a bit for each: thirteen of a suit from the ace on, then those
- * of the next.
+ * <p>A set of cards is a {@code long} with one bit for each card: the thirteen cards of a suit, ace first,
+ * then those of the next suit.
  */
 final class GinRummy implements Session.Player {
     private static final String RANKS = "A23456789TJQK", SUITS = "shdc";
@@ -22,7 +22,7 @@ final class GinRummy implements Session.Player {
     private static final int KNOCK_LIMIT = 10, EAGER_TURNS = 4;
 
     private final int seat;
-    private long out; // cards that nobody will have again
+    private long out; // cards that are out of play
     private long taken; // what the other seat took from the discards and still has
     private int turns; // of this round
 
@@ -58,11 +58,11 @@ final class GinRummy implements Session.Player {
                 taken &= ~card(news.get("discarded"));
                 out = out & ~taken | card(news.get("discarded"));
             }
-            default -> {} // of no use here
+            default -> {} // not used
         }
     }
 
-    /** Knocks early or with gin: later the other seat has little deadwood itself, and may well undercut. */
+    /** Knocks early or with gin: later the other seat has little deadwood itself, and may undercut. */
     private JsonObject turn(long hand) {
         turns++;
         var unseen = PACK & ~hand & ~out & ~taken;
@@ -83,7 +83,7 @@ final class GinRummy implements Session.Player {
         return OUTS * outs(kept, unseen) - DANGER * danger(discard, unseen) - deadwood(kept);
     }
 
-    /** By how many points the next card is expected to raise what is melded. */
+    /** The points that the next card is expected to add to the melds. */
     private static double outs(long kept, long unseen) {
         long useful = 0;
         for (var meld : MELDS) {
@@ -94,7 +94,7 @@ final class GinRummy implements Session.Player {
         return (double) gain / Long.bitCount(unseen);
     }
 
-    /** How many melds of three the other seat may make with a card; one that it collects counts for more. */
+    /** How many melds of three the other seat may make with a card; those with cards it took count more. */
     private int danger(long discard, long unseen) {
         int danger = 0;
         for (var meld : MELDS) {
@@ -112,7 +112,7 @@ final class GinRummy implements Session.Player {
         return points(hand) - melded(hand);
     }
 
-    /** The most points of a hand that are in melds. */
+    /** The most points of a hand that can be in melds. */
     static int melded(long hand) {
         return melded(hand, 0);
     }
@@ -135,7 +135,7 @@ final class GinRummy implements Session.Player {
         return each(cards).mapToInt(card -> Math.min(Long.numberOfTrailingZeros(card) % 13 + 1, 10)).sum();
     }
 
-    /** Three or four of a rank. */
+    /** All sets: three or four cards of a rank. */
     private static LongStream sets() {
         return LongStream.range(0, 13).flatMap(rank -> {
             var four = (1L | 1L << 13 | 1L << 26 | 1L << 39) << rank;
@@ -143,14 +143,14 @@ final class GinRummy implements Session.Player {
         });
     }
 
-    /** Three to five in a row of a suit; longer ones are two of these. */
+    /** All runs of three to five cards of a suit; a longer run is two of these. */
     private static LongStream runs() {
         return LongStream.rangeClosed(3, 5).flatMap(length -> LongStream.range(0, 4)
                 .flatMap(suit -> LongStream.rangeClosed(0, 13 - length)
                         .map(first -> (1L << length) - 1 << suit * 13 + first)));
     }
 
-    /** The cards of a set, one by one. */
+    /** The cards of a set of cards, one by one. */
     private static LongStream each(long cards) {
         return LongStream.iterate(cards, rest -> rest != 0, rest -> rest & rest - 1).map(Long::lowestOneBit);
     }

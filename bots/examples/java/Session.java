@@ -26,16 +26,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
 /**
- * A bot's session with an arena: its messages, its matches, and its connection, which is made
- * again when it is lost. It knows no game; players do.
+ * A bot's session with an arena: its messages, its matches, and its connection. It connects again
+ * when the connection is lost. It knows no game; the players do.
  */
 public final class Session {
-    /** What plays one match. */
+    /** Plays one match. */
     public interface Player {
         /** Answers a question with something that its {@code legal} allows. */
         JsonElement decide(JsonObject question);
 
-        /** Hears what this seat has learnt, piece by piece, before the next question. */
+        /** Takes note of what has happened. All news come before the next question. */
         default void hear(JsonObject news) {}
     }
 
@@ -43,12 +43,12 @@ public final class Session {
     private static final int REPLACED = 4000, UNWELCOME = 4001;
     private static final Duration PATIENCE = Duration.ofSeconds(60), TIMEOUT = Duration.ofSeconds(10);
     private static final long FIRST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 2_000;
-    private static final long SILENCE_S = 30; // who has not answered hello by then is no arena
-    private static final int REASON_CHARS = 40; // a close frame has room for 123 bytes of UTF-8
+    private static final long SILENCE_S = 30; // an arena answers hello within this time
+    private static final int REASON_CHARS = 40; // a close reason has at most 123 bytes of UTF-8
 
     private final List<String> games;
     private final Function<JsonObject, Player> makePlayer;
-    private final Map<String, Seat> seats = new HashMap<>(); // by the id of the chair
+    private final Map<String, Seat> seats = new HashMap<>(); // by the id of the match
     private String resume; // the latest session, or null
     private Standing standing = Standing.STRANGER;
 
@@ -60,9 +60,9 @@ public final class Session {
     /**
      * Plays until the arena closes, and exits.
      *
-     * @param games what the bot plays
-     * @param makePlayer makes the player for a {@code match}
-     * @param args of the program: {@code --stdio} for lines instead of a WebSocket
+     * @param games the names of the games that the bot plays
+     * @param makePlayer makes the player for one match, from the message {@code match}
+     * @param args the program's arguments: {@code --stdio} for lines instead of a WebSocket
      */
     public static void play(List<String> games, Function<JsonObject, Player> makePlayer, String... args)
             throws IOException, InterruptedException {
@@ -77,7 +77,7 @@ public final class Session {
         }
     }
 
-    /** Any element of a list, or any integer of a range. */
+    /** A random legal answer, from a list or from a range of whole numbers. */
     public static JsonElement anyLegal(JsonElement legal) {
         var random = ThreadLocalRandom.current();
         if (legal instanceof JsonArray list) {
@@ -90,18 +90,18 @@ public final class Session {
 
     // ---- Messages
 
-    /** Whether there is a reason to connect again. */
+    /** How the bot stands with the arena. */
     private enum Standing {
-        STRANGER, // over this connection the arena has not said welcome
+        STRANGER, // the arena has not said welcome over this connection
         WELCOME,
         EXPIRED, // the arena was started again, and does not know the session
-        FAILED // for good, and why has been said
+        FAILED // the bot cannot go on, and has printed why
     }
 
-    /** A chair in a match. The latest answer is kept, as a question may come again after a reconnect. */
+    /** A seat in a match. It stores its latest answer, because a question may come again. */
     private static final class Seat {
         final Player player;
-        final String nonce = UUID.randomUUID().toString(); // goes into the cards
+        final String nonce = UUID.randomUUID().toString(); // a part of what the cards come from
         String ask = "";
         JsonElement answer;
 
@@ -126,7 +126,7 @@ public final class Session {
         return hello.toString();
     }
 
-    /** Does what a frame asks for, and returns the frame to send, or null if there is nothing to say. */
+    /** Handles a frame, and returns the frame to send, or null if there is none. */
     private String reply(String frame) {
         var heard = JsonParser.parseString(frame);
         var replies = new JsonArray();
@@ -193,13 +193,13 @@ public final class Session {
     private JsonObject refused(JsonObject refused) {
         System.err.println(text(refused, "code") + ": " + text(refused, "text"));
         var legal = refused.get("legal");
-        if (legal != null && !legal.isJsonNull()) { // practice: the question still stands
+        if (legal != null && !legal.isJsonNull()) { // practice mode: answer again
             var seat = seats.get(text(refused, "match"));
             seat.answer = anyLegal(legal);
             return answered(refused, seat.answer);
         }
         standing = Standing.FAILED;
-        if (text(refused, "code").equals("session")) { // say hello as if for the first time
+        if (text(refused, "code").equals("session")) { // begin a new session
             standing = Standing.EXPIRED;
             resume = null;
             seats.clear();
@@ -234,7 +234,7 @@ public final class Session {
         var said = hello();
         while (true) {
             if (said != null) {
-                out.print(said + "\n"); // println would end lines as the system does
+                out.print(said + "\n"); // println would use the system's line end
                 out.flush();
             }
             var line = in.readLine();
@@ -247,17 +247,17 @@ public final class Session {
 
     // ---- WebSocket
 
-    /** What a connection brings: whole frames, and after them its end. */
+    /** What happens on a connection: whole frames, and at last its end. */
     private sealed interface Event {}
 
     private record Frame(String text) implements Event {}
 
     private record Closed(int code, String reason) implements Event {}
 
-    /** Puts what happens on a connection into a queue, so that everything else is one thread's business. */
+    /** Puts the events of a connection into a queue, so that one thread handles all of them. */
     private static final class Listener implements WebSocket.Listener {
         final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
-        private final StringBuilder parts = new StringBuilder(); // of a frame that comes in several
+        private final StringBuilder parts = new StringBuilder(); // of a frame in several fragments
 
         @Override
         public CompletionStage<?> onText(WebSocket socket, CharSequence data, boolean last) {
@@ -282,14 +282,14 @@ public final class Session {
         }
     }
 
-    /** Connects, and connects again, until there is no reason to; returns the exit status. */
+    /** Connects, and connects again until the session is over; returns the exit status. */
     private int playOverWebSocket() throws InterruptedException {
         var url = System.getenv().getOrDefault("ARENA_URL", "ws://127.0.0.1:7700");
         if (!url.matches("wss?://\\S+")) {
             System.err.println("expected ws://host:port, got " + url);
             return 1;
         }
-        // With threads of its own the client may lose the end of a connection that comes just behind a frame.
+        // With its own threads the client may miss a close that comes right behind a frame.
         var client = HttpClient.newBuilder().executor(Runnable::run).build();
         long lostAt = System.nanoTime(), pauseMs = FIRST_PAUSE_MS;
         while (true) {
@@ -320,7 +320,7 @@ public final class Session {
         }
     }
 
-    /** One connection, from hello to its end. */
+    /** Serves one connection, from hello to its end. */
     private Closed converse(HttpClient client, URI url) throws InterruptedException {
         var listener = new Listener();
         WebSocket socket;
@@ -347,19 +347,19 @@ public final class Session {
         }
     }
 
-    /** Sends a frame and waits until it is sent, as two must not overlap. */
+    /** Sends a frame and waits until it is sent, because two must not overlap. */
     private static void send(WebSocket socket, String frame, BlockingQueue<Event> events) {
         if (frame != null) {
             socket.sendText(frame, true)
                     .exceptionally(error -> {
-                        events.add(new Closed(LOST, error.toString())); // behind what came before
+                        events.add(new Closed(LOST, error.toString())); // after earlier events
                         return socket;
                     })
                     .join();
         }
     }
 
-    /** Tells the arena that this program has failed, and waits a moment for it to hear that. */
+    /** Tells the arena that this program has failed, and waits a moment for its close. */
     private Closed crash(WebSocket socket, RuntimeException failure, BlockingQueue<Event> events)
             throws InterruptedException {
         failure.printStackTrace();

@@ -1,9 +1,9 @@
-// A bot for all five games: any legal answer, but in high-low a considered one.
+// A bot for all five games: it plays high-low well, and the others at random.
 
 import { anyLegal, play } from './session.js';
 import { HighLow } from './high_low.js';
 
-/** Whatever is legal; `decide` gets the question as the arena asks it. */
+/** Plays at random; `decide` gets the arena's question. */
 class Anything {
   decide(question) {
     return anyLegal(question.legal);

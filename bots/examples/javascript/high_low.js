@@ -1,7 +1,7 @@
-// High-low, played by expected value.
+// Plays high-low by expected value.
 //
-// A card is worth what it can expect of the pot against the cards that are still about; whether the others will stay, and how
-// high they will bid, goes by what they have said before.
+// The value of a card is what it can expect of the pot against the unseen cards. Whether the others
+// will stay, and how high they will bid, is estimated from their earlier bids.
 
 const SEATS = 4;
 const NUMBERS = [2, 4, 6, 8, 10];
@@ -29,9 +29,9 @@ export class HighLow {
   #seat;
   #habits = Array.from({ length: SEATS }, () => new Habits());
   #shuffle = 0;
-  #unseen; // a Set of the cards that may be in somebody's hand
-  #shown; // by seat: the card that everybody knows it has, since it was the dealer-card
-  #kept; // by seat: how extreme the dealer-card was that it did not want
+  #unseen; // a Set of the cards that we have not seen in this shuffle
+  #shown; // by seat: its card, if it swapped for the dealer-card, which all have seen
+  #kept; // by seat: how extreme the dealer-card was that it did not take
   #dealerCard;
   #highest; // the highest number bid so far
 
@@ -78,7 +78,7 @@ export class HighLow {
     cards.forEach((card) => this.#unseen.delete(card));
   }
 
-  /** The other seats, in the order in which they speak after this one. */
+  /** The other seats, in their order after this one. */
   get #others() {
     return [1, 2, 3].map((after) => (this.#seat + after) % SEATS);
   }
@@ -89,14 +89,14 @@ export class HighLow {
     return worth(below, 2);
   }
 
-  /** How likely the card of a seat is below this one. */
+  /** The probability that the card of a seat is below this one. */
   #below(seat, card) {
     const mine = STRENGTH.get(card);
     if (this.#shown[seat]) return STRENGTH.get(this.#shown[seat]) < mine ? 1 : 0;
     let below = 0;
     let all = 0;
     for (const other of this.#unseen) {
-      // Hardly anybody keeps a card that is worse than the one on offer.
+      // A player rarely keeps a card that is worse than the dealer-card.
       const weight = extremity(other) < this.#kept[seat] ? 0.2 : 1;
       all += weight;
       if (STRENGTH.get(other) < mine) below += weight;
@@ -106,7 +106,7 @@ export class HighLow {
 
   #bid({ card, bids, legal }) {
     const below = Array.from({ length: SEATS }, (_, seat) => this.#below(seat, card));
-    // What staying is worth against those who stay, by their `below`, and those who still have to speak.
+    // The value of staying against those who stay, by their `below`, and those who still have to bid.
     const staying = (lastBid, stayers, [seat, ...waiting]) => {
       if (seat === undefined) return worth(stayers, lastBid);
       return this.#habits[seat].expect(lastBid, (say) =>
@@ -120,7 +120,7 @@ export class HighLow {
   }
 }
 
-/** What one seat says after which number, each as likely as it has been so far. */
+/** How often one seat has made each bid, by the highest bid before it. */
 class Habits {
   #counts = new Map(
     NUMBERS.map((lowest) => [lowest, new Map(['quit', ...NUMBERS.filter((n) => n >= lowest)].map((say) => [say, 1]))]),

@@ -1,7 +1,7 @@
-// The plumbing between a bot and the arena. It knows no game.
+// A bot's session with an arena. It knows no game.
 //
-// `Session` turns each message of the arena into the bot's replies and does no I/O, so that it can be tested and replayed
-// without an arena. `play` gives it a WebSocket, and another one whenever the connection is lost.
+// `Session` turns each message of the arena into the bot's replies. It does no I/O, so that it can be
+// tested without an arena. `play` gives it a WebSocket, and a new one when the connection is lost.
 
 import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const PATIENCE_MS = 60_000;
-const SILENCE_MS = 30_000; // who has not answered `hello` by then is no arena
+const SILENCE_MS = 30_000; // an arena answers `hello` within this time
 
 const DONE = 1000;
 const CRASHED = 1011;
-// After these it is no use to come back; after any other, or none at all, the arena will be there again.
+// After these close codes the bot does not connect again.
 const FINAL = new Set([1002, 1009, 4000, 4001]);
 
 /** A random legal answer, from a list of answers or a range `{min, max}` of whole numbers. */
@@ -23,13 +23,13 @@ export function anyLegal(legal) {
   return legal.min + Math.floor(Math.random() * numbers);
 }
 
-/** One bot's side of the conversation: all its matches, over any number of connections. */
+/** All matches of one bot, over any number of connections. */
 export class Session {
-  /** The secret of the latest `welcome`; null if there was none, or if the arena has forgotten it. */
+  /** The secret of the latest `welcome`; null if there is none, or if the arena has forgotten it. */
   secret = null;
-  /** Whether the arena has just said so: say `hello` once more, and begin anew. */
+  /** Whether the arena has forgotten the session: say `hello` again, and begin a new one. */
   forgotten = false;
-  /** Whether the arena will not have this bot: there is no use in coming back. */
+  /** Whether the arena refuses this bot: do not connect again. */
   unwelcome = false;
 
   #greeting;
@@ -39,9 +39,9 @@ export class Session {
   #seats = new Map(); // by the id of the match
 
   /**
-   * @param greeting the fields of `hello` that the bot chooses: `name`, `games`, perhaps `token`, `tables`, `batch` …
+   * @param greeting the fields of `hello` that the bot chooses: `name`, `games`, perhaps `token`, `tables` …
    * @param makePlayer called with every new `match`; returns an object with `decide(question)` and perhaps `hear(news)`
-   * @param chance what is drawn at random: `makeNonce()` for a match, `choose(legal)` after an answer that was refused
+   * @param chance the random parts: `makeNonce()` for a match, `choose(legal)` after a refused answer
    */
   constructor(greeting, makePlayer, { makeNonce = randomUUID, choose = anyLegal } = {}) {
     this.#greeting = greeting;
@@ -57,7 +57,7 @@ export class Session {
     return { type: 'hello', protocol: 1, ...this.#greeting, ...resume };
   }
 
-  /** What the bot says to one message of the arena: a list of messages, often an empty one. */
+  /** Handles one message of the arena; returns a list of replies, which is often empty. */
   receive(message) {
     return [this.#reply(message) ?? []].flat();
   }
@@ -87,14 +87,14 @@ export class Session {
   }
 
   #sitDown(match, seat) {
-    // After a lost connection the arena says `match` again: the player keeps its memory, and the first nonce stands.
+    // After a reconnect the arena repeats `match`: the player and the nonce stay the same.
     seat ??= { player: this.#makePlayer(match), nonce: this.#makeNonce() };
     this.#seats.set(match.match, seat);
     return { type: 'ready', match: match.match, nonce: seat.nonce };
   }
 
   #answer(question, seat) {
-    // A question that comes again gets its answer again; its news are old.
+    // A question that comes again gets the same answer, and its news are old.
     if (question.ask !== seat.ask) {
       question.news.forEach((news) => seat.player.hear?.(news));
       seat.value = seat.player.decide(question);
@@ -106,7 +106,7 @@ export class Session {
 
   #mend({ code, match, ask, legal }, seat) {
     if (seat && legal) {
-      // Practice: the question still stands.
+      // Practice mode: answer again.
       seat.value = this.#choose(legal);
       return { type: 'answer', match, ask, value: seat.value };
     }
@@ -121,8 +121,8 @@ export class Session {
 }
 
 /**
- * Plays until the arena closes. Where, and as whom, is in ARENA_URL, ARENA_TOKEN and ARENA_NAME.
- * What goes wrong is told on stderr, and makes the exit status 1.
+ * Plays until the arena closes. ARENA_URL, ARENA_TOKEN and ARENA_NAME are the address, the token and
+ * the name. An error is printed on stderr, and makes the exit status 1.
  *
  * @param games the names of the games that the bot plays
  * @param makePlayer as for `Session`
@@ -138,7 +138,7 @@ export async function play({ games, makePlayer }) {
     client: 'card-arena example (javascript)',
   };
   try {
-    const { WebSocket } = await import('ws'); // not above: a session has no use for it
+    const { WebSocket } = await import('ws'); // imported here, because `Session` does not need it
     const connect = () => new WebSocket(ARENA_URL, { perMessageDeflate: false, handshakeTimeout: 10_000 });
     process.exitCode = await stay(connect, new Session(greeting, makePlayer));
   } catch (error) {
@@ -147,7 +147,7 @@ export async function play({ games, makePlayer }) {
   }
 }
 
-/** Holds the conversation, over as many connections as it takes; returns the exit status. */
+/** Connects, and connects again until the session is over; returns the exit status. */
 async function stay(connect, session) {
   let pauseMs = FIRST_PAUSE_MS;
   let since = Date.now();
@@ -167,12 +167,12 @@ async function stay(connect, session) {
   }
 }
 
-/** One connection, from `hello` to its end: how it was closed, and whether that was because the player failed. */
+/** Serves one connection, from `hello` to its end; returns how it ended. */
 function converse(socket, session) {
   return new Promise((resolve) => {
     let failure;
     let silence;
-    // If the network vanishes without a word, the kernel is to notice; we might wait for ever.
+    // Let the kernel notice if the network is gone. Without that the bot might wait forever.
     socket.on('upgrade', (response) => response.socket.setKeepAlive(true, 5_000));
     socket.on('open', () => {
       socket.send(JSON.stringify(session.hello()));
@@ -186,12 +186,12 @@ function converse(socket, session) {
           if (message.type === 'refused') console.error(`${message.code}: ${message.text}`);
           return session.receive(message);
         });
-        // One frame for one frame: that is what `batch` is for.
+        // All replies to one frame go into one frame.
         if (replies.length) socket.send(JSON.stringify(replies.length === 1 ? replies[0] : replies));
       } catch (error) {
         console.error(error);
         const reason = String(error).replace(/[^ -~]/g, '?');
-        socket.close(CRASHED, reason.slice(0, 120)); // there is room for 123 bytes
+        socket.close(CRASHED, reason.slice(0, 120)); // at most 123 bytes
         resolve({ crashed: true });
       }
     });

@@ -1,9 +1,10 @@
-"""A bot for all five games: it plays Ace-King-Queen well, and the others by any legal answer.
+"""A bot for all five games: it plays Ace-King-Queen well, and the others at random.
 
     python3 bot.py
 
-In Ace-King-Queen it remembers how often the other seat bets and calls with each card, which it is told after every hand, and
-answers with what wins the most chips on average against that.
+After every hand of Ace-King-Queen the bot is told both cards. It counts how often the other seat
+bets and calls with each card, and gives the answer that wins the most chips on average against
+that.
 """
 
 from __future__ import annotations
@@ -16,35 +17,36 @@ __all__ = ["Learner", "make_player"]
 
 RANK = {"Q": 0, "K": 1, "A": 2}
 
-# How often an opponent bets and calls with each card, before anything is known of it: this is the equilibrium, which
-# nobody can beat. It weighs as much as so many hands.
+# How often an opponent bets and calls with each card, before we know it: this is the equilibrium,
+# which nobody can beat. It counts as much as PRIOR_HANDS real hands.
 BETS = {"Q": 1 / 3, "K": 0.0, "A": 1.0}
 CALLS = {"Q": 0.0, "K": 1 / 3, "A": 1.0}
 PRIOR_HANDS = 6
 
-# A little chance in what an answer is worth, in chips: where two are about equal, as against the equilibrium, we mix.
+# Up to so many chips are added to the value of an answer at random: if two answers are worth about
+# the same, as against the equilibrium, we mix them.
 BLUR = 0.1
 
 
 class Habit:
-    """How often somebody does something when it can."""
+    """How often a player does something when it can."""
 
     def __init__(self, share: float) -> None:
         self.seen, self.done = float(PRIOR_HANDS), PRIOR_HANDS * share
 
     def note(self, done: bool) -> None:
-        """It could, and did or did not."""
+        """Count one more time, done or not."""
         self.seen += 1
         self.done += done
 
     @property
     def share(self) -> float:
-        """How often, from 0 to 1."""
+        """The share of times that it was done, from 0 to 1."""
         return self.done / self.seen
 
 
 class Learner(Player):
-    """Ace-King-Queen against one opponent."""
+    """Plays Ace-King-Queen against one opponent."""
 
     def __init__(self, seat: int) -> None:
         self.seat = seat
@@ -52,7 +54,7 @@ class Learner(Player):
         self.calls = {card: Habit(share) for card, share in CALLS.items()}
 
     def hear(self, news: Message) -> None:
-        """A hand is over, and both cards lie open: what the other seat did with its own."""
+        """Count what the other seat did with its card, which is open after the hand."""
         card = news["cards"][1 - self.seat]
         if news["bettor"] != self.seat:
             self.bets[card].note(news["open"] == "bet")
@@ -60,7 +62,7 @@ class Learner(Player):
             self.calls[card].note(news["response"] == "call")
 
     def decide(self, question: Message) -> object:
-        """The answer that is worth more against this opponent."""
+        """Give the answer that is worth more against this opponent."""
         worth = self.open if question["kind"] == "open" else self.respond
         card = question["card"]
         return max(
@@ -68,7 +70,7 @@ class Learner(Player):
         )
 
     def open(self, card: str, answer: str) -> float:
-        """What a bet or a check wins on average; each of the two other cards is as likely."""
+        """What a bet or a check wins on average; the two other cards are equally likely."""
         total = 0.0
         for other in RANK.keys() - {card}:
             showdown = 1 if RANK[card] > RANK[other] else -1
@@ -80,7 +82,7 @@ class Learner(Player):
         return total / 2
 
     def respond(self, card: str, answer: str) -> float:
-        """What a call or a fold wins on average, now that the other seat has bet."""
+        """What a call or a fold wins on average, after the other seat has bet."""
         if answer == "fold":
             return -1.0
         total = weight = 0.0
@@ -92,7 +94,7 @@ class Learner(Player):
 
 
 def make_player(match: Message) -> Player:
-    """Whoever plays this match."""
+    """Make the player for one match."""
     if match["game"] == "ace_king_queen":
         return Learner(match["seat"])
     return Player()

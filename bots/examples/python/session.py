@@ -1,9 +1,9 @@
-"""The plumbing of a bot: its connection to the arena, from `hello` to the last `over`. It knows no game.
+"""A bot's session with an arena, from `hello` to the last `over`. It knows no game.
 
-A bot calls `play` and brings a `Player` for every match. The address, the token and the name come from the environment:
-ARENA_URL, ARENA_TOKEN (left out if not set) and ARENA_NAME. With `--encoding msgpack` on the command line the frames are binary.
-What is said on the wire is described in protocol/README.md. Nothing of the arena's is imported, only `websockets` and `msgpack`
-from PyPI.
+A bot calls `play`, with a function that makes a `Player` for every match. The address, the token
+and the name come from the environment: ARENA_URL, ARENA_TOKEN (may be unset) and ARENA_NAME. With
+`--encoding msgpack` on the command line the frames are binary. protocol/README.md describes the
+messages. This file imports nothing of the arena, only `websockets` and `msgpack` from PyPI.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Message = dict[str, Any]
 
 TABLES = 8  # matches at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S = 0.1, 2.0, 60.0
-SILENCE_S = 30.0  # who has not answered `hello` by then is no arena
-DEAD_LINK = {  # when the kernel gives up a connection whose other end is gone
+SILENCE_S = 30.0  # an arena answers `hello` within this time
+DEAD_LINK = {  # the kernel gives up a connection after 17 s without a sign of the other machine
     "TCP_KEEPIDLE": 5,
     "TCP_KEEPALIVE": 5,  # what macOS calls it
     "TCP_KEEPINTVL": 3,
@@ -40,22 +40,22 @@ DEAD_LINK = {  # when the kernel gives up a connection whose other end is gone
     "TCP_USER_TIMEOUT": 17_000,
 }
 DONE, CRASHED = 1000, 1011  # close codes
-FINAL = (1002, 1009, 4000, 4001)  # those after which it is no use to come back
+FINAL = (1002, 1009, 4000, 4001)  # after these the bot does not connect again
 
 
 class Player:
-    """Plays one match. Derive from it, and replace what your bot does better."""
+    """Plays one match. Derive your own class from it, and replace its methods."""
 
     def decide(self, question: Message) -> object:
         """Answer with one of `question["legal"]`."""
         return any_legal(question["legal"])
 
     def hear(self, news: Message) -> None:
-        """Take note of what has happened: each piece of news, before the question that comes with it."""
+        """Take note of what has happened. All news come before the next question."""
 
 
 def any_legal(legal: Any) -> Any:
-    """Any legal answer: one of a list, or a whole number of a range."""
+    """A random legal answer, from a list or from a range of whole numbers."""
     if isinstance(legal, dict):
         return random.randint(legal["min"], legal["max"])
     return random.choice(legal)
@@ -65,11 +65,11 @@ def play(games: Sequence[str], make_player: Callable[[Message], Player]) -> None
     """Play until the arena closes.
 
     Args:
-        games: what the bot plays.
-        make_player: makes the player of one match from the arena's `match`.
+        games: the names of the games that the bot plays.
+        make_player: makes the player for one match, from the message `match`.
 
     Raises:
-        SystemExit: with status 1: the arena refuses the bot or cannot be reached, or a player raised.
+        SystemExit: the arena refuses the bot or cannot be reached, or a player failed; status 1.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--encoding", choices=("json", "msgpack"), default="json")
@@ -83,11 +83,11 @@ def play(games: Sequence[str], make_player: Callable[[Message], Player]) -> None
 
 
 class Failed(Exception):
-    """It cannot go on; the text says why."""
+    """The bot cannot go on. The text says why."""
 
 
-class Chair:
-    """What belongs to one match, and is forgotten when it is over."""
+class Seat:
+    """The bot's seat in one match. It is forgotten when the match is over."""
 
     def __init__(self, match: Message, player: Player) -> None:
         self.match = match["match"]
@@ -96,14 +96,14 @@ class Chair:
         self.answered: Message = {"ask": None}
 
     def decide(self, ask: Message) -> Message:
-        """Hear the news and decide; a question that comes again gets the same answer again."""
+        """Hear the news and decide. A question that comes again gets the same answer."""
         if ask["ask"] != self.answered["ask"]:
             self.hear(ask["news"])
             self.answer(ask["ask"], self.player.decide(ask))
         return self.answered
 
     def answer(self, ask: str, value: object) -> Message:
-        """The message with an answer, kept in case it has to be said again."""
+        """The message with an answer. It is stored, in case the question comes again."""
         self.answered = {"type": "answer", "match": self.match, "ask": ask, "value": value}
         return self.answered
 
@@ -114,7 +114,7 @@ class Chair:
 
 
 class Session:
-    """What outlives a connection: the secret that `resume` takes, and the chairs."""
+    """All that outlives a connection: the secret for `resume`, and the seats."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Session:
             self.hello["token"] = token
         self.make_player = make_player
         self.is_binary = is_binary
-        self.chairs: dict[str, Chair] = {}
+        self.seats: dict[str, Seat] = {}
         self.refusal = ""  # the code of a `refused` that ends this connection
         self.pause_s = FIRST_PAUSE_S
         self.lost_at: float | None = None
@@ -146,16 +146,16 @@ class Session:
         """Connect, and connect again, until the arena has closed for good.
 
         Raises:
-            Failed: the arena refuses the bot or cannot be reached, or a player raised.
+            Failed: the arena refuses the bot or cannot be reached, or a player failed.
         """
         while True:
             why = "the connection was lost"
             try:
                 with connect(
                     self.url,
-                    compression=None,  # frames are small: it costs more than it saves
+                    compression=None,  # frames are small: it would cost more than it saves
                     max_size=None,
-                    ping_interval=None,  # the arena pings, and may stand still
+                    ping_interval=None,  # the arena sends the pings, and may be stopped for a while
                 ) as websocket:
                     notice_dead_link(websocket.socket)
                     code = self.talk(websocket)
@@ -185,13 +185,13 @@ class Session:
         self.pause_s = min(2 * self.pause_s, LONGEST_PAUSE_S)
 
     def forget(self) -> None:
-        """The arena does not know our session any more: begin a new one."""
+        """Begin a new session, because the arena does not know ours any more."""
         self.refusal = ""
-        self.chairs.clear()
+        self.seats.clear()
         self.hello.pop("resume", None)
 
     def talk(self, websocket: ClientConnection) -> int | None:
-        """One connection, from `hello` on; the code that it was closed with, None if it was lost."""
+        """Serve one connection, from `hello` on; returns its close code, None if it was lost."""
         try:
             websocket.send(self.written(self.hello))
             silence_s: float | None = SILENCE_S
@@ -203,7 +203,7 @@ class Session:
                 silence_s = None
                 messages = frame if isinstance(frame, list) else [frame]
                 replies = [reply for reply in map(self.take, messages) if reply]
-                if replies:  # to one frame, in one frame
+                if replies:  # all replies to one frame go into one frame
                     said = replies if len(replies) > 1 else replies[0]
                     websocket.send(self.written(said))
         except ConnectionClosed as closed:
@@ -215,34 +215,37 @@ class Session:
             raise
         except Exception as error:
             traceback.print_exc()
-            websocket.close(CRASHED, repr(error)[:40])  # there is room for 123 bytes
+            websocket.close(CRASHED, repr(error)[:40])  # at most 123 bytes of UTF-8
             raise Failed("the player has failed") from None
 
     def written(self, said: Message | list[Message]) -> str | bytes:
-        """What goes into a frame, a text frame for `str` and a binary one for `bytes`; the arena answers in the same form."""
+        """A message as text for a text frame, or as bytes for a binary one.
+
+        The arena answers in the same form.
+        """
         if self.is_binary:
             packed: bytes = msgpack.packb(said)
             return packed
         return json.dumps(said)
 
     def take(self, message: Message) -> Message | None:
-        """Do what one message asks for; the reply, if it wants one."""
+        """Handle one message; returns the reply, if there is one."""
         match message["type"]:
             case "welcome":
                 self.hello["resume"] = message["session"]
                 self.pause_s, self.lost_at = FIRST_PAUSE_S, None
             case "match":
                 name = message["match"]
-                if name not in self.chairs:  # after a reconnect it is
-                    self.chairs[name] = Chair(message, self.make_player(message))
-                return self.chairs[name].ready
+                if name not in self.seats:  # after a reconnect the seat is there already
+                    self.seats[name] = Seat(message, self.make_player(message))
+                return self.seats[name].ready
             case "ask":
-                return self.chairs[message["match"]].decide(message)
+                return self.seats[message["match"]].decide(message)
             case "past":
-                self.chairs[message["match"]].hear(message["news"])
+                self.seats[message["match"]].hear(message["news"])
             case "over":
-                if chair := self.chairs.pop(message["match"], None):
-                    chair.hear(message["news"])
+                if seat := self.seats.pop(message["match"], None):
+                    seat.hear(message["news"])
             case "refused":
                 return self.refused(message)
             case other:
@@ -250,11 +253,11 @@ class Session:
         return None
 
     def refused(self, message: Message) -> Message | None:
-        """In practice, answer again; else the arena closes the connection after this."""
+        """Answer again in practice mode; otherwise the arena closes the connection next."""
         print(f"{message['code']}: {message['text']}", file=sys.stderr)
         if message.get("legal") is not None:
-            chair = self.chairs[message["match"]]
-            return chair.answer(message["ask"], any_legal(message["legal"]))
+            seat = self.seats[message["match"]]
+            return seat.answer(message["ask"], any_legal(message["legal"]))
         self.refusal = message["code"]
         return None
 
@@ -265,11 +268,14 @@ def read(frame: str | bytes) -> Any:
 
 
 def notice_dead_link(link: socket.socket) -> None:
-    """Have the kernel end the connection if the other machine, or the network, is gone: we might wait for ever."""
+    """Let the kernel end the connection if the other machine or the network is gone.
+
+    Without that the bot might wait forever.
+    """
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in DEAD_LINK.items():
         if hasattr(socket, name):
             options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
     for option in options:
-        with suppress(OSError):  # not every system can do all of it
+        with suppress(OSError):  # not every system has every option
             link.setsockopt(*option)
