@@ -1,6 +1,7 @@
 """Card Arena: a self-hosted arena where bots play card games.
 
-Its public names are loaded when they are first asked for: who plays a match in a script needs no database.
+Its public names are imported when they are first used: a script that plays a match needs no
+database.
 """
 
 from __future__ import annotations

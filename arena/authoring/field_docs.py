@@ -1,4 +1,4 @@
-"""What a question or news says, for a comment in a starter: read off the types and their docstrings, so that it is never out of date."""
+"""Comments for a starter on every question and news, read from the types and their docstrings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind: TypeAlias = type[Question[Any]] | type[News]
 
 
 class FieldDoc(msgspec.Struct, frozen=True):
-    """A field: its name on the wire, what it holds in words, and its type."""
+    """A field of a question or news: its name on the wire, what it holds, and its type."""
 
     name: str
     what: str
@@ -31,15 +31,12 @@ _COMMENT = 80  # columns
 
 
 class KindDocs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a template can say of a kind of question or news.
+    """What a template can say about a kind of question or news.
 
     Attributes:
-        kind: its name on the wire.
-        camel: the same as a name in most languages, such as `handOver`.
-        is_range: whether it is answered with a whole number.
-        notes: the lines of a comment.
-        go_notes: the same, as gofmt sets them behind `//`.
-        columns: the fields of a struct in Go, as gofmt sets them.
+        camel: its name in camel case, such as `handOver`.
+        notes: the lines of a comment; in `go_notes` as gofmt formats them behind `//`.
+        columns: the fields of a struct in Go, as gofmt formats them.
     """
 
     kind: str
@@ -51,21 +48,20 @@ class KindDocs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_docs(kind: str, cls: Kind) -> KindDocs:
-    """What there is to say of a kind of question or news."""
+    """What a template can say about a kind of question or news, from its class."""
     notes = tuple(_notes(cls))
     return KindDocs(
         kind=kind,
         camel=_camel(kind),
         is_range=is_range(cls),
         notes=notes,
-        # gofmt has a tab before what is not to be wrapped.
+        # gofmt puts a tab before lines that must not be wrapped.
         go_notes=tuple(re.sub("^ {3}", "\t", f" {line}") for line in notes),
         columns=tuple(_columns(cls)),
     )
 
 
 def _notes(cls: Kind) -> Iterator[str]:
-    """All that is to be said of a question or news, line by line."""
     yield from wrap(of_class(cls).summary, _COMMENT)
     listed = fields(cls)
     if listed:
@@ -96,7 +92,7 @@ def _camel(kind: str) -> str:
 
 
 def fields(kind: Kind) -> list[FieldDoc]:
-    """All fields but `legal`, the words of a closed set with them."""
+    """All fields but `legal`; the text of a field names all its values if they are few."""
     described = of_class(kind)
     return [
         FieldDoc(
@@ -108,7 +104,7 @@ def fields(kind: Kind) -> list[FieldDoc]:
 
 
 def answers(kind: type[Question[Any]]) -> str:
-    """What a question can be answered with."""
+    """The legal answers to a question, in words."""
     [legal] = [field for field in _fields(kind) if field.name == "legal"]
     said = of_class(kind).fields.get("legal", "").removesuffix(".")
     if is_range(kind):
@@ -121,7 +117,7 @@ def answers(kind: type[Question[Any]]) -> str:
 
 
 def is_range(kind: Kind) -> bool:
-    """Whether `legal` is a range of whole numbers, not a list."""
+    """Whether `legal` is a range of whole numbers."""
     return any(
         isinstance(field.type, types.StructType) and field.type.cls is Range
         for field in _fields(kind)
@@ -129,7 +125,7 @@ def is_range(kind: Kind) -> bool:
 
 
 def go_type(kind: types.Type) -> str:
-    """The type that reads it in Go; a text that may be null is empty then, a number is a pointer, as zero means something."""
+    """The Go type of a field. A number that may be null is a pointer, as 0 has a meaning."""
     match kind:
         case types.Metadata():
             return go_type(kind.type)
@@ -147,8 +143,8 @@ def go_type(kind: types.Type) -> str:
             each = {go_type(item) for item in kind.item_types}
             return f"[]{each.pop() if len(each) == 1 else 'any'}"
         case types.UnionType():
-            [some] = [part for part in kind.types if not isinstance(part, types.NoneType)]
-            return "*int" if go_type(some) == "int" else go_type(some)
+            [inner] = [part for part in kind.types if not isinstance(part, types.NoneType)]
+            return "*int" if go_type(inner) == "int" else go_type(inner)
     raise AssertionError(f"no field of a question or news is {kind}")
 
 
@@ -159,7 +155,7 @@ def _fields(kind: Kind) -> tuple[types.Field, ...]:
 
 
 def _with_values(said: str, kind: types.Type) -> str:
-    """What is said of a field, and the words that it may be if that does not name them."""
+    """A field's text, with the values that it may have unless the text names them."""
     said = said.removesuffix(".")
     values = _values(kind)
     if values and not all(json.dumps(value) in said for value in values):
@@ -168,7 +164,7 @@ def _with_values(said: str, kind: types.Type) -> str:
 
 
 def _values(kind: types.Type) -> Sequence[object]:
-    """Of a closed set, alone or within something, its members."""
+    """The values of a literal type, alone or within a union or a tuple."""
     match kind:
         case types.LiteralType():
             return kind.values

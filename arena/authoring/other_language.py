@@ -1,7 +1,4 @@
-"""What `arena new --lang other` writes: the documents that a bot in a language without a starter is written from.
-
-They are parts of the manual, found by their headings; nothing of them stands here.
-"""
+"""What `arena new --lang other` writes: sections of the manual, for a language with no starter."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ __all__ = ["other_language"]
 
 _PROTOCOL = "protocol/"
 _SESSION = "The session in pseudocode"
-_COMMAND = "COMMAND"  # which starts the bot: only its author knows
+_COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
 def other_language(game: Game, name: str) -> Starter:

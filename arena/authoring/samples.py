@@ -1,7 +1,7 @@
-"""A few moments of a match as one seat saw them on the wire: every kind of question of a game, every kind of news.
+"""Sample messages for the test of a starter: every kind of question and news of a game.
 
-A starter's test asks its bot these. The match is played here, by chance, so that they are what the rules really ask; the same game has
-the same samples every time.
+They come from a match that is played here at random, so that they follow the rules. The same game
+has the same samples every time.
 """
 
 from __future__ import annotations
@@ -22,39 +22,30 @@ from protocol.messages import ArenaMessage, Ask, Limits, Over, Welcome
 
 __all__ = ["samples"]
 
-SEAT = 0  # whose side it is; every game asks it everything
-OF_EACH = 2  # so often each kind of question is kept
-MATCHES = 100  # tried at most; by chance one in a few has all kinds
+_SEAT = 0  # every game asks it every kind of question
+_OF_EACH = 2  # questions of each kind
+_MATCHES = 100  # tried at most; one in a few has all kinds
 
 
 def samples(game: Game) -> list[ArenaMessage]:
-    """A `match`, an `ask` or more of every kind with its news, and the `over`.
-
-    Between the asks that are kept others were asked, whose news are left out.
-    """
-    for number in range(1, MATCHES + 1):
-        found = list(_chosen(game, number))
-        asked = {ask.question.kind for ask in found if isinstance(ask, Ask)}
-        if asked == {*game.vocabulary.questions} and _told(found) == {*game.vocabulary.news}:
-            return found
-    raise AssertionError(f"{MATCHES} matches of {game.name} ask and tell everything")
-
-
-def _told(found: list[ArenaMessage]) -> set[str]:
-    """The kinds of news that there are."""
-    return {
-        news.kind for message in found if isinstance(message, Ask | Over) for news in message.news
-    }
+    """A `match`, `ask`s with every kind of question and news, and the `over` of that match."""
+    for number in range(1, _MATCHES + 1):
+        chosen = list(_chosen(game, number))
+        asked = {ask.question.kind for ask in chosen if isinstance(ask, Ask)}
+        told = {news.kind for told in chosen if isinstance(told, Ask | Over) for news in told.news}
+        if asked == {*game.vocabulary.questions} and told == {*game.vocabulary.news}:
+            return chosen
+    raise AssertionError(f"{_MATCHES} matches of {game.name} ask and tell everything")
 
 
 def _chosen(game: Game, number: int) -> Iterator[ArenaMessage]:
-    """Those of one match: of each kind of question the first ones, and what tells something new."""
+    """The messages of one match, without further questions of a kind that tell nothing new."""
     kinds: Counter[str] = Counter()
     told: set[str] = set()
     for message in _conversation(game, number):
         if isinstance(message, Ask):
             new = {news.kind for news in message.news} - told
-            if not new and kinds[message.question.kind] >= OF_EACH:
+            if not new and kinds[message.question.kind] >= _OF_EACH:
                 continue
             told |= new
             kinds[message.question.kind] += 1
@@ -63,14 +54,12 @@ def _chosen(game: Game, number: int) -> Iterator[ArenaMessage]:
 
 
 def _conversation(game: Game, number: int) -> Iterator[ArenaMessage]:
-    """All that the seat is told in a match that everybody plays by chance."""
     chance = random.Random(number)
-    settings = game.vocabulary.read_settings(None)
-    match = MatchState(game, settings, seed=seed_from_int(number))
+    match = MatchState(game, game.vocabulary.read_settings(None), seed=seed_from_int(number))
     drive(match, [AnyLegal(chance)] * game.seats)
     names = ("ann", "ben", "cem", "dan")[: game.seats]
-    chair = f"sample-{number}.{SEAT}"
+    match_id = f"sample-{number}.{_SEAT}"
     record = match.result().record
-    for line in conversation(record, names, SEAT, chair, limits=Limits()).lines:
+    for line in conversation(record, names, _SEAT, match_id, limits=Limits()).lines:
         if line.side is Side.ARENA:
             yield from decode_from_arena(line.text, Encoding.JSON, lambda _: game.name)

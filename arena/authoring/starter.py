@@ -1,8 +1,8 @@
 """What `arena new` writes: a bot for one game in one language, with a test and the commands for it.
 
-A starter is the plumbing of that language's example, as it is, and the templates of `bots/starters/<language>/`, filled with what the
-game's vocabulary has: its kinds of questions and news, their fields, what can be answered. So it says nothing that the rules do not.
-Nothing is written here, and no bot is imported: both folders are data.
+A starter consists of the session files of that language's example, unchanged, and of the templates
+in `bots/starters/<language>/`. They are filled from the game's vocabulary: its kinds of questions
+and news, their fields, and the legal answers. Both folders are read as data: no bot is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["ADDRESS", "Language", "ShellCommand", "Starter", "plain_name", "star
 
 
 class Language(StrEnum):
-    """What a starter can be written in; also the names of the folders."""
+    """The languages of starters. The values are also the names of folders."""
 
     PYTHON = "python"
     JAVASCRIPT = "javascript"
@@ -38,39 +38,30 @@ class Language(StrEnum):
 
     @property
     def shown(self) -> str:
-        """What people call it."""
         return _TOOLS[self].title
 
 
 class ShellCommand(msgspec.Struct, frozen=True):
-    """Something to do in a starter's folder: what for, in a word, and the line for a shell."""
+    """A shell command for a starter's folder, and its purpose in one word."""
 
     purpose: str
     line: str
 
 
 class Starter(msgspec.Struct, frozen=True):
-    """A bot to begin with.
-
-    Attributes:
-        files: their texts by name.
-        commands: in the order in which they are used: perhaps `build`, then `test`, `try`, `check` and `connect`.
-    """
+    """A bot to begin with: the texts of its files by name, and commands in their order of use."""
 
     files: Mapping[str, str]
     commands: tuple[ShellCommand, ...]
 
 
 class _Tools(msgspec.Struct, frozen=True, kw_only=True):
-    """How bots in a language are used.
+    """The files and commands of bots in one language.
 
     Attributes:
-        title: what people call the language.
-        plumbing: the files of the example that are taken as they are.
-        edit: the file with what the bot answers.
-        needs: what has to be there, as Debian calls it.
-        build: the command that builds it, or none.
-        test: the command that runs its test.
+        plumbing: the files that are copied from the example; the first one has the session.
+        edit: the file with the bot's answers.
+        needs: the packages that it needs, by their names in Debian.
         start: the command that starts it, as `--bot` takes it.
     """
 
@@ -78,17 +69,17 @@ class _Tools(msgspec.Struct, frozen=True, kw_only=True):
     plumbing: tuple[str, ...] = ()
     edit: str
     needs: str = ""
-    build: str = ""
-    test: str
-    start: str
+    build: str = "make"
+    test: str = "make test"
+    start: str = "./bot"
 
 
-# A JVM's heap is a quarter of the machine's memory if it is not told, and the arena allows 512 MiB.
+# By default a JVM's heap may take a quarter of the machine's memory; the arena allows 512 MiB.
 _JAVA = "java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -jar bot.jar"
 
 _TOOLS = {
     Language.PYTHON: _Tools(
-        title="Python", edit="bot.py", test="python -m unittest", start="bot.py"
+        title="Python", edit="bot.py", build="", test="python -m unittest", start="bot.py"
     ),
     Language.JAVASCRIPT: _Tools(
         title="JavaScript",
@@ -104,8 +95,6 @@ _TOOLS = {
         plumbing=("Session.java", "Makefile"),
         edit="Bot.java",
         needs="default-jdk-headless, libgoogle-gson-java and make",
-        build="make",
-        test="make test",
         start=_JAVA,
     ),
     Language.CPP: _Tools(
@@ -113,24 +102,19 @@ _TOOLS = {
         plumbing=("session.cpp", "session.hpp", "main.cpp", "bot.hpp", "Makefile"),
         edit="bot.cpp",
         needs="g++, libboost-dev, nlohmann-json3-dev and make",
-        build="make",
-        test="make test",
-        start="./bot",
     ),
     Language.GO: _Tools(
         title="Go",
         plumbing=("session.go", "Makefile"),
         edit="bot.go",
         needs="golang-go, golang-github-gorilla-websocket-dev and make",
-        build="make",
-        test="make test",
-        start="./bot",
     ),
     Language.BASH: _Tools(
         title="Bash",
         plumbing=("session.sh", "session.jq"),
         edit="bot.sh",
         needs="jq",
+        build="",
         test="bash test.sh",
         start="stdio: bash bot.sh",
     ),
@@ -138,29 +122,23 @@ _TOOLS = {
 
 ADDRESS = f"ws://127.0.0.1:{ServeSection().port}"  # an arena on the same machine
 SAMPLES = "samples.jsonl"
-_COMMON = "common"  # the templates that all languages have
-_SUFFIX = "jinja"  # of the names of templates, as most are no programs yet
+_COMMON = "common"  # the folder of templates for all languages
+_SUFFIX = "jinja"
 _TEMPLATES = Environment(
     loader=PackageLoader("bots", "starters"),
-    autoescape=False,  # programs, no HTML
+    autoescape=False,  # programs, not HTML
     keep_trailing_newline=True,
     lstrip_blocks=True,
     trim_blocks=True,
     undefined=StrictUndefined,
 )
-_TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # of a comment's empty line
-_LINES = "stdio:"  # before the command of a bot that reads and writes lines
+_TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # in a comment's empty line
+_LINES = "stdio:"  # stands before the command of a bot that speaks in lines
 _LONGEST_NAME = 24
 
 
 def starter(game: Game, language: Language, name: str) -> Starter:
-    """A bot for a game.
-
-    Args:
-        game: what it plays.
-        language: what it is written in.
-        name: what it is called, see `plain_name`.
-    """
+    """A bot for a game in a language; `plain_name` gives a good name."""
     tools = _TOOLS[language]
     commands = _commands(game, language, name)
     values = {"name": name, **_values(game, language, commands)}
@@ -169,8 +147,7 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     for path in _TEMPLATES.list_templates(extensions=[_SUFFIX]):
         folder, _, file = path.removesuffix(f".{_SUFFIX}").partition("/")
         if folder in (_COMMON, language):
-            text = _TEMPLATES.get_template(path).render(values)
-            written[file] = _TRAILING_SPACE.sub("", text)
+            written[file] = _TRAILING_SPACE.sub("", _TEMPLATES.get_template(path).render(values))
     written[SAMPLES] = "".join(
         encode(message, Encoding.JSON).decode() + "\n" for message in samples(game)
     )
@@ -178,13 +155,12 @@ def starter(game: Game, language: Language, name: str) -> Starter:
 
 
 def plain_name(name: str) -> str:
-    """A name, without what neither `--bot` nor a shell takes as it is: `my bot` becomes `my-bot`."""
+    """A name that `--bot` and a shell take without quotes: `my bot` becomes `my-bot`."""
     plain = re.sub(r"[^\w-]+", "-", name, flags=re.ASCII)[:_LONGEST_NAME]
     return plain.strip("-") or "bot"
 
 
 def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, ...]:
-    """What can be done with it, line by line."""
     tools = _TOOLS[language]
     rivals = list(house_bots(game.name))[: game.seats - 1]
     play = ["arena", "play", game.name]
@@ -194,7 +170,7 @@ def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, 
     else:
         play += [*rivals, "--bot", f"'{name}={tools.start}'"]
         connect = f"ARENA_NAME={name} ARENA_URL={ADDRESS} {tools.start}"
-    if tools.start.startswith(_LINES):  # it has no WebSocket: our client has
+    if tools.start.startswith(_LINES):  # it has no WebSocket; our client carries its lines
         connect = f"arena connect {_quoted(tools.start)} --name {name} --url {ADDRESS}"
     lines = {
         "build": tools.build,
@@ -207,19 +183,17 @@ def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, 
 
 
 def _quoted(command: str) -> str:
-    """A command that has a prefix of ours, as one word for a shell."""
+    """A command with our `stdio:` as one word for a shell; others as they are."""
     return f"'{command}'" if command.startswith(_LINES) else command
 
 
 def _values(
     game: Game, language: Language, commands: tuple[ShellCommand, ...]
 ) -> Mapping[str, object]:
-    """What the templates are filled with; for a purpose that no command has, an empty text."""
     words, tools = game.vocabulary, _TOOLS[language]
-    lines = dict.fromkeys(("build", "test", "try", "check", "connect"), "")
     python = interface(game.name)
     return {
-        **lines,
+        "build": "",
         **{command.purpose: command.line for command in commands},
         "title": words.title,
         "game": game.name,
@@ -230,7 +204,7 @@ def _values(
         "edit": tools.edit,
         "plumbing": tools.plumbing[0] if tools.plumbing else "",
         "websocket": not tools.start.startswith(_LINES),
-        "declares": "melds" in words.questions,  # which `legal` does not list
+        "declares": "melds" in words.questions,  # `legal` does not list declared melds
         "imports": python.imports,
         "methods": python.methods,
         "questions": [kind_docs(kind, cls) for kind, cls in words.questions.items()],

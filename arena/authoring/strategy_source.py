@@ -1,7 +1,7 @@
-"""A game's `PlayerStrategy` as its source has it: the methods that a bot in Python replaces.
+"""The methods of a game's `PlayerStrategy`, read from its source, for a starter in Python.
 
-The source is read, as bots are no part of the arena and are never imported here. So a starter has the methods of the day, with
-what they say of themselves and what they do by default.
+The source is parsed because the arena never imports bots. A starter therefore has the present
+methods, with their docstrings and defaults.
 """
 
 from __future__ import annotations
@@ -16,18 +16,12 @@ import msgspec
 __all__ = ["Interface", "interface"]
 
 _CLASS = "PlayerStrategy"
-_WIDTH = 84  # of a line in a class
-_PLUMBING = frozenset({"decide", "hear", "reset"})
-"""What the base class does with the wire's questions and news."""
+_WIDTH = 84  # columns of a line in a class
+_PLUMBING = frozenset({"decide", "hear", "reset"})  # messages to and from the other methods
 
 
 class Interface(msgspec.Struct, frozen=True):
-    """What a bot of a game can replace.
-
-    Attributes:
-        imports: the lines that the methods need.
-        methods: each with its docstring and default, as it would stand in a module of its own.
-    """
+    """The methods of a bot that a student can replace, not indented, and the imports they need."""
 
     imports: tuple[str, ...]
     methods: tuple[str, ...]
@@ -58,7 +52,6 @@ def interface(game: str) -> Interface:
 
 
 def _imports(module: ast.Module, game: str, needed: set[str]) -> Iterator[str]:
-    """The lines that bring `needed` into another module, and the class to derive from."""
     defined = {
         node.name
         for node in module.body
@@ -73,7 +66,7 @@ def _imports(module: ast.Module, game: str, needed: set[str]) -> Iterator[str]:
 
 
 def _method(source: str, method: ast.FunctionDef) -> str:
-    """A method without its annotations, which a student need not know."""
+    """A method's source without its annotations, which a student need not know."""
     names = [argument.arg for argument in method.args.args]
     first = f"def {method.name}({', '.join(names)}):"
     if len(first) > _WIDTH:

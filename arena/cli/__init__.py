@@ -1,8 +1,9 @@
 """The `arena` command.
 
-One module per command, imported when that command is used: `arena --help` loads none of them. A command does its work, prints its
-result on stdout and raises when something is wrong; `main` is the one place that turns what was raised into a line on
-stderr and an exit status: 0 when all went well, 1 when it did not, 2 when the command was called wrong, 130 after Ctrl-C.
+There is one module per command, which is imported when that command is used: `arena --help` imports
+none. A command prints its result on stdout and raises when something is wrong. `main` alone turns
+what was raised into a line on stderr and an exit status: 0 when all went well, 1 when it did not,
+2 when the command was called wrong, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from protocol.version import __version__
 
 __all__ = ["COMMANDS", "Interrupted", "arena", "command_named", "main"]
 
+# The line of each command in `arena --help`.
 COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all five games, between processes.",
     "docs": "Read the manual in a browser.",
@@ -50,62 +52,57 @@ COMMANDS: dict[str, str] = {
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
-"""The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`, but for those below."""
 
+# The commands that `arena/cli/instruct.py` has; `arena/cli/NAME.py` has the others.
 _INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log")
-"""An instructor's words are so much alike that `arena/cli/instruct.py` has them all."""
 
-LONGEST_LINE = 2000  # what a stranger's file says of itself must not flood a terminal
+_LONGEST_LINE = 2000  # the text of an error may quote a file from anywhere
 
 DONE, FAILED, CALLED_WRONG, INTERRUPTED = 0, 1, 2, 130
 
 
 class Interrupted(ArenaError):
-    """Ctrl-C; the text says what was done and how to go on."""
+    """Ctrl-C was pressed; the text says what was done and how to go on."""
 
 
 class _Lazy(click.Group):
-    """A group that imports a command when it is asked for it."""
+    """A group that imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command, imported now."""
-        if name == "serve":  # importing it takes most of its start-up
+        if name == "serve":  # its import takes most of its start, and SIGTERM may come meanwhile
             from arena.cli._signals import stopping
 
             ctx.obj = ctx.with_resource(stopping())
         return command_named(name) if name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; Ctrl-C becomes an error of ours before click prints an empty line for it."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # click would print an empty line
             raise Interrupted("interrupted") from None
         except BrokenPipeError:
             raise _NobodyReads from None
 
 
 def command_named(name: str) -> click.Command:
-    """One of `COMMANDS`, imported now."""
+    """Import one of `COMMANDS`."""
     if name in _INSTRUCT:
-        found = importlib.import_module("arena.cli.instruct").COMMANDS[name]
+        command = importlib.import_module("arena.cli.instruct").COMMANDS[name]
     else:
-        found = importlib.import_module(f"arena.cli.{name}").command
-    assert isinstance(found, click.Command), "every module there has one"
-    return found
+        command = importlib.import_module(f"arena.cli.{name}").command
+    assert isinstance(command, click.Command), "every module there has one"
+    return command
 
 
 class _NobodyReads(Exception):
-    """Whoever read our output has gone."""
+    """The program that reads our output has closed the pipe."""
 
 
 @click.group(
@@ -118,16 +115,16 @@ class _NobodyReads(Exception):
 def arena(ctx: click.Context) -> None:
     """Card Arena: bots play card games, and a referee sees to it that they play by the rules.
 
-    Exit status: 0 when all went well, 1 when it did not (a bot was eliminated, a file cannot be read), 2 when the
-    command was called wrong, 130 after Ctrl-C.
+    Exit status: 0 when all went well, 1 when it did not (a bot was eliminated, a file cannot be
+    read), 2 when the command was called wrong, 130 after Ctrl-C.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status; what goes wrong is one line on stderr."""
-    if sys.stderr is None:  # closed by who called us: the result is printed all the same
+    """Run a command line, by default the process's, and return its exit status."""
+    if sys.stderr is None:  # the caller has closed it: the result is printed all the same
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         return _fail("standard output is closed, expected it open", FAILED)
@@ -160,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _text_of(error: click.UsageError) -> str:
-    """A usage error in one line, and where to read on."""
+    """A usage error in one line, with the command whose `--help` says more."""
     text = error.format_message().rstrip(".")
     if text[1:2].islower():
         text = text[0].lower() + text[1:]
@@ -169,6 +166,5 @@ def _text_of(error: click.UsageError) -> str:
 
 
 def _fail(text: str, status: int) -> int:
-    """Say in one line what is wrong."""
-    click.echo(f"arena: {one_line(' '.join(text.split()), LONGEST_LINE)}", err=True)
+    click.echo(f"arena: {one_line(' '.join(text.split()), _LONGEST_LINE)}", err=True)
     return status

@@ -1,7 +1,8 @@
-"""Where an arena listens and to whom, and by which addresses it is reached: from other machines, if it listens on all interfaces of this one, and by a browser.
+"""Says where an arena listens and to whom, and at which addresses bots and browsers reach it.
 
-`ws://0.0.0.0:7700` says where an arena listens and is of no use to anybody who wants to connect. The name of this machine may be
-known in its network or not, so the address that it has there is said as well. Nothing is sent and no name server is asked.
+`ws://0.0.0.0:7700` is where an arena listens, and nobody can connect to it from another machine.
+The network may not know this machine's name, so the machine's address in it is printed as well.
+Finding it out sends nothing, and asks no name server.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from protocol.errors import UsageError
 __all__ = ["Endpoint", "endpoint_options", "page_at", "urls_for_others"]
 
 _DEFAULTS = ServeSection()
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
-_ANYWHERE = {  # RFC 5737 and RFC 3849: addresses that nobody has, which the default route leads to
-    socket.AF_INET: "192.0.2.1",
-    socket.AF_INET6: "2001:db8::1",
-}
-_DISCARD = 9  # a port; nothing is sent to it
+# Documentation addresses of RFC 5737 and RFC 3849: no machine has them, so they take the default
+# route.
+_ANYWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+_DISCARD = 9  # the port of the discard service; nothing is sent to it
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where the arena listens, and to whom; the fields are `Host`'s arguments, but for two.
+    """Where the arena listens, and to whom.
 
     Attributes:
-        open_to_all: nobody needs a token.
+        open_to_all: whether nobody needs a token.
         hidden: files that no bot may see, such as the key.
-        proxies: those that are trusted; with one loopback is no proof of being on this machine.
+        proxies: the trusted ones. With any, a connection from loopback may come from elsewhere.
     """
 
     host: str
@@ -57,34 +58,35 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     @property
     def is_near(self) -> bool:
-        """Whether nobody can connect but from this machine, itself or through a proxy on it."""
+        """Whether the arena listens on loopback, so that only this machine can connect."""
         return is_loopback(self.host)
 
     @property
     def requires_token(self) -> bool:
-        """Whether everybody needs one: not if all come from this machine itself, and not if the instructor has said so."""
+        """Whether a client must show a token: not with `--open`, nor if all are on this machine."""
         return not (self.open_to_all or (self.is_near and not self.proxies))
 
     def check(self) -> None:
-        """See that nobody from elsewhere passes for a program on this machine.
-
-        Raises:
-            UsageError: they would.
-        """
+        """Raise `UsageError` if all who come through a proxy would seem to be on this machine."""
         if self.is_near and self.origins and not (self.proxies or self.open_to_all):
             listens = _listens_on(self.host.strip("[]"))
-            if listens is None:  # a name: either kind of address
+            if listens is None:  # a name, such as localhost, may have either address
                 proxies = "127.0.0.1 --trusted-proxy ::1"
-            else:  # who connects to 127.0.0.2 is on 127.0.0.1, too
+            else:  # a program that connects to 127.0.0.2 has the address 127.0.0.1 all the same
                 proxies = "127.0.0.1" if listens.version == 4 else "::1"
             raise UsageError(
-                f"expected --trusted-proxy beside --origin, as all who come through a proxy on this machine seem to be on {self.host}: "
-                f"--trusted-proxy {proxies} has everybody show a token, --open lets anybody in without one"
+                "expected --trusted-proxy beside --origin, "
+                f"as all who come through a proxy on this machine seem to be on {self.host}: "
+                f"--trusted-proxy {proxies} has everybody show a token, "
+                "--open lets anybody in without one"
             )
 
 
 def urls_for_others(url: str) -> tuple[str, ...]:
-    """What students can connect to, best first; nothing if the arena listens on one interface, which is in its own address then."""
+    """The addresses for other machines, best first, of an arena that listens on all interfaces.
+
+    Empty if it listens on one interface: its own address is the one to use then.
+    """
     parts = urlsplit(url)
     listens = _listens_on(parts.hostname or "0.0.0.0")
     if listens is None or not listens.is_unspecified:
@@ -99,7 +101,7 @@ def urls_for_others(url: str) -> tuple[str, ...]:
 
 
 def page_at(url: str) -> str:
-    """What to enter in a browser on this machine to see the page of an arena at this address."""
+    """The address of the page in a browser on this machine, for an arena that listens at `url`."""
     parts = urlsplit(url)
     listens = _listens_on(parts.hostname or "0.0.0.0")
     host = parts.netloc
@@ -115,19 +117,18 @@ def _listens_on(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 
 
 def _outward(family: socket.AddressFamily) -> str:
-    """The address of this machine on the interface that leads out; empty if there is none."""
+    """The address of this machine on the default route; empty if there is none."""
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect((_ANYWHERE[family], _DISCARD))  # only looks up the route
+        probe.connect((_ANYWHERE[family], _DISCARD))  # UDP: only looks up the route
         address: str = probe.getsockname()[0]
         return address
     return ""
 
 
 def _tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] | None:
-    """What new connections are encrypted with, by `--tls-cert` and `--tls-key`; None without them.
+    """What gives each connection its TLS context; None without `--tls-cert` and `--tls-key`.
 
-    Raises:
-        UsageError: one of them is missing, or no good.
+    Raises `UsageError` if one of the files is not given, or is not valid.
     """
     if cert is None and key is None:
         return None
@@ -148,10 +149,6 @@ def _read_proxies(_ctx: click.Context, _param: object, texts: Sequence[str]) -> 
     return texts
 
 
-def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
-    return read_base_path(text)
-
-
 _OPTIONS = (
     click.option("--host", default=_DEFAULTS.host, show_default=True, help="The interface."),
     click.option(
@@ -166,13 +163,15 @@ _OPTIONS = (
     click.option(
         "--practice/--no-practice",
         default=_DEFAULTS.practice,
-        help="Refuse an illegal answer with the reason and what is legal, and put nobody out for it; the clock runs on.",
+        help="Refuse an illegal answer with the reason and what is legal, "
+        "and put nobody out for it; the clock runs on.",
     ),
     click.option(
         "--open/--no-open",
         "open_to_all",
         default=_DEFAULTS.open,
-        help="Let anybody in who can reach this machine; without it everybody from elsewhere needs a token.",
+        help="Let anybody in who can reach this machine; "
+        "without it everybody from elsewhere needs a token.",
     ),
     click.option(
         "--page/--no-page",
@@ -186,7 +185,8 @@ _OPTIONS = (
         multiple=True,
         metavar="URL",
         callback=_read_origins,
-        help="Where browsers find the arena if a proxy is in front of it, as https://arena.example.org. May be repeated.",
+        help="Where browsers find the arena if a proxy is in front of it, "
+        "as https://arena.example.org. May be repeated.",
     ),
     click.option(
         "--trusted-proxy",
@@ -194,40 +194,36 @@ _OPTIONS = (
         multiple=True,
         metavar="ADDRESS|NETWORK",
         callback=_read_proxies,
-        help="A proxy in front of the arena, whose X-Forwarded-For says who connects; everybody needs a token then. May be repeated.",
+        help="A proxy in front of the arena, whose X-Forwarded-For says who connects; "
+        "everybody needs a token then. May be repeated.",
     ),
     click.option(
         "--base-path",
         default=_DEFAULTS.base_path,
         metavar="PATH",
-        callback=_read_base_path,
-        help="Below which path browsers find the arena, as /arena/, if a proxy in front has other pages too and passes it on unchanged.",
+        callback=lambda _ctx, _param, text: read_base_path(text),
+        help="Below which path browsers find the arena, as /arena/, "
+        "if a proxy in front has other pages too and passes it on unchanged.",
     ),
     click.option(
         "--tls-cert",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=_FILE,
         metavar="FILE",
         help="Speak wss:// with this certificate, and those that vouch for it.",
     ),
-    click.option(
-        "--tls-key",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="The key of that certificate.",
-    ),
+    click.option("--tls-key", type=_FILE, metavar="FILE", help="The key of that certificate."),
 )
 
 
 def endpoint_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say where the arena listens and to whom; the command gets them as one argument, `endpoint`."""
+    """Add the options of an `Endpoint`; the command gets them as one argument, `endpoint`."""
 
     @functools.wraps(command)
     def gathered(*args: Any, tls_cert: Path | None, tls_key: Path | None, **given: Any) -> Any:
         fields = [name for name in Endpoint.__struct_fields__ if name in given]
         chosen = {name: given.pop(name) for name in fields}
-        endpoint = Endpoint(
-            **chosen, tls=_tls_of(tls_cert, tls_key), hidden=() if tls_key is None else (tls_key,)
-        )
+        hidden = () if tls_key is None else (tls_key,)
+        endpoint = Endpoint(**chosen, tls=_tls_of(tls_cert, tls_key), hidden=hidden)
         return command(*args, endpoint=endpoint, **given)
 
     decorated: Callable[..., Any] = gathered

@@ -1,16 +1,15 @@
-"""How competitions are shown: their progress while they are played, then their standings and verdicts."""
+"""Shows competitions: the progress while they are played, then standings and verdicts."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from arena.cli import _output as output
 from arena.competitions.competition import Competition
@@ -30,67 +29,51 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-__all__ = [
-    "Board",
-    "CompetitionLog",
-    "documents",
-    "match_log",
-    "show",
-    "table_of",
-    "title_of",
-    "watch",
-]
+__all__ = ["Board", "CompetitionLog", "match_log", "show", "table_of", "title_of", "watch"]
 
 _WORDS = ("bot", "stands", "offence")  # columns that hold no numbers
-_WIDEST = 12  # bots: a cross table of more fits no terminal; `arena export` writes it
+_WIDEST = 12  # bots: a larger cross table fits no terminal; `arena export` writes it
 
 
 class Board:
-    """Bars that follow competitions while they are played, and the lines above them; without a terminal only the lines."""
+    """Progress bars of competitions and the lines above them; without a terminal, lines only."""
 
     def __init__(self, bars: Progress | None) -> None:
         self._bars = bars
         self._followed: dict[str, tuple[TaskID, Competition]] = {}
 
     def note(self, text: str) -> None:
-        """A line above the bars, if there are any."""
+        """Print a line above the bars; without bars do nothing."""
         if self._bars is not None:
             self._bars.console.print(text, highlight=False, markup=False)
 
     def say(self, text: str) -> None:
-        """A line on stderr, with bars or without."""
+        """Print a line on stderr, above the bars if there are any."""
         if self._bars is None:
             click.echo(text, err=True)
         else:
             self.note(text)
 
     def follow(self, title: str, competition: Competition) -> None:
-        """One more bar."""
         if self._bars is not None:
             task = self._bars.add_task(title, total=None, left="")
             self._followed[competition.id] = task, competition
 
     def forget(self, competition: str) -> None:
-        """It is over."""
+        """Remove the bar of a competition, given by its id; without a bar do nothing."""
         if self._bars is not None and competition in self._followed:
             task, _ = self._followed.pop(competition)
             self._bars.remove_task(task)
 
     def update(self) -> None:
-        """Move the bars to where the competitions are."""
         for task, competition in tuple(self._followed.values()):
             assert self._bars is not None, "only followed with bars"
             progress = competition.progress
-            self._bars.update(
-                task,
-                total=progress.scheduled or None,
-                completed=progress.settled,
-                left=_left(progress),
-            )
+            total, left = progress.scheduled or None, _left(progress)
+            self._bars.update(task, total=total, completed=progress.settled, left=left)
 
 
 def _left(progress: messages.Progress) -> str:
-    """What to say of the time that is left, or of what is waited for."""
     if progress.waits_for:
         return f"waits for {some(progress.waits_for)}"
     if progress.state == "paused":
@@ -101,19 +84,13 @@ def _left(progress: messages.Progress) -> str:
 
 
 class CompetitionLog(Listener):
-    """Passes on what happens in competitions: a line per match to a log, and what the instructor should know.
-
-    Args:
-        log: takes a line per match.
-        tell: takes what is worth a line on stderr.
-    """
+    """Passes a line per match to `log`, and the lines that are for the instructor to `tell`."""
 
     def __init__(self, log: Callable[[str], None], tell: Callable[[str], None]) -> None:
         self._log = log
         self._tell = tell
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """A match is over."""
         names = zip(pairing.players, result.scores, strict=True)
         scores = ", ".join(f"{name} {output.signed(score)}" for name, score in names)
         ended = result.termination
@@ -127,16 +104,14 @@ class CompetitionLog(Listener):
         self._log(one_line(line, 500))
 
     def told(self, text: str) -> None:
-        """Something that the instructor should know."""
         self._tell(text)
 
 
 @contextmanager
 def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
-    """What takes a line per match: a file that is added to, `-` for stderr, or nothing.
+    """Open the log of matches that `--log` names; the function that is given writes a line.
 
-    Raises:
-        UsageError: the file cannot be written.
+    `-` is stderr, None drops all lines. Raises `UsageError` if the file cannot be written.
     """
     if file is None:
         yield lambda line: None
@@ -145,14 +120,14 @@ def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
         yield lambda line: click.echo(line, err=True)
         return
     try:
-        # By lines, so that whoever follows it sees matches as they end.
+        # Line buffered, so that `tail -f` shows matches as they end.
         log = open(file, "a", encoding="utf-8", buffering=1)  # noqa: SIM115
     except OSError as error:
         raise UsageError(f"cannot write the log {file}: {error.strerror}") from None
     with log:
 
         def write(line: str) -> None:
-            with suppress(OSError):  # a full disk is the store's to tell
+            with suppress(OSError):  # the store reports a full disk
                 log.write(line + "\n")
 
         yield write
@@ -160,7 +135,7 @@ def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def watch() -> Iterator[Board]:
-    """A board on stderr that moves while the block runs, if that is a terminal."""
+    """Show a `Board` on stderr while the block runs; it has bars only on a terminal."""
     if not sys.stderr.isatty():
         yield Board(None)
         return
@@ -189,24 +164,18 @@ def watch() -> Iterator[Board]:
             mover.join()
 
 
-def documents(reports: Sequence[CompetitionReport]) -> list[Any]:
-    """Reports for a JSON document."""
-    plain: list[Any] = msgspec.to_builtins(reports)
-    return plain
-
-
 def show(report: CompetitionReport) -> None:
-    """One competition's result on stdout, for people."""
+    """Print one competition's result for people."""
     click.echo()
     output.print_table(title_of(report), table_of(report))
     for verdict in report.verdicts:
         click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
-        if verdict.advice:  # there is none for who was taken out by the instructor
+        if verdict.advice:  # a bot that the instructor removed gets none
             click.echo(f"  {verdict.advice}")
 
 
 def title_of(report: CompetitionReport) -> str:
-    """What was played, in a line."""
+    """The run, the game, the form, how many matches and how long, in one line."""
     game = game_named(report.game).vocabulary.title
     form = report.form.value.replace("_", " ")
     matches = output.plural(report.played, "match")
@@ -215,127 +184,96 @@ def title_of(report: CompetitionReport) -> str:
 
 
 def table_of(report: CompetitionReport) -> Table:
-    """The standings, or an elimination's ranking."""
-    from rich.table import Table
-
-    table = Table()
+    """The standings, or the ranking of an elimination that is over."""
     match report.form:
         case Form.ROUND_ROBIN:
-            _round_robin(table, report)
+            return _round_robin(report)
         case Form.LEAGUE:
-            _league(table, report)
+            return _league(report)
         case Form.ELIMINATION if report.ranking:
-            _elimination(table, report)
+            return _elimination(report)
         case Form.ELIMINATION:
-            _bracket(table, report)
+            return _bracket(report)
         case Form.LADDER:
-            _ladder(table, report)
+            return _ladder(report)
+
+
+def _standings(
+    report: CompetitionReport, columns: Iterable[str], cells: Callable[[Any], Iterable[str]]
+) -> Table:
+    """A table of all standings: rank and bot, then `cells` of the row, or why it has none."""
+    table = output.new_table("rank", "bot", *columns, words=_WORDS)
+    for row in report.standings:
+        if row.eliminated:
+            table.add_row("–", row.name, "out")
+        elif getattr(row, "not_there", False):  # nobody can be absent from a ladder
+            table.add_row("–", row.name, "not there")
+        else:
+            # No rank: it has played nothing.
+            table.add_row("–" if row.rank is None else str(row.rank), row.name, *cells(row))
     return table
 
 
-def _round_robin(table: Table, report: CompetitionReport) -> None:
-    """Ranks, wins and scores, and every pairing's score beside them."""
-    rows = report.standings
-    remaining = [row.name for row in rows if row.name in report.cross_table]
-    forgiven = ("forgiven",) if any(row.forgiven for row in rows) else ()
-    counted = ("wins", "draws", "losses", *forgiven)
-    _columns(table, "rank", "bot", *counted, "score", "per match")
-    columns = remaining if len(remaining) <= _WIDEST else []
-    for name in columns:
-        table.add_column(f"v {name}", justify="right")
-    for row in rows:
-        cells = report.cross_table.get(row.name, {})
-        against = [_score(cells.get(other)) for other in columns]
-        if why := _unlisted(row):
-            table.add_row("–", row.name, why)
-        else:
-            counts = (str(getattr(row, name)) for name in counted)
-            score = output.signed(row.score)
-            mean = output.with_error(output.signed(row.mean, 1), row.error, 1)
-            table.add_row(_rank(row), row.name, *counts, score, mean, *against)
+def _forgiven(report: CompetitionReport) -> tuple[str, ...]:
+    return ("forgiven",) if any(row.forgiven for row in report.standings) else ()
 
 
-def _league(table: Table, report: CompetitionReport) -> None:
+def _round_robin(report: CompetitionReport) -> Table:
+    counts = ("wins", "draws", "losses", *_forgiven(report))
+    remaining = [row.name for row in report.standings if row.name in report.cross_table]
+    opponents = remaining if len(remaining) <= _WIDEST else []
+
+    def cells(row: Any) -> Iterator[str]:
+        yield from (str(getattr(row, name)) for name in counts)
+        yield output.signed(row.score)
+        yield output.with_error(output.signed(row.mean, 1), row.error, 1)
+        against = report.cross_table.get(row.name, {})
+        for opponent in opponents:
+            cell = against.get(opponent)
+            yield "" if cell is None else output.signed(cell.score)
+
+    columns = (*counts, "score", "per match", *(f"v {name}" for name in opponents))
+    return _standings(report, columns, cells)
+
+
+def _league(report: CompetitionReport) -> Table:
+    forgiven = _forgiven(report)
+    scale, unit = (100, " %") if report.game == "three_card_poker" else (1, "")
+
+    def cells(row: Any) -> Iterator[str]:
+        yield from (str(getattr(row, name)) for name in ("played", *forgiven))
+        for number in (row.value, row.error):
+            yield "–" if number is None else f"{number * scale:.1f}{unit}"
+        yield output.signed(row.score)
+
     measure = measure_for(report.game)
-    share = report.game == "three_card_poker"
-    rows = report.standings
-    counted = ("played", *(("forgiven",) if any(row.forgiven for row in rows) else ()))
-    counts = ("matches", *counted[1:])
-    _columns(table, "rank", "bot", *counts, measure.title, "±", "score")
-    for row in rows:
-        if why := _unlisted(row):
-            table.add_row("–", row.name, why)
-            continue
-        scale, digits = (100, 1) if share else (1, 1)
-        value, error = (
-            "–" if number is None else f"{number * scale:.{digits}f}{' %' if share else ''}"
-            for number in (row.value, row.error)
-        )
-        table.add_row(
-            _rank(row),
-            row.name,
-            *(str(getattr(row, name)) for name in counted),
-            value,
-            error,
-            output.signed(row.score),
-        )
+    return _standings(report, ("matches", *forgiven, measure.title, "±", "score"), cells)
 
 
-def _elimination(table: Table, report: CompetitionReport) -> None:
-    _columns(table, "rank", "bot", "reached stage", "score in the final", "offence")
+def _ladder(report: CompetitionReport) -> Table:
+    def cells(row: Any) -> tuple[str, ...]:
+        rating = (f"{row.rating:.1f}", f"{row.mu:.1f}", f"{row.sigma:.1f}")
+        return *rating, str(row.played), str(row.wins), str(row.offences or "")
+
+    return _standings(report, ("rating", "mu", "σ", "matches", "wins", "offences"), cells)
+
+
+def _elimination(report: CompetitionReport) -> Table:
+    columns = ("rank", "bot", "reached stage", "score in the final", "offence")
+    table = output.new_table(*columns, words=_WORDS)
     for placed, stage in reached(report.ranking):
         score = "" if placed.score is None else output.signed(placed.score)
-        out = "out" if placed.offence else ""
         for name in placed.names:
-            table.add_row(str(placed.rank), name, stage, score, out)
+            table.add_row(str(placed.rank), name, stage, score, "out" if placed.offence else "")
     for name in report.not_there:
         table.add_row("–", name, "not there", "", "")
+    return table
 
 
-def _ladder(table: Table, report: CompetitionReport) -> None:
-    _columns(table, "rank", "bot", "rating", "mu", "σ", "matches", "wins", "offences")
+def _bracket(report: CompetitionReport) -> Table:
+    """Which bots are in and which are out, in an elimination that is not over."""
+    table = output.new_table("bot", "stage", "stands", words=_WORDS)
     for row in report.standings:
-        if why := _unlisted(row):
-            table.add_row("–", row.name, why)
-            continue
-        table.add_row(
-            _rank(row),
-            row.name,
-            f"{row.rating:.1f}",
-            f"{row.mu:.1f}",
-            f"{row.sigma:.1f}",
-            str(row.played),
-            str(row.wins),
-            str(row.offences or ""),
-        )
-
-
-def _bracket(table: Table, report: CompetitionReport) -> None:
-    """An elimination that is not over: who is in, and who is out."""
-    _columns(table, "bot", "stage", "stands")
-    for row in report.standings:
-        word = row.stands.value
         out = "" if row.eliminated is None else f", {row.eliminated.kind.value}"
-        table.add_row(row.name, str(row.stage or "–"), f"{word}{out}")
-
-
-def _rank(row: Any) -> str:
-    """That of a row, or a dash for who has played nothing."""
-    return "–" if row.rank is None else str(row.rank)
-
-
-def _unlisted(row: Any) -> str:
-    """Why a row has no numbers; empty if it has."""
-    if row.eliminated:
-        return "out"
-    # Of a ladder nobody can be away.
-    return "not there" if getattr(row, "not_there", False) else ""
-
-
-def _columns(table: Table, *names: str) -> None:
-    for name in names:
-        table.add_column(name, justify="left" if name in _WORDS else "right")
-
-
-def _score(cell: Any) -> str:
-    return "" if cell is None else output.signed(cell.score)
+        table.add_row(row.name, str(row.stage or "–"), f"{row.stands.value}{out}")
+    return table

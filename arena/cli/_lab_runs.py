@@ -1,20 +1,24 @@
-"""What `arena play`, `cross`, `ruin` and `replay --bot` share: what is played, by objects in this process or by processes, and who is out.
+"""Plays the matches of `arena play`, `cross`, `ruin` and `replay --bot`, and reports offences.
 
-As soon as one bot is given by its command line, all bots of that command are processes. The machinery for that is imported then and not
-before.
+Normally, bots are objects in this process. If at least one bot is given as a command line, all bots
+run as processes. The code that launches processes is imported only in that case.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
 import msgspec
 
 from arena.cli import Interrupted
+from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._limit_options import limits_options
 from arena.cli._signals import stops_at_sigterm
 from arena.engine.rules import Game
 from arena.games import competition_settings
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FEWER",
+    "SeriesOptions",
     "SeriesPlan",
     "check",
     "guests",
@@ -41,6 +46,7 @@ __all__ = [
     "plan",
     "run",
     "seed_shown",
+    "series_options",
 ]
 
 Result = TypeVar("Result")
@@ -48,8 +54,35 @@ Result = TypeVar("Result")
 FEWER = "--games or --hands"
 
 
+class SeriesOptions(msgspec.Struct, frozen=True):
+    """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`."""
+
+    game: Game
+    bots: tuple[str, ...]
+    commands: tuple[BotSpec, ...]
+    games: int | None
+    hands: int | None
+    settings: dict[str, object]
+    seed: int | None
+    as_json: bool
+    limits: Limits
+
+
+def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., None]:
+    """Add the options of `SeriesOptions`; the command gets them as one argument."""
+
+    @functools.wraps(command)
+    def gathered(**given: Any) -> None:
+        command(SeriesOptions(**given))
+
+    decorated = options.seed_option(options.json_option(limits_options(gathered)))
+    decorated = options.matches_option(options.set_option(decorated))
+    decorated = click.argument("bots", nargs=-1, metavar="[BOT]...")(options.bot_option(decorated))
+    return options.game_argument(decorated)
+
+
 class SeriesPlan(msgspec.Struct, frozen=True):
-    """What is to be played: how many matches, and by which settings."""
+    """Which game is played, how many matches, and by which settings."""
 
     game: Game
     matches: int
@@ -57,63 +90,56 @@ class SeriesPlan(msgspec.Struct, frozen=True):
 
     @property
     def units(self) -> int:
-        """How many hands, games or matches one table will play at most."""
+        """How many hands, games or matches one table plays at most."""
         per_match = {"hand": "hands", "game": "games"}.get(unit(self.game))
         return self.matches * (getattr(self.settings, per_match) if per_match else 1)
 
     def bar(self, tables: int) -> tuple[str, int, str]:
-        """For a progress bar: its title, how many units so many tables play at most, and what one is called."""
+        """The title, total and unit of a progress bar for this many tables."""
         return self.game.vocabulary.title, self.units * tables, unit(self.game)
 
     def score(self, value: float | None, digits: int = 0) -> str:
-        """A score, or the mean of several, for people; games won need no sign."""
         if self.game.name != "gin_rummy" or value is None:
             return output.signed(value, digits)
+        # Gin counts games won, which need no sign.
         return f"{value:,.{digits}f}"
 
     @property
     def title(self) -> str:
-        """The game and how much of it, for people."""
         what = unit(self.game)
         text = f"{self.game.vocabulary.title}, {output.plural(self.matches, 'match')}"
         return text if what == "match" else f"{text}, {output.plural(self.units, what)}"
 
 
 def plan(
-    game: Game,
+    series: SeriesOptions,
     *,
-    games: int | None,
-    hands: int | None,
-    settings: Mapping[str, object],
     matches: int = 1,
     defaults: Mapping[str, object] | None = None,
     competition: bool = False,
 ) -> SeriesPlan:
-    """What `--games`, `--hands` and `--set` ask for together.
+    """Combine what the options `--games`, `--hands` and `--set` ask for.
 
     Args:
-        game: what is played.
-        games: the option.
-        hands: the option.
-        settings: the options `--set`.
-        matches: how many there are if `--games` does not say.
-        defaults: settings that differ from the rulebook's unless an option gives them.
-        competition: whether the rulebook's are those of a competition (B14, K3).
+        matches: how many matches are played if `--games` does not say.
+        defaults: settings that replace the rulebook's if no option gives them.
+        competition: whether the rulebook's settings for a competition apply (B14, K3).
 
     Raises:
-        UsageError: they contradict each other or do not suit the game.
-        BadSettings: a setting that is unknown or out of its range.
+        UsageError: the options contradict each other or do not suit the game.
+        BadSettings: a setting is unknown or out of its range.
     """
+    game, settings = series.game, series.settings
     known = game.vocabulary.settings.__struct_fields__
     chosen: dict[str, object] = {}
-    if hands is not None:
+    if series.hands is not None:
         if "hands" not in known:
             raise UsageError(f"a match of {game.name} has no --hands; expected --games")
-        chosen["hands"] = hands
-    if games is not None and "games" in known:
-        chosen["games"] = games
-    elif games is not None:
-        matches = games
+        chosen["hands"] = series.hands
+    if series.games is not None and "games" in known:
+        chosen["games"] = series.games
+    elif series.games is not None:
+        matches = series.games
     for name in chosen.keys() & settings.keys():
         raise UsageError(f"expected --{name} or --set {name}=…, got both")
     asked = {**(defaults or {}), **settings, **chosen}
@@ -123,14 +149,11 @@ def plan(
 
 
 def check(entries: Sequence[BotSpec], seed: int | None, limits: Limits) -> None:
-    """See that the options suit the bots.
-
-    Raises:
-        UsageError: `--seed` with `--bot`, or limits without.
-    """
+    """Raise `UsageError` if `--seed` was given with `--bot`, or limits without it."""
     if entries and seed is not None:
         raise UsageError(
-            "expected no --seed with --bot: the cards come from fresh seeds and nonces, and cannot be drawn again"
+            "expected no --seed with --bot: "
+            "the cards come from fresh seeds and nonces, and cannot be dealt again"
         )
     if not entries and limits != Limits():
         raise UsageError(
@@ -139,19 +162,16 @@ def check(entries: Sequence[BotSpec], seed: int | None, limits: Limits) -> None:
 
 
 def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple[PoolBot, ...]:
-    """Those that take part as processes: the bots that were named, then the commands, each under a name of its own.
+    """The bots that play as processes: `bots`, then the commands, each under a name of its own.
 
-    Raises:
-        UnknownBot: a named one is not there, or cannot be loaded.
-        UsageError: a command was given a name that another bot has.
+    Raises `UnknownBot` if one of `bots` cannot be loaded, and `UsageError` if a name is taken.
     """
     from arena.lab.bot_pool import PoolBot
 
     with output.stdout_for_results():
         for bot in bots:
             entrant(game, bot)
-    nothing = Program(())
-    taken = [BotSpec(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)]
+    taken = [BotSpec(Program(()), stem) for stem in dict.fromkeys(Path(bot).stem for bot in bots)]
     commands = named([*taken, *entries])[len(taken) :]
     return (
         *(PoolBot(bot) for bot in bots),
@@ -162,25 +182,19 @@ def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple
 def in_process(
     planned: SeriesPlan, bots: Sequence[str], seeds: Mapping[tuple[int, ...], int], seed: int
 ) -> tuple[Sitting, ...]:
-    """Let objects in this process play at tables.
+    """Let objects in this process play at tables; Ctrl-C raises `Interrupted`.
 
     Args:
-        planned: what is played.
-        bots: the bots, by house name or file.
-        seeds: who sits at each table, as numbers in `bots`, and what its cards are drawn from.
-        seed: the one that begins all of it again.
-
-    Raises:
-        Interrupted: Ctrl-C.
+        seeds: the seed of each table's cards, by the bots at it, which are indices of `bots`.
+        seed: the value of `--seed` that plays all of it again.
     """
-    game = planned.game
     with (
         output.stdout_for_results(),
         output.progress(*planned.bar(len(seeds)), seed=seed, less=FEWER) as progress,
     ):
         return sittings(
-            game,
-            [entrant(game, bot) for bot in bots],
+            planned.game,
+            [entrant(planned.game, bot) for bot in bots],
             list(seeds),
             seeds=seeds.values(),
             matches=planned.matches,
@@ -191,28 +205,22 @@ def in_process(
 
 def launched(
     planned: SeriesPlan,
+    series: SeriesOptions,
     bots: Sequence[str],
-    commands: Sequence[BotSpec],
     tables: Sequence[tuple[int, ...]],
-    limits: Limits,
 ) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
-    """Let the bots and those of the commands play at tables as processes: what they are called, and what they came to.
-
-    Raises:
-        Interrupted: Ctrl-C; all bots are stopped by then.
-    """
+    """Let `bots` and those of `--bot` play as processes, by `run`; returns names and results."""
     from arena.lab.launched import sittings
 
-    game = planned.game
-    processes = guests(game, bots, commands)
+    processes = guests(planned.game, bots, series.commands)
     played = run(
         lambda progress: sittings(
-            game,
+            planned.game,
             processes,
             tables,
             matches=planned.matches,
             settings=planned.settings,
-            limits=limits,
+            limits=series.limits,
             tick=progress.tick,
         ),
         *planned.bar(len(tables)),
@@ -230,40 +238,33 @@ def run(
 ) -> Result:
     """Let processes play, with a progress bar; the arguments are those of `output.progress`.
 
-    Raises:
-        Interrupted: Ctrl-C; all bots are stopped by then.
+    Ctrl-C or SIGTERM stops all bots, and raises `Interrupted`.
     """
-    # No seed begins the same again, and Ctrl-C does not get as far as to say so.
+
+    async def play(count: output.ProgressCount) -> Result:
+        stops_at_sigterm()
+        return await playing(count)
+
+    # The seed is never shown: Ctrl-C is caught here first.
     with output.progress(what, total, noun, seed=0, less=less) as progress:
         try:
-            return asyncio.run(_until_stopped(playing(progress)))
+            return asyncio.run(play(progress))
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise Interrupted(
-                f"interrupted after {progress.done:,} of {output.plural(total, noun)}, all bots are stopped; "
-                f"fewer {less} take less time"
+                f"interrupted after {progress.done:,} of {output.plural(total, noun)}, "
+                f"all bots are stopped; a smaller {less} shortens the run"
             ) from None
 
 
-async def _until_stopped(playing: Coroutine[Any, Any, Result]) -> Result:
-    """Play; SIGTERM stops it like Ctrl-C, which asyncio sees to."""
-    stops_at_sigterm()
-    return await playing
-
-
 def out(name: str, offence: Offence) -> str:
-    """Who is out, why, and what can be done about it; what its process wrote last goes to stderr before."""
+    """Print the end of a bot's stderr; return why the bot is eliminated and what can be done."""
     output.print_stderr(name, offence.stderr)
-    text = eliminated(name, offence)
+    text = f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
     return f"{text}; {offence.advice}" if offence.advice else text
 
 
-def eliminated(name: str, offence: Offence) -> str:
-    """Who is out and why, in a sentence."""
-    return f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
-
-
 def offence_document(offence: Offence | None, names: Sequence[str]) -> dict[str, object] | None:
-    """An offence for a JSON document."""
+    """An offence as `--json` prints it."""
     if offence is None:
         return None
     return {
@@ -276,5 +277,5 @@ def offence_document(offence: Offence | None, names: Sequence[str]) -> dict[str,
 
 
 def seed_shown(seed: int | None) -> str:
-    """What a title says of the seed, if there is one."""
+    """The end of a title that names the seed; empty without one."""
     return "" if seed is None else f", seed {seed}"

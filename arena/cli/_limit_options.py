@@ -1,7 +1,4 @@
-"""A flag for every field of `Limits`, made from the struct: its type and default, and the words of its docstring.
-
-A command that takes them is a `LimitsCommand` of this module's, which shows them in a section of their own.
-"""
+"""Makes an option of every field of `Limits`: type, default, and the words of the docstring."""
 
 from __future__ import annotations
 
@@ -18,18 +15,17 @@ from protocol.messages import Limits
 
 __all__ = ["LimitsCommand", "described", "limits_options"]
 
-_ATTRIBUTE = re.compile(r" {4}(\w+): (.+(?:\n {6,}.+)*)")  # and where it goes on
+_ATTRIBUTE = re.compile(r" {4}(\w+): (.+(?:\n {6,}.+)*)")  # with its further lines
 
 
 class LimitOption(click.Option):
-    """A flag that sets a limit."""
+    """An option that sets a limit."""
 
 
 class LimitsCommand(click.Command):
-    """A command whose help has the limits at the end."""
+    """A command whose help shows the limits at the end."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """All options but those for limits, then those."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Limits": []}
         for param in self.get_params(ctx):
             section = "Limits" if isinstance(param, LimitOption) else "Options"
@@ -42,42 +38,33 @@ class LimitsCommand(click.Command):
 
 
 def described(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """What a struct's docstring says of its attributes, each as a sentence."""
-    _, _, text = (inspect.getdoc(struct) or "").partition("Attributes:\n")
-    found = {name: " ".join(said.split()) for name, said in _ATTRIBUTE.findall(text)}
-    return {name: said[0].upper() + said[1:] for name, said in found.items()}
+    """The attributes in a struct's docstring, and what it says of each, as a sentence."""
+    _, _, section = (inspect.getdoc(struct) or "").partition("Attributes:\n")
+    texts = {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
+    return {name: text[0].upper() + text[1:] for name, text in texts.items()}
 
 
 def limits_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All limits as options; the command gets them as one argument, `limits`."""
-    fields = msgspec.structs.fields(Limits)
+    """Add all limits as options; the command gets them as one argument, `limits`."""
 
     @functools.wraps(command)
     def gathered(*args: Any, **options: Any) -> Any:
-        limits = Limits(**{field.name: options.pop(field.name) for field in fields})
+        limits = Limits(**{name: options.pop(name) for name in Limits.__struct_fields__})
         return command(*args, limits=limits, **options)
 
     decorated: Callable[..., Any] = gathered
     words = described(Limits)
-    types = {kind.name: kind.type for kind in _kinds()}
-    for field in reversed(fields):
-        kind = types[field.name]
-        if isinstance(kind, msgspec.inspect.Metadata):  # who is held to it
-            kind = kind.type
-        assert isinstance(kind, msgspec.inspect.IntType), "so are all limits"
+    struct = msgspec.inspect.type_info(Limits)
+    assert isinstance(struct, msgspec.inspect.StructType), "Limits is a struct"
+    for field in reversed(struct.fields):
+        assert isinstance(field.type, msgspec.inspect.IntType), "all limits are integers"
         decorated = click.option(
             f"--{field.name.replace('_', '-')}",
             cls=LimitOption,
-            type=click.IntRange(kind.ge, kind.le),
+            type=click.IntRange(field.type.ge, field.type.le),
             default=field.default,
             show_default=True,
             metavar="N",
             help=words.get(field.name),  # Python -OO has no docstrings
         )(decorated)
     return decorated
-
-
-def _kinds() -> tuple[msgspec.inspect.Field, ...]:
-    struct = msgspec.inspect.type_info(Limits)
-    assert isinstance(struct, msgspec.inspect.StructType), "it is one"
-    return struct.fields

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from arena.cli import Interrupted
 from protocol.errors import ArenaError, one_line
@@ -21,8 +22,10 @@ __all__ = [
     "Eliminated",
     "ProgressCount",
     "duration",
+    "new_table",
     "plural",
     "print_json",
+    "print_result",
     "print_stderr",
     "print_table",
     "progress",
@@ -36,18 +39,18 @@ _TAIL_LINES = 20  # a traceback, and some of what was printed before
 
 
 class Eliminated(ArenaError):
-    """A bot is out; the result says so too, this makes it the command's exit status."""
+    """A bot is out: the result is printed by then, and this sets the exit status."""
 
 
 @contextmanager
 def stdout_for_results() -> Iterator[None]:
-    """While bots are loaded and play: what they print goes to stderr, so that stdout holds the result alone."""
+    """Send what bots in this process print to stderr, so that stdout has the result alone."""
     with redirect_stdout(sys.stderr):
         yield
 
 
 class ProgressCount:
-    """How far a command has come."""
+    """Counts the units of work that a command has done."""
 
     def __init__(self, show: Callable[[int], object]) -> None:
         self.done = 0
@@ -55,8 +58,8 @@ class ProgressCount:
         self._next_s = 0.0
 
     def tick(self) -> None:
-        """One more unit is done; shown at most ten times a second, as a unit may take microseconds."""
         self.done += 1
+        # Ten times a second at the most: a unit may take microseconds.
         if (now_s := time.monotonic()) >= self._next_s:
             self._next_s = now_s + 0.1
             self._show(self.done)
@@ -64,38 +67,30 @@ class ProgressCount:
 
 @contextmanager
 def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Iterator[ProgressCount]:
-    """A progress bar on stderr where that is a terminal.
+    """Show a progress bar, `what`, for `total` units of work; Ctrl-C raises `Interrupted`.
 
-    Args:
-        what: the bar's title.
-        total: how many units there are.
-        unit: the name of one.
-        seed: what begins the same again.
-        less: the options that make it take less time.
-
-    Raises:
-        Interrupted: Ctrl-C; it says how far the command came and how to go on.
+    Its text says how far the command came, which `seed` repeats the run, and which options,
+    `less`, shorten it.
     """
-    with _bar(what, total) as counted:
+    with _bar(what, total) as count:
         try:
-            yield counted
+            yield count
         except KeyboardInterrupt:
             raise Interrupted(
-                f"interrupted after {counted.done:,} of {plural(total, unit)}; "
-                f"--seed {seed} begins the same again, fewer {less} take less time"
+                f"interrupted after {count.done:,} of {plural(total, unit)}; "
+                f"--seed {seed} repeats the run, and a smaller {less} shortens it"
             ) from None
 
 
 @contextmanager
 def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar for what may be begun again at no cost; what is given is called once per unit."""
-    with _bar(what, total) as counted:
-        yield counted.tick
+    """Show a progress bar; the function that is given counts one unit. Ctrl-C is not caught."""
+    with _bar(what, total) as count:
+        yield count.tick
 
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[ProgressCount]:
-    """A bar on stderr where that is a terminal and there is something to wait for."""
     if not sys.stderr.isatty() or not total:
         yield ProgressCount(lambda done: None)
         return
@@ -108,12 +103,30 @@ def _bar(what: str, total: int) -> Iterator[ProgressCount]:
 
 
 def print_json(document: object) -> None:
-    """The document on stdout, in one line."""
-    click.echo(json.dumps(document, ensure_ascii=False))
+    """Print a document, which may contain structs, as one line of JSON."""
+    click.echo(json.dumps(msgspec.to_builtins(document), ensure_ascii=False))
+
+
+def print_result(document: object, text: str, *, as_json: bool) -> None:
+    """Print what a command did: the document with `--json`, else the text."""
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(text)
+
+
+def new_table(*columns: str, words: Container[str] = ()) -> Table:
+    """Make a table of numbers, which are aligned right; the columns in `words` hold text."""
+    from rich.table import Table
+
+    table = Table()
+    for column in columns:
+        table.add_column(column, justify="left" if column in words else "right")
+    return table
 
 
 def print_table(title: str, table: Table) -> None:
-    """The table on stdout: as wide as the terminal, or as wide as it needs to be in a file or pipe."""
+    """Print a table as wide as the terminal, or in a file or pipe as wide as it needs to be."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 10_000
@@ -123,7 +136,7 @@ def print_table(title: str, table: Table) -> None:
 
 
 def print_stderr(name: str, text: str) -> None:
-    """The end of what a bot's process wrote to its standard error, on ours."""
+    """Print the last lines that a bot's process wrote to its standard error, each with its name."""
     for line in text.splitlines()[-_TAIL_LINES:]:
         click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
 
@@ -142,7 +155,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def signed(value: float | None, digits: int = 0) -> str:
-    """`+12`, `−3`, `0`, or a dash for what is unknown."""
+    """`+12`, `−3`, `0`, or a dash for None."""
     if value is None:
         return "–"
     text = f"{value:+,.{digits}f}"
@@ -150,5 +163,5 @@ def signed(value: float | None, digits: int = 0) -> str:
 
 
 def with_error(value: str, error: float | None, digits: int = 0) -> str:
-    """`+12 ±3`, without the error if it is unknown."""
+    """`+12 ±3`, or `+12` without an error."""
     return value if error is None else f"{value} ±{error:,.{digits}f}"

@@ -1,6 +1,6 @@
-"""How signals end a command: SIGTERM stops most as Ctrl-C does; `arena serve` ends in order at SIGTERM and SIGHUP.
+"""Ends a command at a signal: at SIGTERM as at Ctrl-C, and `arena serve` at SIGHUP, too.
 
-Whatever a command has started is stopped too, and what is over is kept.
+The command stops the processes that it has started, and what it has stored stays.
 """
 
 from __future__ import annotations
@@ -22,20 +22,18 @@ _ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 
 def stops_at_sigterm() -> None:
-    """From now on SIGTERM cancels the present task."""
-    loop, me = asyncio.get_running_loop(), asyncio.current_task()
-    assert me is not None, "we run in one"
+    """Let SIGTERM cancel the current task from now on."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None, "a coroutine runs in a task"
     with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-        loop.add_signal_handler(signal.SIGTERM, me.cancel)
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 class Stop:
-    """Remembers the first SIGTERM or SIGHUP, and cancels the command's task at it; later ones are ignored.
+    """Cancels the command's task at the first SIGTERM or SIGHUP; later signals are ignored.
 
-    No exception is raised in the middle of other code: what begins or ends outside the event loop is done in whole.
-
-    Attributes:
-        name: the signal's, such as `SIGTERM`; None before one has come.
+    It raises no exception in other code, so what runs outside the event loop is not interrupted.
+    `name` is the name of that signal, None before one has come.
     """
 
     def __init__(self) -> None:
@@ -43,15 +41,16 @@ class Stop:
         self._task: asyncio.Task[object] | None = None
 
     def cancels(self, task: asyncio.Task[object]) -> None:
-        """Cancel this task at the signal, or now if it has come already."""
+        """Cancel this task at the signal, or now if the signal has come already."""
         self._task = task
         if self.name is not None:
             task.cancel()
 
     def heard(self, number: int, _frame: FrameType | None = None) -> None:
-        """A signal has come: Python calls this between two steps of the main thread, whatever that is doing."""
-        # Later ones are ignored; Ctrl-C, too, would cancel the task in the middle of its ending. Not by SIG_IGN: Python writes
-        # a traceback about a signal that came just before. Nor by a function of ours, which they could interrupt again and again.
+        """Handle a signal; Python calls this in the main thread, between any two bytecodes."""
+        # Ignore later signals, and Ctrl-C, which would cancel the task while it ends. SIG_IGN would
+        # not do: Python writes a traceback about a signal that came just before. Nor would a
+        # function in Python do, which further signals could interrupt again and again.
         for other in (*_named(_ENDING), signal.SIGINT):
             signal.signal(other, operator.is_)
         if self.name is not None:
@@ -60,36 +59,35 @@ class Stop:
         if self.name == "SIGHUP":
             _leave_terminal()
         task = self._task
-        # After Ctrl-C it is ending already.
+        # A task that is being cancelled is ending already, after Ctrl-C.
         if task is not None and not task.done() and not task.cancelling():
             task.get_loop().call_soon_threadsafe(task.cancel)
 
 
 @contextlib.contextmanager
 def stopping() -> Iterator[Stop]:
-    """Inside, SIGTERM and SIGHUP are heard; one that is ignored from the start, as by `nohup`, stays ignored."""
+    """Handle SIGTERM and SIGHUP while the block runs."""
     stop = Stop()
     before = {}
     if threading.current_thread() is threading.main_thread():
         before[signal.SIGINT] = signal.getsignal(signal.SIGINT)
         for number in _named(_ENDING):
-            if signal.getsignal(number) == signal.SIG_DFL:
+            if signal.getsignal(number) == signal.SIG_DFL:  # `nohup` ignores SIGHUP: keep it so
                 before[number] = signal.signal(number, stop.heard)
     try:
         yield stop
     finally:
         for number, handler in before.items():
-            # What is left to do then is the interpreter's own ending.
+            # After a signal only the interpreter's own shutdown is left, which none may interrupt.
             signal.signal(number, handler if stop.name is None else signal.SIG_IGN)
 
 
 def _named(names: Iterable[str]) -> list[signal.Signals]:
-    """Those of these signals that this system has."""
-    return [one for one in signal.Signals if one.name in names]
+    return [number for number in signal.Signals if number.name in names]
 
 
 def _leave_terminal() -> None:
-    """Write nowhere what would be written to a terminal that is closed, where every write fails."""
+    """Redirect output to a closed terminal, where every write would fail, to the null device."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # closed, or not a file
             fd = stream.fileno()

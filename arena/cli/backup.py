@@ -23,8 +23,9 @@ __all__ = ["command"]
 def command(file: Path, db: str, as_json: bool) -> None:
     """Copy the database to FILE, which is not there yet.
 
-    An arena that runs on the database goes on meanwhile; the copy has all matches that were written when the command began.
-    `arena verify FILE` checks it, and `arena serve --db FILE` goes on from it. FILE appears when it is complete, not before.
+    An arena that runs on the database goes on meanwhile; the copy has all matches that were written
+    when the command began. `arena verify FILE` checks it, and `arena serve --db FILE` goes on from
+    it. FILE appears when it is complete, not before.
 
     For a database in PostgreSQL it says how `pg_dump` makes the copy.
 
@@ -32,25 +33,22 @@ def command(file: Path, db: str, as_json: bool) -> None:
     """
     where = options.database(db)
     if isinstance(where, str) and not where.startswith("sqlite:"):
-        shown, dump = options.shown(where), _pg_dump(where, file)
         raise UsageError(
-            f"expected a database of SQLite, {shown} is PostgreSQL's, which is copied by: {dump}"
+            f"expected a database of SQLite, {options.shown(where)} is PostgreSQL's, "
+            f"which is copied by: {_pg_dump(where, file)}"
         )
     with Store(where, create=False) as store:
         backup(store, file)
     with Store(file, create=False) as copy:
         competitions = len(copy.competitions())
     size = file.stat().st_size
-    if as_json:
-        document = {"file": str(file), "bytes": size, "competitions": competitions}
-        output.print_json(document)
-    else:
-        count = output.plural(competitions, "competition")
-        click.echo(f"{file}: {count}, {size:,} bytes")
+    document = {"file": str(file), "bytes": size, "competitions": competitions}
+    text = f"{file}: {output.plural(competitions, 'competition')}, {size:,} bytes"
+    output.print_result(document, text, as_json=as_json)
 
 
 def _pg_dump(where: str, file: Path) -> str:
-    """The command line that copies a database of PostgreSQL; it asks for a password that stands in the address."""
+    """The command that copies a database of PostgreSQL, without the password: it asks for that."""
     from sqlalchemy import make_url
 
     url = make_url(where).set(drivername="postgresql")._replace(password=None)

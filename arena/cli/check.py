@@ -1,4 +1,4 @@
-"""`arena check`: whether a bot behaves, step by step."""
+"""`arena check`: checks step by step whether a bot behaves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import secrets
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,8 +36,8 @@ _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
 _WORDS = {**{status: status.value for status in StepStatus}, StepStatus.FAILED: "FAILED"}
 _BRACKETS = (StepStatus.SKIPPED, StepStatus.INCOMPLETE)
-_FRAME = 4 << 20  # of what --verbose shows of a frame: all of it
-_CLEAR = "\r\x1b[K"  # the line that a terminal shows last
+_LONGEST_FRAME = 4 << 20  # characters that --verbose shows of a frame, in effect all
+_CLEAR = "\r\x1b[K"  # clears the terminal's last line
 
 
 @click.command(name="check", cls=LimitsCommand)
@@ -74,7 +75,8 @@ _CLEAR = "\r\x1b[K"  # the line that a terminal shows last
     "--seed",
     type=int,
     metavar="N",
-    help="Draw the same seeds and opponents as last time. The bot's own chance, its nonces, which the cards depend on, too, and time are not fixed.",
+    help="Draw the same seeds and opponents as last time. The bot's own chance, its nonces, "
+    "which the cards depend on, too, and time are not fixed.",
 )
 @click.option("--verbose", is_flag=True, help="Show every frame on stderr.")
 @options.json_option
@@ -95,15 +97,17 @@ def command(
 ) -> None:
     """See whether a bot behaves, step by step, and what to do about it if it does not.
 
-    COMMAND is what starts the bot: `arena check -- java -cp . MyBot`, `arena check -- stdio: ./mybot` for one that speaks in lines, or the
-    FILE.py of a strategy. It is started as a competition would start it. Nothing is written anywhere.
+    COMMAND is what starts the bot: `arena check -- java -cp . MyBot`, `arena check -- stdio:
+    ./mybot` for one that speaks in lines, or the FILE.py of a strategy. It is started as a
+    competition would start it. Nothing is written anywhere.
 
-    The exit status is 0 only if all steps passed; a step that has no meaning for the bot is skipped, and one that a slow bot had no time for
-    is incomplete: with --rounds N it is shorter. A check ends within 20 minutes of the bot's arrival.
+    The exit status is 0 only if all steps passed; a step that has no meaning for the bot is
+    skipped, and one that a slow bot had no time for is incomplete: with --rounds N it is shorter. A
+    check ends within 20 minutes of the bot's arrival.
 
-    --json prints {passed, name, games, steps: [{number, step, game, status, about, rounds, missing, sent, expected, came, hint, advice,
-    stderr, took_ms}],
-    report: {decisions, p50_ms, p99_ms, max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits, seed}.
+    --json prints {passed, name, games, steps: [{number, step, game, status, about, rounds, missing,
+    sent, expected, came, hint, advice, stderr, took_ms}], report: {decisions, p50_ms, p99_ms,
+    max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits, seed}.
     """
     if listen == bool(words):
         raise UsageError("expected either -- COMMAND or --listen")
@@ -113,31 +117,19 @@ def command(
     seed = secrets.randbits(32) if seed is None else seed
     entry = None if listen else named([BotSpec(program_of(words))])[0]
     wanted = tuple(game_named(game).name for game in games)
-    checked = _run(
-        entry,
-        (host, port) if listen else ("127.0.0.1", 0),
-        wanted,
-        rounds,
-        seed,
-        limits,
-        verbose=verbose,
-        quiet=as_json,
-    )
-    if as_json:
-        output.print_json(msgspec.to_builtins(checked))
-    else:
-        click.echo("\n".join(summary_of(checked)))
+    address = (host, port) if listen else ("127.0.0.1", 0)
+    display = _Display(verbose=verbose, quiet=as_json)
+    checked = _run(entry, address, wanted, rounds, seed, limits, display)
+    output.print_result(checked, "\n".join(summary_of(checked)), as_json=as_json)
     if not checked.passed:
         raise ArenaError(verdict_on(checked))
 
 
 def program_of(words: Sequence[str]) -> Program:
-    """The bot's command line, from the words behind `--`.
+    """The bot's command line, from the words after `--`.
 
-    A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a strategy, which our client connects.
-
-    Raises:
-        UsageError: there is no command in it, no such program, or no such script for an interpreter.
+    A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a
+    strategy, which our client connects. Raises `UsageError` if a program or script is missing.
     """
     program = _program_of(words)
     called, *rest = program.words
@@ -167,28 +159,18 @@ def _run(
     rounds: int,
     seed: int,
     limits: Limits,
-    *,
-    verbose: bool,
-    quiet: bool,
+    display: _Display,
 ) -> CheckReport:
-    """Check it, telling of every step as it is done."""
     from arena.authoring.conformance.bot import BotUnderTest
     from arena.authoring.conformance.run import run
     from arena.authoring.conformance.table import seed_of
 
-    display = _Display(verbose=verbose, quiet=quiet)
+    program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
 
     async def check() -> CheckReport:
         stops_at_sigterm()
-        bot = BotUnderTest(
-            None if entry is None else entry.program,
-            "bot" if entry is None else entry.name or "bot",
-            limits,
-            display.frame,
-            display.note,
-        )
         checked = await run(
-            bot,
+            BotUnderTest(program, name, limits, display.frame, display.note),
             games=games,
             rounds=rounds,
             rng=seed_of(seed),
@@ -201,18 +183,12 @@ def _run(
     try:
         return asyncio.run(check())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        raise Interrupted(
-            "interrupted" if entry is None else "interrupted, the bot is stopped"
-        ) from None
+        stopped = "" if entry is None else ", the bot is stopped"
+        raise Interrupted(f"interrupted{stopped}") from None
 
 
 class _Display:
-    """What is shown while a check runs: steps on stdout unless `quiet`, all else on stderr, how far it is on a terminal only.
-
-    Args:
-        verbose: every frame is shown.
-        quiet: steps are not, as a JSON document follows.
-    """
+    """Shows a check while it runs: steps on stdout unless `quiet`, all else on stderr."""
 
     def __init__(self, *, verbose: bool, quiet: bool) -> None:
         self._is_verbose, self._is_quiet = verbose, quiet
@@ -220,7 +196,7 @@ class _Display:
 
     def frame(self, who: str, text: str) -> None:
         if self._is_verbose:
-            shown = one_line(text, _FRAME)
+            shown = one_line(text, _LONGEST_FRAME)
             click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
 
     def note(self, text: str) -> None:
@@ -239,19 +215,19 @@ class _Display:
 
 
 def lines_of(outcome: StepOutcome) -> list[str]:
-    """A step as people are shown it: a line, and if it failed four more, and the end of what it wrote."""
+    """A step in lines: one, or if it failed four more and the end of the bot's standard error."""
     word = _WORDS[outcome.status]
     about = f"({outcome.about})" if outcome.status in _BRACKETS else outcome.about
     line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
     if outcome.status is not StepStatus.FAILED:
         return [one_line(line, _LONGEST_LINE)]
-    said = {
+    details = {
         "sent": outcome.sent or "nothing",
         "expected": outcome.expected,
         "came": outcome.came,
         "hint": outcome.advice,
     }
-    lines = [line, *(f"     {what + ':':<9} {it}" for what, it in said.items())]
+    lines = [line, *(f"     {label + ':':<9} {text}" for label, text in details.items())]
     if outcome.stderr:
         lines.append("     the end of its standard error:")
         lines += [f"       {text.expandtabs(4)}" for text in outcome.stderr.splitlines()]
@@ -259,34 +235,36 @@ def lines_of(outcome: StepOutcome) -> list[str]:
 
 
 def summary_of(checked: CheckReport) -> list[str]:
-    """What it took, against the limits, and what came of it all."""
+    """The time and memory that the bot took, beside the limits, and how many steps passed."""
     report, limits = checked.report, checked.limits
     lines = [""]
     if report.decisions:
-        times = (
-            f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
-        )
         lines.append(
-            f"{output.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
+            f"{output.plural(report.decisions, 'decision')}: "
+            f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, "
+            f"max {report.max_ms:,.1f} ms "
+            f"(free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
             f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
         )
     if report.memory_mib is not None:
         lines.append(
-            f"memory {report.memory_mib:,.0f} of {limits.memory_mib:,} MiB, processes {report.processes} of {limits.processes}, "
+            f"memory {report.memory_mib:,.0f} of {limits.memory_mib:,} MiB, "
+            f"processes {report.processes} of {limits.processes}, "
             f"CPU {(report.cpu_ms or 0) / 1000:,.1f} s"
         )
-    counts = {status: sum(step.status is status for step in checked.steps) for status in StepStatus}
+    counts = Counter(step.status for step in checked.steps)
     short = counts[StepStatus.INCOMPLETE]
     seed = "" if checked.seed is None else f"; seed {checked.seed}"
     lines.append(
-        f"{output.plural(len(checked.steps), 'step')}: {counts[StepStatus.OK]} ok, {counts[StepStatus.FAILED]} failed, "
-        f"{counts[StepStatus.SKIPPED]} skipped{f', {short} incomplete' if short else ''}{seed}"
+        f"{output.plural(len(checked.steps), 'step')}: {counts[StepStatus.OK]} ok, "
+        f"{counts[StepStatus.FAILED]} failed, {counts[StepStatus.SKIPPED]} skipped"
+        f"{f', {short} incomplete' if short else ''}{seed}"
     )
     return lines
 
 
 def verdict_on(checked: CheckReport) -> str:
-    """Why the exit status is not 0."""
+    """Why the check did not pass, in a sentence."""
     failed = [step.name for step in checked.steps if step.status is StepStatus.FAILED]
     short = [step.name for step in checked.steps if step.status is StepStatus.INCOMPLETE]
     if short and not failed:
@@ -296,6 +274,5 @@ def verdict_on(checked: CheckReport) -> str:
         )
     if not failed:
         return "nothing was played"
-    return (
-        f"{len(failed)} of {output.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"
-    )
+    steps = output.plural(len(checked.steps), "step")
+    return f"{len(failed)} of {steps} failed: {', '.join(failed)}"

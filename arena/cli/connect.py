@@ -1,4 +1,4 @@
-"""`arena connect`: a bot as a program of its own, connected to an arena."""
+"""`arena connect`: runs a bot as a process of its own, connected to an arena."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["command"]
 )
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> int:
-    """Connect FILE.py, or a house bot by GAME NAME, to an arena: `python -m bots` with the same words."""
-    # A program of its own: the arena never imports a bot to play over the network, and a bot's loop has a process to itself here
-    # as everywhere. -P: a folder `bots` in the present directory is not the package.
+    """Connect FILE.py, or a house bot by GAME NAME, to an arena, as `python -m bots` does."""
+    # The arena never imports a bot that plays over the network, and the event loop of a bot has a
+    # process to itself. -P: a folder `bots` in the current directory is not the package.
     argv = [sys.executable, "-P", "-m", "bots", *(words or ("--help",))]
     if os.name == "posix":
-        os.execv(sys.executable, argv)  # so that every signal is the bot's
+        os.execv(sys.executable, argv)  # so that the bot gets every signal
     process = subprocess.Popen(argv)
     while True:
-        with contextlib.suppress(KeyboardInterrupt):  # it says goodbye
+        with contextlib.suppress(KeyboardInterrupt):  # the bot gets it, too, and says goodbye
             return process.wait()

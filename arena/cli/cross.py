@@ -1,4 +1,4 @@
-"""`arena cross`: every bot against every bot (A10, G16)."""
+"""`arena cross`: lets every bot play against every bot (A10, G16)."""
 
 from __future__ import annotations
 
@@ -6,84 +6,68 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._lab_runs import SeriesOptions, SeriesPlan
+from arena.cli._limit_options import LimitsCommand
 from arena.engine.rules import Game
 from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
 from arena.lab.in_process import derived_seed
 from arena.lab.series import unit
-from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import UsageError
-from protocol.messages import Limits
 from protocol.strategy import house_bots
 
 __all__ = ["command"]
 
-MATCHES = {"high_low": 24, "three_card_poker": 100, "blackjack": 100}
-"""Matches per table where one says little: all seatings of four (K1), or enough for an error to be shown."""
+# Matches per table where one match says little: all seatings of four bots (K1), or enough for a
+# standard error.
+_MATCHES = {"high_low": 24, "three_card_poker": 100, "blackjack": 100}
 
-_TABLES = {1: "bot", 2: "pairing", 4: "table"}
+# Rule G16. Ace-King-Queen needs no entry: a match of it is 1,000 hands (A8).
+_SETTINGS = {"gin_rummy": {"games": 1000}}
 
-SETTINGS = {"gin_rummy": {"games": 1000}}
-"""G16; a match of Ace-King-Queen is 1,000 hands anyway (A8)."""
+_TABLES = {1: "bot", 2: "pairing", 4: "table"}  # what one table is called, by seats
 
 
 @click.command(name="cross", cls=LimitsCommand)
-@options.game_argument
-@click.argument("bots", nargs=-1, metavar="[BOT]...")
-@options.bot_option
-@options.matches_option
-@options.set_option
-@options.seed_option
-@options.json_option
-@limits_options
-def command(
-    game: Game,
-    bots: tuple[str, ...],
-    commands: tuple[BotSpec, ...],
-    games: int | None,
-    hands: int | None,
-    settings: dict[str, object],
-    seed: int | None,
-    as_json: bool,
-    limits: Limits,
-) -> None:
+@lab_runs.series_options
+def command(series: SeriesOptions) -> None:
     """Let every bot of a game play against every bot.
 
-    Each BOT is the name of a house bot or a FILE.py; without any, all house bots of the game play. In Ace-King-Queen every
-    bot also meets itself, which counts for nobody. High-low is played at all tables of four different bots, or if there are fewer,
-    at all that seat every one of them. Against the dealer each plays alone.
+    Each BOT is the name of a house bot or a FILE.py; without any, all house bots of the game play.
+    In Ace-King-Queen every bot also meets itself, which counts for nobody. High-low is played at
+    all tables of four different bots; with fewer bots, each sits at every table, some repeatedly.
+    Against the dealer each plays alone.
 
-    Without options: 1,000 hands of Ace-King-Queen or 1,000 games of gin per pairing, 24 matches per table of high-low,
-    100 matches against the dealer, by the settings of a competition. ± is one standard error.
+    Without options: 1,000 hands of Ace-King-Queen or 1,000 games of gin per pairing, 24 matches per
+    table of high-low, 100 matches against the dealer, by the settings of a competition. ± is one
+    standard error.
 
-    With --bot the bots are those that are named, if any, and then those of the commands. All of them play as processes, under the
-    limits below and a referee, as in a competition, different pairings side by side. The cards cannot be drawn again then.
+    With --bot the named bots play, if any, and after them those of the commands. All of them run
+    as processes, under the limits below and a referee, as in a competition, and different pairings
+    are played side by side. The same cards cannot be dealt again then.
 
     A bot that offends is out: its pairings count for nobody, and the exit status is 1.
 
-    --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name, units, won, total, total_error,
-    mean, mean_error, eliminated}], `tables` [{bots, matches, units, scores, score_errors, points, won, eliminated}]; `seed` is null with --bot.
+    --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name,
+    units, won, total, total_error, mean, mean_error, eliminated}], `tables` [{bots, matches, units,
+    scores, score_errors, points, won, eliminated}]; `seed` is null with --bot.
     """
-    lab_runs.check(commands, seed, limits)
-    names = bots or (() if commands else tuple(house_bots(game.name)))
-    _check_names(game, names, len(commands))
+    lab_runs.check(series.commands, series.seed, series.limits)
+    game = series.game
+    names = series.bots or (() if series.commands else tuple(house_bots(game.name)))
+    _check_names(game, names, len(series.commands))
     planned = lab_runs.plan(
-        game,
-        games=games,
-        hands=hands,
-        settings=settings,
-        matches=MATCHES.get(game.name, 1),
-        defaults=SETTINGS.get(game.name),
+        series,
+        matches=_MATCHES.get(game.name, 1),
+        defaults=_SETTINGS.get(game.name),
         competition=True,
     )
-    seed = None if commands else options.fresh_seed(seed)
-    table = _play(planned, names, commands, limits, seed)
-    if as_json:
+    seed = None if series.commands else options.fresh_seed(series.seed)
+    table = _play(planned, series, names, seed)
+    if series.as_json:
         output.print_json(_document(planned, table, seed))
     else:
         _show(planned, table, seed)
@@ -93,19 +77,13 @@ def command(
 
 
 def _play(
-    planned: lab_runs.SeriesPlan,
-    names: tuple[str, ...],
-    commands: Sequence[BotSpec],
-    limits: Limits,
-    seed: int | None,
+    planned: SeriesPlan, series: SeriesOptions, names: tuple[str, ...], seed: int | None
 ) -> CrossTable:
-    """In this process with a seed, as processes without."""
-    game = planned.game
-    count = len(names) + len(commands)
-    pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
+    count = len(names) + len(series.commands)
+    pairings = tables(series.game.seats, count, itself=series.game.name in AGAINST_ITSELF)
     if seed is None:
-        return CrossTable(*lab_runs.launched(planned, names, commands, pairings, limits))
-    seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
+        return CrossTable(*lab_runs.launched(planned, series, names, pairings))
+    seeds = {pairing: derived_seed(seed, "table", *pairing) for pairing in pairings}
     return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
 
 
@@ -119,11 +97,11 @@ def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
         raise UsageError(f"a cross table of {game.name} needs at least {expected}, got {got}")
 
 
-def _document(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> dict[str, Any]:
+def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[str, Any]:
     names = table.names
     return {
         "game": planned.game.name,
-        "settings": msgspec.to_builtins(planned.settings),
+        "settings": planned.settings,
         "matches": planned.matches,
         "seed": seed,
         "unit": unit(planned.game),
@@ -156,18 +134,18 @@ def _document(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None)
     }
 
 
-def _show(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> None:
-    from rich.table import Table
-
+def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
     standings = table.standings()
     order = [standing.bot for standing in standings]
     pairs = planned.game.seats == 2
     what = unit(planned.game)
     won = "ahead" if planned.game.seats == 1 else "won"
 
+    from rich.table import Table
+
     title = f"{planned.title} per {_TABLES[planned.game.seats]}{lab_runs.seed_shown(seed)}"
-    columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
     shown = Table("bot")
+    columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
     for column in (*columns, "total", f"per {what}"):
         shown.add_column(column, justify="right")
     for standing in standings:
@@ -178,15 +156,15 @@ def _show(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> 
         total = output.with_error(planned.score(standing.total), standing.total_error)
         mean = output.with_error(planned.score(standing.mean, 3), standing.mean_error, 3)
         if not standing.units:
-            total = "–"  # it met nobody but itself and those that are out
+            total = "–"  # it met only itself and bots that are out
         if standing.offence is not None:
             total, mean = "eliminated", standing.offence.kind
         shown.add_row(table.names[standing.bot], *cells, total, mean)
     output.print_table(title, shown)
 
 
-def _cell(planned: lab_runs.SeriesPlan, table: CrossTable, bot: int, other: int) -> str:
-    """What `bot` scored against `other`; of its own two instances, what the first one did."""
+def _cell(planned: SeriesPlan, table: CrossTable, bot: int, other: int) -> str:
+    """What `bot` scored against `other`; against itself, what its first instance scored."""
     for sitting in table.counting():
         if sorted(sitting.bots) == sorted((bot, other)):
             place = sitting.bots.index(bot)

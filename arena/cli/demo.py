@@ -1,4 +1,4 @@
-"""`arena demo`: all five games, played by processes over WebSocket, in under a minute."""
+"""`arena demo`: plays all five games, between processes over WebSocket, in under a minute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
 from arena.lab.demo import FIELD, demo
 from arena.storage.store import Store
@@ -33,26 +32,27 @@ __all__ = ["command"]
 def command(keep: Path | None, as_json: bool) -> None:
     """Play a small class competition in all five games.
 
-    Starts a server on a free port of this machine and house bots as processes that connect to it, three of which misbehave, and
-    prints who won and who was eliminated for what. The exit status is 0 if the competitions were played to their
-    ends: that rogues are eliminated is what the demo is about.
+    Starts a server on a free port of this machine and house bots as processes that connect to it,
+    three of which misbehave, and prints who won and who was eliminated for what. The exit status is
+    0 if the competitions were played to their ends: that rogues are eliminated is what the demo is
+    about.
 
-    --json prints {competitions: [{game, form, players, standings, cross_table, ranking, verdicts, played, seconds}]}.
+    --json prints {competitions: [{game, form, players, standings, cross_table, ranking, verdicts,
+    played, seconds}]}.
     """
     if keep is not None and keep.exists():
         raise UsageError(f"{keep} exists; expected the name of a new file for --keep")
     with contextlib.ExitStack() as stack:
         if keep is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        path = folder / "demo.db" if keep is None else keep
-        store = stack.enter_context(Store(path))
+        store = stack.enter_context(Store(folder / "demo.db" if keep is None else keep))
         try:
             reports = asyncio.run(_demo(store))
         except KeyboardInterrupt:
             kept = "" if keep is None else f"; what was played is in {keep}"
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
     if as_json:
-        output.print_json({"competitions": report.documents(reports)})
+        output.print_json({"competitions": reports})
         return
     for competition in reports:
         report.show(competition)
@@ -63,8 +63,4 @@ def command(keep: Path | None, as_json: bool) -> None:
 async def _demo(store: Store) -> list[CompetitionReport]:
     with report.watch() as board:
         board.note(f"starting {sum(len(contest.bots) for contest in FIELD)} bots")
-
-        def started(title: str, competition: Competition) -> None:
-            board.follow(title, competition)
-
-        return await demo(store, on_start=started)
+        return await demo(store, on_start=board.follow)

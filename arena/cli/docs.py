@@ -1,4 +1,4 @@
-"""`arena docs`: the manual in a browser, from this installation or from an arena that runs."""
+"""`arena docs`: shows the manual in a browser, of this installation or of a running arena."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from websockets.datastructures import Headers
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.server.reply import NO_STORE, Reply, text
-from arena.web.files import Files, page_files
+from arena.web.files import page_files
 from arena.web.manual_pages import MANUAL, ManualPages
 from protocol.errors import Unreachable, UsageError
 
@@ -40,40 +40,34 @@ _SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 def command(url: str | None, port: int, no_browser: bool, as_json: bool) -> None:
     """Read the manual of this installation, without the Internet.
 
-    It is served to this machine alone until Ctrl-C is pressed. With --url the browser opens the manual of an arena that runs, which
-    is the manual of that arena's version, and the command ends at once.
+    It is served to this machine alone until Ctrl-C is pressed. With --url the browser opens the
+    manual of an arena that runs, which is the manual of that arena's version, and the command ends
+    at once.
 
     --json prints {url}.
     """
     if url is not None:
         address = _manual_of(url)
-        _tell(address, as_json)
+        _print_address(address, as_json)
         if not no_browser:
             webbrowser.open(address)
         return
     with _listen(port) as server:
         address = f"http://{_HOST}:{server.server_port}{MANUAL}"
-        _tell(address, as_json)
+        _print_address(address, as_json)
         if not no_browser:
             # In a thread, as a browser in the terminal returns only when it is closed.
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server.serve_forever()
 
 
-def _tell(address: str, as_json: bool) -> None:
+def _print_address(address: str, as_json: bool) -> None:
     """Print the address before anything is opened or served, as a program may wait for it."""
-    if as_json:
-        output.print_json({"url": address})
-    else:
-        click.echo(f"the manual is at {address}")
+    output.print_result({"url": address}, f"the manual is at {address}", as_json=as_json)
 
 
 def _manual_of(url: str) -> str:
-    """The address of the manual of an arena.
-
-    Raises:
-        UsageError: the arena's address is none.
-    """
+    """The address of the manual of the arena at `url`; raises `UsageError` for a wrong `url`."""
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
         raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}")
@@ -81,32 +75,25 @@ def _manual_of(url: str) -> str:
 
 
 class _ManualServer(ThreadingHTTPServer):
-    """Serves the manual and the files of its style to this machine."""
+    """Serves the manual, and the files of the page that it uses, to this machine."""
 
     daemon_threads = True
 
     def __init__(self, port: int) -> None:
         super().__init__((_HOST, port), _ManualRequest)
-        self._files: Files = page_files()
+        self._files = page_files()
         self._manual = ManualPages(self._files.version)
 
     def answer(self, path: str, headers: Headers) -> Reply:
-        """What is at a path; the first one leads to the manual."""
         path, _, query = path.partition("?")
         if path == "/":
-            there = ("Location", MANUAL.lstrip("/"))
-            return text(307, "the manual is at docs/", there, NO_STORE)
+            return text(307, "the manual is at docs/", ("Location", MANUAL.lstrip("/")), NO_STORE)
         if f"{path}/".startswith(MANUAL):
             return self._manual.answer(path, query, headers)
         return self._files.answer(path, headers)
 
 
 def _listen(port: int) -> _ManualServer:
-    """A server on this machine.
-
-    Raises:
-        Unreachable: the port is taken.
-    """
     try:
         return _ManualServer(port)
     except OSError as error:
@@ -116,13 +103,10 @@ def _listen(port: int) -> _ManualServer:
 
 
 class _ManualRequest(BaseHTTPRequestHandler):
-    """One connection of a browser."""
-
     protocol_version = "HTTP/1.1"
     server: _ManualServer
 
     def do_GET(self) -> None:
-        """Respond with what is there, with its body unless the request is HEAD."""
         reply = self.server.answer(self.path, Headers(self.headers.items()))
         self.send_response(reply.status)
         for name, value in reply.headers:
@@ -134,4 +118,4 @@ class _ManualRequest(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None:
-        """Print nothing: the terminal has the address, and needs no more."""
+        """Print nothing: `http.server` would print a line for every request."""

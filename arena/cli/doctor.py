@@ -1,13 +1,12 @@
-"""`arena doctor`: what holds launched bots to their limits here, and why not."""
+"""`arena doctor`: says which limits of launched bots this machine can enforce."""
 
 from __future__ import annotations
 
 import click
-import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.sandbox.doctor import DoctorReport, examine
+from arena.sandbox.doctor import examine
 
 __all__ = ["command"]
 
@@ -23,18 +22,11 @@ def command(as_json: bool) -> None:
     """
     report = examine()
     if as_json:
-        output.print_json(msgspec.to_builtins(report))
-    else:
-        _show(report)
+        output.print_json(report)
+        return
+    from rich.table import Column, Table
 
-
-def _show(report: DoctorReport) -> None:
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("layer")
-    table.add_column("")
-    table.add_column("detail", overflow="fold")
+    table = Table("layer", "", Column("detail", overflow="fold"))
     for layer in report.layers:
         table.add_row(layer.name, "yes" if layer.active else "no", layer.detail)
     output.print_table("What is active on this machine", table)

@@ -1,4 +1,4 @@
-"""`arena driver`: the transcript of a session of blackjack (B13)."""
+"""`arena driver`: prints the transcript of a session of blackjack (B13)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ _CUTS = {str(cut): cut for cut in range(len(NEW_DECK) + 1)}
     "--cuts",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Cut where this file says: numbers from 0 to 52, seven for every shuffle, separated by white space.",
+    help="Cut where this file says: numbers from 0 to 52, seven for every shuffle, "
+    "separated by white space.",
 )
 @options.seed_option
 def command(bankroll: int, hands: int, player: str, cuts: Path | None, seed: int | None) -> None:
     """Print a session of blackjack line by line.
 
-    The house bot starts with BANKROLL chips and plays up to HANDS hands. The transcript alone is on stdout; if the cuts of a file
-    are wrong or too few, nothing is.
+    The house bot starts with BANKROLL chips and plays up to HANDS hands. The transcript alone is on
+    stdout; if the cuts of a file are wrong or too few, nothing is.
     """
     if cuts is not None and seed is not None:
         raise UsageError("expected --cuts or --seed, got both")
@@ -49,9 +50,11 @@ def command(bankroll: int, hands: int, player: str, cuts: Path | None, seed: int
 
 
 def _read_cuts(path: Path) -> list[int]:
-    """The cut points in a file, every one checked, also those that will not be needed."""
+    """The cut points in a file; all are checked, also those that the session does not need."""
     words = path.read_text(encoding="utf-8", errors="replace").split()
     for word in words:
         if word not in _CUTS:
-            raise BadDeck(f"expected cuts from 0 to {len(NEW_DECK)} in {path}, got {word[:40]!r}")
+            raise BadDeck(
+                f"expected cut points from 0 to {len(NEW_DECK)} in {path}, got {word[:40]!r}"
+            )
     return [_CUTS[word] for word in words]

@@ -1,4 +1,4 @@
-"""`arena export`: competitions as CSV, JSON and a web page, in a folder."""
+"""`arena export`: writes competitions as CSV, JSON and a web page into a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.results.audit_database import count
-from arena.results.export import Exported, Options, export
+from arena.results.export import Options, export
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 
@@ -26,7 +26,8 @@ __all__ = ["command"]
     "chosen",
     multiple=True,
     metavar="ID",
-    help="Only this one: its id, how it begins, or the name of its run, of which it is the latest. May be repeated.",
+    help="Only this one: its id, how it begins, or the name of its run, of which it is the latest. "
+    "May be repeated.",
 )
 @click.option(
     "--matches/--no-matches", default=True, help="Write every match with its record, or none."
@@ -57,45 +58,40 @@ def command(
 ) -> None:
     """Write competitions into FOLDER, all of them or those named.
 
-    For each there are standings.csv, cross_table.csv or ranking.csv, verdicts.csv with all evidence, matches.csv with a row
-    for every seat, matches.jsonl with a match and its record in every line, which `arena verify` checks, and competition.json
-    with the plan, the standings, the verdicts and what instructors did. index.html shows all of it in a browser.
+    For each there are standings.csv, cross_table.csv or ranking.csv, verdicts.csv with all
+    evidence, matches.csv with a row for every seat, matches.jsonl with a match and its record in
+    every line, which `arena verify` checks, and competition.json with the plan, the standings, the
+    verdicts and what instructors did. index.html shows all of it in a browser.
 
-    An export is the instructor's: a record has what players could not see, such as the cards of those who quit. What is over may
-    be handed to everybody if it was written with --no-emails; records of a competition that goes on are written with --unfinished only.
+    An export is the instructor's: a record has what players could not see, such as the cards of
+    those who quit. What is over may be handed to everybody if it was written with --no-emails;
+    records of a competition that goes on are written with --unfinished only.
 
-    standings.csv and ranking.csv have e-mail and team of whose bot it is, from the roster as it is now: ann/gin is ann's, and who
-    has got another name since is found all the same. Both are empty for who is not on the roster any more. No other file has an e-mail,
-    and none a token.
+    standings.csv and ranking.csv have e-mail and team of whose bot it is, from the roster as it is
+    now: ann/gin is ann's, and who has got another name since is found all the same. Both are empty
+    for who is not on the roster any more. No other file has an e-mail, and none a token.
 
-    FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions: [{id, folder, files, matches}]}.
+    FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions:
+    [{id, folder, files, matches}]}.
     """
     kinds = Options(matches=matches, unfinished=unfinished, emails=emails, force=force)
     where = options.database(db)
     with Store(where, create=False) as store:
-        if chosen:
-            ids = [store.find(text).id for text in chosen]
-        else:
-            ids = [one.id for one in store.competitions()]
+        found = [store.find(text) for text in chosen] if chosen else store.competitions()
+        ids = [competition.id for competition in found]
         if not ids:
             raise ArenaError(f"expected competitions in {options.shown(where)}, found none")
-        total = sum(count(store, one) for one in ids) if matches else 0
+        total = sum(count(store, competition) for competition in ids) if matches else 0
         try:
             with output.ticking("writing", total) as tick:
                 done = export(store, folder, ids, kinds, tick)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {folder} is as it was") from None
     if as_json:
-        document = msgspec.to_builtins(done)
-        output.print_json({"folder": str(folder), **document})
-    else:
-        _tell(folder, done)
-
-
-def _tell(folder: Path, done: Exported) -> None:
-    """What there is now."""
-    for one in done.competitions:
-        matches = f", {output.plural(one.matches, 'match')}" if one.matches else ""
-        files = output.plural(len(one.files), "file")
-        click.echo(f"{folder / one.folder}: {files}{matches}")
+        output.print_json({"folder": str(folder), **msgspec.structs.asdict(done)})
+        return
+    for written in done.competitions:
+        files = output.plural(len(written.files), "file")
+        records = f", {output.plural(written.matches, 'match')}" if written.matches else ""
+        click.echo(f"{folder / written.folder}: {files}{records}")
     click.echo(f"{folder / done.files[0]} shows them")

@@ -1,10 +1,12 @@
-"""`arena status`, `pause`, `resume`, `stop`, `void`, `remove`, `start`, `log`: what an instructor tells an arena that is running.
+"""The commands that instruct a running arena: `arena status`, `pause`, `resume` and the others.
 
-Each is one `instruct` over a WebSocket of its own, with the instructor's token, which `arena roster instructor` makes.
+Each opens a WebSocket, and sends one `instruct` with the instructor's token, which
+`arena roster instructor` makes.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,95 +24,120 @@ from protocol.messages import VERSION, Action, Done, Instruct, Progress, Refused
 
 __all__ = ["COMMANDS"]
 
-_PATIENCE_S = 10.0
+Send = Callable[..., None]
+
+_TIMEOUT_S = 10.0  # to connect, and for the answer
+
+_url_option = click.option(
+    "--url",
+    envvar="ARENA_URL",
+    default="ws://127.0.0.1:7700",
+    show_default=True,
+    show_envvar=True,
+    help="The arena's address.",
+)
+_token_option = click.option(
+    "--token",
+    envvar="ARENA_INSTRUCTOR",
+    required=True,
+    show_envvar=True,
+    help="The instructor's token, as `arena roster instructor` has printed it.",
+)
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = options.json_option(command)
-    command = click.option(
-        "--token",
-        envvar="ARENA_INSTRUCTOR",
-        required=True,
-        show_envvar=True,
-        help="The instructor's token, as `arena roster instructor` has printed it.",
-    )(command)
-    return click.option(
-        "--url",
-        envvar="ARENA_URL",
-        default="ws://127.0.0.1:7700",
-        show_default=True,
-        show_envvar=True,
-        help="The arena's address.",
-    )(command)
+def _instructs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all these commands; the command gets `send`, which also prints."""
+
+    @functools.wraps(command)
+    def gathered(url: str, token: str, as_json: bool, **given: Any) -> Any:
+        return command(functools.partial(_send, url, token, as_json), **given)
+
+    return _url_option(_token_option(options.json_option(gathered)))
+
+
+def _send(url: str, token: str, as_json: bool, action: Action, **about: Any) -> None:
+    done = _ask(url, Instruct(VERSION, token, action, **about))
+    if as_json:
+        document = msgspec.to_builtins(done)
+        for name in ("tokens", "lines"):  # left out unless they were asked for
+            if not document[name]:
+                del document[name]
+        output.print_json(document)
+    else:
+        _show(action, done)
 
 
 @click.command(name="status")
-@_options
-def status(url: str, token: str, as_json: bool) -> None:
+@_instructs
+def status(send: Send) -> None:
     """Say how far the competitions of a running arena are, and about how much longer they take.
 
-    --json prints {text, competitions: [{competition, run, game, form, state, settled, scheduled, left_s, waits_for}]}, as do the
-    others of an instructor's commands, and `lines` about runs that wait for bots.
+    --json prints {text, competitions: [{competition, run, game, form, state, settled, scheduled,
+    left_s, waits_for}]}, as do the others of an instructor's commands, and `lines` about runs that
+    wait for bots.
     """
-    _tell(url, token, as_json, Action.STATUS)
+    send(Action.STATUS)
 
 
 @click.command(name="pause")
 @click.argument("competition", required=False)
-@_options
-def pause(competition: str | None, url: str, token: str, as_json: bool) -> None:
+@_instructs
+def pause(send: Send, competition: str | None) -> None:
     """Open no new matches in COMPETITION, its id or the name of its run, or in all.
 
-    Matches that are being played go on to their ends, and nobody is absent meanwhile. A paused competition stays paused when the
-    arena is started again.
+    Matches that are being played go on to their ends, and nobody is absent meanwhile. A paused
+    competition stays paused when the arena is started again.
     """
-    _tell(url, token, as_json, Action.PAUSE, competition=competition)
+    send(Action.PAUSE, competition=competition)
 
 
 @click.command(name="resume")
 @click.argument("competition", required=False)
-@_options
-def resume(competition: str | None, url: str, token: str, as_json: bool) -> None:
-    """Go on with COMPETITION, or with all; also with a match that waits as it was void three times."""
-    _tell(url, token, as_json, Action.RESUME, competition=competition)
+@_instructs
+def resume(send: Send, competition: str | None) -> None:
+    """Go on with COMPETITION, or with all; also with a match that waits as it was void three
+    times.
+    """
+    send(Action.RESUME, competition=competition)
 
 
 @click.command(name="stop")
 @click.argument("competition", required=False)
-@_options
-def stop(competition: str | None, url: str, token: str, as_json: bool) -> None:
-    """End COMPETITION, or all that are on, for good: what is being played is void, the standings stay as they are.
+@_instructs
+def stop(send: Send, competition: str | None) -> None:
+    """End COMPETITION, or all that are on, for good: what is being played is void, the standings
+    stay as they are.
 
     To interrupt an arena and go on later stop the arena itself.
     """
-    _tell(url, token, as_json, Action.STOP, competition=competition)
+    send(Action.STOP, competition=competition)
 
 
 @click.command(name="void")
 @click.argument("match")
-@_options
-def void(match: str, url: str, token: str, as_json: bool) -> None:
+@_instructs
+def void(send: Send, match: str) -> None:
     """Make MATCH void and have it played again, with fresh cards.
 
-    It may be one that is being played, or one that is over: its result is taken back then, and so is what it brought
-    about: a bot that was eliminated in it is in again. In an elimination only matches of the latest stage can be void. A
-    competition that is finished goes on for it.
+    It may be one that is being played, or one that is over: its result is taken back then, and so
+    is what it brought about: a bot that was eliminated in it is in again. In an elimination only
+    matches of the latest stage can be void. A competition that is finished goes on for it.
     """
-    _tell(url, token, as_json, Action.VOID, match=match)
+    send(Action.VOID, match=match)
 
 
 @click.command(name="remove")
 @click.argument("bot")
 @click.option("--competition", help="Its id, or the name of its run; else all.")
-@_options
-def remove(bot: str, competition: str | None, url: str, token: str, as_json: bool) -> None:
+@_instructs
+def remove(send: Send, bot: str, competition: str | None) -> None:
     """Take BOT out of the competitions that it is in, like an offender.
 
-    In a round robin, a league or a ladder none of its matches counts for anybody any more.
-    One that is over is named with --competition: a round robin, a league or a ladder. Of an elimination that is over nobody is removed,
-    as its tables were drawn by its results.
+    In a round robin, a league or a ladder none of its matches counts for anybody any more. One that
+    is over is named with --competition: a round robin, a league or a ladder. Of an elimination that
+    is over nobody is removed, as its tables were drawn by its results.
     """
-    _tell(url, token, as_json, Action.REMOVE, competition=competition, bot=bot)
+    send(Action.REMOVE, competition=competition, bot=bot)
 
 
 @click.command(name="start")
@@ -126,70 +153,48 @@ def remove(bot: str, competition: str | None, url: str, token: str, as_json: boo
     help="Of a game: how often each two meet, or each bot the dealer.",
 )
 @options.set_option
-@_options
+@_instructs
 def start(
-    what: str,
-    form: str | None,
-    matches: int | None,
-    settings: dict[str, object],
-    url: str,
-    token: str,
-    as_json: bool,
+    send: Send, what: str, form: str | None, matches: int | None, settings: dict[str, object]
 ) -> None:
     """Begin a competition now.
 
-    WHAT is the name of a [[run]] in the arena's file, which is played now whatever its time is, or a game, which is played by
-    all bots that are connected and play it.
+    WHAT is the name of a [[run]] in the arena's file, which is played now whatever its time is, or
+    a game, which is played by all bots that are connected and play it.
     """
     about = {"form": form, "matches": matches, "settings": settings or None}
-    _tell(url, token, as_json, Action.START, competition=what, **about)
+    send(Action.START, competition=what, **about)
 
 
 @click.command(name="log")
-@_options
-def log(url: str, token: str, as_json: bool) -> None:
-    """Show what a running arena has told on stderr lately, and the latest matches, each with its time.
+@_instructs
+def log(send: Send) -> None:
+    """Show what a running arena has told on stderr lately, and the latest matches, each with its
+    time.
 
     --json prints {text, competitions, lines: [text]}.
     """
-    _tell(url, token, as_json, Action.LOG)
+    send(Action.LOG)
 
 
 COMMANDS: dict[str, click.Command] = {
-    one.name: one
-    for one in (status, pause, resume, stop, void, remove, start, log)
-    if one.name is not None
+    str(command.name): command
+    for command in (status, pause, resume, stop, void, remove, start, log)
 }
-"""By name."""
-
-
-def _tell(url: str, token: str, as_json: bool, action: Action, **about: Any) -> None:
-    """Have it done, and show what came of it."""
-    done = _ask(url, Instruct(VERSION, token, action, **about))
-    if as_json:
-        document = msgspec.to_builtins(done)
-        for name in ("tokens", "lines"):  # only where they are what was asked for
-            if not document[name]:
-                del document[name]
-        output.print_json(document)
-    else:
-        _show(action, done)
 
 
 def _ask(url: str, message: Instruct) -> Done:
-    """One word to the arena, and its answer.
+    """Send an instruction to the arena, and wait for its answer.
 
-    Raises:
-        UsageError: the address is none, or the arena refuses.
-        Unreachable: nobody answers there, or no arena.
+    Raises `ArenaError` if it refuses, `Unreachable` if none answers, `UsageError` for a bad `url`.
     """
     from websockets.exceptions import InvalidMessage, InvalidURI, WebSocketException
     from websockets.sync.client import connect
 
     try:
-        with connect(url, open_timeout=_PATIENCE_S, compression=None) as websocket:
+        with connect(url, open_timeout=_TIMEOUT_S, compression=None) as websocket:
             websocket.send(encode(message, Encoding.JSON), text=True)
-            frame = websocket.recv(_PATIENCE_S, decode=False)
+            frame = websocket.recv(_TIMEOUT_S, decode=False)
         [answer] = decode_from_arena(frame, Encoding.JSON, str)
     except InvalidURI:
         raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}") from None
@@ -208,35 +213,30 @@ def _ask(url: str, message: Instruct) -> Done:
 
 
 def _show(action: Action, done: Done) -> None:
-    if action is Action.LOG:
-        for line in done.lines:
-            click.echo(line)
-    elif action is not Action.STATUS:
+    if action not in (Action.LOG, Action.STATUS):
         click.echo(done.text)
-    else:
+        return
+    if action is Action.STATUS:
         if done.competitions:
-            _table(done.competitions)
+            _show_competitions(done.competitions)
         else:
             click.echo("no competition is on")
-        for line in done.lines:
-            click.echo(line)
+    for line in done.lines:
+        click.echo(line)
 
 
-def _table(competitions: Sequence[Progress]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for name in ("competition", "run", "form", "state", "matches", "left", "waits for"):
-        table.add_column(name, justify="right" if name == "matches" else "left")
-    for one in competitions:
-        of = f" of {one.scheduled:,}" if one.scheduled else ""
+def _show_competitions(competitions: Sequence[Progress]) -> None:
+    columns = ("competition", "run", "form", "state", "matches", "left", "waits for")
+    table = output.new_table(*columns, words=set(columns) - {"matches"})
+    for progress in competitions:
+        of = f" of {progress.scheduled:,}" if progress.scheduled else ""
         table.add_row(
-            one.competition,
-            one.run,
-            one.form.replace("_", " "),
-            one.state,
-            f"{one.settled:,}{of}",
-            "" if one.left_s is None else f"about {output.duration(one.left_s)}",
-            some(one.waits_for),
+            progress.competition,
+            progress.run,
+            progress.form.replace("_", " "),
+            progress.state,
+            f"{progress.settled:,}{of}",
+            "" if progress.left_s is None else f"about {output.duration(progress.left_s)}",
+            some(progress.waits_for),
         )
     output.print_table("Competitions", table)

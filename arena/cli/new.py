@@ -1,4 +1,4 @@
-"""`arena new`: the files of a bot to begin with."""
+"""`arena new`: writes the files of a bot to begin with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _OTHER = "other"
     type=click.Choice([*(language.value for language in Language), _OTHER]),
     default=Language.PYTHON.value,
     show_default=True,
-    help="What it is written in; other writes the game's page of the manual and the session in pseudocode.",
+    help="What it is written in; other writes the game's page of the manual "
+    "and the session in pseudocode.",
 )
 @options.json_option
 def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
@@ -37,34 +38,24 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
 
     DIR is made; if it is there, it must be empty. The bot is called like it.
 
-    The bot answers every question that the game asks, if not cleverly; it has a test of its own. For a language that has no starter,
-    --lang other writes what such a bot is written from.
+    The bot answers every question that the game asks, if not cleverly; it has a test of its own.
+    For a language that has no starter, --lang other writes what such a bot is written from.
 
     --json prints {folder, game, language, files, commands: [{purpose, line}]}.
     """
     name = plain_name(os.path.basename(os.path.realpath(folder)))
     if language == _OTHER:
         made = other_language(game, name)
-        told = f"what a bot for {game.vocabulary.title} is written from"
+        contents = f"what a bot for {game.vocabulary.title} is written from"
     else:
         made = starter(game, Language(language), name)
-        shown = Language(language).shown
-        told = f"a bot for {game.vocabulary.title} in {shown}"
+        contents = f"a bot for {game.vocabulary.title} in {Language(language).shown}"
     _write(folder, made)
     if as_json:
-        output.print_json(
-            {
-                "folder": str(folder),
-                "game": game.name,
-                "language": language,
-                "files": list(made.files),
-                "commands": [
-                    {"purpose": command.purpose, "line": command.line} for command in made.commands
-                ],
-            }
-        )
+        document = {"folder": str(folder), "game": game.name, "language": language}
+        output.print_json({**document, "files": list(made.files), "commands": made.commands})
         return
-    click.echo(f"{folder} has {told}: {', '.join(made.files)}")
+    click.echo(f"{folder} has {contents}: {', '.join(made.files)}")
     click.echo("In that folder:\n")
     width = max(len(command.purpose) for command in made.commands)
     for command in made.commands:
@@ -72,11 +63,9 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
 
 
 def _write(folder: Path, made: Starter) -> None:
-    """All files, or none, in a folder that nobody has used yet.
+    """Write all files, or none: then `ArenaError` is raised.
 
-    Raises:
-        UsageError: the folder is something else, or there is something in it.
-        ArenaError: it cannot be written.
+    Raises `UsageError` if the folder is neither new nor empty.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"expected a folder, {folder} is a file")
@@ -97,5 +86,5 @@ def _write(folder: Path, made: Starter) -> None:
                 folder.rmdir()
         if not isinstance(error, OSError):
             raise
-        what = error.strerror or error
-        raise ArenaError(f"cannot write {(written or [folder])[-1]}: {what}") from None
+        why = error.strerror or error
+        raise ArenaError(f"cannot write {(written or [folder])[-1]}: {why}") from None

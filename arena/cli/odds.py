@@ -1,4 +1,4 @@
-"""`arena odds`: how often each category of three card poker is dealt (T9)."""
+"""`arena odds`: counts how often each category of three card poker is dealt (T9)."""
 
 from __future__ import annotations
 
@@ -30,36 +30,23 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
 
     GAME is three_card_poker, the only game with categories.
 
-    --json prints {game, trials, seed, dealt, exact, counts}: percentages by category, and how many of all 22,100 hands there are.
+    --json prints {game, trials, seed, dealt, exact, counts}: percentages by category, and how many
+    of all 22,100 hands there are.
     """
     if game.name != "three_card_poker":
         raise UsageError(f"odds are of three_card_poker only, got {game.name}")
-    seed = options.fresh_seed(seed)
-    with output.progress(
-        game.vocabulary.title, trials, "hand", seed=seed, less="--trials"
-    ) as progress:
-        dealt = odds(trials, seed, tick=progress.tick)
+    seed, title = options.fresh_seed(seed), game.vocabulary.title
+    with output.progress(title, trials, "hand", seed=seed, less="--trials") as count:
+        dealt = odds(trials, seed, tick=count.tick)
     counts = exact_counts()
     hands = sum(counts.values())
-    exact = {label: 100 * count / hands for label, count in counts.items()}
+    exact = {label: 100 * number / hands for label, number in counts.items()}
     if as_json:
-        output.print_json(
-            {
-                "game": game.name,
-                "trials": trials,
-                "seed": seed,
-                "dealt": dealt,
-                "exact": exact,
-                "counts": counts,
-            }
-        )
+        document = {"game": game.name, "trials": trials, "seed": seed}
+        output.print_json({**document, "dealt": dealt, "exact": exact, "counts": counts})
         return
-    from rich.table import Table
-
-    title = f"{game.vocabulary.title}, {output.plural(trials, 'hand')} dealt, seed {seed}"
-    table = Table("category")
-    for column in ("dealt %", "exact %", f"of {hands:,}"):
-        table.add_column(column, justify="right")
+    columns = ("category", "dealt %", "exact %", f"of {hands:,}")
+    table = output.new_table(*columns, words=("category",))
     for label in reversed(counts):
         table.add_row(label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}")
-    output.print_table(title, table)
+    output.print_table(f"{title}, {output.plural(trials, 'hand')} dealt, seed {seed}", table)

@@ -1,4 +1,4 @@
-"""`arena replay`: a match as text or as frames, or its questions put to a bot once more."""
+"""`arena replay`: shows a match as text or as frames, or puts its questions to a bot again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST_LINE = 2000
 
 
 class _FoundRecord(msgspec.Struct, frozen=True):
-    """A match that was found: its sheet if it has rows, its record, the evidence, the limits that it was played by."""
+    """A match: its record, and what a document or the database knows besides."""
 
     record: Record
     document: MatchDocument | None = None
@@ -48,12 +48,11 @@ class _FoundRecord(msgspec.Struct, frozen=True):
 
     @property
     def players(self) -> tuple[str, ...]:
-        """Who sat where, if that is known."""
         return () if self.document is None else self.document.players
 
     @property
     def name(self) -> str:
-        """Its id, if it has one."""
+        """The match's id, or a stand-in for a record alone."""
         return "replay" if self.document is None else self.document.match
 
 
@@ -69,14 +68,15 @@ class _FoundRecord(msgspec.Struct, frozen=True):
 @click.option(
     "--bot",
     metavar="BOT",
-    help="Put the seat's questions to this bot, up to the first answer that differs: the name of a house bot, a FILE.py, or a "
-    "COMMAND as of `arena play --bot`.",
+    help="Put the seat's questions to this bot, up to the first answer that differs: "
+    "the name of a house bot, a FILE.py, or a COMMAND as of `arena play --bot`.",
 )
 @click.option("--seed", metavar="N", help="With --bot: seed a house bot or a FILE.py.")
 @click.option(
     "--frames",
     is_flag=True,
-    help="With --seat: print the conversation with that seat's bot, as in protocol/vectors/transcripts/.",
+    help="With --seat: print the conversation with that seat's bot, "
+    "as in protocol/vectors/transcripts/.",
 )
 @options.json_option
 def command(
@@ -91,16 +91,20 @@ def command(
 ) -> None:
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
-    MATCH is the id of a match in the database, `last`, or a file as `arena export` and this command's --json write it.
+    MATCH is the id of a match in the database, `last`, or a file as `arena export` and this
+    command's --json write it.
 
-    With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with the same news; the others answer as
-    they did. It stops at the first answer that differs. The exit status is 0 if all were the same, 1 if one differed or the bot failed.
+    With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
+    the same news; the others answer as they did. It stops at the first answer that differs. The
+    exit status is 0 if all were the same, 1 if one differed or the bot failed.
 
-    With --seat and --frames every message between that seat's bot and the arena is printed, from `hello` to `over`, as `arena verify` reads
-    it. What no record has is made up: the session, and that nothing was late, lost or refused.
+    With --seat and --frames every message between that seat's bot and the arena is printed, from
+    `hello` to `over`, as `arena verify` reads it. What no record has is made up: the session, and
+    that nothing was late, lost or refused.
 
-    --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs, failed}, where `differs` is null or
-    {number, question, recorded, given} and `failed` null or {text, number, question, stderr}.
+    --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs,
+    failed}, where `differs` is null or {number, question, recorded, given} and `failed` null or
+    {text, number, question, stderr}.
     """
     if bot is not None and seat is None:
         raise UsageError("expected --seat with --bot: whose questions it is to get")
@@ -115,7 +119,7 @@ def command(
     if bot is not None and seat is not None:
         if round_number is not None:
             raise UsageError("expected no --round with --bot: it is asked everything")
-        _rehearse(found, game, seat - 1, bot, seed, as_json=as_json)
+        _ask_bot(found, game, seat - 1, bot, seed, as_json=as_json)
     elif frames and seat is not None:
         _show_frames(found, game, seat - 1)
     elif as_json:
@@ -126,12 +130,7 @@ def command(
 
 
 def _find(match: str, db: str) -> _FoundRecord:
-    """The match: in a file, or in the database.
-
-    Raises:
-        UsageError: it is nowhere.
-        ArenaError: it is damaged.
-    """
+    """Find the match; raises `UsageError` if there is none, `ArenaError` if it is damaged."""
     path = Path(match)
     if path.is_file():
         try:
@@ -157,7 +156,7 @@ def _stored(store: Store, match: str) -> _FoundRecord:
             what = "a match" if match == _LAST else "the id of a match or `last`"
             raise UsageError(f"expected {what} in the database, got {match!r}")
         played = store.played(row.id)
-        found = document_of(played, row.record)
+        document = document_of(played, row.record)
         verdicts = [
             verdict for verdict in store.verdicts(played.competition) if verdict.match == played.id
         ]
@@ -167,23 +166,22 @@ def _stored(store: Store, match: str) -> _FoundRecord:
     except Exception as error:  # a damaged database may be broken in any way
         raise StoreFailed(f"cannot read match {match}: {in_words(error)}") from error
     try:
-        record = found.read_record()
+        record = document.read_record()
     except UsageError as error:
         raise ArenaError(f"match {played.id}: {error}") from None
-    return _FoundRecord(record, found, verdicts[0] if verdicts else None, limits)
+    return _FoundRecord(record, document, verdicts[0] if verdicts else None, limits)
 
 
 def _lines(found: _FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
-    """The text."""
-    if found.document is not None and round_number is None:
-        yield f"match {found.name} of {found.document.competition}, pairing {found.document.pairing}"
+    document = found.document
+    if document is not None and round_number is None:
+        yield f"match {found.name} of {document.competition}, pairing {document.pairing}"
     yield from narrative.tell(
         found.record, found.players, seat=seat, round_number=round_number, verdict=found.verdict
     )
 
 
 def _show(lines: Iterator[str]) -> None:
-    """Print the lines; on a terminal through a pager if they are too many for it."""
     shown = (one_line(line, _LONGEST_LINE) for line in lines)
     if not sys.stdout.isatty():
         for line in shown:
@@ -197,36 +195,29 @@ def _show(lines: Iterator[str]) -> None:
 
 
 def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
-    """Print the conversation of a seat.
-
-    Raises:
-        ArenaError: the record cannot be played again.
-    """
-    players = found.players if len(found.players) == game.seats else _unnamed(game)
+    """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
     try:
         transcript = conversation(
             found.record,
-            players,
+            _players(found, game),
             seat,
             f"{found.name}.{seat}",
             limits=found.limits,
             verdict=found.verdict,
             about=f"Seat {seat + 1} in match {found.name}, made up from its record.",
         )
-    except Exception as error:  # a stranger's file may be wrong in any way
+    except Exception as error:  # a file from anywhere may be wrong in any way
         why = str(error) if isinstance(error, ArenaError) else in_words(error)
-        text = f"match {found.name} cannot be played again: {why}"
-        raise ArenaError(text) from None
+        raise ArenaError(f"match {found.name} cannot be played again: {why}") from None
     click.echo(transcript.to_bytes(), nl=False)
 
 
-def _rehearse(
+def _ask_bot(
     found: _FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
-    """Ask the bot, and say what came of it."""
     from arena.lab import replay_to_bot
 
-    players = found.players if len(found.players) == game.seats else _unnamed(game)
+    players = _players(found, game)
     start = _program(game, bot, seed)
 
     async def ask() -> replay_to_bot.ReplayOutcome:
@@ -239,8 +230,7 @@ def _rehearse(
     if as_json:
         differs = ended if isinstance(ended, replay_to_bot.FirstDifference) else None
         failed = ended if isinstance(ended, replay_to_bot.BotFailed) else None
-        document = {"same": done.same, "differs": differs, "failed": failed}
-        output.print_json(msgspec.to_builtins(document))
+        output.print_json({"same": done.same, "differs": differs, "failed": failed})
     same = output.plural(done.same, "answer")
     name = narrative.seat_names(players, game.seats)[seat]
     if ended is None:
@@ -249,22 +239,21 @@ def _rehearse(
         return
     if isinstance(ended, replay_to_bot.FirstDifference):
         what = f"question {ended.number:,} is answered in another way"
-        said = {"recorded": ended.recorded, "given": ended.given}
+        answers = {"recorded": ended.recorded, "given": ended.given}
     else:
-        what, said = f"the bot failed: {ended.text}", {}
+        what, answers = f"the bot failed: {ended.text}", {}
         output.print_stderr(name, ended.stderr)
     if not as_json:
         click.echo(f"{same} as recorded")
         if ended.question is not None:
-            _explain(name, ended.number, ended.question, said)
+            _explain(name, ended.number, ended.question, answers)
     raise ArenaError(what)
 
 
-def _explain(name: str, number: int, question: Question[Any], said: dict[str, Any]) -> None:
-    """A question as text, what is legal, and both answers."""
+def _explain(name: str, number: int, question: Question[Any], answers: dict[str, Any]) -> None:
     click.echo(f"question {number:,}: {phrases.asked(name, question)}")
     click.echo(f"legal: {phrases.legal(question)}")
-    for whose, answer in said.items():
+    for whose, answer in answers.items():
         text = answer if isinstance(answer, str) else shorten(answer)
         click.echo(f"{whose}: {text}")
 
@@ -276,29 +265,27 @@ def _game(found: _FoundRecord) -> Game:
         raise ArenaError(f"match {found.name}: {error}") from None
 
 
-def _unnamed(game: Game) -> tuple[str, ...]:
+def _players(found: _FoundRecord, game: Game) -> tuple[str, ...]:
+    if len(found.players) == game.seats:
+        return found.players
     return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
 
 
 def _is_file(bot: str) -> bool:
-    """Whether a FILE.py is meant, and not a COMMAND that ends in one, as `python3 mybot.py` and `stdio: ./mybot.py` do."""
+    """Whether it is a FILE.py, not a COMMAND such as `python3 mybot.py` or `stdio: ./mybot.py`."""
     if not bot.endswith(".py") or bot.lstrip().startswith("stdio:"):
         return False
     return len(bot.split()) == 1 or Path(bot).is_file()
 
 
 def _program(game: Game, bot: str, seed: str | None) -> Any:
-    """How the bot is started.
-
-    Raises:
-        UsageError: it is neither a house bot nor a file nor a command.
-    """
+    """What gives the bot's command line; raises `UsageError` if `bot` cannot be started."""
     from arena.lab import replay_to_bot
     from protocol.strategy import house_bots
 
     if bot in house_bots(game.name) or _is_file(bot):
         with output.stdout_for_results():
-            entrant(game, bot)  # known now if it cannot be loaded
+            entrant(game, bot)  # raises now if it cannot be loaded
         return replay_to_bot.program_of(game.name, bot, seed)
     if seed is not None:
         raise UsageError("expected a house bot or a FILE.py with --seed")

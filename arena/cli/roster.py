@@ -1,4 +1,4 @@
-"""`arena roster`: who may play here, and with which tokens."""
+"""`arena roster`: changes who may play here, and makes their tokens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import contextlib
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 import msgspec
+import sqlalchemy as sa
 
 from arena.cli import _options as options
 from arena.cli import _output as output
@@ -27,17 +29,17 @@ from protocol.messages import Action
 __all__ = ["command"]
 
 _TOKEN_LETTERS = 32
-_PRIVATE = 0o600  # tokens are for who hands them out
+_PRIVATE = 0o600  # a file of tokens is for its owner alone
 
 
 _db_option = options.db_option("The database.")
 
 
 @contextlib.contextmanager
-def _roster(db: str, *, create: bool = False) -> Iterator[Roster]:
+def _opened(db: str, *, create: bool = False) -> Iterator[sa.Engine]:
     engine, _ = open_database(db, create=create)
     try:
-        yield Roster(engine)
+        yield engine
     finally:
         engine.dispose()
 
@@ -47,9 +49,10 @@ def _roster(db: str, *, create: bool = False) -> Iterator[Roster]:
 def command(ctx: click.Context) -> None:
     """Say who may play here, and hand out tokens.
 
-    A bot says its token in `hello`, and is then called as the roster says, or as it says itself if that begins with that name and a
-    slash: ann, ann/gin. Nobody else gets these names. The arena keeps no tokens, only their hashes: each is shown once, when it is
-    made. An arena that runs on the database takes note of a change within about a second.
+    A bot says its token in `hello`, and is then called as the roster says, or as it says itself if
+    that begins with that name and a slash: ann, ann/gin. Nobody else gets these names. The arena
+    keeps no tokens, only their hashes: each is shown once, when it is made. An arena that runs on
+    the database takes note of a change within about a second.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -68,20 +71,22 @@ def command(ctx: click.Context) -> None:
 def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
     """Add a class, and make a token for everybody who is new.
 
-    FILE is a CSV with the columns name and, if you like, email and team. Members of one team share no elimination table while that
-    can be avoided. Whoever is on the roster already keeps the token, and gets the e-mail and team of the file; nobody is removed.
-    If a line is wrong nothing is changed.
+    FILE is a CSV with the columns name and, if you like, email and team. Members of one team share
+    no elimination table while that can be avoided. Whoever is on the roster already keeps the
+    token, and gets the e-mail and team of the file; nobody is removed. If a line is wrong nothing
+    is changed.
 
-    --json prints {new: [{name, email, team, token}], changed, same, revoked: [name]}; with --tokens every token is null.
+    --json prints {new: [{name, email, team, token}], changed, same, revoked: [name]}; with --tokens
+    every token is null.
     """
     students = read_class(file)
-    keep = (lambda issued: None) if tokens is None else _into(tokens)
-    with _roster(db, create=True) as roster, _taken_back(tokens):
-        done = roster.take(students, keep)
+    write = (lambda issued: None) if tokens is None else partial(_write_tokens, tokens)
+    with _opened(db, create=True) as engine, _removed_on_failure(tokens):
+        done = Roster(engine).take(students, write)
     if as_json:
         document = msgspec.to_builtins(done)
-        for one in document["new"] if tokens is not None else ():
-            one["token"] = None
+        for member in document["new"] if tokens is not None else ():
+            member["token"] = None
         output.print_json(document)
     else:
         _show_import(done, tokens)
@@ -95,10 +100,10 @@ def list_(db: str, as_json: bool) -> None:
 
     --json prints {members: [{name, email, team, made_at, revoked_at}]}, times in Unix seconds.
     """
-    with _roster(db) as roster:
-        members = roster.members()
+    with _opened(db) as engine:
+        members = Roster(engine).members()
     if as_json:
-        output.print_json({"members": msgspec.to_builtins(members)})
+        output.print_json({"members": members})
     else:
         _show_members(members)
 
@@ -110,14 +115,15 @@ def list_(db: str, as_json: bool) -> None:
 def rotate(name: str, db: str, as_json: bool) -> None:
     """Give somebody another token.
 
-    It may be for one that was lost, seen by others, or revoked. The former one is good no longer: a bot that is connected with it is out of its matches.
+    It may be for one that was lost, seen by others, or revoked. The former one is good no longer: a
+    bot that is connected with it is out of its matches.
 
     --json prints {name, email, team, token}.
     """
-    with _roster(db) as roster:
-        issued = roster.rotate(name)
+    with _opened(db) as engine:
+        issued = Roster(engine).rotate(name)
     if as_json:
-        output.print_json(msgspec.to_builtins(issued))
+        output.print_json(issued)
     else:
         _show_tokens([issued])
 
@@ -133,12 +139,9 @@ def revoke(name: str, db: str, as_json: bool) -> None:
 
     --json prints {revoked: name}.
     """
-    with _roster(db) as roster:
-        name = roster.revoke(name)
-    if as_json:
-        output.print_json({"revoked": name})
-    else:
-        click.echo(f"{name}'s token is good no longer")
+    with _opened(db) as engine:
+        name = Roster(engine).revoke(name)
+    output.print_result({"revoked": name}, f"{name}'s token is good no longer", as_json=as_json)
 
 
 @command.command()
@@ -149,18 +152,16 @@ def revoke(name: str, db: str, as_json: bool) -> None:
 def rename(name: str, new: str, db: str, as_json: bool) -> None:
     """Give somebody another name; token, e-mail and team stay.
 
-    Results keep the old name, and an export knows whose they are. Nobody is renamed while a bot of that name, or of one below it as
-    ann/gin, is connected or takes part in a competition that is not over, or, beside a running arena, while a [[run]] of its file that
-    is still to be played names it. Without an arena nobody looks at files: change them as well.
+    Results keep the old name, and an export knows whose they are. Nobody is renamed while a bot of
+    that name, or of one below it as ann/gin, is connected or takes part in a competition that is
+    not over, or, beside a running arena, while a [[run]] of its file that is still to be played
+    names it. Without an arena nobody looks at files: change them as well.
 
     --json prints {renamed: name, to: name}.
     """
     new = unicodedata.normalize("NFC", new.strip())
     name = _change(db, name, new)
-    if as_json:
-        output.print_json({"renamed": name, "to": new})
-    else:
-        click.echo(f"{name} is {new} now")
+    output.print_result({"renamed": name, "to": new}, f"{name} is {new} now", as_json=as_json)
 
 
 @command.command()
@@ -170,30 +171,28 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
 def remove(name: str, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
-    Results keep the name. Nobody is removed while a bot of that name, or of one below it as ann/gin, is connected or takes part in a
-    competition that is not over, or, beside a running arena, while a [[run]] of its file that is still to be played names it. Without
-    an arena nobody looks at files: change them as well. To keep somebody out and the name kept, revoke the token instead.
+    Results keep the name. Nobody is removed while a bot of that name, or of one below it as
+    ann/gin, is connected or takes part in a competition that is not over, or, beside a running
+    arena, while a [[run]] of its file that is still to be played names it. Without an arena nobody
+    looks at files: change them as well. To keep somebody out and the name kept, revoke the token
+    instead.
 
     --json prints {removed: name}.
     """
     name = _change(db, name)
-    if as_json:
-        output.print_json({"removed": name})
-    else:
-        click.echo(f"{name} is on the roster no longer")
+    output.print_result({"removed": name}, f"{name} is on the roster no longer", as_json=as_json)
 
 
 def _change(db: str, name: str, new: str | None = None) -> str:
-    """Rename or remove somebody: the arena that runs on the database does it, as it knows who is connected; without one we do.
+    """Rename somebody, or remove them without a new name; returns the name as it was spelled.
 
-    Returns the name as it was spelled.
+    An arena that runs on the database does it, as it knows who is connected.
     """
-    engine, _ = open_database(db, create=False)
-    try:
+    with _opened(db) as engine:
         roster = Roster(engine)
-        name = spelled(name, [one.name for one in roster.members()])
+        name = spelled(name, [member.name for member in roster.members()])
         try:
-            lock = hold(engine, shown(engine.url))  # so that none starts meanwhile
+            lock = hold(engine, shown(engine.url))  # no arena can start meanwhile
         except DatabaseInUse:
             action = Action.UNLIST if new is None else Action.RENAME
             RosterRequests(engine).ask(Request(action=action, name=name, new=new))
@@ -205,8 +204,6 @@ def _change(db: str, name: str, new: str | None = None) -> str:
                 roster.rename(name, new)
         finally:
             lock.release()
-    finally:
-        engine.dispose()
     return name
 
 
@@ -217,12 +214,14 @@ def _change(db: str, name: str, new: str | None = None) -> str:
 def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
-    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and change the roster. NAME is written down with what is done with it. A former token of that name is good no longer.
+    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and
+    change the roster. NAME is written down with what is done with it. A former token of that name
+    is good no longer.
 
     --json prints {name, token}.
     """
-    with _roster(db, create=True) as roster:
-        token = roster.instructor(name)
+    with _opened(db, create=True) as engine:
+        token = Roster(engine).instructor(name)
     if as_json:
         output.print_json({"name": name, "token": token})
     else:
@@ -230,29 +229,23 @@ def instructor(name: str, db: str, as_json: bool) -> None:
         click.echo(token)
 
 
-def _into(file: Path) -> Callable[[Sequence[Issued]], None]:
-    """Write tokens to a file that was not there; they are on the disk when it returns."""
-
-    def write(issued: Sequence[Issued]) -> None:
-        try:
-            fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
-        except FileExistsError:
-            raise UsageError(
-                f"expected a new file for the tokens, {file} is there already"
-            ) from None
-        # With a byte order mark: Excel takes a file without one for another encoding, and `Müller` becomes `MÃ¼ller`.
-        with open(fd, "w", encoding="utf-8-sig", newline="") as out:
-            rows = map(msgspec.structs.astuple, issued)
-            out.write(csv_tables.text([Issued.__struct_fields__, *rows]))
-            out.flush()
-            os.fsync(fd)
-
-    return write
+def _write_tokens(file: Path, issued: Sequence[Issued]) -> None:
+    """Write tokens to a new file, on the disk when this returns; `UsageError` if it exists."""
+    try:
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+    except FileExistsError:
+        raise UsageError(f"expected a new file for the tokens, {file} is there already") from None
+    # With a byte order mark: without one Excel reads `Müller` as `MÃ¼ller`.
+    with open(fd, "w", encoding="utf-8-sig", newline="") as out:
+        rows = map(msgspec.structs.astuple, issued)
+        out.write(csv_tables.text([Issued.__struct_fields__, *rows]))
+        out.flush()
+        os.fsync(fd)
 
 
 @contextlib.contextmanager
-def _taken_back(file: Path | None) -> Iterator[None]:
-    """What was written to a file that was not there is removed again if it comes to nothing."""
+def _removed_on_failure(file: Path | None) -> Iterator[None]:
+    """Remove a file that the block has made if the block raises."""
     was_there = file is not None and os.path.lexists(file)
     try:
         yield
@@ -274,30 +267,26 @@ def _show_import(done: Imported, tokens: Path | None) -> None:
 
 
 def _show_tokens(issued: Sequence[Issued]) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table()
-    for column in ("name", "e-mail", "team"):
-        table.add_column(column, overflow="fold")
-    # However narrow the terminal is: it is not shown again.
-    table.add_column("token", no_wrap=True, min_width=_TOKEN_LETTERS)
-    for one in issued:
-        table.add_row(one.name, one.email or "", one.team or "", one.token)
+    names = (Column(name, overflow="fold") for name in ("name", "e-mail", "team"))
+    # Whole on the narrowest terminal: a token is not shown again.
+    table = Table(*names, Column("token", no_wrap=True, min_width=_TOKEN_LETTERS))
+    for member in issued:
+        table.add_row(member.name, member.email or "", member.team or "", member.token)
     output.print_table("Tokens, shown this once", table)
 
 
 def _show_members(members: Sequence[Member]) -> None:
     from rich.table import Table
 
-    table = Table()
-    for column in ("name", "e-mail", "team", "token"):
-        table.add_column(column)
-    for one in members:
-        revoked = one.revoked_at is not None
-        token = f"revoked {_day(one.revoked_at)}" if revoked else f"of {_day(one.made_at)}"
-        table.add_row(one.name, one.email or "", one.team or "", token)
+    table = Table("name", "e-mail", "team", "token")
+    for member in members:
+        revoked = member.revoked_at
+        token = f"of {_time(member.made_at)}" if revoked is None else f"revoked {_time(revoked)}"
+        table.add_row(member.name, member.email or "", member.team or "", token)
     output.print_table(f"On the roster: {len(members):,}", table)
 
 
-def _day(at: float | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+def _time(seconds: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -1,4 +1,4 @@
-"""`arena ruin`: how often a bot turns a stake into a goal before it goes broke (T10)."""
+"""`arena ruin`: counts how often a bot turns a stake into a goal before it goes broke (T10)."""
 
 from __future__ import annotations
 
@@ -60,16 +60,17 @@ def command(
 ) -> None:
     """See how often a bot turns a stake into a goal before it goes broke.
 
-    GAME is one against the dealer, three_card_poker or blackjack; BOT is the name of a house bot or a FILE.py. ± is one
-    standard error.
+    GAME is one against the dealer, three_card_poker or blackjack; BOT is the name of a house bot or
+    a FILE.py. ± is one standard error.
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
-    With --bot in the place of BOT the bot is a process, under the limits below and a referee, as in a competition: its first offence
-    puts it out, and the trials so far are those that count. The cards cannot be drawn again then.
+    With --bot in the place of BOT the bot is a process, under the limits below and a referee, as in
+    a competition: its first offence puts it out, and only the trials so far count. The same cards
+    cannot be dealt again then.
 
-    --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided, offences, share,
-    standard_error}]}, a result per ante; `seed` is null with --bot.
+    --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided,
+    offences, share, standard_error}]}, a result per ante; `seed` is null with --bot.
     """
     lab_runs.check(commands, seed, limits)
     if len(commands) + (bot is not None) != 1:
@@ -104,16 +105,10 @@ def _try(
     settings: dict[str, object],
     seed: int,
 ) -> list[Ruin]:
-    """Let a bot in this process try, with one ante after another."""
+    title, total = f"{bot}: {stake:,} to {goal:,}", trials * len(antes)
     with (
         output.stdout_for_results(),
-        output.progress(
-            f"{bot}: {stake:,} to {goal:,}",
-            trials * len(antes),
-            "trial",
-            seed=seed,
-            less="--trials",
-        ) as progress,
+        output.progress(title, total, "trial", seed=seed, less="--trials") as progress,
     ):
         return [
             ruin(
@@ -133,7 +128,6 @@ def _try(
 def _try_launched(
     attempt: Attempt, commands: tuple[BotSpec, ...], trials: int, limits: Limits, as_json: bool
 ) -> None:
-    """Let a process try."""
     from arena.lab.launched import ruin
 
     [bot] = lab_runs.guests(attempt.game, (), commands)
@@ -150,7 +144,7 @@ def _try_launched(
 
 
 def _trials(game: Game, bot: str, ante: int | None, seed: int) -> Callable[[], Strategy]:
-    """What makes the strategy of one trial after another; the same cards and choices for every ante."""
+    """What makes the strategy of each trial in turn; its choices are the same for every ante."""
     make = entrant(game, bot, {} if ante is None else {"ante": ante}).make
     numbers = count(1)
     return lambda: make(f"{seed}:{next(numbers)}")
@@ -164,57 +158,48 @@ def _print(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    first = results[0]
     if not as_json:
         _show(game, bot, antes, results, seed)
         return
+    first = results[0]
+    rows = [
+        {
+            "ante": ante,
+            "reached": result.wins,
+            "broke": result.broke,
+            "undecided": result.undecided,
+            "offences": result.offences,
+            "share": result.share,
+            "standard_error": result.standard_error,
+        }
+        for ante, result in zip(antes, results, strict=True)
+    ]
     document = {"game": game.name, "bot": bot, "stake": first.stake, "goal": first.goal}
-    rows = [_row(*pair) for pair in zip(antes, results, strict=True)]
     output.print_json({**document, "trials": first.trials, "seed": seed, "results": rows})
-
-
-def _row(ante: int | None, result: Ruin) -> dict[str, object]:
-    return {
-        "ante": ante,
-        "reached": result.wins,
-        "broke": result.broke,
-        "undecided": result.undecided,
-        "offences": result.offences,
-        "share": result.share,
-        "standard_error": result.standard_error,
-    }
 
 
 def _show(
     game: Game, bot: str, antes: Sequence[int | None], results: Sequence[Ruin], seed: int | None
 ) -> None:
-    """A line per ante; a column only for what has happened."""
-    from rich.table import Table
-
     first = results[0]
     title = (
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
         f"{output.plural(first.trials, 'trial')}{lab_runs.seed_shown(seed)}"
     )
-    table = Table()
-    rare = [
-        (name, counts)
-        for name, counts in (
-            ("undecided", [result.undecided for result in results]),
-            ("offended", [result.offences for result in results]),
-        )
-        if any(counts)
+    columns: dict[str, list[str]] = {}
+    if antes[0] is not None:
+        columns["ante"] = [f"{ante:,}" for ante in antes]
+    columns["reached the goal"] = [f"{result.wins:,}" for result in results]
+    columns["%"] = [
+        output.with_error(f"{100 * result.share:.2f}", 100 * result.standard_error, 2)
+        for result in results
     ]
-    names = ["reached the goal", "%", "went broke", *(name for name, _ in rare)]
-    for name in [*(["ante"] if antes[0] is not None else []), *names]:
-        table.add_column(name, justify="right")
-    for line, (ante, result) in enumerate(zip(antes, results, strict=True)):
-        share, error = 100 * result.share, 100 * result.standard_error
-        table.add_row(
-            *([] if ante is None else [f"{ante:,}"]),
-            f"{result.wins:,}",
-            output.with_error(f"{share:.2f}", error, 2),
-            f"{result.broke:,}",
-            *(f"{counts[line]:,}" for _, counts in rare),
-        )
+    columns["went broke"] = [f"{result.broke:,}" for result in results]
+    if any(result.undecided for result in results):
+        columns["undecided"] = [f"{result.undecided:,}" for result in results]
+    if any(result.offences for result in results):
+        columns["offended"] = [f"{result.offences:,}" for result in results]
+    table = output.new_table(*columns)
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*cells)
     output.print_table(title, table)

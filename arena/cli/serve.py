@@ -1,11 +1,11 @@
-"""`arena serve`: an arena that bots connect to, and that launches some."""
+"""`arena serve`: runs an arena that bots connect to, and that launches bots."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
@@ -24,7 +24,6 @@ from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config, ServeSection, example, read_config
 from arena.competitions.ledger import CompetitionReport
-from arena.competitions.planned_run import PlannedRun
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.engine.names import alike
 from arena.engine.rules import Game
@@ -42,11 +41,11 @@ from protocol.messages import Limits
 __all__ = ["command"]
 
 _DEFAULTS = ServeSection()
-_NEW_OBJECTS = 10_000  # between two collections of garbage; Python looks at every 700
+_NEW_OBJECTS = 10_000  # between two garbage collections; the default is 700
 
 
 def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Config:
-    """The file's settings become the defaults of the options, so that these win."""
+    """Read a file; its settings become the defaults of the options, which win over them."""
     if path is None:
         return Config()
     config = read_config(path)
@@ -72,7 +71,8 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     metavar="FILE",
     is_eager=True,
     callback=_read_config,
-    help="Settings in TOML: the tables [serve], [limits], [games.GAME] and [[bot]]; options win over them.",
+    help="Settings in TOML: the tables [serve], [limits], [games.GAME] and [[bot]]; "
+    "options win over them.",
 )
 @endpoint_options
 @options.db_option("The database, made if it is not there.")
@@ -82,7 +82,8 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     type=click.IntRange(min=1),
     default=_DEFAULTS.players,
     metavar="N",
-    help="Start a game's competition when N bots that play it are there [default: as many as it has seats].",
+    help="Start a game's competition when N bots that play it are there "
+    "[default: as many as it has seats].",
 )
 @click.option(
     "--matches",
@@ -124,15 +125,18 @@ def command(
 ) -> None:
     """Run an arena, for all games or for those named.
 
-    With [[run]] tables in the file of --config their competitions are played, each at its time. Without, or for games that are
-    named: as soon as enough bots that play a game are connected, they play its competition: a round robin in Ace-King-Queen and
-    gin rummy, an elimination in high-low, a league against the dealer in three card poker and blackjack. The next one
-    starts when a bot has come since. When a competition is over its standings are printed.
+    With [[run]] tables in the file of --config their competitions are played, each at its time.
+    Without, or for games that are named: as soon as enough bots that play a game are connected,
+    they play its competition: a round robin in Ace-King-Queen and gin rummy, an elimination in
+    high-low, a league against the dealer in three card poker and blackjack. The next one starts
+    when a bot has come since. When a competition is over its standings are printed.
 
-    Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and SIGHUP, with status 0; started
-    again with the same database it goes on where it was, also after a power cut.
+    Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
+    SIGHUP, with status 0; started again with the same database it goes on where it was, also after
+    a power cut.
 
-    --json prints a JSON document per competition, one a line, with the fields that `arena demo --json` has.
+    --json prints a JSON document per competition, one a line, with the fields that `arena demo
+    --json` has.
     """
     chosen = tuple(game_named(name) for name in games)
     if not chosen and not config.runs:
@@ -145,11 +149,11 @@ def command(
     hidden = (*config.files, *endpoint.hidden, *log)
     endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
     endpoint.check()
+    playable = {None, *(run.game for run in config.runs), *(game.name for game in chosen)}
     plan = _ServePlan(
         config,
-        config.runs,
-        tuple(_open(game, config, settings, players, matches) for game in chosen),
-        _ours((*config.bots, *commands), config, chosen, where, hidden),
+        tuple(_open_game(game, config, settings, players, matches) for game in chosen),
+        _named((*config.bots, *commands), playable, (*options.file_of(where), *hidden)),
         once,
         as_json,
         log_file,
@@ -158,57 +162,49 @@ def command(
 
 
 def _run(where: str | Path, endpoint: Endpoint, plan: _ServePlan, stop: Stop) -> None:
-    """Run it until it ends or is stopped, and say how it goes on.
+    """Run the arena until it ends or is stopped, and say how to go on.
 
-    Raises:
-        Interrupted: Ctrl-C.
-        ArenaError: a competition could not be played.
+    Raises `Interrupted` at Ctrl-C, and `ArenaError` if a competition could not be played.
     """
-    goes_on = f"all matches that were over are in {options.shown(where)}, and the same command goes on from there"
+    goes_on = (
+        f"all matches that were over are in {options.shown(where)}, "
+        "and the same command goes on from there"
+    )
     failed = False
     with Store(where, exclusive=True) as store:
         try:
             failed = asyncio.run(_serve(store, endpoint, plan, stop))
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {goes_on}") from None
-        except asyncio.CancelledError:  # a signal: whoever sent it wants it so
-            with contextlib.suppress(OSError):  # perhaps nobody reads it any more
+        except asyncio.CancelledError:  # by a signal: no failure
+            with contextlib.suppress(OSError):  # stderr may be closed
                 click.echo(f"arena: stopped by {stop.name}; {goes_on}", err=True)
     if failed:
         raise ArenaError("a competition could not be played to its end, see above")
 
 
-def _ours(
-    bots: Sequence[BotSpec],
-    config: Config,
-    games: Sequence[Game],
-    where: str | Path,
-    hidden: Sequence[Path],
+def _named(
+    bots: Sequence[BotSpec], playable: Collection[str | None], hidden: Sequence[Path]
 ) -> tuple[BotSpec, ...]:
-    """The bots to launch: those that play one of the games, each under a name of its own.
+    """The bots that play one of the games, each under a name of its own.
 
-    Raises:
-        UsageError: two have one name, or one can never work: that is refused before anything is made.
+    Raises `UsageError` if two have the same name, or a command can never work on this machine.
     """
-    playable = {None, *(one.game for one in config.runs), *(one.name for one in games)}
-    ours = named(entry for entry in bots if entry.game in playable)
-    own = () if isinstance(where, str) else (where,)
-    for entry in ours:
+    ours = named(bot for bot in bots if bot.game in playable)
+    for bot in ours:
         try:
-            views(entry.program, (*own, *hidden))
+            views(bot.program, hidden)
         except UsageError as error:
-            raise UsageError(f"{entry.name}: {error}") from None
+            raise UsageError(f"{bot.name}: {error}") from None
     return ours
 
 
-def _open(
+def _open_game(
     game: Game, config: Config, settings: dict[str, object], players: int | None, matches: int
 ) -> OpenGame:
-    """A game whose competition starts as soon as enough bots are there."""
-    chosen = {**config.games.get(game.name, {}), **settings}
     plan = plan_of(
         game,
-        competition_settings(game, chosen),
+        competition_settings(game, {**config.games.get(game.name, {}), **settings}),
         (),
         matches=matches,
         with_itself=game.name == "ace_king_queen",
@@ -218,22 +214,21 @@ def _open(
 
 
 class _ServePlan(msgspec.Struct, frozen=True):
-    """What is to be played by whom, and how it is shown."""
+    """What is played, by which launched bots besides those that connect, and how it is shown."""
 
     config: Config
-    runs: Sequence[PlannedRun]
     games: Sequence[OpenGame]
-    ours: Sequence[BotSpec]
+    bots: Sequence[BotSpec]
     once: bool
     as_json: bool
     log_file: str | None
 
 
 async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop) -> bool:
-    """Run it until it ends or is stopped; whether something could not be played."""
-    me = asyncio.current_task()
-    assert me is not None, "we run in one"
-    stop.cancels(me)
+    """Run the arena until it ends or is stopped; returns whether a competition has failed."""
+    task = asyncio.current_task()
+    assert task is not None, "a coroutine runs in a task"
+    stop.cancels(task)
     roster = Roster(store.engine)
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
@@ -256,11 +251,11 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             proxies=endpoint.proxies,
             base_path=endpoint.base_path,
         ) as arena:
-            # Modules stay, and so do most bots and matches: fewer looks for garbage.
+            # Modules stay, and so do most bots and matches: collect garbage less often.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
             _say_where(arena.url, endpoint, notices)
-            scheduler = _course(arena, store, roster, plan, board, notices)
+            scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):
                 arena.web.upcoming = lambda: scheduler.upcoming
                 arena.web.startable = lambda: scheduler.startable
@@ -268,14 +263,13 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             arena.on_instruct = AdminCommands(
                 arena, store, scheduler.play, starter=scheduler, roster=roster, lines=notices.lines
             )
-            async with launched(arena, plan.ours, notices):
-                await scheduler.run(plan.runs, plan.games)
+            async with launched(arena, plan.bots, notices):
+                await scheduler.run(plan.config.runs, plan.games)
             await store.flushed()
             return scheduler.has_failed
 
 
 def _say_where(url: str, endpoint: Endpoint, notices: BotNotices) -> None:
-    """Tell at which addresses bots and browsers find the arena."""
     notices.say(f"arena at {url} · Ctrl-C stops it")
     if urls := urls_for_others(url):
         notices.say(f"from other machines it is at {' or '.join(urls)}")
@@ -283,7 +277,7 @@ def _say_where(url: str, endpoint: Endpoint, notices: BotNotices) -> None:
         notices.say(f"the page is at {page_at(url)}")
 
 
-def _course(
+def _scheduler(
     arena: Host,
     store: Store,
     roster: Roster,
@@ -295,18 +289,18 @@ def _course(
         arena,
         store,
         plan.config,
-        on_start=lambda one: _started(one, board, notices),
-        on_report=lambda one: _over(one, board, plan.as_json),
+        on_start=lambda competition: _started(competition, board, notices),
+        on_report=lambda done: _over(done, board, plan.as_json),
         tell=notices.say,
         teams=roster.teams,
-        names=lambda: [one.name for one in roster.members() if one.revoked_at is None],
+        names=lambda: [member.name for member in roster.members() if member.revoked_at is None],
         once=plan.once,
     )
 
 
 def _warn(access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
-    """What is probably not meant so."""
-    if plan.runs and not access.instructors:
+    """Report settings that are probably a mistake."""
+    if plan.config.runs and not access.instructors:
         notices.say("nobody instructs here yet; `arena roster instructor` makes a token")
     if endpoint.requires_token and not access.players:
         notices.say(
@@ -314,11 +308,10 @@ def _warn(access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNoti
             "`arena roster import` puts a class on it, --open lets everybody in"
         )
     listed = set(map(alike, access.names))
-    ours = [str(bot.name) for bot in plan.ours]
-    if both := [name for name in ours if alike(name) in listed]:
+    if both := [str(bot.name) for bot in plan.bots if alike(str(bot.name)) in listed]:
         notices.say(
-            f"on the roster, and names of bots that are launched here: {some(both)}; those of the roster cannot connect "
-            "under them: give the [[bot]] another `name`"
+            f"on the roster, and names of bots that are launched here: {some(both)}; "
+            "those of the roster cannot connect under them: give the [[bot]] another `name`"
         )
 
 
@@ -332,6 +325,6 @@ def _started(competition: Competition, board: report.Board, notices: BotNotices)
 def _over(done: CompetitionReport, board: report.Board, as_json: bool) -> None:
     board.forget(done.competition)
     if as_json:
-        output.print_json(report.documents([done])[0])
+        output.print_json(done)
     else:
         report.show(done)

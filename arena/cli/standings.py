@@ -1,4 +1,4 @@
-"""`arena standings`: how competitions stand, read from the database while the arena goes on or after it has stopped."""
+"""`arena standings`: shows how competitions stand; reads the database, also of a running arena."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -20,13 +19,9 @@ from arena.storage.live_results import LiveResults
 from arena.storage.store import CompetitionRow, Store
 from protocol.messages import Progress, Verdict
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 __all__ = ["command"]
 
-INTERVAL_S = 1.0
-"""How often `--follow` looks: as often as anybody can read it."""
+INTERVAL_S = 1.0  # between two looks of `--follow`: nobody reads faster
 
 
 @click.command(name="standings")
@@ -39,8 +34,9 @@ INTERVAL_S = 1.0
 def command(competition: str | None, db: str, follow: bool, as_json: bool) -> None:
     """Print how a competition stands: its table, and who was eliminated by what.
 
-    COMPETITION is an id, the beginning of one, or the name of a [[run]], of which it is the latest. Without it, and with several
-    in the database, they are listed. Nothing is changed, and an arena that runs on the database is not held up.
+    COMPETITION is an id, the beginning of one, or the name of a [[run]], of which it is the latest.
+    Without it, and with several in the database, they are listed. Nothing is changed, and an arena
+    that runs on the database is not held up.
 
     --json prints the fields that `arena demo --json` has, and `progress`.
     """
@@ -60,12 +56,9 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
 
 
 def _print(results: LiveResults, as_json: bool) -> None:
-    """How it stands, on stdout."""
     done = _report_of(results)
     if as_json:
-        (document,) = report.documents([done])
-        progress = msgspec.to_builtins(results.progress)
-        output.print_json({**document, "progress": progress})
+        output.print_json({**msgspec.structs.asdict(done), "progress": results.progress})
         return
     output.print_table(_title(done, results.progress), report.table_of(done))
     for verdict in done.verdicts:
@@ -73,7 +66,7 @@ def _print(results: LiveResults, as_json: bool) -> None:
 
 
 def _report_of(results: LiveResults) -> CompetitionReport:
-    """What the arena itself prints at the end."""
+    """The report that the arena itself prints at the end."""
     competition, ranking = results.competition, results.ranking
     return CompetitionReport(
         competition=competition.id,
@@ -107,48 +100,36 @@ def _how_far(progress: Progress) -> str:
 
 
 def _evidence(verdict: Verdict) -> str:
-    """A verdict in one line: what happened, where, and what found out."""
+    """A verdict in one line: what happened, where, and which mechanism found it."""
     where = f"match {verdict.match}, seat {verdict.seat + 1}"
     found = f"found by {verdict.mechanism.value}"
     taken = "" if verdict.taken_ms is None else f", took {verdict.taken_ms:,.0f} ms"
     bank = f"{verdict.bank_ms:,} ms left in the bank"
-    text = (
-        f"{verdict.bot} {verdict.headline} ({verdict.kind.value}; {where}; {found}{taken}; {bank})"
-    )
+    kind = verdict.kind.value
+    text = f"{verdict.bot} {verdict.headline} ({kind}; {where}; {found}{taken}; {bank})"
     return " ".join(text.split())
 
 
-# ---- Several competitions
-
-
 def _list(store: Store, competitions: Sequence[CompetitionRow], as_json: bool) -> None:
-    """All of them, a line each."""
-    from rich.table import Table
-
-    rows = [(one, LiveResults(store, one.id).progress) for one in competitions]
+    rows = [(row, LiveResults(store, row.id).progress) for row in competitions]
     if as_json:
-        output.print_json([msgspec.to_builtins(progress) for _, progress in rows])
+        output.print_json([progress for _, progress in rows])
         return
-    table = Table()
-    for name in ("competition", "run", "game", "form", "began", "how far"):
-        # However narrow the terminal is: an id is to be typed.
-        table.add_column(name, no_wrap=name == "competition", overflow="fold")
-    for one, progress in rows:
-        began = f"{datetime.fromtimestamp(one.started_at):%Y-%m-%d %H:%M}"
+    from rich.table import Column, Table
+
+    # Ids are whole on the narrowest terminal: they are to be typed.
+    id_column = Column("competition", no_wrap=True, overflow="fold")
+    others = (Column(name, overflow="fold") for name in ("run", "game", "form", "began", "how far"))
+    table = Table(id_column, *others)
+    for row, progress in rows:
+        began = f"{datetime.fromtimestamp(row.started_at):%Y-%m-%d %H:%M}"
         form = progress.form.replace("_", " ")
-        table.add_row(one.id, one.plan.run, progress.game, form, began, _how_far(progress))
+        table.add_row(row.id, row.plan.run, progress.game, form, began, _how_far(progress))
     output.print_table(output.plural(len(rows), "competition"), table)
 
 
-# ---- Following one
-
-
 def _follow(results: LiveResults, as_json: bool) -> None:
-    """Wait until it is over; on a terminal show meanwhile how it stands.
-
-    Raises:
-        Interrupted: Ctrl-C.
-    """
+    """Wait for the end, and show the standings on a terminal; Ctrl-C raises `Interrupted`."""
     try:
         if as_json or not sys.stdout.isatty():
             _wait(results, lambda: None)
@@ -163,10 +144,9 @@ def _watch(results: LiveResults) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    def view() -> Any:
+    def view() -> Group:
         done = _report_of(results)
-        table: Table = report.table_of(done)
-        return Group(Text(_title(done, results.progress)), table)
+        return Group(Text(_title(done, results.progress)), report.table_of(done))
 
     console = Console(markup=False, highlight=False, emoji=False)
     with Live(view(), console=console, auto_refresh=False, transient=True) as live:

@@ -1,4 +1,4 @@
-"""`arena tournament`: a competition here and now, between bots that this arena launches, without a server for people."""
+"""`arena tournament`: plays a competition here and now, between bots that it launches."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
     type=click.IntRange(0, 100_000),
     default=0,
     metavar="N",
-    help="The first N times that a bot crashes, hangs or leaves cost it only the matches that this ends.",
+    help="The first N times that a bot crashes, hangs or leaves "
+    "cost it only the matches that this ends.",
 )
 @click.option(
     "--team",
@@ -80,7 +81,8 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
 @click.option(
     "--db",
     metavar="FILE|URL",
-    help="Keep the results there; the same command goes on with what was interrupted. Without it they are thrown away.",
+    help="Keep the results there; the same command goes on with what was interrupted. "
+    "Without it they are thrown away.",
 )
 @options.log_option
 @options.set_option
@@ -104,10 +106,12 @@ def command(
 ) -> None:
     """Play a round_robin, an elimination or a league of GAME between BOTs and those of --bot.
 
-    BOT is a house bot or a file, as in `arena play`; one that is listed several times makes as many bots. All of them are
-    processes of their own, launched, limited and refereed as by `arena serve`.
+    BOT is a house bot or a file, as in `arena play`; one that is listed several times makes as many
+    bots. All of them are processes of their own, launched, limited and refereed as by `arena
+    serve`.
 
-    --json prints the document that `arena serve --json` prints for a competition. The exit status is 1 if a bot was eliminated.
+    --json prints the document that `arena serve --json` prints for a competition. The exit status
+    is 1 if a bot was eliminated.
     """
     check_form(game, Form(form))
     entrants = _entrants(game, bots, commands, limits)
@@ -126,10 +130,10 @@ def command(
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
     done = _run(plan, entrants, db, log_file)
     if as_json:
-        output.print_json(report.documents([done])[0])
+        output.print_json(done)
     else:
         report.show(done)
-    out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
+    out = [f"{verdict.bot} ({verdict.kind})" for verdict in done.verdicts if not verdict.forgiven]
     if out:
         raise output.Eliminated(f"eliminated: {', '.join(out)}")
 
@@ -137,40 +141,31 @@ def command(
 def _run(
     plan: Plan, entrants: Sequence[RelaunchSpec], db: str | None, log_file: str | None
 ) -> CompetitionReport:
-    """Play it with its results in `db`, or in a database that is thrown away.
-
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; all bots are stopped by then.
-    """
+    """Play the competition; Ctrl-C or SIGTERM stops all bots and raises `Interrupted`."""
     with contextlib.ExitStack() as stack:
         if db is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             where: str | Path = folder / "tournament.db"
         else:
             where = options.database(db)
-        own = (where,) if isinstance(where, Path) else ()
         for bot in entrants:
-            views(program_of(bot), own)
+            views(program_of(bot), options.file_of(where))
         store = stack.enter_context(Store(where, exclusive=True))
         try:
             return asyncio.run(_play(store, plan, log_file))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            kept = (
-                "; with --db it could be gone on with"
-                if db is None
-                else f"; the same command goes on from there, {options.shown(where)}"
-            )
-            raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
+            kept = "with --db it could be gone on with"
+            if db is not None:
+                kept = f"the same command goes on from there, {options.shown(where)}"
+            raise Interrupted(f"interrupted, all bots are stopped; {kept}") from None
 
 
 def _entrants(
     game: Game, bots: Sequence[str], commands: Sequence[BotSpec], limits: Limits
 ) -> tuple[RelaunchSpec, ...]:
-    """Those that were named, then the commands, each under a name of its own.
+    """The bots that were named, then the commands, each under a name of its own.
 
-    Raises:
-        UnknownBot: a named one is not there, or cannot be loaded.
-        UsageError: nobody is to play, or a command was given a name that another bot has.
+    Raises `UnknownBot` if one cannot be loaded, `UsageError` for no bot or a name that is taken.
     """
     entrants: list[RelaunchSpec] = []
     taken: set[str] = set()
@@ -181,21 +176,20 @@ def _entrants(
         name = unused(Path(bot).stem if is_file else bot, taken)
         taken.add(name)
         if is_file:
-            program = strategy_program(bot, name=name, tables=tables)
-            entrants.append(_written(name, program))
+            entrants.append(_relaunched(name, strategy_program(bot, name=name, tables=tables)))
         else:
             entrants.append(RelaunchSpec(name=name, house=bot, tables=tables))
     for entry in named(commands):
         assert entry.name is not None, "`named` has seen to that"
         if entry.name in taken:
             raise UsageError(f"expected every bot by another name, got {entry.name!r} twice")
-        entrants.append(_written(entry.name, entry.program))
+        entrants.append(_relaunched(entry.name, entry.program))
     if not entrants:
         raise UsageError("expected bots to play, by name or with --bot, got none")
     return tuple(entrants)
 
 
-def _written(name: str, program: Program) -> RelaunchSpec:
+def _relaunched(name: str, program: Program) -> RelaunchSpec:
     folder = None if program.folder is None else str(program.folder)
     return RelaunchSpec(name=name, words=program.words, stdio=program.stdio, folder=folder)
 
@@ -212,32 +206,29 @@ def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
 
 
 async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
-    """Play it, or go on with it if it was interrupted."""
     stops_at_sigterm()
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
         notices = BotNotices(board)
         log = stack.enter_context(report.match_log(log_file))
+        listener = report.CompetitionLog(log, notices.say)
         async with Host(
-            store,
-            limits=plan.limits,
-            listener=report.CompetitionLog(log, notices.say),
-            on_verdict=notices.ruled,
+            store, limits=plan.limits, listener=listener, on_verdict=notices.ruled
         ) as host:
-            competition = _begun(host, plan, notices)
+            competition = _started(host, plan, notices)
             board.follow(competition.title, competition)
             done = await host.play(competition)
             await store.flushed()
             return done
 
 
-def _begun(host: Host, plan: Plan, notices: BotNotices) -> Competition:
-    for written in host.unfinished():
-        same = msgspec.structs.replace(
-            written.plan, seed=plan.seed, house=plan.house, bots=plan.bots
-        )
-        if same == plan:
-            competition = host.resume(written)
-            notices.say(f"{written.id} goes on: {competition.played:,} matches played")
+def _started(host: Host, plan: Plan, notices: BotNotices) -> Competition:
+    """Resume the unfinished competition with this plan, or start a new one."""
+    for row in host.unfinished():
+        if plan == msgspec.structs.replace(
+            row.plan, seed=plan.seed, house=plan.house, bots=plan.bots
+        ):
+            competition = host.resume(row)
+            notices.say(f"{row.id} goes on: {competition.played:,} matches played")
             return competition
     return host.compete(plan)

@@ -1,4 +1,4 @@
-"""Competitions on a live arena: configuration, the scheduler, the stages that open matches, and what instructors do.
+"""Competitions on a live arena: configuration, scheduler, stages and the commands of instructors.
 
 It drives the server and the storage, and knows the page by a Protocol alone.
 """

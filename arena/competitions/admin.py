@@ -1,7 +1,8 @@
-"""What an instructor can have done while the arena runs: start, pause, resume, stop, void a match, remove a bot, change the roster.
+"""The commands of an instructor while the arena runs: pause, resume, void, remove and so on.
 
-Who it is has been established by a token when a word gets here. Everything that is done is written down with who and when; what
-cannot be done changes nothing and is told in one line.
+The instructor's token has been checked before a command gets here. Everything that is done is
+written to the database with who did it and when. A command that cannot be carried out changes
+nothing and is answered with one line.
 """
 
 from __future__ import annotations
@@ -33,16 +34,10 @@ _DONE = {Action.PAUSE: "paused", Action.RESUME: "resumed", Action.STOP: "stopped
 
 
 class AdminCommands:
-    """Carries out an instructor's words on a running arena.
+    """Carries out an instructor's commands on a running arena.
 
-    Args:
-        host: the arena.
-        store: its database.
-        reopen: has a competition played on that was over, as one of its matches is to be played again.
-        wall: the time of day in Unix seconds.
-        starter: begins competitions.
-        roster: the class is put there.
-        lines: what the arena has told lately.
+    `reopen` plays a finished competition on, because one of its matches is to be played again.
+    `wall` is the time of day in Unix seconds; `lines` returns the latest of the arena's log.
     """
 
     def __init__(
@@ -65,49 +60,41 @@ class AdminCommands:
         self._lines = lines
 
     def __call__(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        """Do as told; what needs the roster is done in a while.
-
-        Raises:
-            UsageError: it cannot be done; nothing has changed.
-        """
+        """Carry out a command, now or awaited; after a `UsageError` nothing has changed."""
         match message.action:
             case Action.STATUS:
                 text = f"{len(self._host.competitions)} on"
                 return self._done(text, lines=self._starter.waiting)
             case Action.PAUSE | Action.RESUME | Action.STOP:
-                text = self._steer(message, who)
+                return self._done(self._steer(message, who))
             case Action.VOID:
-                text = self._void(message, who)
+                return self._done(self._void(message, who))
             case Action.REMOVE:
                 return self._remove(message, who)
             case Action.LOG:
-                lines = tuple(self._lines())
+                lines = self._lines()
                 return self._done(f"{len(lines)} lines", lines=lines)
             case Action.START:
                 return self._start(message, who)
             case Action.IMPORT:
                 return self._import(message, who)
             case Action.RENAME | Action.UNLIST:
-                return self._relist(message, who)
-        return self._done(text)
+                return self._change_roster(message, who)
 
     def _done(
         self, text: str, tokens: Sequence[tuple[str, str]] = (), lines: Sequence[str] = ()
     ) -> Done:
-        progress = (one.progress for one in self._host.competitions)
+        progress = (competition.progress for competition in self._host.competitions)
         return Done(text, tuple(progress), tuple(tokens), tuple(lines))
 
     def _start(self, message: Instruct, who: str) -> Awaitable[Done]:
-        name = message.competition
-        if name is None:
-            raise UsageError("expected the name of a run or of a game, got none")
+        name = _given(message.competition, "the name of a run or of a game")
 
         async def started() -> Done:
             competition = await self._starter.start(
                 name, form=message.form, matches=message.matches, settings=message.settings
             )
-            text = f"started by {who}"
-            self._store.acted(self._act(message, who, competition.id, text))
+            self._store.acted(self._act(message, who, competition.id, f"started by {who}"))
             await asyncio.sleep(0)  # then it is among those that are on
             away = competition.plan.not_there
             without = f"; not there: {', '.join(away)}" if away else ""
@@ -116,66 +103,58 @@ class AdminCommands:
         return started()
 
     def _import(self, message: Instruct, who: str) -> Awaitable[Done]:
-        text = message.text
-        if text is None:
-            raise UsageError("expected the text of a roster, got none")
+        text = _given(message.text, "the text of a roster")
 
         def take() -> Imported:
             return self._roster.take(class_in(text, "roster"))
 
         async def imported() -> Done:
-            done = await asyncio.to_thread(take)  # a class takes a while, and its turn
-            said = _of_import(done)
-            self._store.acted(self._act(message, who, None, f"{said}, by {who}"))
-            return self._done(said, tokens=[(one.name, one.token) for one in done.new])
+            done = await asyncio.to_thread(take)  # a class takes a while
+            summary = _import_summary(done)
+            self._store.acted(self._act(message, who, None, f"{summary}, by {who}"))
+            return self._done(summary, tokens=[(entry.name, entry.token) for entry in done.new])
 
         return imported()
 
-    def _relist(self, message: Instruct, who: str) -> Awaitable[Done]:
-        """Somebody gets another name, or is taken off the roster."""
-        name, new = message.bot, message.text
-        if name is None:
-            raise UsageError("expected a name on the roster, got none")
-        self._check_idle(name)
+    def _change_roster(self, message: Instruct, who: str) -> Awaitable[Done]:
+        name = _given(message.bot, "a name on the roster")
+        self._check_unused(name)
         if message.action is Action.UNLIST:
             change = partial(self._roster.remove, name, who)
-            said = "is on the roster no longer"
-        elif new is None:
-            raise UsageError("expected the new name, got none")
+            outcome = "is on the roster no longer"
         else:
+            new = _given(message.text, "the new name")
             if alike(new) != alike(name) and (use := self._host.presence.use_of(new)):
                 raise UsageError(f"expected a name that nobody has: {use}")
             new = unicodedata.normalize("NFC", new.strip())
             change = partial(self._roster.rename, name, new, who)
-            said = f"is {new} now"
+            outcome = f"is {new} now"
 
         async def changed() -> Done:
-            return self._done(f"{await asyncio.to_thread(change)} {said}")
+            return self._done(f"{await asyncio.to_thread(change)} {outcome}")
 
         return changed()
 
-    def _check_idle(self, name: str) -> None:
-        """See that a name on the roster is not in use."""
-        if (use := self._host.presence.use_of(name)) is not None:
+    def _check_unused(self, name: str) -> None:
+        use = self._host.presence.use_of(name)
+        if use is None and (run := self._starter.awaiting(name)) is not None:
+            use = f"it is among the players of the run {run}, which is still to be played"
+        if use is not None:
             raise UsageError(f"expected a name that is not in use: {use}")
-        if (run := self._starter.awaiting(name)) is not None:
-            raise UsageError(
-                f"expected a name that is not in use: it is among the players of the run {run}, which is still to be played"
-            )
 
     def _steer(self, message: Instruct, who: str) -> str:
         done = _DONE[message.action]
         chosen = self._chosen(message.competition)
         if message.action is Action.PAUSE and message.competition is None:
-            chosen = [one for one in chosen if not one.is_paused]
+            chosen = [each for each in chosen if not each.is_paused]
         if message.action is Action.RESUME:
-            waiting = [one for one in chosen if one.is_paused or one.is_stuck]
-            if chosen and not waiting:
-                names = ", ".join(one.id for one in chosen)
+            going_on = _ids(chosen)
+            chosen = [each for each in chosen if each.is_paused or each.is_stuck]
+            if going_on and not chosen:
                 raise UsageError(
-                    f"expected a competition that is paused, or has a match that waits after too many voids; going on: {names}"
+                    "expected a competition that is paused, or has a match that waits after "
+                    f"too many voids; going on: {going_on}"
                 )
-            chosen = waiting
         if not chosen:
             raise UsageError(f"expected a competition to be {done}, none is on")
         for competition in chosen:
@@ -186,16 +165,13 @@ class AdminCommands:
                 competition.resume(act)
             else:
                 competition.stop(act)
-        return f"{done}: {', '.join(one.id for one in chosen)}"
+        return f"{done}: {_ids(chosen)}"
 
     def _void(self, message: Instruct, who: str) -> str:
-        match = message.match
-        if match is None:
-            raise UsageError("expected the id of a match to be void, got none")
+        match = _given(message.match, "the id of a match to be void")
         text = f"made void by {who}"
         for competition in self._host.competitions:
-            is_here = competition.table(match) or competition.ledger.of_match(match)
-            if is_here:
+            if competition.table(match) or competition.ledger.of_match(match):
                 act = self._act(message, who, competition.id, text)
                 competition.void(match, act)
                 self._host.restore(competition)
@@ -203,96 +179,92 @@ class AdminCommands:
         return self._void_afterwards(message, match, who, text)
 
     def _void_afterwards(self, message: Instruct, match: str, who: str, text: str) -> str:
-        """The match is one of a competition that is over, which goes on for it."""
+        """Void a match of a finished competition, which goes on for it."""
         self._flush()  # it may have ended just now
         played = self._store.played(match)
         if not played.counts:
             raise UsageError(f"expected a match that counts, {match} is void already")
-        written = self._store.competition(played.competition)
-        if written.state is not CompetitionState.FINISHED:
+        row = self._store.competition(played.competition)
+        if row.state is not CompetitionState.FINISHED:
             raise UsageError(
-                f"expected a match of a competition that goes on or is finished, {written.id} is {written.state.value}"
+                "expected a match of a competition that goes on or is finished, "
+                f"{row.id} is {row.state.value}"
             )
-        ledger = self._host.ledger_of(written)
-        ledger.take_back(match, self._act(message, who, written.id, text))
-        # Who is not here would be absent in a minute: that is for the instructor to time.
-        here = {*self._host.presence.taken, *(bot.name for bot in written.plan.bots)}
-        away = [name for name in played.players if name not in here]
-        again = self._act(message, who, written.id, f"goes on for {match}")
+        ledger = self._host.ledger_of(row)
+        ledger.take_back(match, self._act(message, who, row.id, text))
+        # A bot that is not here would soon be absent: the instructor decides when its time begins.
+        here = {*self._host.presence.taken, *(bot.name for bot in row.plan.bots)}
+        away = ", ".join(name for name in played.players if name not in here)
+        again = self._act(message, who, row.id, f"goes on for {match}")
         ledger.state_changed(CompetitionState.PAUSED if away else CompetitionState.RUNNING, again)
         self._reopen(self._host.competition(ledger, bool(away)))
         if away:
-            return f"{match} is void; {written.id} is paused, as {', '.join(away)} is not here: `arena resume {written.id}` when it is"
-        return f"{match} is void; {written.id} goes on for it"
+            return (
+                f"{match} is void; {row.id} is paused, as {away} is not here: "
+                f"`arena resume {row.id}` when it is"
+            )
+        return f"{match} is void; {row.id} goes on for it"
 
     def _remove(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        name = message.bot
-        if name is None:
-            raise UsageError("expected the name of a bot to be removed, got none")
-        name = self._host.presence.spelled(name)
+        name = self._host.presence.spelled(_given(message.bot, "the name of a bot to be removed"))
         message = msgspec.structs.replace(message, bot=name)
         over = self._over(message.competition)
         if over is not None:
             return self._remove_afterwards(message, name, over, who)
-        chosen = [one for one in self._chosen(message.competition) if one.is_in(name)]
+        chosen = [each for each in self._chosen(message.competition) if each.is_in(name)]
         if not chosen:
             raise UsageError(
-                f"expected a bot that is in a competition, got {name!r}; one that is over has to be named"
+                f"expected a bot that is in a competition, got {name!r}; "
+                "one that is over has to be named"
             )
         for competition in chosen:
-            text = f"removed by {who}"
-            competition.remove(name, self._act(message, who, competition.id, text))
-        return self._done(f"{name} is removed from {', '.join(one.id for one in chosen)}")
+            act = self._act(message, who, competition.id, f"removed by {who}")
+            competition.remove(name, act)
+        return self._done(f"{name} is removed from {_ids(chosen)}")
 
     def _over(self, text: str | None) -> CompetitionRow | None:
-        """The competition that is meant, if it is over and none that is on is meant."""
-        if text is None or any(text in (one.id, one.plan.run) for one in self._host.competitions):
+        """The competition that `text` names, if it is over; one that is on comes first."""
+        on = self._host.competitions
+        if text is None or any(text in (each.id, each.plan.run) for each in on):
             return None
         try:
-            written = self._store.find(text)
+            row = self._store.find(text)
         except UsageError:  # `_chosen` says what there is
             return None
-        return (
-            written
-            if written.state in (CompetitionState.FINISHED, CompetitionState.STOPPED)
-            else None
-        )
+        is_over = row.state in (CompetitionState.FINISHED, CompetitionState.STOPPED)
+        return row if is_over else None
 
     def _remove_afterwards(
         self, message: Instruct, name: str, over: CompetitionRow, who: str
     ) -> Awaitable[Done]:
-        """Strike a bot from a competition that is over: its standings are made of what is written, this act included."""
+        """Remove a bot from a competition that is over; the act itself changes its standings."""
         if over.plan.form is Form.ELIMINATION:
             raise UsageError(
-                f"expected a round robin, a league or a ladder, {over.id} is an elimination that is over: "
-                "its tables were drawn by its results, so nobody can be taken out of it"
+                f"expected a round robin, a league or a ladder, {over.id} is an elimination that "
+                "is over: its tables were drawn by its results, so nobody can be taken out of it"
             )
 
         def spelling() -> str:
             results = LiveResults(self._store, over.id)
             known = [row.name for row in results.standings]
-            bot = spelled(name, [one for one in known if one not in results.out])
+            bot = spelled(name, [player for player in known if player not in results.out])
             if bot in results.out or bot not in known:
                 why = results.out.get(bot)
-                said = "" if why is None else f", which is out by {why.kind.value}"
-                raise UsageError(f"expected a bot that is in {over.id}, got {bot!r}{said}")
+                reason = "" if why is None else f", which is out by {why.kind.value}"
+                raise UsageError(f"expected a bot that is in {over.id}, got {bot!r}{reason}")
             return bot
 
         async def removed() -> Done:
             await self._store.flushed()
             bot = await asyncio.to_thread(spelling)  # reads all of its results
-            word = msgspec.structs.replace(message, bot=bot)
-            self._store.acted(self._act(word, who, over.id, f"removed by {who}"))
+            respelled = msgspec.structs.replace(message, bot=bot)
+            self._store.acted(self._act(respelled, who, over.id, f"removed by {who}"))
             return self._done(f"{bot} is removed from {over.id}, which is over")
 
         return removed()
 
     def _flush(self) -> None:
-        """See that all that has happened is written.
-
-        Raises:
-            UsageError: that takes too long, as matches wait meanwhile.
-        """
+        """Wait until all is in the database, but not for long, as matches wait meanwhile."""
         try:
             self._store.flush(_FLUSH_S)
         except TimeoutError:
@@ -301,17 +273,11 @@ class AdminCommands:
             ) from None
 
     def _chosen(self, text: str | None) -> Sequence[Competition]:
-        """The competitions that are meant.
-
-        Raises:
-            UsageError: there is none of that id or name.
-        """
-        on = [one for one in self._host.competitions if not one.is_over]
-        if text is None:
-            return on
-        chosen = [one for one in on if text in (one.id, one.plan.run)]
-        if not chosen:
-            known = ", ".join(one.id for one in on) or "none"
+        """The competitions of that id or name, or all of them without one."""
+        on = [each for each in self._host.competitions if not each.is_over]
+        chosen = [each for each in on if text is None or text in (each.id, each.plan.run)]
+        if text is not None and not chosen:
+            known = _ids(on) or "none"
             raise UsageError(f"expected a competition that is on ({known}), got {text!r}")
         return chosen
 
@@ -327,9 +293,19 @@ class AdminCommands:
         )
 
 
-def _of_import(done: Imported) -> str:
+def _given(value: str | None, what: str) -> str:
+    if value is None:
+        raise UsageError(f"expected {what}, got none")
+    return value
+
+
+def _ids(competitions: Sequence[Competition]) -> str:
+    return ", ".join(competition.id for competition in competitions)
+
+
+def _import_summary(done: Imported) -> str:
     old = done.changed + done.same
-    said = f"{len(done.new):,} new; {old:,} known, {done.changed:,} of them changed"
+    text = f"{len(done.new):,} new; {old:,} known, {done.changed:,} of them changed"
     if done.revoked:
-        said += f"; without a token, as before: {', '.join(done.revoked)}"
-    return said
+        text += f"; without a token, as before: {', '.join(done.revoked)}"
+    return text

@@ -1,32 +1,32 @@
-"""The arbiter of a competition: opens its matches, writes down what comes of them, and rules on bots that do not come.
+"""The arbiter of a competition: opens its matches, records their results, and rules on forfeits.
 
-When a match is opened is for the stages to say (`arena/competitions/stage_runner.py`, `arena/competitions/ladder_runner.py`). The arbiter
-carries pairings to the referee and results to the ledger, and knows who may play and who is away. What a match itself rules is the
-referee's business; the arbiter rules where there is no match: a bot that is absent, or has offended while it sat nowhere, loses by forfeit (J2).
+The stages say when a match is opened (`stage_runner.py`, `ladder_runner.py`). The arbiter carries
+pairings to the referee and results to the ledger, and knows who may play and who is away. The
+referee rules in matches. The arbiter rules where there is no match: a bot that is absent, or has
+offended between matches, loses by forfeit (J2).
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import msgspec
 
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
-from arena.engine.match import MatchResult, MatchState, Result
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
 from arena.formats.elimination import saved
-from arena.formats.eta import Left, Workload
+from arena.formats.eta import Workload
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import WAIT_S, Form
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import LiveMatch, OnOver
 from arena.referee.referee import FAULT, MOST_VOIDS
-from arena.referee.timers import Timer
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.storage.models import ARENA, Act
@@ -36,25 +36,19 @@ from protocol.messages import Ending, Mechanism, Termination, Verdict
 __all__ = ["Arbiter", "LaunchHouseBot"]
 
 LaunchHouseBot = Callable[[str, str], Awaitable[None]]
-"""(game, name) → a house bot of that name is started and will connect."""
+"""Takes a game and a name, and starts a house bot of that name, which will connect."""
 
 
 class Arbiter:
     """The matches of one competition.
 
-    Args:
-        ledger: its plan, and what has been played of it.
-        gateway: where its bots are connected.
-        wall: the time of day in Unix seconds.
-        launch_house_bots: starts house bots for the free chairs of a final.
-        listener: told of what happens.
-        is_attended: whether there is an instructor to ask; without one a match that is void three times ends the competition (J5).
+    It begins with a pause if it was interrupted in one. If it is not attended, a match that is void
+    three times ends it, as there is no instructor to ask (J5). `wall` is the time of day in Unix
+    seconds.
 
     Attributes:
-        is_paused: whether no match is to be opened now.
         guests: house bots that were started to play in it.
-        findings: what bots have done that lose their next match by it.
-        workload: the pace of the matches.
+        findings: offences between matches; each costs its bot the next match.
     """
 
     def __init__(
@@ -65,17 +59,18 @@ class Arbiter:
         call_house: LaunchHouseBot,
         listener: Listener,
         *,
+        is_paused: bool = False,
         is_attended: bool = False,
     ) -> None:
         self.plan = ledger.plan
-        self.is_paused = False
+        self.is_paused = is_paused
         self.guests: set[str] = set()
         self.findings: dict[str, Finding] = {}
-        self._ledger = ledger
-        self._gateway = gateway
-        self._wall = wall
+        self.ledger = ledger
+        self.gateway = gateway
+        self.wall = wall
         self._call_house = call_house
-        self._listener = listener
+        self.listener = listener
         self._is_attended = is_attended
         self._rules = self.plan.rules
         self._settings = self.plan.read_settings()
@@ -87,106 +82,85 @@ class Arbiter:
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        """The matches that are being played."""
         return tuple(self._tables.values())
 
     @property
     def temporary_house_bots(self) -> tuple[str, ...]:
-        """The house bots that are there for this competition only, as players or in a final's free chairs."""
+        """House bots that are here for this competition only, some in free seats of a final."""
         return (*self.plan.house, *self.guests)
 
     @property
     def decisions(self) -> list[int]:
-        """How many have been made in each match that is being played."""
-        return [table.decisions for table in self._tables.values()]
+        """How many decisions have been made in each match that is being played."""
+        return [table.decisions for table in self.tables]
 
     @property
     def link_s(self) -> float:
-        """How long a question and its answer are on their way, in the mean of the seats that are played."""
-        links = [seat.player.link.floor_ms for one in self._tables.values() for seat in one.chairs]
+        """The mean round trip of a question and its answer, over the seats that are played."""
+        links = [seat.player.link.floor_ms for table in self.tables for seat in table.chairs]
         return sum(links) / max(1, len(links)) / 1000
-
-    @property
-    def beside(self) -> Collection[Left]:
-        """What is left of the other competitions with the same bots."""
-        return self._listener.beside(self._ledger.id)
 
     # --- who plays ---
 
     def player(self, name: str) -> BotSession | None:
-        """The bot of that name, if there is one that can still be dealt to."""
-        player = self._gateway.players.get(name)
+        """The bot of that name, if it is here and can be given new matches."""
+        player = self.gateway.players.get(name)
         if player is None or player.leaving or self.plan.game not in player.games:
             return None
-        return None if self._listener.is_non_competing(name) else player
+        return None if self.listener.is_non_competing(name) else player
 
     def plays(self) -> list[BotSession]:
-        """All that are here and play the game, but for people and the house bots of other competitions."""
-        others = self._listener.house_bots_elsewhere(self.temporary_house_bots)
-        return [
-            player
-            for player in self._gateway.players.of_game(self.plan.game)
-            if not player.leaving and player.name not in others
-        ]
+        """All bots that are here and play the game, without people and others' house bots."""
+        others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
+        players = self.gateway.players.of_game(self.plan.game)
+        return [bot for bot in players if not bot.leaving and bot.name not in others]
 
     def climbs(self, name: str) -> bool:
-        """Whether a bot is one of those that `plays`."""
-        others = self._listener.house_bots_elsewhere(self.temporary_house_bots)
+        """Whether a bot is one of those that `plays` returns."""
+        others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
         return self.player(name) is not None and name not in others
 
     def is_out(self, *names: str) -> bool:
         """Whether one of them has been eliminated (J3)."""
-        return not self._ledger.book.out.keys().isdisjoint(names)
+        return not self.ledger.book.out.keys().isdisjoint(names)
 
     def is_barred(self, name: str) -> bool:
-        """Whether a bot may not play here any more, or its owner."""
+        """Whether a bot or its owner has been eliminated."""
         return self.is_out(name, owner_of(name))
 
     def rests_s(self, owner: str) -> float:
-        """How long everything of an owner still rests after its offences, in seconds (J3)."""
-        return self._ledger.book.pauses.left_s(owner, self._wall())
+        """How many seconds all bots of an owner still rest after its offences (J3)."""
+        return self.ledger.book.pauses.left_s(owner, self.wall())
 
     def awaited(self, name: str) -> float:
-        """A bot is away and its matches wait; for how long, in seconds. A house bot that has gone is started again."""
+        """How many seconds the matches of a bot wait that is away; a house bot is started again."""
         if name not in self.plan.house:
             return self.plan.wait_s
         self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
     async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:
-        """Start the house bots that sit in these, where they have not been played.
-
-        Raises:
-            ArenaError: one cannot be started on this machine.
-        """
+        """Start the house bots of unplayed pairings, or raise `ArenaError` if one cannot start."""
         for pairing in pairings:
             for name in pairing.players:
-                if name in self.plan.house and self.known(pairing) is None:
+                if name in self.plan.house and self.ledger.known(pairing) is None:
                     await self._call_house(self.plan.game, name)
 
     # --- matches ---
 
-    def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
-        """Call in so many seconds in which the arena has not stood still."""
-        return self._gateway.timers.after(delay_s, call)
-
-    def known(self, pairing: Pairing) -> Result | None:
-        """Its result, if it has been played before the arena was interrupted, or not been taken back."""
-        return self._ledger.known(pairing)
-
     def open(self, pairing: Pairing, on_over: OnOver) -> LiveMatch:
         """Open a pairing's match; all its players are free."""
-        players = [self._gateway.players[name] for name in pairing.players]
-        if self.plan.form is Form.LADDER:  # which nobody is in before
+        players = [self.gateway.players[name] for name in pairing.players]
+        if self.plan.form is Form.LADDER:  # whose players are not known when it begins
             for name in pairing.players:
-                self._gateway.players.spellings.add(name)
-        table = self._gateway.referee.open(
+                self.gateway.players.spellings.add(name)
+        table = self.gateway.referee.open(
             self._rules,
             self._settings,
             players,
             self.plan.limits,
             partial(self._over, pairing, on_over),
-            forgives=self._ledger.forgives,
+            forgives=self.ledger.forgives,
         )
         self._tables[pairing.number] = table
         return table
@@ -194,99 +168,82 @@ class Arbiter:
     def note(
         self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
-        """Write down what came of a match, and rule who is out."""
         now = self._loop.time()
         is_whole = result.termination.kind is Ending.COMPLETED
-        lasted_s = now - table.opened_at
         self.workload.ended(table.decisions, is_whole=is_whole)
         if self.workload.is_due(now):
             self.workload.mark(now, self.decisions)
-        self._note(table.id, pairing, result, verdict, lasted_s)
-
-    def share(self, name: str) -> float:
-        """Which part of a bot's tables is this competition's now."""
-        return self._listener.share(self._ledger.id, name)
-
-    def freed(self, names: Sequence[str]) -> None:
-        """These bots have a table free, for this competition or another."""
-        self._listener.freed(names)
-
-    def void_table(self, table: LiveMatch, text: str) -> None:
-        """Stop a match that cannot count any more."""
-        self._gateway.referee.void(table, text)
+        self._note(table.id, pairing, result, verdict, now - table.opened_at)
 
     def void_too_often(self, pairing: Pairing) -> None:
-        """A match was void three times by faults of the arena: the instructor has to look at it (J5).
-
-        Raises:
-            ArenaError: there is no instructor to ask.
-        """
+        """Tell the instructor of a match void too often (J5); without one, raise `ArenaError`."""
         names = " against ".join(pairing.players)
         text = f"{names} was void {MOST_VOIDS} times by faults of the arena"
         if not self._is_attended:
             raise ArenaError(text)
-        self._ledger.acted(self._flag(text))
+        self.ledger.acted(self._flag(text))
         self.tell(
-            f"{text} and waits for the instructor: see the log, then `arena resume {self._ledger.id}`"
+            f"{text} and waits for the instructor: "
+            f"see the log, then `arena resume {self.ledger.id}`"
         )
 
     # --- rulings ---
 
     def is_excused(self, name: str) -> bool:
-        """Whether a house bot's offence has made its match void already; asked once of each."""
+        """Whether a house bot's offence has already made its match void; true once per offence."""
         is_excused = name in self._excused
         self._excused.discard(name)
         return is_excused
 
     def forfeit(self, pairing: Pairing, seat: int, also: Sequence[int] = ()) -> MatchResult:
-        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that.
+        """Rule that a bot forfeits its match, as it is absent or has offended before (J2).
 
-        Those in the seats `also` do not come either, and are out as well.
+        The bots in the seats `also` do not come either, and are out as well. A house bot never
+        forfeits: the match is void.
         """
         match = MatchState(self._rules, self._settings, seed=secrets.token_bytes(32), start=False)
-        match_id = f"{self._ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
+        match_id = f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
         if pairing.players[seat] in self.plan.house:
             match.end(Ending.VOID, None, FAULT)
             self._note(match_id, pairing, match.result(), None)
             return match.result()
-        also = tuple(one for one in also if pairing.players[one] not in self.plan.house)
+        also = tuple(late for late in also if pairing.players[late] not in self.plan.house)
         finding = self._finding(pairing.players[seat])
-        verdict, *others = (self._verdict(match_id, pairing, one) for one in (seat, *also))
-        events = tuple(one.event for one in (verdict, *others))
+        verdicts = [self._verdict(match_id, pairing, late) for late in (seat, *also)]
+        events = tuple(verdict.event for verdict in verdicts)
         match.end(finding.kind, seat, finding.text, also, events)
         result = match.result()
-        self._note(match_id, pairing, result, verdict, others=others)
-        for ruled in (verdict, *others):
-            if not self.is_out(ruled.bot):
-                self.findings.pop(ruled.bot, None)  # it has paid for that
-            self._listener.verdict_given(ruled)
+        self._note(match_id, pairing, result, verdicts[0], others=verdicts[1:])
+        for verdict in verdicts:
+            if not self.is_out(verdict.bot):
+                self.findings.pop(verdict.bot, None)  # it has paid for that
+            self.listener.verdict_given(verdict)
         return result
 
     def flag_saved(self, outcomes: Outcomes) -> None:
-        """Who goes on because a team-mate offended (K2): that is for the instructor to judge; told once, also after a restart."""
-        for pairing, result in ((one.pairing, one.result) for one in outcomes):
+        """Tell the instructor, once over all restarts, whom a team-mate's offence saved (K2)."""
+        for outcome in outcomes:
+            pairing, result = outcome.pairing, outcome.result
             if result is None or not self.plan.teams:
                 continue
-            match = self._ledger.match_of(pairing)
+            match = self.ledger.match_of(pairing)
             for name in saved(pairing.players, result, self.plan.teams):
                 seat = result.termination.seat
                 assert seat is not None, "there was an offence"
                 offender = pairing.players[seat]
                 text = f"the offence of {offender} in {match} saved its team-mate {name}"
-                if self._ledger.flag(self._flag(text, match, offender)):
+                if self.ledger.flag(self._flag(text, match, offender)):
                     self.tell(text)
 
     def tell(self, text: str) -> None:
-        """Something that the instructor should know of this competition."""
-        self._listener.told(f"{self.plan.run or self.plan.game}: {text}")
-
-    # --- within ---
+        """Tell the instructor something about this competition."""
+        self.listener.told(f"{self.plan.run or self.plan.game}: {text}")
 
     async def _launch_again(self, name: str) -> None:
         try:
             await self._call_house(self.plan.game, name)
         except ArenaError as error:
-            self._listener.told(f"{name}: {error}")
+            self.listener.told(f"{name}: {error}")
 
     def _over(
         self,
@@ -296,9 +253,9 @@ class Arbiter:
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
-        """A match has ended; if a house bot in a final's free chair is to blame, that is the arena's own fault (J5)."""
         del self._tables[pairing.number]
         seat = result.termination.seat
+        # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
             self._excused.add(pairing.players[seat])
             result, verdict = _voided(result), None
@@ -313,13 +270,11 @@ class Arbiter:
         lasted_s: float = 0.0,
         others: Sequence[Verdict] = (),
     ) -> None:
-        """Write a match down, and tell what it means."""
-        now = self._wall()
-        self._ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
-        self._listener.match_finished(self._ledger, match, pairing, result)
+        now = self.wall()
+        self.ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
+        self.listener.match_finished(self.ledger, match, pairing, result)
 
     def _finding(self, name: str) -> Finding:
-        """Why a bot does not come to its match."""
         return self.findings.get(name) or Finding(
             kind=Ending.ABSENT,
             text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms",
@@ -327,7 +282,6 @@ class Arbiter:
         )
 
     def _verdict(self, match: str, pairing: Pairing, seat: int) -> Verdict:
-        """The evidence against a bot that does not come."""
         limits, name = self.plan.limits, pairing.players[seat]
         finding = self._finding(name)
         event = finding.event or f"{match}.{seat}"
@@ -347,14 +301,14 @@ class Arbiter:
             bank_ms=limits.bank_ms,
             limits=limits,
             event=event,
-            forgiven=self._ledger.forgives(name, finding.kind, event),
+            forgiven=self.ledger.forgives(name, finding.kind, event),
         )
 
     def _flag(self, text: str, match: str | None = None, bot: str | None = None) -> Act:
-        """What the instructor should look at, as it is written down."""
+        """A note in the database of what the instructor should look at."""
         return Act(
-            competition=self._ledger.id,
-            at=self._wall(),
+            competition=self.ledger.id,
+            at=self.wall(),
             who=ARENA,
             what="flag",
             match=match,

@@ -1,17 +1,18 @@
-"""An arena in one piece: its database, its gateway, the bots that it has started, and the competitions that are on."""
+"""A whole arena: its database, gateway, launched bots and the competitions that are played."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
+from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
@@ -49,29 +50,20 @@ class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
 
     Args:
-        store: where results go; its owner closes it.
-        address: the interface to listen on.
-        port: the port, or 0 for a free one.
-        limits: of time and space.
+        store: the database; its owner closes it.
+        port: 0 for a free one.
         practice: illegal answers are refused, and nobody is out for them.
-        requires_token: whether everybody who comes needs a token of the roster; who is on it needs it always.
-        tls: says what a new connection to the port is encrypted with; bots that the arena launches have another one, on loopback.
-        listener: told of what happens in competitions.
-        on_verdict: told of every elimination as it happens.
-        is_attended: whether an instructor is there to be asked, when a match was void three times (J5).
-        hidden: files of the arena's besides the store's, which launched bots must not see.
-        page: makes the page for browsers; None for an arena without one.
-        origins: whose pages may open WebSockets here besides our own, as `https://arena.example.org`.
-        proxies: addresses or networks of those whose `X-Forwarded-For` says where a request comes from.
-        base_path: below which browsers find the page and all that belongs to it, as `/arena/`.
-
-    Attributes:
-        supervisor: the bots that were launched.
-        presence: who is here, and whose names are taken.
-        on_instruct: does what an instructor wants, if there is one.
+        requires_token: for every bot; names on the roster always need theirs.
+        tls: makes the TLS context of a new connection to the port. Launched bots connect to another
+            port, on loopback.
+        is_attended: whether there is an instructor to ask when a match was void three times (J5).
+        hidden: files that launched bots must not see, besides the store's.
+        origins: other sites whose pages may open WebSockets here, as `https://arena.example.org`.
+        proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
+        base_path: the path of the page for browsers, as `/arena/`.
 
     Raises:
-        UsageError: one of the origins is none, or one of the proxies, or the base path.
+        UsageError: an origin, a proxy or the base path is not valid.
         Unreachable: the address cannot be listened on.
     """
 
@@ -144,7 +136,7 @@ class Host:
         )
 
     def _make_watch(self, roster: Roster, access: Access) -> RosterWatch:
-        """Whoever changes the roster does so in another process."""
+        # Other processes change the roster, too.
         return RosterWatch(
             roster,
             self.gateway.roster_changed,
@@ -172,19 +164,14 @@ class Host:
         allow_many_files()
         for earlier in self._store.competitions():
             self.presence.keep_spellings(earlier.plan.players)
-        for written in self.unfinished():  # its bots are launched again in a moment
-            self._bots.keep_names(written.plan)
+        for interrupted in self.unfinished():  # its bots are launched again in a moment
+            self._bots.keep_names(interrupted.plan)
         await self._address.open(self.gateway)
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.supervisor.closes()
         self._bots.close()
         self._tasks.cancel()
@@ -204,65 +191,67 @@ class Host:
     async def launch(
         self, bot: Sequence[str], name: str, *, tables: int = 1, encoding: Encoding = Encoding.JSON
     ) -> None:
-        """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
+        """Start a house bot, given as (game, bot), as a process that connects like any other."""
         await self.supervisor.launch(bot, name, tables=tables, encoding=encoding)
 
     async def launch_program(self, program: Program, name: str) -> None:
-        """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
-
-        Raises:
-            UsageError: the program cannot be shown what it names.
-            ArenaError: the name is taken, or it cannot be started on this machine.
-        """
+        """Start a bot that somebody has written; see `BotSupervisor.launch_program`."""
         await self.supervisor.launch_program(program, name)
 
     @property
     def ended(self) -> Mapping[str, str]:
-        """What has become of the processes that were launched and have ended by themselves, by name."""
+        """How launched processes have ended that ended by themselves, by name."""
         return self.supervisor.ended
 
     async def wait_for_change(self) -> None:
-        """Until a bot comes or goes."""
+        """Wait until a bot comes or goes."""
         self._changed.clear()
         await self._changed.wait()
 
+    async def wait_for_bots(self, names: Iterable[str], within_s: float) -> set[str]:
+        """Wait until each of these bots has connected or, if it was launched, has ended. Those that
+        connected within the time are returned; they may have left again.
+        """
+        awaited, came = set(names), set[str]()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while True:
+                    came |= awaited.intersection(self.gateway.players)
+                    if awaited <= came | self.ended.keys():
+                        break
+                    await self.wait_for_change()
+        return came
+
     def will_go_on(self) -> None:
-        """Whoever is connected as it closes is told to come back, as it is awaited."""
+        """Have bots that are connected at the end told to come back, as a restart is expected."""
         self._is_interrupted = True
 
     @property
     def web(self) -> HostPage | None:
-        """The page, if there is one."""
         return self._relay.page
 
     @property
     def people(self) -> PeoplePlaying | None:
-        """Where people play, if there is a page."""
         return None if self.web is None else self.web.people
 
     @property
     def non_competing(self) -> Collection[str]:
-        """The names of people, and of the house bots that play with them."""
+        """The names in no competition: of people, and of the house bots that play with them."""
         return self._relay.non_competing
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
-        """Those that are being played."""
         return tuple(self._competitions)
 
     def compete(self, plan: Plan) -> Competition:
-        """Set a competition up, and write it down; it plays while `play` is awaited.
-
-        Raises:
-            UsageError: the game is not played in this form, or not by these players; nothing is written.
-        """
+        """Set a competition up for `play` and record it, unless it raises `UsageError`."""
         if plan.form is Form.ELIMINATION:
             tag = secrets.token_hex(2)
             house = tuple(f"house-{tag}-{n}" for n in range(_HOUSE_SEATS))
             seed = secrets.token_hex(32)
             plan = msgspec.structs.replace(plan, house=house, seed=seed)
         known = {bot.name for bot in plan.bots}
-        launched = self.supervisor.written(plan.players)
+        launched = self.supervisor.relaunch_specs(plan.players)
         bots = (*plan.bots, *(bot for bot in launched if bot.name not in known))
         plan = msgspec.structs.replace(plan, bots=bots)
         if plan.form is not Form.LADDER:
@@ -274,35 +263,31 @@ class Host:
         return self.competition(ledger)
 
     def unfinished(self) -> tuple[CompetitionRow, ...]:
-        """The competitions that an earlier arena on this database has not played to their ends."""
-        return tuple(
-            one
-            for one in self._store.competitions()
-            if one.state in (CompetitionState.RUNNING, CompetitionState.PAUSED)
-        )
+        """The competitions of this database that an earlier arena has not played to their ends."""
+        unfinished = (CompetitionState.RUNNING, CompetitionState.PAUSED)
+        return tuple(row for row in self._store.competitions() if row.state in unfinished)
 
-    def resume(self, written: CompetitionRow) -> Competition:
-        """Set a competition up that was interrupted: what has been played stands, the rest is for `play`."""
-        return self.competition(self.ledger_of(written), written.state is CompetitionState.PAUSED)
+    def resume(self, row: CompetitionRow) -> Competition:
+        """Set an interrupted competition up: its results stand, and `play` plays the rest."""
+        return self.competition(self.ledger_of(row), row.state is CompetitionState.PAUSED)
 
-    def ledger_of(self, written: CompetitionRow) -> Ledger:
-        """What has come of a competition so far."""
-        store, competition = self._store, written.id
+    def ledger_of(self, row: CompetitionRow) -> Ledger:
+        store = self._store
         return Ledger(
-            competition,
-            written.plan,
+            row.id,
+            row.plan,
             store,
-            store.results(competition),
-            store.actions(competition),
-            store.verdicts(competition),
+            store.results(row.id),
+            store.actions(row.id),
+            store.verdicts(row.id),
         )
 
     def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:
-        """A competition with what is in its ledger, to be played."""
+        """A competition that goes on from the results in its ledger."""
         self.presence.keep_spellings(ledger.plan.players)
         if ledger.plan.form is Form.LADDER:
             self.presence.keep_spellings(row.name for row in ledger.book.rows)
-        return Competition(
+        arbiter = Arbiter(
             ledger,
             self.gateway,
             time.time,
@@ -311,13 +296,10 @@ class Host:
             is_paused=is_paused,
             is_attended=self._is_attended,
         )
+        return Competition(arbiter)
 
     async def play(self, competition: Competition) -> CompetitionReport:
-        """Play a competition to its end.
-
-        Raises:
-            ArenaError: as `Competition.run`.
-        """
+        """Play a competition to its end; raises what `Competition.run` raises."""
         self._competitions.append(competition)
         if self.people is not None:
             self.people.competition_started(competition)
@@ -330,33 +312,22 @@ class Host:
             self._bots.dismiss(competition)
 
     def restore(self, competition: Competition) -> None:
-        """Start those of its launched bots again that are in it once more; those that play with people come back."""
+        """Bring the bots of a competition back that are to be launched or play with people."""
         if self.people is not None:
             self.people.competition_started(competition)
         self._bots.start_soon(competition)
 
     def freed(self, names: Sequence[str]) -> None:
-        """These bots have a table free, for any competition."""
+        """Offer these bots, which have a table free, to all competitions."""
         self._relay.freed(names)
 
-    # --- within ---
-
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        """An instructor's word.
-
-        Raises:
-            UsageError: it cannot be done.
-        """
         if self.on_instruct is None:
             raise UsageError("expected an arena with an instructor, this one has none")
         return self.on_instruct(message, who)
 
     async def _on_request(self, request: Request) -> str:
-        """What another process asks, which may write the database: as if an instructor did.
-
-        Raises:
-            ArenaError: it cannot be done.
-        """
+        """Carry out what another process asks by the database, as an instructor's command."""
         message = Instruct(VERSION, "", request.action, bot=request.name, text=request.new)
         done = self._on_instruct(message, BY_HAND)
         return (done if isinstance(done, Done) else await done).text
@@ -370,7 +341,7 @@ class Host:
             self.people.changed()
 
     def _on_offence(self, name: str, finding: Finding) -> None:
-        """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
+        """Tell the competitions why a bot is gone for good; no match may have told them."""
         if not self._relay.is_non_competing(name):
             for competition in self._competitions:
                 competition.offended(name, finding)

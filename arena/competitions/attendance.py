@@ -1,6 +1,6 @@
-"""Who has come to a run, whether it starts, and what is said while it waits (K5).
+"""Which bots have come to a run, whether it starts, and what people are told while it waits (K5).
 
-Pure: who is here, who is on the roster and what time it is comes in.
+Pure: the connected bots, the roster and the time are arguments.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ __all__ = ["SHOWN", "Attendance", "Upcoming", "Wait", "attendance"]
 class Upcoming(msgspec.Struct, frozen=True):
     """A run that is to be played, at its time, or with `null` as soon as enough bots are there.
 
-    `come` of the `expected` bots have come to one that waits now, and it starts with `least`, `own` house bots of the run counted in
-    neither; once enough are there it starts by `starts_by`, and sooner if nobody else comes. `missing` are some of those who have not
-    come, of the roster or of those who are named, and at `until` it is skipped.
+    To a run that waits now `come` of the `expected` bots have come, and it starts with `least` of
+    them; its `own` house bots are counted in neither. Once enough are there it starts by
+    `starts_by`, and sooner if nobody else comes. `missing` are some of the bots of the roster, or
+    of the named ones, that have not come. At `until` the run is skipped.
     """
 
     run: str
@@ -40,9 +41,8 @@ class Upcoming(msgspec.Struct, frozen=True):
     starts_by: float | None = None
 
 
-SHOWN = 8
-"""Of the names of a class in a line."""
-_LISTED = 100  # of them in the lobby's document
+SHOWN = 8  # names of missing bots in a line
+_LISTED = 100  # names of missing bots in the lobby's document
 _SAY_S = 10.0  # between two lines about who is missing
 
 
@@ -51,10 +51,9 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         players: who takes part if it starts now, by the names under which they are here.
-        missing: those of the roster, or of the named, who have not come.
-        come: how many have come.
+        missing: names of the roster, or named by the run, that have not come.
         least: how many must have come before it starts.
-        fewest: how many must have come whoever starts it.
+        fewest: how many must have come even if it is started by hand.
     """
 
     players: tuple[str, ...]
@@ -65,70 +64,77 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_enough(self) -> bool:
-        """Whether it starts."""
         return self.come >= self.least
 
     @property
     def refusal(self) -> str:
-        """Why a run does not start whose time is over."""
+        """Why a run whose time is over does not start."""
         if self.is_enough:
             return f"the {self.come} bots that are here came too late"
         return f"expected {self.least} bots, {self.come} came"
 
 
 def attendance(run: PlannedRun, here: Sequence[str], roster: Sequence[str]) -> Attendance:
-    """Who of those who are to play a run has come to it (K5).
+    """Which of the bots that are to play a run have come to it (K5).
 
-    It starts when `least` are there, its own house bots among them. If the run does not say how many, it starts
+    At least one of the roster or of the named bots must be there, and as many of the roster as the
+    form needs. A run that is started by hand needs no more than that, whatever `least` says.
 
-    - without a time of the roster with everybody, but for a ladder, which is open for those who come later;
-    - without a time of those who are named with one, as their matches wait for the others;
-    - otherwise with as many as the game has seats.
-
-    At least one of the roster or of the named must be there, and as many of the roster as the form needs. Whoever starts a run by
-    hand needs no more than that, whatever `least` says.
-
-    Args:
-        run: what is played.
-        here: who is connected and plays the game.
-        roster: all that are on it.
+    `here` are the connected bots that play its game, `roster` are all names on the roster.
     """
-    own = len(run.house)
-    least = run.at_least - own
-    needed = max(0, min(fewest(run.form), run.at_least) - own)
+    needed = max(0, min(fewest(run.form), run.at_least) - len(run.house))
     if run.who is Participants.CONNECTED:
         return Attendance(
-            players=tuple(here), missing=(), come=len(here), least=max(0, least), fewest=needed
+            players=tuple(here),
+            missing=(),
+            come=len(here),
+            least=_least(run, len(here), needed),
+            fewest=needed,
         )
-    spelled = map(Spellings(roster).of, run.players)
-    names = tuple(spelled if run.who is Participants.NAMED else roster)
+    is_named = run.who is Participants.NAMED
+    names = tuple(map(Spellings(roster).of, run.players) if is_named else roster)
     came = _came(here, names)
     missing = tuple(name for name in names if name not in came)
-    is_unsaid = run.least is None and run.at is None
-    if run.who is Participants.NAMED:
-        least = 1 if is_unsaid else max(1, least)
-        return Attendance(
-            players=tuple(came.get(name, name) for name in names),
-            missing=missing,
-            come=len(names) - len(missing),
-            least=min(least, len(names)),
-            fewest=0,
-        )
-    if is_unsaid and run.form is not Form.LADDER:
-        least = len(names)
+    # A named bot takes part even if it is away: its matches wait for it.
+    players = (came.get(name, name) for name in names if is_named or name in came)
     return Attendance(
-        players=tuple(came[name] for name in names if name in came),
+        players=tuple(players),
         missing=missing,
         come=len(names) - len(missing),
-        least=max(1, least, needed),
-        fewest=needed,
+        least=_least(run, len(names), needed),
+        fewest=0 if is_named else needed,
     )
 
 
-def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Under which name each of these has come: its own, one that looks like it, or the first below it, as `ann/gin` is of `ann`.
+def _least(run: PlannedRun, expected: int, needed: int) -> int:
+    """How many of the `expected` bots must have come before a run starts.
 
-    A bot stands for one name at most, and for its own if that is among them. So it is with those below a name.
+    The run says how many, its own house bots among them. If it does not, it starts
+
+    - of the roster and without a time with everybody, but a ladder is open for those who come
+      later;
+    - with named bots and without a time with one of them, as their matches wait for the others;
+    - otherwise with as many as the game has seats.
+    """
+    least = run.at_least - len(run.house)
+    is_unsaid = run.least is None and run.at is None
+    match run.who:
+        case Participants.CONNECTED:
+            return max(0, least)
+        case Participants.NAMED:
+            return min(1 if is_unsaid else max(1, least), expected)
+        case Participants.ROSTER:
+            if is_unsaid and run.form is not Form.LADDER:
+                least = expected
+            return max(1, least, needed)
+
+
+def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """The bot that has come for each of these names, by name.
+
+    It is the bot of that name, or one whose name looks like it, or the first one below it, as
+    `ann/gin` is below `ann`. A bot stands for one name at most, and for its own if that is among
+    them.
     """
     known = set(names)
     likes: dict[str, list[str]] = {}
@@ -136,9 +142,9 @@ def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
         likes.setdefault(alike(name), []).append(name)
     came = {name: name for name in here if name in known}
 
-    def stands(bot: str, looks: str) -> bool:
-        """Whether the bot stands for a name that looks so."""
-        similar = [looks] if looks in known else likes.get(alike(looks), [])
+    def stands(bot: str, spelling: str) -> bool:
+        """Have a bot stand for a name that looks like `spelling`, if one is left."""
+        similar = [spelling] if spelling in known else likes.get(alike(spelling), [])
         name = next((name for name in similar if name not in came), None)
         if name is not None:
             came[name] = bot
@@ -154,13 +160,10 @@ def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 class Wait:
     """A run that waits for bots.
 
-    Args:
-        run: what is to be played.
-        moment: when it was due; None if it has no time.
-
     Attributes:
+        moment: when it was due; None if it has no time.
         came: who has come, at the last look.
-        starts_by: when it starts at the latest, while enough have come and it waits for those who come just now; else None.
+        starts_by: when it starts at the latest, once enough have come; None until then.
     """
 
     def __init__(self, run: PlannedRun, moment: datetime | None) -> None:
@@ -169,14 +172,13 @@ class Wait:
         self.starts_by: datetime | None = None
         self._run = run
         self._end: datetime | None = None
-        self._said: tuple[str, ...] | None = None
-        self._said_at = self._minute = -1.0
+        self._told: tuple[str, ...] | None = None
+        self._told_at = self._minute = -1.0
         if run.at is not None and moment is not None:
             self._end = run.at.latest_start(moment)
 
     @property
     def upcoming(self) -> Upcoming:
-        """It, as the lobby has it."""
         run, came = self._run, self.came
         return Upcoming(
             run.name,
@@ -193,11 +195,10 @@ class Wait:
         )
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it does not wait any longer."""
         return self._end is not None and now >= self._end
 
     def left_s(self, now: datetime) -> float:
-        """For how long it waits at most until it has to be looked at again."""
+        """How many seconds to wait at most until `line` or `is_over` may have changed."""
         if self.moment is None or self._end is None:
             return _SAY_S
         passed_s = (now - self.moment).total_seconds()
@@ -205,13 +206,16 @@ class Wait:
 
     @property
     def text(self) -> str:
-        """For whom it waits, in a line."""
+        """Whom it waits for, in a line."""
         run, came, until = self._run, self.came, ""
         if run.at is not None and self._end is not None:
-            # By the clock of then, which may have been changed since `moment`.
+            # Summer time may begin or end between `moment` and then.
             until = f" until {self._end.astimezone(run.at.zone):%H:%M}"
         if run.who is Participants.ROSTER and not came.come and not came.missing:
-            return f"{run.name} waits{until}: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
+            return (
+                f"{run.name} waits{until}: nobody is on the roster, "
+                "`arena roster import FILE.csv` puts a class on it"
+            )
         of = f" of {came.come + len(came.missing)}" if came.missing else ""
         missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""
         own = f" besides {len(run.house)} of its own" if run.house else ""
@@ -222,7 +226,11 @@ class Wait:
         return f"{run.name} waits{until}: {came.come}{of} here, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:
-        """The same, if people should know it now: when it begins to wait and when others are missing, or every minute of its time."""
+        """The `text`, if it should be told now, else an empty string.
+
+        A run that has a time is told of every minute, one without when it begins to wait and when
+        the missing bots are others.
+        """
         missing = self.came.missing
         if self.moment is not None:
             minute = (now - self.moment).total_seconds() // 60
@@ -231,8 +239,8 @@ class Wait:
             self._minute = minute
         else:
             at = now.timestamp()
-            is_same = not missing or missing == self._said
-            if self._said is not None and (is_same or at - self._said_at < _SAY_S):
+            is_same = not missing or missing == self._told
+            if self._told is not None and (is_same or at - self._told_at < _SAY_S):
                 return ""
-            self._said, self._said_at = missing, at
+            self._told, self._told_at = missing, at
         return self.text

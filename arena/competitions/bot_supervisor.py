@@ -1,6 +1,7 @@
-"""The bots that an arena has launched: each gets a word that nobody else has, is awaited, and has nothing left when it has ended.
+"""The bots that an arena has launched, as processes with names.
 
-What they play and what an offence costs is known to others; here a bot is a process with a name.
+Each gets a token of its own, has a minute to connect, and leaves nothing behind when it has ended.
+What it plays and what an offence costs it is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "program_of"]
 
-_LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
+_LAUNCH_S = 60.0  # for a program to say hello on a machine that starts thirty of them
 _DISMISSED = "nobody needs it any more"
 
 OnOffence: TypeAlias = Callable[[str, Finding], None]
 
 
 class _SupervisedBot:
-    """A bot that the arena has launched, from before it is started until after its end."""
+    """A launched bot, from before its process starts until after its end."""
 
     def __init__(self, name: str, launcher: Launcher) -> None:
         self._name = name
@@ -43,37 +44,32 @@ class _SupervisedBot:
 
     @property
     def enforced(self) -> str:
-        """The limits that it is held to, and by what."""
+        """The limits that are enforced, and by what, for people."""
         return "time" if self.launched is None else self.launched.enforced
 
     @property
     def is_metered(self) -> bool:
-        """Whether its CPU time can be measured here."""
         return self.launched is None or self.launched.is_metered
 
     def cpu_ms(self) -> float:
-        """The CPU time that its processes have used so far."""
         return 0.0 if self.launched is None else self.launched.cpu_ms()
 
     def tail(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The last of what it wrote to stderr."""
         return self._launcher.tail(self._name)
 
 
 class BotSupervisor:
-    """All of them.
+    """Launches bots, waits until they connect, and stops them.
 
     Args:
-        gateway: where they come in.
-        limits: of time and space.
         hidden: the arena's files, which they must not see.
-        url: says how a bot on this machine reaches the arena.
-        wait_for_change: until a bot comes or goes.
-        on_offence: told of one that is gone for good before it came, or after it had left.
-        on_change: told when one has ended.
+        url: returns the address of the arena for bots on this machine.
+        on_offence: called when a bot does not say hello in time, or its process ends before it has
+            connected or after it has left.
 
     Attributes:
-        ended: what has become of those that have ended by themselves, by name.
+        ended: why each bot ended that was not stopped on purpose, by name.
     """
 
     def __init__(
@@ -97,36 +93,34 @@ class BotSupervisor:
         self._on_change = on_change
         self._launcher = Launcher(limits, hidden, self._found)
         self._ours: dict[str, _SupervisedBot] = {}
-        self._written: dict[str, RelaunchSpec] = {}  # how what we launched can be launched again
+        self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
 
     def __contains__(self, name: str) -> bool:
-        """Whether a bot of that name was launched, and has not ended."""
         return name in self._ours
 
     def __iter__(self) -> Iterator[str]:
-        """Their names."""
         return iter(self._ours)
 
-    def written(self, names: Sequence[str]) -> tuple[RelaunchSpec, ...]:
-        """How those of them that are called so can be launched again."""
-        return tuple(self._written[name] for name in names if name in self._ours)
+    def relaunch_specs(self, names: Sequence[str]) -> tuple[RelaunchSpec, ...]:
+        """How the bots of these names that were launched can be launched again."""
+        return tuple(self._specs[name] for name in names if name in self._ours)
 
     async def launch(
         self, bot: Sequence[str], name: str, *, tables: int = 1, encoding: Encoding = Encoding.JSON
     ) -> None:
-        """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
+        """Start a house bot, given as (game, bot), as a process that connects like any other."""
         url = self._url()
         words = bot_command(bot, url=url, name=name, tables=tables, encoding=encoding)
         await self.launch_program(Program(tuple(words)), name)
-        self._written[name] = RelaunchSpec(name=name, house=bot[1], tables=tables)
+        self._specs[name] = RelaunchSpec(name=name, house=bot[1], tables=tables)
 
     async def launch_program(self, program: Program, name: str) -> None:
-        """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
+        """Start a bot's program, as a process that connects or speaks over its pipes.
 
-        It is called `name` whatever it calls itself. What becomes of it if it ends by itself is in `ended`.
+        It is called `name` whatever it calls itself. If it ends by itself, `ended` says how.
 
         Raises:
             UsageError: the program cannot be shown what it names.
@@ -137,12 +131,12 @@ class BotSupervisor:
         if here is not None or other in self._ours:
             got = f"{name!r}" if other == name else f"{name!r}, and {other!r} is here"
             raise ArenaError(f"expected a name that no bot has, got {got}")
-        self.ended.pop(name, None)  # it may be started once more
+        self.ended.pop(name, None)  # of its last process
         ours = _SupervisedBot(name, self._launcher)
         token = secrets.token_urlsafe(16)
         self._admission.expect(name, token, ours)
         self._ours[name] = ours
-        self._written[name] = RelaunchSpec(
+        self._specs[name] = RelaunchSpec(
             name=name,
             words=program.words,
             stdio=program.stdio,
@@ -156,7 +150,7 @@ class BotSupervisor:
             self._admission.forget(name)
             del self._ours[name]
             raise
-        self._gateway.timers.after(_LAUNCH_S, partial(self._awaited, name, ours))
+        self._gateway.timers.after(_LAUNCH_S, partial(self._check_connected, name, ours))
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
@@ -165,39 +159,33 @@ class BotSupervisor:
             await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, *fds)
 
     async def launch_house_bot(self, game: str, name: str, bot: str, tables: int = 1) -> None:
-        """Start a house bot, once nothing is left of one of that name.
-
-        Raises:
-            ArenaError: it cannot be started on this machine.
-        """
+        """Start a house bot when nothing is left of an earlier one; raises as `launch_program`."""
         if name in self._ours:
-            return  # it is on its way
-        while name in self._gateway.players:  # the one before it, which is going
+            return  # it is starting or here
+        while name in self._gateway.players:  # an earlier one, which is leaving
             await self._wait_for_change()
         await self._launcher.stop(name)  # until nothing of it is left
         await self.launch((game, bot), name, tables=tables)
 
     def dismiss(self, name: str) -> None:
-        """Stop one that nobody needs any more."""
+        """Stop a bot that nobody needs any more."""
         if name in self._ours:
-            self.stop(
-                name, Finding(kind=Ending.DISCONNECT, text=_DISMISSED, mechanism=Mechanism.SESSION)
-            )
+            kind, mechanism = Ending.DISCONNECT, Mechanism.SESSION
+            self.stop(name, Finding(kind=kind, text=_DISMISSED, mechanism=mechanism))
 
     def stop(self, name: str, finding: Finding) -> None:
-        """Stop one, which is told why."""
         self._gateway.dismissals.dismiss(name, finding)
         task = self._stopping.start(self._launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
 
     async def gone(self, name: str) -> None:
-        """Wait until nothing is left of one that has offended: then it can be started again."""
+        """Wait until nothing is left of a bot that ends: then it can be started again."""
         while name in self._ours or name in self._gateway.players:
             await self._wait_for_change()
         await self._launcher.stop(name)
 
     def offended(self, name: str, finding: Finding) -> None:
-        """A player is gone for good: if it is one of these, its process has to go, too."""
+        """Stop the process of a bot that is gone for good, if it has one."""
         is_known = finding.kind is Ending.CRASH or finding.text == _DISMISSED
         if name in self._ours and not is_known:
             got = f"; got {finding.got}" if finding.got else ""
@@ -205,32 +193,28 @@ class BotSupervisor:
             self._loop.call_soon(self.stop, name, finding)
 
     def closes(self) -> None:
-        """The arena closes: from now on they end because it does."""
+        """Note that the arena closes: processes that end from now on are no news."""
         self._is_closing = True
 
     async def close(self) -> None:
-        """End all that are left."""
         await self._launcher.close()
 
-    # --- within ---
-
     def _found(self, name: str, finding: Finding) -> None:
-        """One has ended by itself, or taken too much and been ended."""
+        """A process has ended by itself, or was ended at one of its limits."""
         if self._is_closing:
             return
-        last = one_line((finding.stderr or "").strip().rpartition("\n")[2])
-        said = f"; it said: {last}" if last else ""
-        self.ended.setdefault(name, finding.text + said)  # what came first counts
+        last_line = one_line((finding.stderr or "").strip().rpartition("\n")[2])
+        quote = f"; it said: {last_line}" if last_line else ""
+        self.ended.setdefault(name, finding.text + quote)  # the first cause counts
         ours = self._forget(name)
         if name in self._gateway.players:
             self._gateway.dismissals.dismiss(name, finding)
-        else:  # it never came, or has gone before
+        else:  # it never connected, or had left before
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
 
-    def _awaited(self, name: str, ours: _SupervisedBot) -> None:
-        """One that was started should be here by now."""
+    def _check_connected(self, name: str, ours: _SupervisedBot) -> None:
         if self._ours.get(name) is ours and name not in self._gateway.players:
             finding = Finding(
                 kind=Ending.ABSENT,
@@ -246,12 +230,11 @@ class BotSupervisor:
             self._on_change()
 
     def _forget(self, name: str) -> _SupervisedBot | None:
-        """One has ended: its name is free again."""
         self._admission.forget(name)
         return self._ours.pop(name, None)
 
 
 def program_of(bot: RelaunchSpec) -> Program:
-    """The command line of a bot that is none of ours."""
+    """The program of a bot that is no house bot."""
     folder = None if bot.folder is None else Path(bot.folder)
     return Program(bot.words, stdio=bot.stdio, folder=folder)

@@ -1,6 +1,6 @@
-"""The launched bots of competitions: started when a competition begins or goes on, again when they are forgiven, and stopped when nobody needs them.
+"""Starts the launched bots of competitions, starts forgiven ones again, and stops unneeded ones.
 
-How a bot becomes a process is `arena/competitions/bot_supervisor.py`'s business; here it is what competitions want of it.
+`arena/competitions/bot_supervisor.py` makes processes of them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,7 @@ __all__ = ["CompetitionBots"]
 
 
 class CompetitionBots:
-    """The launched bots of all competitions that are on.
-
-    Args:
-        supervisor: the bots that run.
-        gateway: where they come in.
-        competitions: those that are on, at any time.
-        listener: told of one that cannot be started, or is to be ended when it sits nowhere.
-    """
+    """The launched bots of all `competitions`; the listener is told if one cannot be started."""
 
     def __init__(
         self,
@@ -48,31 +41,26 @@ class CompetitionBots:
         self._tasks = BackgroundTasks()
 
     def keep_names(self, plan: Plan) -> None:
-        """Nobody else gets the names of bots that will be launched."""
+        """Reserve the names of bots that will be launched."""
         for name in (*(bot.name for bot in plan.bots), *plan.house):
             if name not in self._supervisor:
                 self._keep_name(name)
 
     async def start(self, competition: Competition) -> None:
-        """Start those of a competition that do not run and are not out."""
+        """Start the bots of a competition that do not run and are not out."""
         for bot in competition.plan.bots:
             await self._start(competition, bot)
 
     def start_soon(self, competition: Competition) -> None:
-        """The same, without waiting for it."""
         self._tasks.start(self.start(competition))
 
     async def launch_house_bot(self, game: str, name: str) -> None:
-        """Start the usual house bot of a game.
-
-        Raises:
-            ArenaError: it cannot be started on this machine.
-        """
+        """Start the usual house bot of a game, or raise `ArenaError` if it cannot be started."""
         await self._supervisor.launch_house_bot(game, name, next(iter(house_bots(game))))
 
     def dismiss(self, competition: Competition) -> None:
-        """Stop the house bots that were there for this competition only, which is over."""
-        needed = {name for one in self._competitions for name in one.temporary_house_bots}
+        """Stop the house bots that only this competition needed, which is over."""
+        needed = {name for other in self._competitions for name in other.temporary_house_bots}
         for name in competition.temporary_house_bots:
             if name not in self._supervisor:
                 self._gateway.admission.forget(name)
@@ -80,31 +68,32 @@ class CompetitionBots:
                 self._supervisor.dismiss(name)
 
     def end_forgiven(self, names: Sequence[str]) -> None:
-        """Of these, which have just left a match, end those that hang and were forgiven: no match is disturbed by it now."""
+        """Of these bots, which have just left a match, stop those that hang and were forgiven.
+
+        A bot that still plays elsewhere goes on until its last match has ended.
+        """
         for name in self._forgiven.intersection(names):
             player = self._gateway.players.get(name)
             if player is not None and not player.chairs:
                 self._supervisor.dismiss(name)
 
     def ruled(self, verdict: Verdict) -> None:
-        """A bot is out: it is stopped, unless it still takes part in another competition; or forgiven, and started again."""
+        """Stop a bot that is out of its last competition, or start one again that is forgiven."""
         name = verdict.bot
-        plays_on = [one for one in self._competitions if one.is_in(name)]
+        plays_on = [competition for competition in self._competitions if competition.is_in(name)]
         if name in self._supervisor and not plays_on:
             finding = Finding(kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism)
             asyncio.get_running_loop().call_soon(self._supervisor.stop, name, finding)
         elif verdict.forgiven and name not in self._forgiven:
-            for one in plays_on:
-                for bot in one.plan.bots:
+            for competition in plays_on:
+                for bot in competition.plan.bots:
                     if bot.name == name:
-                        self._start_again(one, bot)
+                        self._start_again(competition, bot)
                         return
 
     def close(self) -> None:
-        """Start no more of them."""
+        """Start no more bots."""
         self._tasks.cancel()
-
-    # --- within ---
 
     def _keep_name(self, name: str) -> None:
         self._gateway.admission.expect(name, secrets.token_urlsafe(16))
@@ -123,13 +112,13 @@ class CompetitionBots:
             self._listener.told(f"{bot.name}: {error}")
 
     def _start_again(self, competition: Competition, bot: RelaunchSpec) -> None:
-        """Start one again that was forgiven; one that hangs is ended first, when it sits nowhere any more."""
+        """Start a forgiven bot again; one that hangs is stopped first, after its last match."""
         name = bot.name
         self._forgiven.add(name)
-        if name not in self._supervisor:  # meanwhile nobody else gets its name
+        if name not in self._supervisor:  # nobody else may get its name meanwhile
             self._keep_name(name)
         elif (player := self._gateway.players.get(name)) is not None:
-            player.leaving = True  # it is dealt to no more
+            player.leaving = True  # it gets no new matches
             self._listener.freed((name,))
 
         async def again() -> None:

@@ -1,9 +1,11 @@
 """Settings from a TOML file, read once into frozen structs.
 
-A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[[bot]]` and `[[run]]`, all of them optional, whose fields are those
-of the structs here, of `Limits` and of the games' settings; `class.example.toml` beside this module shows them all. Every field is checked by its own type, exactly: `true` and `4.0` are not 4.
-What is wrong is one line that says where it stands, such as `run[0].matches`, what was expected and what came. Paths are from the file's own folder, so that it
-means the same wherever the arena is started. Flags are the business of `arena/cli`, which lets them win.
+A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[[bot]]` and `[[run]]`, all of them
+optional. Their fields are those of the structs here, of `Limits` and of the games' settings;
+`class.example.toml` beside this module shows them all. Every field is checked by its exact type:
+`true` and `4.0` are not 4. An error is one line that says where it is, such as `run[0].matches`,
+what was expected and what came. Paths are relative to the file's own folder, so that it means the
+same wherever the arena is started. Flags win over the file; that is done in `arena/cli`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from arena.competitions.planned_run import (
 )
 from arena.engine.names import spelled
 from arena.formats.spec import WAIT_S, Form, form_of
-from arena.formats.timetable import Times, parse
+from arena.formats.timetable import parse
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
@@ -54,21 +56,19 @@ class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What `arena serve` does; the one place where its defaults stand.
 
     Attributes:
-        host: the interface.
-        port: the port; 0 takes a free one.
-        db: the database.
-        players: how many bots of a game start its competition; as many as it has seats if None.
+        port: 0 takes a free one.
+        players: how many bots of a game start its competition; None for as many as it has seats.
         matches: how often each two meet, or each bot the dealer.
         once: to stop after one competition in each game.
-        practice: to refuse illegal answers, and put nobody out for them.
-        open: to let in whoever can reach the machine.
+        practice: to refuse illegal answers, and eliminate nobody for them.
+        open: to accept bots without tokens from other machines.
         page: to show browsers what is played.
-        origin: whose pages may open WebSockets here besides our own: the addresses of a proxy in front.
-        trusted_proxy: the addresses or networks of proxies in front, which say who connects; everybody needs a token then.
-        base_path: below which browsers find the page, if a proxy in front has other pages too.
-        tls_cert: the certificate that clients are shown, with those that vouch for it, in a file; None speaks without TLS.
-        tls_key: the file with its key.
-        log: a file to which a line is added for every match, or `-` for stderr; None for none.
+        origin: other sites whose pages may open WebSockets here: the addresses of a proxy in front.
+        trusted_proxy: addresses or networks of proxies in front, whose word about the client's
+            address is believed; every bot needs a token then.
+        base_path: the path of the page for browsers, if a proxy in front has other pages too.
+        tls_cert: the file with the certificate and its chain; None for no TLS.
+        log: a file that gets a line for every match, or `-` for stderr; None for none.
     """
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
@@ -97,7 +97,7 @@ class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run as it stands in the file; what its fields mean is said in `arena/competitions/planned_run.py`."""
+    """A run as it stands in the file; `PlannedRun` explains its fields."""
 
     game: str
     name: str | None = None
@@ -118,7 +118,7 @@ class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class _LimitsTable(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits in a file, where a name that nobody knows is a mistake; on the wire it comes from a newer arena."""
+    """Limits in a file, where an unknown name is a mistake; on the wire it is a newer arena's."""
 
 
 class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,12 +135,9 @@ class Config(Struct, frozen=True, kw_only=True):
     """All that a file says, and the defaults for what it does not.
 
     Attributes:
-        serve: how the arena is run.
-        limits: of time and space.
         games: settings by game, as with `--set`.
-        bots: those that the arena launches.
-        runs: the competitions that are planned, in the order of the file.
-        files: where it was read, for nobody else to see.
+        runs: in the order of the file.
+        files: where it was read; launched bots must not see these files.
     """
 
     serve: ServeSection = ServeSection()
@@ -152,11 +149,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def read_config(path: Path) -> Config:
-    """Read a file.
-
-    Raises:
-        UsageError: it cannot be read, is not TOML, or says something that it cannot.
-    """
+    """Read a file; `UsageError` if it cannot be read, is not TOML, or has what is not allowed."""
     try:
         config = _config(_load(path), path.resolve().parent)
         return msgspec.structs.replace(config, files=(path,))
@@ -165,7 +158,7 @@ def read_config(path: Path) -> Config:
 
 
 def example() -> str:
-    """The text of a file for a whole course, to be read and changed by people."""
+    """The text of a file for a whole course, for people to read and change."""
     return files("arena.competitions").joinpath("class.example.toml").read_text(encoding="utf-8")
 
 
@@ -214,7 +207,7 @@ def _serve(table: Any, folder: Path) -> ServeSection:
 
 
 def _is_address(where: str) -> bool:
-    """Whether it is a database elsewhere, or `-` for a stream of ours, and no path."""
+    """Whether this is the URL of a database, or `-` for stderr, and no path."""
     return "://" in where or where == "-"
 
 
@@ -269,11 +262,10 @@ def _run(read: _RunSection) -> PlannedRun:
     with _field("name"):
         name = game.name if read.name is None else check_title(read.name)
     with _field("at"):
-        at = _times(read.at)
+        at = None if read.at is None else parse(read.at)
     with _field("until"):
-        until = _times(read.until)
+        until = None if read.until is None else parse(read.until)
     form = form_of(game) if read.form is None else _form(read.form)
-    itself = form is Form.ROUND_ROBIN and game.name == "ace_king_queen"
     match read.players:
         case None:
             who, players = Participants.CONNECTED, tuple[str, ...]()
@@ -289,46 +281,30 @@ def _run(read: _RunSection) -> PlannedRun:
     for limit in read.limits:
         if limit not in LIMITS:
             raise UsageError(
-                f"limits.{limit}: expected it in [limits], for the whole arena; here some of: {', '.join(LIMITS)}"
+                f"limits.{limit}: expected it in [limits], for the whole arena; "
+                f"here some of: {', '.join(LIMITS)}"
             )
-    return PlannedRun(
-        name=name,
-        game=game.name,
-        form=form,
-        least=game.seats if read.least is None and who is Participants.CONNECTED else read.least,
-        at=at,
-        until=until,
-        who=who,
-        players=players,
-        matches=read.matches,
-        split=read.split,
-        with_itself=itself if read.with_itself is None else read.with_itself,
-        settings=read.settings,
-        limits=read.limits,
-        wait_s=read.wait_s,
-        pause_s=read.pause_s,
-        forgive=read.forgive,
-        house=tuple(read.house),
-    )
+    fields = msgspec.structs.asdict(read)
+    fields |= {"name": name, "game": game.name, "form": form, "at": at, "until": until}
+    fields |= {"who": who, "players": players, "house": tuple(read.house)}
+    if read.least is None and who is Participants.CONNECTED:
+        fields["least"] = game.seats
+    if read.with_itself is None:
+        fields["with_itself"] = form is Form.ROUND_ROBIN and game.name == "ace_king_queen"
+    return PlannedRun(**fields)
 
 
-def _times(value: object) -> Times | None:
-    return None if value is None else parse(value)
-
-
-def _form(word: str) -> Form:
+def _form(name: str) -> Form:
     try:
-        return Form(word)
+        return Form(name)
     except ValueError:
-        known = ", ".join(Form)
-        raise UsageError(
-            f"form: expected one of: {known}, got {one_line(repr(word), 60)}"
-        ) from None
+        got = one_line(repr(name), 60)
+        raise UsageError(f"form: expected one of: {', '.join(Form)}, got {got}") from None
 
 
 @contextmanager
 def _field(name: str) -> Iterator[None]:
-    """Put the field's name in front of what is wrong with it."""
+    """Put a field's name in front of the errors that are raised within."""
     try:
         yield
     except ArenaError as error:
@@ -336,15 +312,8 @@ def _field(name: str) -> Iterator[None]:
 
 
 def _convert(value: Any, kind: type[T], where: str = "") -> T:
-    """A value of the file as that type.
-
-    Args:
-        value: as `tomllib` gives it.
-        kind: what it has to be.
-        where: its own path in the file; none for the whole of it.
-
-    Raises:
-        UsageError: what msgspec says of it, with the path in front and what came.
+    """Convert a value of the file to a type; `where` is its path in the file. A `UsageError` has
+    msgspec's message, with the path in front and the value at the end.
     """
     try:
         return msgspec.convert(value, kind)
@@ -354,7 +323,7 @@ def _convert(value: Any, kind: type[T], where: str = "") -> T:
         if "unknown field" in text and not path:
             fields = ", ".join(getattr(kind, "__struct_fields__", ()))
             text += f"; expected some of: {fields}"
-        # Of what is too large or too small msgspec says only what was expected.
+        # For a number out of range msgspec says only what was expected.
         elif text.startswith("Expected") and ", got " not in text:
             for name, index in _STEP.findall(path):
                 value = value[name or int(index)]

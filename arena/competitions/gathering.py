@@ -1,4 +1,4 @@
-"""Waits for the bots of a run, and sets its competition up when enough are there (K5)."""
+"""Waits for the bots of a run, and sets its competition up when enough have come (K5)."""
 
 from __future__ import annotations
 
@@ -25,28 +25,23 @@ from protocol.errors import UsageError
 
 __all__ = ["GATHER_S", "LOOK_S", "Gathering", "local_now"]
 
-GATHER_S = 2.0
-"""A class that starts together should be in one competition together."""
-LOOK_S = 15.0
-"""How long to sleep at most: the clock may be set meanwhile."""
-_GATHERS = 15  # and then it starts, whoever may still come
-_REJOIN_S = 15.0  # a bot looks at least so often whether the arena is there again
+GATHER_S = 2.0  # a class that starts together should be in one competition together
+LOOK_S = 15.0  # the longest sleep, as the clock may be set meanwhile
+_GATHERS = 15  # of GATHER_S each; then it starts, even if more bots come
+_REJOIN_S = 15.0  # the longest time between two attempts of a bot to connect again
 _CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
 
 
 class Gathering:
-    """Brings the bots of runs together.
+    """Waits for the bots of runs and sets up the runs' competitions.
 
     Args:
-        host: the arena, which is open.
-        config: limits and settings, for the runs.
-        tell: told what people should know, a line each.
-        teams: by name, from the roster; read when a run starts.
-        names: all on the roster; read when a run starts, and again and again while it waits.
+        teams: reads the teams of the roster, by name; called when a run starts.
+        names: reads the names of the roster; called also while a run waits.
 
     Attributes:
-        latest: the latest competition of every run.
-        has_failed: whether a run could not be played by those who came.
+        latest: the latest competition of every run, by the run's name.
+        has_failed: whether a run could not be played by the bots that came.
     """
 
     def __init__(
@@ -68,22 +63,20 @@ class Gathering:
         self._since = local_now()  # when the arena was started
 
     async def roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
-        """Who is on it now, and in which team."""
+        """The names on the roster now, and their teams by name."""
         return await asyncio.to_thread(lambda: (self._names(), self._teams()))
 
     def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
-        """Who of those who are to play a run has come to it."""
         return attendance(run, self._host.presence.names(run.game), roster)
 
     async def competition(self, run: PlannedRun, wait: Wait) -> Competition | None:
-        """A run's competition as soon as enough are there; None if it is not to be played for this moment any more."""
+        """Set up a run when enough bots are there; None if it is too late or started by hand."""
         before, refusal = self.latest.get(run.name), ""
         names, _ = await self.roster()
         read_at = local_now()
         while self.latest.get(run.name) is before:  # else the instructor was quicker
-            wait.came = self.attendance(run, names)
+            wait.came = came = self.attendance(run, names)
             if wait.is_over(local_now()):
-                came = wait.came
                 why = came.refusal if not came.is_enough else refusal or came.refusal
                 self._tell(f"{run.name} is not played: {why}")
                 return None
@@ -93,7 +86,7 @@ class Gathering:
                 names, teams = await self.roster()
                 came = wait.came = self.attendance(run, names)
                 if not came.is_enough or self.latest.get(run.name) is not before:
-                    continue  # somebody has gone meanwhile, say
+                    continue  # a bot has left meanwhile, for instance
                 try:
                     return self.set_up(run, came, teams, wait.moment)
                 except UsageError as error:
@@ -113,11 +106,7 @@ class Gathering:
     def set_up(
         self, run: PlannedRun, came: Attendance, teams: Mapping[str, str], moment: datetime | None
     ) -> Competition:
-        """A run's competition, with who takes part now.
-
-        Raises:
-            UsageError: it cannot be played by them.
-        """
+        """Set up a run's competition with those who came; `UsageError` if they cannot play it."""
         tables = min(HOUSE_TABLES, self._config.limits.tables)
         guests = house_bots_of(run, {*came.players, *self._host.presence.taken}, tables)
         is_settled = run.who is Participants.ROSTER and run.form is not Form.LADDER
@@ -139,11 +128,7 @@ class Gathering:
         return competition
 
     def of_all(self, plan: Plan, teams: Mapping[str, str]) -> Competition:
-        """A competition between all who are connected and play its game.
-
-        Raises:
-            UsageError: they are too few.
-        """
+        """Set up a competition of all bots that play its game; `UsageError` for too few."""
         names = self._host.presence.names(plan.game)
         least = 1 if plan.form is Form.LEAGUE else 2
         if len(names) < least:
@@ -154,10 +139,8 @@ class Gathering:
             msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
         )
 
-    # --- within ---
-
     async def _changed(self, wait: Wait) -> None:
-        """Wait until a bot has come or gone, but not for long."""
+        """Wait until a bot comes or goes, or something else has to be looked at."""
         try:
             async with asyncio.timeout(min(LOOK_S, wait.left_s(local_now()))):
                 await self._host.wait_for_change()
@@ -166,14 +149,14 @@ class Gathering:
         await asyncio.sleep(_CALM_S)
 
     async def _gathered(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
-        """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
+        """Wait until no more bots come: who takes part is settled at the start (K5)."""
         is_complete = run.who is not Participants.CONNECTED and not wait.came.missing
         if run.who is Participants.NAMED or is_complete:
-            return  # whoever is named and comes later is awaited by its matches
+            return  # matches wait for a named bot that comes later
         is_again = wait.moment is not None and wait.moment < self._since
         up_s, rejoin_s = (local_now() - self._since).total_seconds(), 0.0
         if wait.came.least and (run.who is Participants.ROSTER or is_again):
-            # The arena may have been started again, and its bots are on their way back.
+            # The arena may have been restarted, and its bots are connecting again.
             rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
         wait.starts_by = local_now() + timedelta(seconds=rejoin_s + _GATHERS * GATHER_S)
         await asyncio.sleep(rejoin_s)
@@ -187,5 +170,5 @@ class Gathering:
 
 
 def local_now() -> datetime:
-    """The time of day, in the time zone of this machine."""
+    """The time now, in the time zone of this machine."""
     return datetime.now(UTC).astimezone()

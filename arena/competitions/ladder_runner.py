@@ -1,7 +1,9 @@
-"""A ladder while it is open: whoever is free is paired, again and again, until the instructor closes it (K4).
+"""A ladder while it is open: free bots are paired again and again until it is closed (K4).
 
-`arena/formats/ladder.py` says who plays whom. Here is when: a bot rests after a match, so that a ladder neither fills the disk nor keeps bots
-from the competitions that have an end; after an offence everything of its owner rests, longer each time (`arena/formats/pauses.py`). Nobody is waited for, nobody is absent, and what is void is not repeated: the next match comes.
+`arena/formats/ladder.py` says who plays whom; this module says when. A bot rests after a match, so
+that a ladder neither fills the disk nor keeps bots from the other competitions. After an offence
+all bots of its owner rest, longer each time (`arena/formats/pauses.py`). A ladder waits for nobody,
+so nobody is absent, and a void match is not repeated.
 """
 
 from __future__ import annotations
@@ -23,20 +25,16 @@ from protocol.messages import Verdict
 
 __all__ = ["LadderStage"]
 
-_AT_ONCE = 16  # tables; opening hundreds in one pass would hold everybody up
-_CROWD = 100  # to look at more bots at every change would hold everybody up
-_GATHER_S = 0.1
-_WAIT_S = 1.0
-"""Those who have just met wait so long for somebody else before they meet again."""
+_AT_ONCE = 16  # tables that are opened in one pass; hundreds would block the event loop
+_CROWD = 100  # bots; from then on changes are looked at together, as each look takes a while
+_GATHER_S = 0.1  # between two looks in a crowd
+_WAIT_S = 1.0  # bots that have just met wait so long for others before they meet again
 
 
 class LadderStage:
-    """The matches of a ladder; it looks like a stage of a schedule to whoever drives it.
+    """The matches of a ladder; its competition drives it like a `RunningStage`.
 
-    Args:
-        arbiter: has the matches of its competition played.
-        ladder: the ratings as they are at any time.
-        first: the number of the next pairing.
+    `ladder` returns the ratings as they are now; `first` is the number of the next pairing.
     """
 
     waits_for: tuple[str, ...] = ()
@@ -56,16 +54,10 @@ class LadderStage:
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        """The matches that are being played."""
         return tuple(table for _, table in self._tables.values())
 
     async def outcomes(self) -> Outcomes:
-        """Play until it is closed.
-
-        Raises:
-            Stopped: the instructor has ended it.
-            ArenaError: the results cannot be stored.
-        """
+        """Play until closed; raises `CompetitionStopped`, or `ArenaError` from the database."""
         self.seat(())
         try:
             await self._done
@@ -74,42 +66,38 @@ class LadderStage:
             for timer in self._timers:
                 timer.cancel()
             for table in self.tables:
-                self._arbiter.void_table(table, "its ladder was closed")
+                self._arbiter.gateway.referee.void(table, "its ladder was closed")
         return ()
 
     def stop(self) -> None:
-        """End it here and now."""
-        if not self._done.done():
-            self._done.set_exception(CompetitionStopped())
+        """Make `outcomes` raise `CompetitionStopped`."""
+        self._fail(CompetitionStopped())
 
     def close(self) -> None:
-        """Its time is over."""
         if not self._done.done():
             self._done.set_result(None)
 
     def paused(self) -> None:
-        """What is being played goes on."""
+        """Do nothing: matches that are being played go on."""
 
     def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
-        """Go on after a pause, or without a result that was taken back and may have been an offence."""
+        """Go on after a pause, or after a result was taken back that may have been an offence."""
         self._owners_rest.clear()
         self.seat(())
 
     def offended(self, name: str) -> None:
-        """Nothing waits for it here."""
+        """Do nothing: no pairing waits for a bot."""
 
     def seat(self, names: Sequence[str]) -> None:
-        """Pair whoever is free now, whatever `names` says: who plays whom depends on all who are free.
+        """Pair all bots that are free now, not only `names`: who plays whom depends on all of them.
 
-        With many of them that takes a while: what happens within a moment is looked at together.
+        With many bots that takes a while, so changes within `_GATHER_S` are looked at together.
         """
         if not self._is_crowded:
             self._seat(rematch=False)
         elif not self._gathers:
             self._gathers = True
             self._later(_GATHER_S, self._gathered)
-
-    # --- within ---
 
     def _seat(self, *, rematch: bool) -> None:
         if self._done.done() or self._arbiter.is_paused:
@@ -121,17 +109,16 @@ class LadderStage:
                 return
             playing = [pairing.players for pairing, _ in self._tables.values()]
             tables = pairings(free, seats, self._ladder(), playing, rematch)
-            made = tuple(islice(tables, _AT_ONCE))
-            for players in made:
+            opened = tuple(islice(tables, _AT_ONCE))
+            for players in opened:
                 self._open(players)
         except Exception as error:
-            if not self._done.done():
-                self._done.set_exception(error)
+            self._fail(error)
             return
-        if len(made) == _AT_ONCE:  # after whatever else there is to do
+        if len(opened) == _AT_ONCE:  # the event loop has other work, too
             self._later(0.0, partial(self._seat, rematch=rematch))
             return
-        seated = Counter(name for table in made for name in table)
+        seated = Counter(name for players in opened for name in players)
         left = sum(free[name] > seated[name] for name in free)
         if left >= seats and not rematch and not self._waits:
             self._waits = True
@@ -146,9 +133,9 @@ class LadderStage:
         self._seat(rematch=True)
 
     def _free(self) -> dict[str, int]:
-        """Who could play now, and how many matches more; one at a time with rests in between."""
+        """The bots that could play now, each with its number of further matches: 1 with rests."""
         rests = bool(self._arbiter.plan.pause_s)
-        playing = {name for one, _ in self._tables.values() for name in one.players}
+        playing = {name for pairing, _ in self._tables.values() for name in pairing.players}
         left = self._who_left()
         players = self._arbiter.plays()
         self._is_crowded = len(players) > _CROWD
@@ -164,7 +151,10 @@ class LadderStage:
         }
 
     def _who_left(self) -> dict[str, set[str]]:
-        """By owner, the bots that are or were away from a match that goes on: else one token with many names could hold all tables up."""
+        """The bots that are or were away from a match that goes on, by owner.
+
+        The owner's other bots get no match meanwhile. Otherwise one token could hold up all tables.
+        """
         owners: dict[str, set[str]] = {}
         for table in self.tables:
             for chair in table.chairs:
@@ -174,13 +164,13 @@ class LadderStage:
         return owners
 
     def _owner_rests(self, owner: str) -> bool:
-        """Whether an owner rests after its offences; who is free is paired when that is over."""
+        """Whether an owner rests after its offences; its bots are paired again afterwards."""
         if owner in self._owners_rest:
             return True
         left_s = self._arbiter.rests_s(owner)
         if left_s:
             self._owners_rest.add(owner)
-            self._later(left_s, partial(self._owner_rested, owner))
+            self._later(left_s, partial(self._rested, self._owners_rest, (owner,)))
         return left_s > 0
 
     def _open(self, players: tuple[str, ...]) -> None:
@@ -197,22 +187,21 @@ class LadderStage:
         try:
             self._arbiter.note(pairing, table, result, verdict)
         except Exception as error:
-            if not self._done.done():
-                self._done.set_exception(error)
+            self._fail(error)
             return
         pause_s = self._arbiter.plan.pause_s
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)
-            self._later(pause_s, partial(self._rested, pairing.players))
-        self._arbiter.freed(pairing.players)
+            self._later(pause_s, partial(self._rested, self._rests, pairing.players))
+        self._arbiter.listener.freed(pairing.players)
 
-    def _rested(self, names: Sequence[str]) -> None:
-        self._rests.difference_update(names)
+    def _rested(self, resting: set[str], names: Sequence[str]) -> None:
+        resting.difference_update(names)
         self._seat(rematch=False)
 
-    def _owner_rested(self, owner: str) -> None:
-        self._owners_rest.discard(owner)
-        self._seat(rematch=False)
+    def _fail(self, error: Exception) -> None:
+        if not self._done.done():
+            self._done.set_exception(error)
 
     def _later(self, delay_s: float, call: Callable[[], None]) -> None:
         def ring() -> None:

@@ -1,7 +1,8 @@
-"""The results of a competition that is played: which match is whose result, and what that adds up to; written down as it happens.
+"""The results of a competition while it is played, and what they add up to.
 
-A ledger begins empty, or with what the database has of a competition that was interrupted: from then on there is no difference. Every
-pairing has one result at most. Taking one back is the instructor's right, and then everything is added up anew from what is left.
+Everything is written to the database as it happens. A ledger begins empty, or with the results of a
+competition that was interrupted; from then on there is no difference. A pairing has at most one
+result. The instructor may take a result back; then everything is added up anew from the others.
 """
 
 from __future__ import annotations
@@ -25,24 +26,22 @@ from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["CompetitionReport", "Ledger"]
 
-_LATEST = 100  # verdicts of a ladder that are kept at hand; the database has them all
-_OUT, _IN = "out", "in"  # what the arena writes down of a bot that sits nowhere
+_LATEST = 100  # verdicts of a ladder in memory; the database has them all
+_OUT, _IN = "out", "in"  # acts of the arena: an offence between matches, and that it is excused
 
 
 class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
     """How a competition ended.
 
     Attributes:
-        competition, run: its id, and the name of its run or empty.
-        game, form, players: what was played, by whom.
+        run: the name of its run, or empty.
         state: `finished`, or `stopped` by the instructor.
         standings: rows, best first, the eliminated at the end; empty for an elimination.
-        cross_table: who has done how against whom, in a round robin.
+        cross_table: the results of each player against each other one, in a round robin.
         ranking: the places of an elimination.
-        not_there: those of the roster who had not come when it started.
-        verdicts: every offence, with its evidence.
         played: how many matches count or ended by an offence.
         seconds: how long it took, since the arena was last started.
+        not_there: names of the roster that had not come when it started.
     """
 
     competition: str
@@ -63,19 +62,14 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """The results of one competition.
 
-    Args:
-        competition: its id.
-        plan: what is played.
-        store: where everything is written.
-        earlier: what counted when it was interrupted.
-        acts: what the instructor had done by then.
-        verdicts: the offences until then.
+    For one that was interrupted, `earlier` are the matches that counted then, `acts` what the
+    instructor and the arena did, and `verdicts` those until then.
 
     Attributes:
         book: what the matches add up to.
-        verdicts: every offence with its evidence, forgiven ones too; of a ladder the latest.
-        findings: what was found while a bot sat nowhere, and has not ended a match yet.
-        on_rated: called when a ladder has been rated anew.
+        verdicts: every offence with its evidence, forgiven ones too; only the latest of a ladder.
+        findings: by bot, offences between matches, which put it out at its next match.
+        on_rated: called when the ratings of a ladder have been computed again.
     """
 
     def __init__(
@@ -92,12 +86,12 @@ class Ledger:
         self._store = store
         earlier, acts = tuple(earlier), tuple(acts)
         self._is_ladder = plan.form is Form.LADDER
-        # A ladder has no end, and nothing is ever asked of it again: there the database alone keeps what was played.
-        self._ladder = {one.id: one.pairing for one in earlier if self._is_ladder}
-        self._counted = {one.pairing: one for one in earlier if not self._is_ladder}
-        self._rating: asyncio.Task[None] | None = None  # of a ladder, anew
+        # A ladder has no end, so of its matches only the numbers are in memory.
+        self._ladder = {row.id: row.pairing for row in earlier if self._is_ladder}
+        self._counted = {row.pairing: row for row in earlier if not self._is_ladder}
+        self._rating: asyncio.Task[None] | None = None  # rates a ladder anew
         self.on_rated: Callable[[], None] = lambda: None
-        self._late: list[MatchRow] = []  # what has ended since that began
+        self._late: list[MatchRow] = []  # matches that have ended since that began
         self._flags = {act.text for act in acts}
         self.findings = _findings(acts)
         self.verdicts = list(verdicts)
@@ -112,26 +106,22 @@ class Ledger:
         return len(self._counted) + len(self._ladder)
 
     def ladder(self) -> Ladder:
-        """The ratings of a ladder, as they are now."""
         return self.book.ladder
 
     @property
     def last_pairing(self) -> int:
-        """The greatest number of a pairing that has a result; 0 without any."""
+        """The greatest number of a pairing that has a result, or 0."""
         return max((*self._counted, *self._ladder.values()), default=0)
 
     def known(self, pairing: Pairing) -> Result | None:
-        """The result of a pairing, if there is one.
-
-        Raises:
-            ArenaError: it is that of other bots: the database does not belong to this schedule.
-        """
+        """The result of a pairing, if any; `ArenaError` if the database has other bots for it."""
         played = self._counted.get(pairing.number)
         if played is None:
             return None
         if played.players != pairing.players:
             raise ArenaError(
-                f"expected {' v '.join(pairing.players)} in match {played.id}, got {' v '.join(played.players)}; "
+                f"expected {' v '.join(pairing.players)} in match {played.id}, "
+                f"got {' v '.join(played.players)}; "
                 "ask `arena verify` what is wrong with the database"
             )
         return played.result
@@ -146,7 +136,10 @@ class Ledger:
         finished_at: float,
         others: Sequence[Verdict] = (),
     ) -> None:
-        """Write a match down, count it unless it is void, and strike an offender, and `others` who are out with it."""
+        """Record a match; count it and its offenders unless it is void. Times are in Unix seconds.
+
+        `verdict` is on the offender who ended it, if there is one, `others` are on further ones.
+        """
         played = self._store.match_finished(
             self.id,
             pairing.number,
@@ -166,15 +159,14 @@ class Ledger:
                 self._late.append(played)
         else:
             self._counted[pairing.number] = played
-        ruled = (*(() if verdict is None else (verdict,)), *others)
-        self.verdicts += [one for one in ruled if one.bot not in self.book.out]
+        verdicts = (*(() if verdict is None else (verdict,)), *others)
+        self.verdicts += [verdict for verdict in verdicts if verdict.bot not in self.book.out]
         if self._is_ladder:  # where an offender plays on, and may offend for ever
             del self.verdicts[:-_LATEST]
-        self.book.ruled(ruled)
+        self.book.ruled(verdicts)
         _add(self.book, played)
 
     def match_of(self, pairing: Pairing) -> str:
-        """The id of the match that is a pairing's result."""
         return self._counted[pairing.number].id
 
     def forgives(self, name: str, kind: Ending, event: str) -> bool:
@@ -182,19 +174,19 @@ class Ledger:
         return self.book.forgives(name, kind, event)
 
     def note_offence(self, name: str, finding: Finding, at: float) -> None:
-        """Write down that a bot has offended while it sat nowhere: it is out at its next match."""
-        text = msgspec.json.encode(finding).decode()
-        self._store.acted(self._own(_OUT, name, text, at))
+        """Record that a bot has offended between matches: it is out at its next match."""
+        self._note_act(_OUT, name, msgspec.json.encode(finding).decode(), at)
 
     def clear_offence(self, name: str, at: float) -> None:
-        """What was found does not count any more, as its match was taken back."""
-        self._store.acted(self._own(_IN, name, "", at))
+        """Record that an offence does not count any more, as its match was taken back."""
+        self._note_act(_IN, name, "", at)
 
-    def _own(self, what: str, name: str, text: str, at: float) -> Act:
-        return Act(competition=self.id, at=at, who=ARENA, what=what, bot=name, text=text)
+    def _note_act(self, what: str, name: str, text: str, at: float) -> None:
+        act = Act(competition=self.id, at=at, who=ARENA, what=what, bot=name, text=text)
+        self._store.acted(act)
 
     def flag(self, act: Act) -> bool:
-        """Have the instructor look at something; whether that is new."""
+        """Record what the instructor should look at, once; returns whether it is new."""
         is_new = act.text not in self._flags
         if is_new:
             self._flags.add(act.text)
@@ -202,24 +194,16 @@ class Ledger:
         return is_new
 
     def of_match(self, match: str) -> MatchRow | None:
-        """What counts as the result of a match, if it does."""
+        """The row of a match that counts, else None."""
         if match in self._ladder:
             return self._store.played(match)
-        for played in self._counted.values():
-            if played.id == match:
-                return played
-        return None
+        return next((row for row in self._counted.values() if row.id == match), None)
 
     def take_back(self, match: str, act: Act, first: int = 1) -> MatchRow:
-        """A result does not count any more; what it brought about is undone.
+        """Take the result of a match back, record the act, and undo what followed from it.
 
-        Args:
-            match: its id.
-            act: whose wish it is.
-            first: the number of the first pairing of the stage that is being played.
-
-        Raises:
-            UsageError: no such result counts, or later stages have been drawn by it.
+        `first` is the number of the first pairing of the stage that is being played. It raises
+        `UsageError` if the match does not count, or if later stages have been drawn by its result.
         """
         played = self.of_match(match)
         if played is None:
@@ -227,34 +211,31 @@ class Ledger:
         left = {number: other for number, other in self._counted.items() if other is not played}
         if played.pairing < first or self._has_later(left):
             raise UsageError(
-                f"expected a match of the latest stage, got {match!r}: what came after it was drawn by its result"
+                f"expected a match of the latest stage, got {match!r}: "
+                "what came after it was drawn by its result"
             )
         self._store.taken_back(self.id, match, act)
         self._counted = left
-        self.verdicts = [one for one in self.verdicts if one.match != match]
+        self.verdicts = [verdict for verdict in self.verdicts if verdict.match != match]
         if self._is_ladder:
             del self._ladder[match]
             self._rate_anew()
         else:
             self.book = Scorebook(self.plan, self.book.removed, self.verdicts)
-            for one in left.values():
-                _add(self.book, one)
+            for row in left.values():
+                _add(self.book, row)
             self.verdicts = self.book.standing(self.verdicts)
         return played
 
     def remove(self, name: str, text: str) -> None:
-        """The instructor takes a bot out, as has been written down."""
+        """Remove a bot, as the instructor wants; the act itself has been recorded."""
         has_played = self._is_ladder and name in self.ladder()
         self.book.remove(name, Termination(Ending.REMOVED, None, text))
         if has_played:
             self._rate_anew()
 
     async def rated(self) -> None:
-        """Wait until a ladder's ratings are those of what counts, after `remove` and `take_back`.
-
-        Raises:
-            ArenaError: they cannot be made, as the database fails.
-        """
+        """Wait until a ladder has been rated anew; `ArenaError` if the database cannot be read."""
         while (rating := self._rating) is not None:
             await asyncio.wait((rating,))
             if rating is self._rating:  # else it has been begun again
@@ -262,11 +243,9 @@ class Ledger:
                 return
 
     def acted(self, act: Act) -> None:
-        """Write down what was done."""
         self._store.acted(act)
 
     def state_changed(self, state: CompetitionState, act: Act) -> None:
-        """The competition is paused, or goes on."""
         self._store.state_changed(self.id, state, act)
 
     def finished(
@@ -276,13 +255,11 @@ class Ledger:
         state: CompetitionState = CompetitionState.FINISHED,
         act: Act | None = None,
     ) -> None:
-        """The competition has ended."""
         self._store.competition_finished(self.id, at, ranking, state, act)
 
     def report(
         self, ranking: Ranking, state: CompetitionState, seconds: float
     ) -> CompetitionReport:
-        """How it has ended, after so many seconds."""
         return CompetitionReport(
             competition=self.id,
             run=self.plan.run,
@@ -299,10 +276,8 @@ class Ledger:
             not_there=self.plan.not_there,
         )
 
-    # --- within ---
-
     def _has_later(self, left: Mapping[int, MatchRow]) -> bool:
-        """Whether some of these results are of stages that the schedule has not come to with them."""
+        """Whether some of these results are of stages that the others do not lead to."""
         if self._is_ladder:
             return False
         run = ScheduleRun(self.plan)
@@ -310,7 +285,7 @@ class Ledger:
         return not left.keys() <= run.asked.keys()
 
     def _rate_anew(self) -> None:
-        """Ratings follow from the order of all matches, which the database has; what ends while it is read is counted last."""
+        """Rate all matches in the order of the database; those that end meanwhile come last."""
         if self._rating is not None:
             self._rating.cancel()
         self._late = []
@@ -318,15 +293,14 @@ class Ledger:
         self._rating = asyncio.create_task(self._rate(frozenset(self._ladder), book))
 
     async def _rate(self, known: frozenset[str], book: Scorebook) -> None:
-        """Rate anew, in a thread: thousands of matches take seconds."""
         await self._store.flushed()
 
         def rate() -> None:
-            for one in self._store.results(self.id):
-                if one.id in known:
-                    _add(book, one)
+            for row in self._store.results(self.id):
+                if row.id in known:
+                    _add(book, row)
 
-        await asyncio.to_thread(rate)
+        await asyncio.to_thread(rate)  # thousands of matches take seconds
         for name, ended in self.book.removed.items():
             book.remove(name, ended)
         self.book = book
@@ -341,12 +315,11 @@ def _add(book: Scorebook, played: MatchRow) -> None:
 
 
 def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
-    """What was found and not excused later."""
+    """The recorded offences between matches that were not excused later, by bot."""
     findings: dict[str, Finding] = {}
     for act in acts:
         if act.bot is not None and act.what == _OUT:
-            found = msgspec.json.decode(act.text, type=Finding)
-            findings.setdefault(act.bot, found)
+            findings.setdefault(act.bot, msgspec.json.decode(act.text, type=Finding))
         elif act.bot is not None and act.what == _IN:
             findings.pop(act.bot, None)
     return findings

@@ -1,4 +1,4 @@
-"""What a competition tells others, and what it asks of them."""
+"""The interface between a competition and the rest of the arena."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["Listener"]
 
 
 class Listener:
-    """Is told what happens in competitions, and asked who plays elsewhere; by default nobody is interested, and nobody does."""
+    """What competitions tell and ask the rest of the arena; these defaults do nothing."""
 
     def freed(self, names: Sequence[str]) -> None:
-        """A match is over, and these bots have a table free, for any competition."""
+        """Told when a match has ended, so that these bots have a table free."""
 
     def share(self, competition: str, name: str) -> float:
-        """Which part of a bot's tables is that competition's while matches are still being spread; by default all."""
+        """The part of a bot's tables that a competition may use now, from 0 to 1."""
         return 1.0
 
     def beside(self, competition: str) -> Collection[Left]:
@@ -28,18 +28,18 @@ class Listener:
         return ()
 
     def verdict_given(self, verdict: Verdict) -> None:
-        """A bot is out, by what did not end a match."""
+        """Told when a bot is out by a forfeit."""
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """A match is over and written down."""
+        """Told when a match has ended and is recorded."""
 
     def told(self, text: str) -> None:
-        """Something that the instructor should know."""
+        """Told what the instructor should know."""
 
-    def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
-        """Besides these: the house bots that are there for one competition only, and for people."""
+    def house_bots_elsewhere(self, own: Collection[str]) -> Collection[str]:
+        """House bots besides a competition's `own` that are here for one competition or people."""
         return ()
 
     def is_non_competing(self, name: str) -> bool:
-        """Whether who is called so does not compete, as it is a person."""
+        """Whether this is the name of a person, or of a house bot that plays with people."""
         return False

@@ -1,8 +1,8 @@
-"""The pairings of a stage that wait for a table, in the order in which they are tried.
+"""The pairings of a stage that wait for a table, in the order in which they are tried. Pure.
 
-All pairings of the same bots can be opened at the same times, so they wait together, as one lineup. Every bot has a list of its
-lineups: the end of a match costs a look at its own players' possible opponents, however often they meet, and however large the
-competition is. Pure.
+All pairings of the same bots can be opened at the same times, so they are queued together, as one
+lineup. Every bot has a list of its lineups. So the end of a match costs a look at the possible
+opponents of its players, however often they meet and however large the competition is.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from arena.formats.schedule import Pairing
 
 __all__ = ["Lineup", "PairingQueue"]
 
-_CROWD = 100  # lineups of a bot that are sorted
+_CROWD = 100  # lineups of a bot that are sorted; sorting more at every match takes too long
 
 Lineup: TypeAlias = frozenset[str]
-"""Those who meet in a pairing; one, where a bot meets itself."""
+"""The bots of a pairing: only one where a bot meets itself."""
 
 
 class PairingQueue:
-    """The pairings that wait.
-
-    Args:
-        on_idle: told of a bot for which nothing waits any more.
-    """
+    """The pairings that wait for a table; `on_idle` gets a bot when none waits for it any more."""
 
     def __init__(self, on_idle: Callable[[str], None]) -> None:
         self._on_idle = on_idle
@@ -34,18 +30,16 @@ class PairingQueue:
         self._lineups: dict[str, dict[Lineup, None]] = {}
 
     def __iter__(self) -> Iterator[str]:
-        """The bots for which something waits."""
+        """The bots of all pairings that have waited."""
         return iter(self._lineups)
 
     def add(self, pairing: Pairing) -> None:
-        """A pairing waits."""
         lineup = frozenset(pairing.players)
         self._pairings.setdefault(lineup, {})[pairing.number] = pairing
         for name in lineup:
             self._lineups.setdefault(name, {})[lineup] = None
 
     def discard(self, pairing: Pairing) -> None:
-        """A pairing does not wait any more, if it did."""
         lineup = frozenset(pairing.players)
         waiting = self._pairings.get(lineup, {})
         waiting.pop(pairing.number, None)
@@ -59,7 +53,7 @@ class PairingQueue:
                 self._on_idle(name)
 
     def move_to_end(self, lineup: Lineup) -> None:
-        """They have met just now: others have not."""
+        """Try the lineup after all others of its bots, as these have met just now."""
         for name in lineup:
             lineups = self._lineups.get(name, {})
             if lineup in lineups:
@@ -67,16 +61,13 @@ class PairingQueue:
                 lineups[lineup] = None
 
     def waits_for(self, name: str) -> bool:
-        """Whether a bot has to be here for a pairing."""
         return bool(self._lineups.get(name))
 
     def of(self, name: str) -> tuple[Pairing, ...]:
-        """The pairings of a bot."""
         lineups = self._lineups.get(name, ())
-        return tuple(pairing for one in lineups for pairing in self.between(one))
+        return tuple(pairing for lineup in lineups for pairing in self.between(lineup))
 
     def between(self, lineup: Lineup) -> tuple[Pairing, ...]:
-        """The pairings of a lineup."""
         return tuple(self._pairings.get(lineup, {}).values())
 
     def first(self, most: int) -> tuple[Pairing, ...]:
@@ -87,14 +78,12 @@ class PairingQueue:
     def lineups(
         self, name: str, had: Callable[[str], int], full: Collection[str]
     ) -> Iterator[Lineup]:
-        """Those of a bot, first with those who have had the fewest matches, and of equals those who have not met for longest.
+        """The lineups of a bot, in the order in which they are tried, without those of `full` bots.
 
-        Args:
-            name: of the bot.
-            had: says how many matches a bot has had.
-            full: those who have no table free.
+        Those whose bots have had the fewest matches come first, and of these those that have not
+        met for longest. `had` returns how many matches a bot has had.
         """
-        lineups = tuple(one for one in self._lineups.get(name, ()) if one.isdisjoint(full))
+        lineups = tuple(lineup for lineup in self._lineups.get(name, ()) if lineup.isdisjoint(full))
 
         def had_each(lineup: Lineup) -> float:
             return sum(map(had, lineup)) / len(lineup)

@@ -1,7 +1,7 @@
-"""One `[[run]]` of a file: a competition that is planned before anybody has come, and the `Plan` that is made of it then.
+"""One `[[run]]` of a file: a competition that is planned before its bots have come, and its `Plan`.
 
-What a run says is checked when its file is read, as if its bots were there: nothing is found wrong on the evening when it is due.
-Nothing here reads a clock or a file.
+A run is checked when its file is read, as if its bots were there, so that no mistake is found only
+on the evening when it is due. Nothing here reads a clock or a file.
 """
 
 from __future__ import annotations
@@ -40,13 +40,11 @@ __all__ = [
     "teams_of",
 ]
 
-PAUSE_S = 5.0
-"""How long a bot on a ladder rests between two matches, if nobody says otherwise."""
-MOST_MATCHES = 100_000
-"""Of the same bots, in one competition."""
+PAUSE_S = 5.0  # that a bot on a ladder rests between two matches by default
+MOST_MATCHES = 100_000  # of the same bots, in one competition
 _LONGEST_TITLE = 64
 LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms", "grace_ms")
-"""The limits that a competition may have of its own; the others belong to connections and processes, which outlive it."""
+"""The limits that a run may set. The others are of connections and processes, which outlive it."""
 
 
 class Participants(StrEnum):
@@ -58,26 +56,27 @@ class Participants(StrEnum):
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition that is to be.
+    """A planned competition.
 
     Attributes:
-        name: its title, of its own in its file; it may have spaces.
+        name: its title, unique in its file; it may have spaces.
         game: the game's whole name.
-        form: round robin, elimination, league or ladder.
-        least: how many bots must be there, those of its own among them; None if nobody says: see `arena/competitions/attendance.py`.
-        at: from when on it waits for them, or None: once, as soon as they are there.
-        until: when it ends, for a ladder that does not go on until somebody stops it.
-        who: those who are connected when it starts, those of the roster who are, or those in `players`.
-        players: their names, if they are named.
-        matches: how often each two meet, or each bot the dealer; `split` comes on top.
-        split: in how many matches a match is split (A9).
+        least: how many bots must be there, its house bots among them; None for the default of
+            `arena/competitions/attendance.py`.
+        at: when it begins to wait for its bots; None to be played once, as soon as they are there.
+        until: when a ladder ends; None if only the instructor ends it.
+        who: who takes part.
+        players: the names, if they are named.
+        matches: how often each two meet, or each bot the dealer; multiplied by `split`.
+        split: into how many matches a match is split (A9).
         with_itself: whether each bot also meets another instance of itself (A10).
-        settings: those of its own, over `[games.<game>]`.
-        limits: those of its own, over `[limits]`.
-        wait_s: how long a bot that is away is waited for.
+        settings: win over `[games.<game>]`.
+        limits: win over `[limits]`.
+        wait_s: how long matches wait for a bot that is away.
         pause_s: on a ladder, how long a bot rests between two matches.
-        forgive: in a round robin or a league, how many events of a bot cost it only the matches that they end (J3).
-        house: which house bots are launched into it, the same one as often as it is listed.
+        forgive: in a round robin or a league, how many offences of a bot cost it only the matches
+            that they end (J3).
+        house: the house bots that are launched for it, the same one as often as it is listed.
     """
 
     name: str
@@ -100,7 +99,6 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rules(self) -> Game:
-        """The game itself."""
         return game_named(self.game)
 
     @property
@@ -120,20 +118,19 @@ def plan_for(
     bots: tuple[RelaunchSpec, ...] = (),
     not_there: tuple[str, ...] = (),
 ) -> Plan:
-    """The plan of a run whose bots are known; `seed` and `house` are the host's to fill in.
+    """The plan of a run whose bots are known; the host fills in `seed` and `house`.
+
+    It raises `UsageError` if settings do not go together or cannot be split so, or if the form
+    forgives nothing.
 
     Args:
-        run: what is to be played.
-        limits: the file's, or what options made of them; the run's own come on top.
-        games: the file's settings, by game; the run's own come on top.
-        players: who takes part, in the order of entry.
-        teams: by name, of these and of others.
-        due_at: the moment it was due at, in Unix seconds; None if it had none.
-        bots: those of them that the arena launches.
-        not_there: those of the roster who have not come.
-
-    Raises:
-        UsageError: settings that do not go together, or cannot be split so, or a form in which nothing is forgiven.
+        limits: the file's, or what options made of them; the run's win.
+        games: the file's settings, by game; the run's win.
+        players: in the order of entry.
+        teams: by name; names that do not take part are left out.
+        due_at: in Unix seconds; None if it has no time.
+        bots: the players that the arena launches.
+        not_there: names of the roster that have not come.
     """
     if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
         form = run.form.value.replace("_", " ")
@@ -160,9 +157,10 @@ def plan_for(
 
 
 def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]:
-    """The teams of these players, of those who have one (K2).
+    """The teams of these players, for those that have one (K2).
 
-    Programs of one owner, `ann/one` and `ann/two`, are in its team, or if it has none are a team themselves, `ann/`.
+    Programs of one owner, `ann/one` and `ann/two`, are in the owner's team. If it has none, they
+    are a team of their own, `ann/`.
     """
     players = tuple(players)
     owners = Counter(map(owner_of, players))
@@ -172,7 +170,7 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
 
 
 def house_bots_of(run: PlannedRun, taken: Collection[str], tables: int) -> tuple[RelaunchSpec, ...]:
-    """The house bots that take part, at so many tables at once, each by a name that nobody has."""
+    """The house bots of a run, each for so many tables at once, by names that are not `taken`."""
     names = set(taken)
     house_bots = []
     for house in run.house:
@@ -183,15 +181,8 @@ def house_bots_of(run: PlannedRun, taken: Collection[str], tables: int) -> tuple
 
 
 def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
-    """See that it can be played by those who are named, or by as many as must be there.
-
-    Args:
-        run: what is to be played.
-        limits: the file's.
-        games: the file's settings, by game.
-
-    Raises:
-        UsageError: it cannot; the text starts with the field that is wrong.
+    """Check that a run can be played by the named bots, or by as many as must be there. The text of
+    a `UsageError` starts with the field that is wrong.
     """
     _check_players(run)
     _check_form(run)
@@ -207,18 +198,12 @@ def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, obje
 
 
 def check_title(title: str) -> str:
-    """The title of a run, if it can be one; people type it in a shell and read it in tables of one line.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if not (
-        0 < len(title) <= _LONGEST_TITLE
-        and title.isprintable()
-        and title == " ".join(title.split())
-    ):
+    """Return a title that can be typed and stands in one line of a table, or raise `UsageError`."""
+    has_single_spaces = title == " ".join(title.split())
+    if not (0 < len(title) <= _LONGEST_TITLE and title.isprintable() and has_single_spaces):
         raise UsageError(
-            f"expected a title of 1 to {_LONGEST_TITLE} printable letters with single spaces, got {one_line(repr(title), 80)}"
+            f"expected a title of 1 to {_LONGEST_TITLE} printable letters with single spaces, "
+            f"got {one_line(repr(title), 80)}"
         )
     return title
 
@@ -241,7 +226,6 @@ def _check_players(run: PlannedRun) -> None:
 
 
 def _check_form(run: PlannedRun) -> None:
-    """The form, and the fields that only some forms have."""
     try:
         check_form(run.rules, run.form)
     except UsageError as error:
@@ -253,16 +237,17 @@ def _check_form(run: PlannedRun) -> None:
             f"matches: expected a round robin or a league, got a form without them: {form}"
         )
     if run.split > 1 and not is_round_robin:
-        raise UsageError(f"split: expected a round robin, got {form}")
+        raise UsageError(f"split: only for a round robin, the form is {form}")
     if run.with_itself and not is_round_robin:
-        raise UsageError(f"with_itself: expected a round robin, got {form}")
+        raise UsageError(f"with_itself: only for a round robin, the form is {form}")
     if run.until is not None and run.form is not Form.LADDER:
         raise UsageError(f"until: expected a ladder, got {form}")
     if is_round_robin and run.least == 1 and not run.with_itself:
         raise UsageError(f"least: expected at least 2 for a {form}, got {run.least}")
     if run.matches * run.split > MOST_MATCHES:
         raise UsageError(
-            f"matches: expected at most {MOST_MATCHES} with those of split, got {run.matches * run.split}"
+            f"matches: expected at most {MOST_MATCHES} with those of split, "
+            f"got {run.matches * run.split}"
         )
 
 

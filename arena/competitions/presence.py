@@ -13,13 +13,12 @@ __all__ = ["Presence"]
 
 
 class Presence:
-    """The bots that are here, as competitions see them: without people, and without the house bots that fill others' chairs.
+    """The bots that may compete: without people, and without other competitions' house bots.
 
     Args:
-        players: all that are connected, or may come back.
-        supervisor: the bots that the arena has launched.
+        players: all bots that are connected or may come back.
         competitions: those that are on, at any time.
-        aside: says who does not compete: people, and the house bots that play with them.
+        non_competing: returns the names of people, and of the house bots that play with them.
     """
 
     def __init__(
@@ -27,96 +26,86 @@ class Presence:
         players: BotSessions,
         supervisor: BotSupervisor,
         competitions: Sequence[Competition],
-        aside: Callable[[], Collection[str]],
+        non_competing: Callable[[], Collection[str]],
     ) -> None:
         self._players = players
         self._supervisor = supervisor
         self._competitions = competitions
-        self._aside = aside
+        self._non_competing = non_competing
 
     # --- who plays a game ---
 
     def names(self, game: str) -> tuple[str, ...]:
         """The connected bots that play a game, in the order in which they came."""
-        fillers = self.temporary_house_bots
-        return tuple(
-            player.name
-            for player in self._players.of_game(game)
-            if player.connection is not None and player.name not in fillers
-        )
+        others = self.temporary_house_bots
+        here = (bot for bot in self._players.of_game(game) if bot.connection is not None)
+        return tuple(bot.name for bot in here if bot.name not in others)
 
     def count(self, game: str) -> int:
-        """How many `names` there are, however many are connected."""
+        """How many `names` there are, in a time that does not grow with them."""
         others = (self._players.get(name) for name in self.temporary_house_bots)
         return self._players.count(game) - sum(
-            one is not None and one.connection is not None and game in one.games for one in others
+            bot is not None and bot.connection is not None and game in bot.games for bot in others
         )
 
     def saw(self, game: str, names: Collection[str]) -> None:
-        """These take part in a game's competition."""
+        """Note that these bots take part in a competition of a game."""
         self._players.see(game, names)
 
     def has_new(self, game: str) -> bool:
-        """Whether one of the `names` was not among those that `saw` was told of last."""
-        fillers = self.temporary_house_bots
-        return any(one not in fillers for one in self._players.unseen(game))
+        """Whether one of the `names` was not among those that `saw` was given last."""
+        return not self.temporary_house_bots.issuperset(self._players.unseen(game))
 
     def is_awaiting(self, game: str) -> bool:
-        """Whether a bot that plays a game has lost its connection, and may come back within its grace."""
-        return any(
-            player.connection is None and not player.leaving
-            for player in self._players.of_game(game)
-        )
+        """Whether a bot that plays a game has lost its connection and may come back."""
+        bots = self._players.of_game(game)
+        return any(bot.connection is None and not bot.leaving for bot in bots)
 
     @property
     def temporary_house_bots(self) -> set[str]:
-        """The names of people, and of house bots that are there for one competition or for people."""
-        fillers = {name for one in self._competitions for name in one.temporary_house_bots}
-        return fillers.union(self._aside())
+        """The names of people, and of house bots that are here for one competition or people."""
+        names = {name for running in self._competitions for name in running.temporary_house_bots}
+        return names.union(self._non_competing())
 
     # --- names ---
 
     @property
     def taken(self) -> set[str]:
-        """Names that are somebody's: of who is here or on its way, and of all that take part in what is played."""
-        playing = (name for one in self._competitions for name in one.plan.players)
-        return {*self._players, *self._supervisor, *playing, *self._aside()}
+        """The names of all bots that are here, start or take part in something, and of people."""
+        return {*self._players, *self._others()}
 
     def is_taken(self, name: str) -> bool:
-        """Whether one of the names that are `taken` looks like this."""
-        if self._players.like(name) is not None:
-            return True
-        playing = (bot for one in self._competitions for bot in one.plan.players)
-        others = (*self._supervisor, *playing, *self._aside())
-        return alike(name) in map(alike, others)
+        """Whether one of the names that are `taken` looks like this one."""
+        return self._players.like(name) is not None or alike(name) in map(alike, self._others())
+
+    def _others(self) -> tuple[str, ...]:
+        """The names that are taken besides those of connected bots."""
+        playing = (name for running in self._competitions for name in running.plan.players)
+        return (*self._supervisor, *playing, *self._non_competing())
 
     def keep_spellings(self, names: Iterable[str]) -> None:
-        """Whoever has played keeps its spelling as long as this arena runs."""
+        """Have names that have played keep their spelling as long as this arena runs."""
         for name in names:
             self._players.spellings.add(name)
 
     def spelled(self, name: str) -> str:
-        """How a bot that is called so spells its name."""
+        """The spelling of the bot whose name looks like this one."""
         return self._players.spellings.of(name)
 
     def use_of(self, name: str) -> str | None:
-        """What somebody's bots do here now, in words; None if none is here.
-
-        Args:
-            name: of the owner.
-        """
+        """What the bots of the owner `name` do here now, in words; None if none is here."""
         key = alike(name)
         for player in self._players.values():
             if alike(owner_of(player.name)) == key:
                 if player.connection is None:
                     return f"{player.name} has lost its connection and may come back"
                 return f"{player.name} is connected"
-        for one in self._competitions:
-            for bot in one.plan.players:
-                is_out = bot in one.ledger.book.removed
+        for competition in self._competitions:
+            for bot in competition.plan.players:
+                is_out = bot in competition.ledger.book.removed
                 if alike(owner_of(bot)) == key and not is_out:
-                    return f"{bot} takes part in {one.id}, which is not over"
-        for other in (*self._supervisor, *self._aside()):
+                    return f"{bot} takes part in {competition.id}, which is not over"
+        for other in (*self._supervisor, *self._non_competing()):
             if alike(owner_of(other)) == key:
                 return f"{other} is here"
         return None

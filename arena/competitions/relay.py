@@ -1,4 +1,4 @@
-"""Passes on what happens in competitions: to the other competitions, to the page, to the bots that were launched, and to whoever listens."""
+"""Passes on what happens in competitions: to other competitions, launched bots and the page."""
 
 from __future__ import annotations
 
@@ -21,51 +21,41 @@ __all__ = ["HostPage", "PeoplePlaying", "Relay"]
 
 
 class PeoplePlaying(Protocol):
-    """Those who play at the page, and the house bots that play with them."""
+    """The people who play at the page, and the house bots that play with them."""
 
     @property
     def non_competing(self) -> Collection[str]:
-        """Their names: no competition takes these."""
+        """Their names, which do not take part in competitions."""
 
     def is_non_competing(self, name: str) -> bool:
-        """Whether no competition takes who is called so."""
+        """Whether this is one of the `non_competing` names."""
 
     def record(self, match: str) -> object | None:
-        """A match that was played there lately."""
+        """A recent match that was played at the page, else None."""
 
     def changed(self) -> None:
-        """A bot or a person has come or gone."""
+        """Told when a bot or a person has come or gone."""
 
     def competition_started(self, competition: Competition) -> None:
-        """A competition begins: who has to play in it does not play there."""
+        """Told when a competition begins, whose bots stop playing with people."""
 
 
 class HostPage(EntrancePage, Protocol):
-    """What there is for browsers, as the host drives it."""
+    """The page for browsers, as the host drives it."""
 
     @property
     def people(self) -> PeoplePlaying:
-        """Those who play at it."""
+        """The people who play at it."""
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """A match is over and written down."""
+        """Told when a match has ended and is recorded."""
 
     async def close(self) -> None:
-        """Stop what has been started for it."""
+        """Stop its tasks and processes."""
 
 
 class Relay(Listener):
-    """The listener of all competitions of an arena.
-
-    Args:
-        competitions: those that are on, at any time.
-        listener: told of what happens in them.
-        on_verdict: told of every elimination as it happens.
-
-    Attributes:
-        bots: those that were launched for competitions, if any can be.
-        page: the page, if there is one.
-    """
+    """The listener of all `competitions`; the host sets `bots` and `page`, as they need it."""
 
     def __init__(
         self,
@@ -81,33 +71,29 @@ class Relay(Listener):
 
     @property
     def non_competing(self) -> Collection[str]:
-        """The names of people, and of the house bots that play with them."""
         return () if self.page is None else self.page.people.non_competing
 
     def is_non_competing(self, name: str) -> bool:
-        """Whether who is called so does not compete, as it is a person."""
         return self.page is not None and self.page.people.is_non_competing(name)
 
-    def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
-        """The house bots of other competitions than that with these, and those with the people who play against them."""
-        others = {name for one in self._competitions for name in one.temporary_house_bots}
-        return others.difference(fillers).union(self.non_competing)
+    def house_bots_elsewhere(self, own: Collection[str]) -> Collection[str]:
+        bots = {name for running in self._competitions for name in running.temporary_house_bots}
+        return bots.difference(own).union(self.non_competing)
 
     def freed(self, names: Sequence[str]) -> None:
-        """A match has ended; its players may be awaited in any competition, once its own has counted it."""
+        """Offer these bots to all competitions, after their own one has counted the match."""
         asyncio.get_running_loop().call_soon(self._seat, names)
 
     def share(self, competition: str, name: str) -> float:
-        """Which part of a bot's tables is that competition's now."""
         return share(competition, self._competitions, name)
 
     def beside(self, competition: str) -> Collection[Left]:
-        """What is left of the other competitions with the same bots."""
         others = beside(competition, self._competitions)
-        return [left for one in others if (left := one.left) is not None]
+        return [left for other in others if (left := other.left) is not None]
 
     def verdict_given(self, verdict: Verdict) -> None:
-        """A bot is out. What happens where people play is known to those at the table, and has no consequences."""
+        """Tell that a bot is out, and stop its process."""
+        # An offence in a match with a person has no consequences.
         if self.page is not None and self.page.people.record(verdict.match) is not None:
             return
         self._on_verdict(verdict)
@@ -115,13 +101,11 @@ class Relay(Listener):
             self.bots.ruled(verdict)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """A match is over and written down."""
         if self.page is not None:
             self.page.match_finished(ledger, match, pairing, result)
         self._listener.match_finished(ledger, match, pairing, result)
 
     def told(self, text: str) -> None:
-        """Something that the instructor should know."""
         self._listener.told(text)
 
     def _seat(self, names: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
-"""What an arena has before it: competitions that were interrupted, runs that are due, and games for whoever comes.
+"""Starts what an arena has to play: interrupted competitions, runs that are due, and open games.
 
-Each is a task of its own, so that one that cannot go on stops no other. A database that cannot be written stops all: what would be
-played then would not count. Time is looked at again and again instead of slept through, as laptops sleep and clocks are set.
+Each is a task of its own, so that one that cannot go on stops no other. A database that cannot be
+written stops all, as nothing that is played then would count. No sleep lasts long, as laptops sleep
+and clocks are set.
 """
 
 from __future__ import annotations
@@ -31,17 +32,12 @@ from protocol.messages import Ending
 
 __all__ = ["OpenGame", "Scheduler"]
 
+# If a run is due so soon, bots are told to connect again to an arena that is stopped now.
 _SOON = timedelta(hours=1)
-"""For a run that is due by then bots look out for an arena that was stopped."""
 
 
 class OpenGame(msgspec.Struct, frozen=True):
-    """A game for whoever comes: its competition starts again when somebody new is there.
-
-    Attributes:
-        plan: what is played; its players are filled in.
-        least: how many must be there.
-    """
+    """A game that all bots play again when a new one has come; `plan` is still without players."""
 
     plan: Plan
     least: int
@@ -51,15 +47,10 @@ class Scheduler:
     """Has everything played that is to be played.
 
     Args:
-        host: the arena, which is open.
-        store: its database.
-        config: limits and settings, for the runs.
-        on_start: told of every competition as it starts or goes on.
-        on_report: told how one ended.
-        tell: told what people should know, a line each.
-        teams: by name, from the roster; read when a run starts.
-        names: all on the roster; read when a run starts, and again and again while it waits.
-        once: whether to end when nothing more is to come.
+        on_start: called with every competition that starts or goes on.
+        teams: reads the teams of the roster, by name; called when a run starts.
+        names: reads the names of the roster; called also while a run waits.
+        once: whether to end when everything has been played.
     """
 
     def __init__(
@@ -85,8 +76,8 @@ class Scheduler:
         self._once = once
         self._runs: Mapping[str, PlannedRun] = {}
         self._games: Mapping[str, Plan] = {}
-        self._past: set[str] = set()  # runs that were played before, once and for all
-        self._waits: dict[str, Wait] = {}  # by run, those that wait for bots
+        self._past: set[str] = set()  # runs without a time that have been played
+        self._waits: dict[str, Wait] = {}  # runs that wait for bots
         self._tasks = BackgroundTasks(self._ended)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._has_failed = False
@@ -97,28 +88,27 @@ class Scheduler:
         return self._has_failed or self._gathering.has_failed
 
     async def run(self, runs: Sequence[PlannedRun], games: Sequence[OpenGame]) -> None:
-        """Play on what was interrupted, then what comes; with `once` until all is done, else for ever.
+        """Play interrupted competitions on, and the others as they are due.
 
-        Raises:
-            StoreFailed: the database cannot be written any more.
+        With `once` it ends when everything has been played. It raises `StoreFailed` when the
+        database cannot be written any more.
         """
         before: dict[str, asyncio.Task[None]] = {}
-        self._runs = ends = {run.name: run for run in runs}
+        self._runs = {run.name: run for run in runs}
         self._games = {game.plan.game: game.plan for game in games}
-        for written in self._host.unfinished():
+        for row in self._host.unfinished():
             try:
-                competition = self._resumed(written)
+                competition = self._resumed(row)
             except ArenaError as error:
                 self._has_failed = True
-                self._tell(f"{written.id} cannot go on: {error}")
+                self._tell(f"{row.id} cannot go on: {error}")
                 continue
-            played = self.play(competition)
-            if not written.plan.run:
-                before[written.plan.game] = played
-            if written.plan.run in ends:
-                run = ends[written.plan.run]
-                self._gathering.latest[run.name] = competition
-                self._until(run, competition, written.started_at)
+            task = self.play(competition)
+            if not row.plan.run:
+                before[row.plan.game] = task
+            elif (interrupted := self._runs.get(row.plan.run)) is not None:
+                self._gathering.latest[interrupted.name] = competition
+                self._close_in_time(interrupted, competition, row.started_at)
         for run in runs:
             self._tasks.start(self._repeat(run))
         for game in games:
@@ -129,38 +119,39 @@ class Scheduler:
             await self._end
         finally:
             soon = (local_now() + _SOON).timestamp()
-            if self._waits or any(0 < (one.next_at or 0) < soon for one in self.upcoming):
+            if self._waits or any(0 < (run.next_at or 0) < soon for run in self.upcoming):
                 self._host.will_go_on()
             self._tasks.cancel()
             await self._tasks.ended()
 
     @property
     def upcoming(self) -> tuple[Upcoming, ...]:
-        """What is to be played: the runs that wait for their time, or for bots."""
-        coming = []
+        """The runs that wait for their time, or for bots."""
+        upcoming = []
         for run in self._runs.values():
             wait = self._waits.get(run.name)
             following = None if run.at is None else run.at.next_after(local_now())
             is_done = run.name in self._past or run.name in self._gathering.latest
             if wait is not None:
-                coming.append(wait.upcoming)
+                upcoming.append(wait.upcoming)
             elif following is not None or (run.at is None and not is_done):
                 at = None if following is None else following.timestamp()
-                coming.append(Upcoming(run.name, run.game, run.form.value, at))
-        return tuple(coming)
+                upcoming.append(Upcoming(run.name, run.game, run.form.value, at))
+        return tuple(upcoming)
 
     def awaiting(self, name: str) -> str | None:
-        """The run that is still to be played and names somebody, or one of somebody's bots, among its players."""
-        for run in (self._runs[one.run] for one in self.upcoming):
-            if alike(name) in (alike(owner_of(player)) for player in run.players):
-                return run.name
+        """The name of an upcoming run that names this owner, or one of its bots, as a player."""
+        for upcoming in self.upcoming:
+            players = self._runs[upcoming.run].players
+            if alike(name) in (alike(owner_of(player)) for player in players):
+                return upcoming.run
         return None
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """For whom runs wait, or for what time, a line each."""
+        """A line for each run that waits, with the bots or the time that it waits for."""
         later = [
-            f"{run.name} starts {_said(at)}"
+            f"{run.name} starts {_for_people(at)}"
             for run in self._runs.values()
             if run.name not in self._waits
             and run.at is not None
@@ -169,12 +160,10 @@ class Scheduler:
         return (*(wait.text for wait in self._waits.values()), *later)
 
     def play(self, competition: Competition) -> asyncio.Task[None]:
-        """Have a competition played beside the others."""
         return self._tasks.start(self._play(competition))
 
     @property
     def startable(self) -> tuple[Startable, ...]:
-        """What can be chosen for each game, if it is started by hand."""
         return tuple(
             startable(game, self._config, self._games.get(name)) for name, game in GAMES.items()
         )
@@ -187,16 +176,11 @@ class Scheduler:
         matches: int | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> Competition:
-        """Have a run played now, whatever its time is, or a game by all who are connected and play it.
+        """Play a run now, whatever its time is, or a game with all connected bots that play it.
 
-        Args:
-            name: of the run, or of the game.
-            form: of a game, if not the usual one.
-            matches: of a game, how often each two meet, or each bot the dealer.
-            settings: of a game, if not the usual ones.
-
-        Raises:
-            UsageError: there is none of that name, it is on, too few are there, or it is not played so; nothing is written.
+        `form`, `matches` and `settings` are for a game only; None means the usual ones. It raises
+        `UsageError` if there is none of that name, it is on, too few bots are there, or it is not
+        played so; then nothing is recorded.
         """
         run = self._runs.get(name)
         if run is None:
@@ -210,8 +194,6 @@ class Scheduler:
         self.play(competition)
         return competition
 
-    # --- within ---
-
     async def _start_run(self, run: PlannedRun) -> Competition:
         names, teams = await self._gathering.roster()
         last = self._gathering.latest.get(run.name)
@@ -221,12 +203,13 @@ class Scheduler:
         if came.come < came.fewest:
             of = "of the roster " if run.who is Participants.ROSTER else ""
             raise UsageError(
-                f"expected at least {came.fewest} bots {of}that play {run.game} for {run.name}, {came.come} are connected"
+                f"expected at least {came.fewest} connected bots {of}that play {run.game} "
+                f"for {run.name}, got {came.come}"
             )
         wait = self._waits.get(run.name)
         moment = None if wait is None else wait.moment
         competition = self._gathering.set_up(run, came, teams, moment)
-        self._until(run, competition, local_now().timestamp())
+        self._close_in_time(run, competition, local_now().timestamp())
         return competition
 
     async def _start_game(
@@ -256,7 +239,7 @@ class Scheduler:
             self._end.set_result(None)
 
     async def _play(self, competition: Competition) -> None:
-        """Play it and tell what came of it; if it cannot go on, the others do."""
+        """Play a competition and report it; if it cannot go on, the others do."""
         self._on_start(competition)
         try:
             self._on_report(await self._host.play(competition))
@@ -266,40 +249,31 @@ class Scheduler:
             self._has_failed = True
             self._tell(f"{competition.id} cannot go on: {error}")
 
-    def _resumed(self, written: CompetitionRow) -> Competition:
-        competition = self._host.resume(written)
-        competition.started_at = written.started_at
+    def _resumed(self, row: CompetitionRow) -> Competition:
+        competition = self._host.resume(row)
+        competition.started_at = row.started_at
         state = " (paused)" if competition.is_paused else ""
-        progress = competition.progress
+        scheduled = competition.progress.scheduled or "ever more"
         self._tell(
-            f"{written.id} goes on: {competition.title}, {competition.played:,} of {progress.scheduled or 'ever more'} matches played{state}"
+            f"{row.id} goes on: {competition.title}, "
+            f"{competition.played:,} of {scheduled} matches played{state}"
         )
         return competition
 
     # --- runs ---
 
     async def _repeat(self, run: PlannedRun) -> None:
-        """All competitions of one run, each at its time."""
         if run.at is None:
-            earlier = self._earlier(run)
-            if earlier and earlier[-1].finished_at is None:
-                return  # it goes on
-            if earlier and self._was_played(earlier[-1]):
-                self._past.add(run.name)
-                self._tell(
-                    f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
-                )
-            else:
-                await self._play_run(run, None)
+            await self._play_once(run)
             return
-        tried: set[float] = set()  # also those that came to nothing, or were left out
+        tried: set[float] = set()  # moments that were played, had too few bots, or were skipped
         while True:
-            before = (one.plan.due_at for one in self._earlier(run))
+            before = (row.plan.due_at for row in self._earlier(run))
             started = {moment for moment in before if moment is not None}
             moments = due(run.at, local_now(), started | tried)
             for skipped in moments.skipped:
                 tried.add(skipped.timestamp())
-                self._tell(f"{run.name} was not played at {_said(skipped)}")
+                self._tell(f"{run.name} was not played at {_for_people(skipped)}")
             if moments.start is not None:
                 tried.add(moments.start.timestamp())
                 await self._play_run(run, moments.start)
@@ -307,9 +281,22 @@ class Scheduler:
             following = run.at.next_after(local_now())
             if following is None:
                 return
-            self._tell(f"{run.name} starts {_said(following)}")
-            while (left_s := (following - local_now()).total_seconds()) > 0:
-                await asyncio.sleep(min(left_s, LOOK_S))
+            self._tell(f"{run.name} starts {_for_people(following)}")
+            await _sleep_until(following)
+
+    async def _play_once(self, run: PlannedRun) -> None:
+        """Play a run without a time, unless it has been played."""
+        earlier = self._earlier(run)
+        if earlier and earlier[-1].finished_at is None:
+            return  # it goes on
+        if earlier and self._was_played(earlier[-1]):
+            self._past.add(run.name)
+            self._tell(
+                f"{run.name} is not played again: it was {earlier[-1].id}; "
+                "give it a time, `at`, or another name"
+            )
+        else:
+            await self._play_run(run, None)
 
     async def _play_run(self, run: PlannedRun, moment: datetime | None) -> None:
         wait = self._waits[run.name] = Wait(run, moment)
@@ -318,60 +305,55 @@ class Scheduler:
         finally:
             del self._waits[run.name]
         if competition is not None:
-            self._until(run, competition, local_now().timestamp())
+            self._close_in_time(run, competition, local_now().timestamp())
             await self._play(competition)
 
-    def _was_played(self, written: CompetitionRow) -> bool:
-        """Whether it was more than a competition to which nobody came."""
-        return written.state is CompetitionState.STOPPED or any(
-            one.result.termination.kind is not Ending.ABSENT
-            for one in self._store.results(written.id)
+    def _was_played(self, row: CompetitionRow) -> bool:
+        """Whether any bot came to a competition, or the instructor has stopped it."""
+        return row.state is CompetitionState.STOPPED or any(
+            match.result.termination.kind is not Ending.ABSENT
+            for match in self._store.results(row.id)
         )
 
-    def _until(self, run: PlannedRun, competition: Competition, began: float) -> None:
-        """Close a ladder when its time is over."""
+    def _close_in_time(self, run: PlannedRun, competition: Competition, began: float) -> None:
+        """Close a ladder when its time is over; it `began` at that Unix second."""
         if run.until is not None and competition.plan.form is Form.LADDER:
             end = run.until.next_after(datetime.fromtimestamp(began, UTC))
             if end is not None:
                 self._tasks.start(_close(competition, end))
 
     def _earlier(self, run: PlannedRun) -> list[CompetitionRow]:
-        return [one for one in self._store.competitions() if one.plan.run == run.name]
+        return [row for row in self._store.competitions() if row.plan.run == run.name]
 
-    # --- games for whoever comes ---
+    # --- open games ---
 
     async def _open(self, game: OpenGame, before: asyncio.Task[None] | None) -> None:
-        """One game's competitions, one after another; first the one that was interrupted."""
-        name = game.plan.game
+        """Play a game over and over, after `before`, when enough bots are there and one is new."""
+        name, presence = game.plan.game, self._host.presence
         if before is not None:
             await asyncio.wait([before])
             if self._once:
                 return
-            self._host.presence.saw(name, self._host.presence.names(name))
+            presence.saw(name, presence.names(name))
         while True:
-            while not self._is_worth(game):
+            while presence.count(name) < game.least or not presence.has_new(name):
                 await self._host.wait_for_change()
             await asyncio.sleep(GATHER_S)
             _, teams = await self._gathering.roster()
-            names = self._host.presence.names(name)
+            names = presence.names(name)
             if len(names) < game.least:
                 continue
-            self._host.presence.saw(name, names)
+            presence.saw(name, names)
             plan = msgspec.structs.replace(game.plan, players=names, teams=teams_of(names, teams))
             try:
                 competition = self._host.compete(plan)
-            except UsageError as error:  # these are too few, say
+            except UsageError as error:  # they are too few, for instance
                 self._has_failed = True
                 self._tell(f"{name} cannot be played: {error}")
             else:
                 await self._play(competition)
             if self._once:
                 return
-
-    def _is_worth(self, game: OpenGame) -> bool:
-        """Whether enough bots are there, and one of them has not competed yet."""
-        name = game.plan.game
-        return self._host.presence.count(name) >= game.least and self._host.presence.has_new(name)
 
 
 async def _close(competition: Competition, end: datetime) -> None:
@@ -383,7 +365,12 @@ async def _close(competition: Competition, end: datetime) -> None:
         await asyncio.sleep(min(left_s, LOOK_S))
 
 
-def _said(moment: datetime) -> str:
-    """A moment for people; its year is said if it is not this one, as it may be a slip of the pen then."""
+async def _sleep_until(moment: datetime) -> None:
+    while (left_s := (moment - local_now()).total_seconds()) > 0:
+        await asyncio.sleep(min(left_s, LOOK_S))
+
+
+def _for_people(moment: datetime) -> str:
+    """A moment as text; another year than this one is shown, as it may be a mistake in the file."""
     year = "" if moment.year == local_now().year else " %Y"
     return moment.strftime(f"%a %d %b{year} %H:%M")

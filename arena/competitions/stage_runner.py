@@ -1,8 +1,9 @@
-"""One stage of a competition while it is played: matches are opened as bots are free, until every pairing has its outcome.
+"""One stage of a competition while it is played, until every pairing has its outcome.
 
-A stage knows who is waited for and what an elimination takes with it; what a match is, where it is written down and who is out is the
-arbiter's business. It is driven by what happens elsewhere (a bot comes, a match ends, time is up), so nothing that goes wrong in it may be
-raised there: it becomes the stage's own end.
+A stage opens matches as bots are free, knows which bots it waits for, and drops the pairings of
+bots that are eliminated. The arbiter has the matches played, records them and knows who is out. A
+stage is driven by events elsewhere: a bot comes, a match ends, a deadline is over. So no error may
+be raised there: it ends the stage instead.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from protocol.messages import Ending, Verdict
 
 __all__ = ["CompetitionStopped", "RunningStage"]
 
-
 _GROW_S = 0.5  # between looks whether there is room for more matches
 _TRIES = 1_000  # pairings in a look: some 5 ms
 
@@ -36,24 +36,16 @@ class CompetitionStopped(Exception):
 
 
 class RunningStage:
-    """The pairings of one stage, from waiting to their outcomes.
-
-    Args:
-        arbiter: has the matches of its competition played.
-        pairings: all of them.
-
-    Attributes:
-        come: how far the first of its matches have come, from 0 to 1.
-    """
+    """The pairings of one stage; `progress` is how far the first matches are, from 0 to 1."""
 
     def __init__(self, arbiter: Arbiter, pairings: Sequence[Pairing]) -> None:
         self._arbiter = arbiter
         self._pairings = pairings
         self._tables: dict[int, LiveMatch] = {}
         self._playing: Counter[str] = Counter()
-        self.come = 0.0
+        self.progress = 0.0
         self._ended = 0
-        self._full: set[str] = set()  # had no room when last looked at
+        self._full: set[str] = set()  # bots that had no table free at the last look
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
@@ -62,11 +54,11 @@ class RunningStage:
         self._growth: Timer | None = None
         self._tries = 0
         self._loop = asyncio.get_running_loop()
-        self._absences = Absences(arbiter.after, self._loop.time, self._absent)
+        self._absences = Absences(arbiter.gateway.timers.after, self._loop.time, self._absent)
         self._queue = PairingQueue(self._absences.cancel)
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
-            result = arbiter.known(pairing)
+            result = arbiter.ledger.known(pairing)
             if result is None and not arbiter.is_out(*pairing.players):
                 self._queue.add(pairing)
             else:
@@ -76,44 +68,36 @@ class RunningStage:
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """Bots that are away and have a deadline, and those whose match waits for the instructor."""
-        stuck = (name for one in self._stuck.values() for name in one.players)
+        """Bots that have a deadline as they are away, or whose match waits for the instructor."""
+        stuck = (name for pairing in self._stuck.values() for name in pairing.players)
         return tuple(dict.fromkeys((*self._absences, *stuck)))
 
     @property
     def playing(self) -> int:
-        """How many matches are being played."""
         return len(self._tables)
 
     def wants(self, name: str) -> bool:
-        """Whether a pairing of that bot waits for a table."""
         return self._queue.waits_for(name) and not self._arbiter.is_paused
 
     @property
     def waiting(self) -> int:
-        """How many pairings wait for a table."""
         return len(self._pairings) - len(self._outcomes) - self.playing
 
     def queue(self, most: int) -> tuple[Pairing, ...]:
-        """Some pairings that wait, about those that come next."""
         return self._queue.first(most)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a match waits for the instructor (J5)."""
         return bool(self._stuck)
 
     @property
     def settled(self) -> int:
-        """How many pairings have their outcome."""
         return len(self._outcomes)
 
     async def outcomes(self) -> Outcomes:
-        """Play all pairings; their outcomes in order.
-
-        Raises:
-            ArenaError: a match was void three times (J5), and nobody is there to ask.
-            Stopped: the instructor has ended it.
+        """Play all pairings and return their outcomes in order. It raises `CompetitionStopped` if
+        the instructor has ended it, and `ArenaError` if a match was void three times (J5) and there
+        is no instructor to ask.
         """
         self.seat(tuple(self._queue))
         self._grow()
@@ -127,27 +111,27 @@ class RunningStage:
             if self._growth is not None:
                 self._growth.cancel()
             for table in tuple(self._tables.values()):
-                self._arbiter.void_table(table, "its competition was stopped")
+                self._arbiter.gateway.referee.void(table, "its competition was stopped")
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
 
     def stop(self) -> None:
-        """End it here and now."""
-        if not self._done.done():
-            self._done.set_exception(CompetitionStopped())
+        """Make `outcomes` raise `CompetitionStopped`."""
+        self._fail(CompetitionStopped())
 
     def paused(self) -> None:
-        """Nobody has a deadline while nothing is opened; what is being played goes on."""
+        """Cancel all deadlines, as no match is opened; matches that are being played go on."""
         self._absences.cancel_all()
 
     def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
-        """Go on after a pause, or after results were taken back: what has no result any more is played, but not by the removed.
+        """Go on after a pause, or after results were taken back, without the `removed` bots.
 
-        With `retries` also what was void too often.
+        Pairings that have no result any more are played again; with `retries` also those that were
+        void too often.
         """
         for pairing in self._pairings:
             if pairing.number not in self._outcomes:
                 continue
-            result = self._arbiter.known(pairing)
+            result = self._arbiter.ledger.known(pairing)
             if result is None and not self._arbiter.is_out(*pairing.players):
                 del self._outcomes[pairing.number]
                 self._queue.add(pairing)
@@ -167,11 +151,11 @@ class RunningStage:
         self.seat(tuple(self._queue))
 
     def offended(self, name: str) -> None:
-        """A bot that has offended while it sat nowhere does not play what it waits for."""
+        """Have a bot that has offended between matches forfeit one that waits for it."""
         self._forfeit(name)
 
     def seat(self, names: Sequence[str]) -> None:
-        """Open what can be opened for these bots."""
+        """Open the matches that can be opened for these bots."""
         self._full.difference_update(names)
         with self._failing():
             for name in names:
@@ -179,7 +163,7 @@ class RunningStage:
                     pass
 
     def _seat_once(self, name: str) -> bool:
-        """Try one pairing with each lineup of a bot; whether any was opened, and the bot has time for more."""
+        """Try a pairing of each lineup of a bot; whether one was opened and it has tables left."""
         has_opened = False
         for lineup in self._queue.lineups(name, self._matches_of, self._full):
             for pairing in self._queue.between(lineup):
@@ -188,7 +172,7 @@ class RunningStage:
                     has_opened = True
                     self._queue.move_to_end(lineup)
                 if pairing.number not in self._outcomes:
-                    break  # else it will never be played, and the next one may be
+                    break  # else it never will be played, and the next one may be
             if self._free_tables(name) < 1:
                 return False
         return has_opened
@@ -198,10 +182,10 @@ class RunningStage:
         return self._had[name] + self._playing[name]
 
     def _grow(self) -> None:
-        """From time to time there is room for more matches though none has ended; each look goes on where the last one stopped."""
-        if self.come < 1.0:
-            come = (table.progress for table in self._tables.values())
-            self.come = max(self.come, *come, 0.0)
+        """Look for bots that may play more matches though none has ended, as `progress` grows."""
+        if self.progress < 1.0:
+            progress = (table.progress for table in self._tables.values())
+            self.progress = max(self.progress, *progress, 0.0)
         enough = self._tries + _TRIES
         while not self._arbiter.is_paused and self._tries < enough:
             name = next(self._turn, None)
@@ -212,19 +196,22 @@ class RunningStage:
             bot = self._here(name)
             if bot is not None and self._room(bot) > 0:
                 self.seat([name])
-        self._growth = self._arbiter.after(_GROW_S, self._grow)
+        self._growth = self._arbiter.gateway.timers.after(_GROW_S, self._grow)
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """What is raised in here ends the stage instead of whatever caused it."""
+        """Have an error that is raised within end the stage."""
         try:
             yield
         except Exception as error:
-            if not self._done.done():
-                self._done.set_exception(error)
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if not self._done.done():
+            self._done.set_exception(error)
 
     def _open_if_free(self, pairing: Pairing) -> None:
-        """Open a pairing's match if all its players are free, or see that it will never be played."""
+        """Open a pairing's match if all its players are free; settle one that is off."""
         self._tries += 1
         if self._done.done() or self._arbiter.is_paused:
             return
@@ -238,11 +225,11 @@ class RunningStage:
                 self._absences.forgive(name)
                 self._playing[name] += 1
             if not self._tables:
-                self.come, self._ended = 0.0, 0  # the first, or the first after a pause
+                self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
             self._tables[pairing.number] = self._arbiter.open(pairing, partial(self._over, pairing))
 
     def _free_tables(self, name: str) -> int:
-        """How many matches more the bot would take now; one that is away gets a deadline."""
+        """How many more matches a bot may play now; one that is away gets a deadline."""
         player = self._here(name)
         if player is None:
             idle = self._done.done() or self._arbiter.is_paused
@@ -256,41 +243,44 @@ class RunningStage:
         return room
 
     def _room(self, player: BotSession) -> int:
-        share = self._arbiter.share(player.name)
-        return player.free_tables(self._playing[player.name], self.come, share)
+        share = self._arbiter.listener.share(self._arbiter.ledger.id, player.name)
+        return player.free_tables(self._playing[player.name], self.progress, share)
 
     def _here(self, name: str) -> BotSession | None:
-        """The bot, if its connection is not lost, and it has been heard since it was last out of time."""
+        """The bot, unless its connection is lost or it was late and has not been heard since."""
         player = self._arbiter.player(name)
         if player is None or player.is_away or player.is_unresponsive:
             return None
         return player
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
-        """A bot with one table has no second chair for itself."""
+        """Whether a bot that is to meet itself plays at one table only."""
         name = pairing.players[0]
         player = self._arbiter.player(name)
         return player is not None and player.tables < pairing.players.count(name)
 
     def _absent(self, name: str) -> None:
-        """A bot has not come in time to the matches that wait for it."""
+        """Rule that a bot has not come in time to the matches that wait for it."""
         if self._here(name) is not None:
             return
         waiting = self._waiting_pairings_of(name)
-        if all(one.is_alone for one in waiting):  # which would count for nobody
+        if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
             self._forfeit(name, is_absent=True)
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
-        """A bot does not play a match that waits for it, or any if it is out for that; nor do others at its table who are as late."""
+        """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
+
+        Others of that match who are as late forfeit it, too.
+        """
         waiting = self._waiting_pairings_of(name)
         if not waiting or self._done.done():
             return
         with self._failing():
-            # One that counts, if there is any.
-            pairing = min(waiting, key=lambda one: one.is_alone)
+            # A match against others, if there is one: one of a bot alone counts for nobody.
+            pairing = min(waiting, key=lambda pairing: pairing.is_alone)
             seat = pairing.players.index(name)
             late = [
                 seat
@@ -309,14 +299,13 @@ class RunningStage:
     def _over(
         self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
-        """A match has ended: settle or repeat it, and go on with its players."""
         del self._tables[pairing.number]
         self._playing.subtract(pairing.players)
         self._full.difference_update(pairing.players)
         if result.termination.kind is Ending.COMPLETED:
-            # One that was over early says little: the matches of some games are of very different length.
+            # One short match says little, as the matches of some games differ much in length.
             self._ended += 1
-            self.come = max(self.come, min(1.0, self._ended / (self.playing + 1)))
+            self.progress = max(self.progress, min(1.0, self._ended / (self.playing + 1)))
         with self._failing():
             self._arbiter.note(pairing, table, result, verdict)
             if result.termination.kind is not Ending.VOID:
@@ -327,11 +316,11 @@ class RunningStage:
             elif result.termination.text == FAULT:
                 self._repeat(pairing)
             else:
-                self._queue.add(pairing)  # it was the instructor's wish
-        self._arbiter.freed(pairing.players)
+                self._queue.add(pairing)  # the instructor has made it void
+        self._arbiter.listener.freed(pairing.players)
 
     def _repeat(self, pairing: Pairing) -> None:
-        """A match that the arena spoilt is played again, but not for ever (J5)."""
+        """Play a match again that is void by a fault of the arena, but not for ever (J5)."""
         self._voids[pairing.number] += 1
         if self._voids[pairing.number] < MOST_VOIDS:
             self._queue.add(pairing)
@@ -340,7 +329,7 @@ class RunningStage:
             self._arbiter.void_too_often(pairing)
 
     def _ruled(self, pairing: Pairing, result: Result) -> None:
-        """Offenders are out, or forgiven: such a one is waited for anew, if it is away (J3)."""
+        """Drop offenders that are out; wait again for forgiven ones that are away (J3)."""
         for name in [pairing.players[seat] for seat in result.out]:
             if self._arbiter.is_out(name):
                 self._drop_offender(name)
@@ -351,16 +340,16 @@ class RunningStage:
                     self._free_tables(name)
 
     def _drop_offender(self, name: str) -> None:
-        """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
+        """Stop the matches of an offender, and settle those that wait as never played (J3)."""
         for number, table in tuple(self._tables.items()):
             if number in self._tables and name in (chair.player.name for chair in table.chairs):
-                self._arbiter.void_table(table, f"{name} has been eliminated")
+                self._arbiter.gateway.referee.void(table, f"{name} has been eliminated")
         for pairing in self._waiting_pairings_of(name):
             self._settle(pairing, None)
 
     def _waiting_pairings_of(self, name: str) -> tuple[Pairing, ...]:
-        """A bot's pairings that wait, for tables or for the instructor."""
-        stuck = (one for one in self._stuck.values() if name in one.players)
+        """The pairings of a bot that wait, for tables or for the instructor."""
+        stuck = (pairing for pairing in self._stuck.values() if name in pairing.players)
         return (*self._queue.of(name), *stuck)
 
     def _settle(self, pairing: Pairing, result: Result | None) -> None:

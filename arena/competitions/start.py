@@ -1,7 +1,7 @@
-"""A game that the instructor starts by hand: what can be chosen, and the plan of its competition, but for who plays in it. Pure.
+"""A game that the instructor starts by hand: what can be chosen, and its competition's plan. Pure.
 
-`startable` describes a game for a form that somebody fills in: which forms it has, and its settings with their bounds, as the vocabulary
-has them.
+`startable` describes a game for a form on the page: its forms, and its settings with their bounds.
+The players of the plan are filled in later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["FormChoice", "Setting", "Startable", "plan_by_hand", "startable"]
 
 
 class FormChoice(msgspec.Struct, frozen=True):
-    """A form that a game can be played in; `matches` is how often each two meet in it if nobody says, or `null` if that cannot be said."""
+    """A form of a game; `matches` is how often each two meet by default, `null` where fixed."""
 
     form: str
     matches: int | None
@@ -37,13 +37,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """One setting of a game.
 
     Attributes:
-        name: as the rulebook and `settings` have it.
+        name: its name in the rulebook and in `settings`.
         about: what it is, in a sentence.
         kind: `integer`, `switch` (true or false) or `choice`.
-        default: what is played if nobody says.
-        optional: whether it may be left out altogether; then the arena finds a value itself, or does without.
-        least, most: of an integer.
-        choices: of a choice.
+        optional: whether it may be left out; then the arena finds a value, or does without.
     """
 
     name: str
@@ -57,7 +54,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Startable(msgspec.Struct, frozen=True):
-    """A game as it can be started: its forms, the usual one first, and its settings with what is played if nobody says."""
+    """A game that can be started: its forms, the usual one first, and its settings."""
 
     name: str
     title: str
@@ -66,32 +63,28 @@ class Startable(msgspec.Struct, frozen=True):
 
 
 def startable(game: Game, config: Config, usual: Plan | None = None) -> Startable:
-    """What can be chosen for a game that is started by hand.
-
-    Args:
-        game: which.
-        config: the file's settings.
-        usual: what is played when enough bots come, if the arena does that.
-    """
+    """What can be chosen for a game started by hand; `usual` is what the arena plays anyway."""
     plan = plan_by_hand(game, config, usual)
     forms = (
         FormChoice(form.value, plan.matches if form in WITH_MATCHES else None)
         for form in forms_for(game)
     )
     settings = (
-        one if one.optional else msgspec.structs.replace(one, default=plan.settings[one.name])
-        for one in _settings(game.vocabulary.settings)
+        setting
+        if setting.optional
+        else msgspec.structs.replace(setting, default=plan.settings[setting.name])
+        for setting in _settings(game.vocabulary.settings)
     )
     return Startable(game.name, game.vocabulary.title, tuple(forms), tuple(settings))
 
 
 @cache
 def _settings(kind: type[Settings]) -> tuple[Setting, ...]:
-    """Those of a game, without the arena's own defaults."""
+    """The settings of a game, without the arena's own defaults."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType), "settings are a struct"
     about = of_class(kind)
-    return tuple(_setting(one.name, about.of(one.name), one.type) for one in info.fields)
+    return tuple(_setting(field.name, about.of(field.name), field.type) for field in info.fields)
 
 
 def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
@@ -104,8 +97,8 @@ def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
             choices = tuple(value for value in values if value is not None)
             return Setting(name=name, about=about, kind="choice", choices=choices)
         case inspect.UnionType(types=types):
-            [some] = (one for one in types if not isinstance(one, inspect.NoneType))
-            return msgspec.structs.replace(_setting(name, about, some), optional=True)
+            [given] = (each for each in types if not isinstance(each, inspect.NoneType))
+            return msgspec.structs.replace(_setting(name, about, given), optional=True)
     raise AssertionError(f"no setting is {kind}")
 
 
@@ -117,18 +110,16 @@ def plan_by_hand(
     matches: int | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Plan:
-    """What is played: as it is for whoever comes, but for what is said.
+    """The plan of a competition that is started by hand, without its players.
+
+    It raises `UsageError` if the game is not played so.
 
     Args:
-        game: what.
-        config: the file's limits and settings.
-        usual: what is played when enough bots come, if the arena does that.
-        form: one that is not the game's usual one.
-        matches: how often each two meet, or each bot the dealer.
-        settings: over those of the file; without any they are the usual ones.
-
-    Raises:
-        UsageError: the game is not played so.
+        usual: the plan that is played when enough bots come, if the arena does that.
+        form: None for the game's usual one.
+        matches: the number of matches for each pair of bots, or for each bot in a league; None
+            for the usual number.
+        settings: win over those of the file; None for the usual ones.
     """
     chosen = form_of(game) if form is None else _form(form)
     check_form(game, chosen)

@@ -13,36 +13,38 @@ _ORDER = {Form.ELIMINATION: 0, Form.LADDER: 2}
 
 
 def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
-    """In which order they are offered bots: eliminations first, as a stage waits for every match of it, ladders last, as they have no end.
+    """The order in which competitions are offered a bot that is free.
 
-    Of the others those with the fewest tables for what is left to decide, so that the standings of all move, and their pace stays as it is.
+    Eliminations come first, as a stage waits for all its matches, and ladders last, as they have no
+    end. Among the others those come first that have few tables for what is left to decide, so that
+    all move on at their own pace.
     """
-    return sorted(
-        competitions,
-        key=lambda one: (_ORDER.get(one.plan.form, 1), len(one.tables) / max(1.0, one.rest)),
-    )
+
+    def turn(competition: Competition) -> tuple[int, float]:
+        tables = len(competition.tables) / max(1.0, competition.rest)
+        return _ORDER.get(competition.plan.form, 1), tables
+
+    return sorted(competitions, key=turn)
 
 
 def share(competition: str, competitions: Iterable[Competition], name: str) -> float:
-    """Which part of a bot's tables is a competition's while its first matches are on, or those of another that waits for the bot.
+    """The part of a bot's tables that a competition may use while it, or another, is spreading.
 
-    As much as is left to decide in it, so that all go on at the pace at which they began. Afterwards it is enough who is
-    offered a bot first: see `in_turn`. An elimination waits for every match of a stage, and has what it needs.
+    It is the part of the decisions that are left in it, so that all competitions go on at the pace
+    at which they began. Afterwards `in_turn` is enough. An elimination may use all tables, as a
+    stage waits for all its matches.
     """
-    wanting = [one for one in competitions if one.id == competition or one.wants(name)]
-    own = next((one for one in wanting if one.id == competition), None)
+    wanting = [each for each in competitions if each.id == competition or each.wants(name)]
+    own = next((each for each in wanting if each.id == competition), None)
     if own is None or own.plan.form is Form.ELIMINATION:
         return 1.0
-    if not any(one.is_spreading for one in wanting):
+    if not any(each.is_spreading for each in wanting):
         return 1.0
-    return own.rest / max(1.0, sum(one.rest for one in wanting))
+    return own.rest / max(1.0, sum(each.rest for each in wanting))
 
 
 def beside(competition: str, competitions: Sequence[Competition]) -> list[Competition]:
-    """The others that have a player in common with that one."""
-    players = {name for one in competitions if one.id == competition for name in one.plan.players}
-    return [
-        one
-        for one in competitions
-        if one.id != competition and not players.isdisjoint(one.plan.players)
-    ]
+    """The other competitions that have a player in common with that one."""
+    names = {name for each in competitions if each.id == competition for name in each.plan.players}
+    others = (each for each in competitions if each.id != competition)
+    return [other for other in others if not names.isdisjoint(other.plan.players)]

@@ -1,4 +1,4 @@
-"""The kernel: how a game's rules are driven, one match, the shuffle, and who did what wrong.
+"""The kernel: how a game's rules are driven, one match, the shuffle, the wording of verdicts.
 
-It knows no game, no clock and no I/O, and draws no randomness of its own. It imports from `protocol` alone.
+It knows no game, clock or I/O, draws no random numbers, and imports from `protocol` alone.
 """

@@ -1,4 +1,4 @@
-"""A match played by strategies in this process: they are asked in turn, and what they raise is a crash of their seat."""
+"""Plays a match with strategy objects in this process; an exception is a crash of its seat."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from protocol.strategy import Strategy
 
 __all__ = ["drive"]
 
-LONGEST_PATH = 1000  # so that its end, which says more than its beginning, is shown
+LONGEST_PATH = 1000  # `one_line` cuts at the end, and the end of a path says the most
 
 
 def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
     """Ask and tell until the match is over.
 
-    Whatever a strategy raises, but Ctrl-C, is a crash of its seat and ends the match. A match that has run its course
-    stands as it is: who fails at its last news only keeps that from who would have heard it next (J2).
+    Whatever a strategy raises, except Ctrl-C, is a crash of its seat and ends the match. The result
+    of a match that is over stands: an exception at its last news only stops telling them (J2).
     """
     decides: list[Callable[[Any], object]] = []
     hears: list[Callable[[Any], object]] = []
@@ -56,7 +56,7 @@ def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
 
 
 def _crashed(match: MatchState, seat: int, error: BaseException) -> None:
-    """The strategy raised: say what and where, as its author needs it. Ctrl-C goes on to whoever started us."""
+    """End the match and tell the strategy's author what was raised, and where."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     where = ""

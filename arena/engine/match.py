@@ -1,8 +1,8 @@
 """One match in progress, without I/O: its seats, its scores, why it stopped, its record.
 
-`MatchState` runs a game's rules until they need an answer. Every driver (in process, over the network, replay, tests) is a
-few lines around it: look at `pending`, get an answer from somewhere, `answer()` it, pass on `take_news()`.
-Nothing here knows time, sockets or randomness.
+`MatchState` runs a game's rules until they need an answer. Every driver (in process, over the
+network, replay, tests) is a few lines around it: look at `pending`, get an answer from somewhere,
+`answer()` it, pass on `take_news()`. Nothing here knows time, sockets or randomness.
 """
 
 from __future__ import annotations
@@ -22,38 +22,27 @@ __all__ = ["MatchResult", "MatchState", "MatchStep", "Record", "Result", "questi
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a match depended on and all that came of it; no prose (design §6).
+    """Everything that a match depended on, and its result; no prose.
 
-    Attributes:
-        game: its name.
-        settings: all of them, defaults included.
-        seed: in hex, or None if decks were given.
-        commitment: what the seats were told of the seed before they chose their nonces (J6); None in process.
-        nonces: by seat; empty in process.
-        enforced: by seat, which limits that bot was held to, and by what: only time for one that connected by itself; empty
-            in process.
-        decks: what was dealt, if decks were given.
-        answers: in order; whose they are follows from the rules.
-        times_ms: how long each answer took on the arena's clock, from its question, in whole milliseconds; empty in process.
-        notes: (number of the answer, note) for the answers that came with one.
-        scores, points, termination, also_out: the result; the last only where there is any.
-        events: after an offence, which event it was of the offender, and of each in `also_out`; see `Verdict`.
+    A field that only matches over the network have is None or empty in process.
     """
 
     game: str
-    settings: dict[str, Any]
-    seed: str | None
-    commitment: str | None = None
-    nonces: tuple[str, ...]
+    settings: dict[str, Any]  # all of them, defaults included
+    seed: str | None  # in hex, or None if decks were given
+    commitment: str | None = None  # to the seed, told before the seats chose their nonces (J6)
+    nonces: tuple[str, ...]  # by seat
+    # By seat, which limits its bot was held to, and by what; only time if it connected by itself.
     enforced: tuple[str, ...] = ()
-    decks: tuple[Any, ...] | None
-    answers: tuple[Any, ...]
-    times_ms: tuple[int, ...] = ()
-    notes: tuple[tuple[int, str], ...] = ()
+    decks: tuple[Any, ...] | None  # what was dealt, if decks were given
+    answers: tuple[Any, ...]  # in order; whose they are follows from the rules
+    times_ms: tuple[int, ...] = ()  # from each question to its answer, on the arena's clock
+    notes: tuple[tuple[int, str], ...] = ()  # (number of the answer, note) where there is one
     scores: tuple[int, ...]
     points: tuple[int, ...]
     termination: Termination
     also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    # After an offence, the event of the offender and of each in `also_out`; see `Verdict`.
     events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
@@ -62,28 +51,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, data: bytes) -> Record:
-        """Read what `to_json` wrote.
-
-        Raises:
-            msgspec.DecodeError: it is no record.
-        """
+        """Read what `to_json` wrote; raises `msgspec.DecodeError` if it is no record."""
         return msgspec.json.decode(data, type=cls)
 
 
 class Result(msgspec.Struct, frozen=True):
-    """How a match ended.
+    """How a match ended."""
 
-    Attributes:
-        scores: by seat, in the unit of the rulebook's "Scores" paragraph.
-        points: by seat; gin's points beside its games (G15), else zeros.
-        termination: why it stopped: `kind`, `seat`, `text`.
-        also_out: seats beside the offender's that are out with it, as they did not come either.
-    """
-
-    scores: tuple[int, ...]
-    points: tuple[int, ...]
+    scores: tuple[int, ...]  # by seat, in the unit of the rulebook's "Scores" paragraph
+    points: tuple[int, ...]  # by seat; gin's points beside its games (G15), else zeros
     termination: Termination
-    also_out: tuple[int, ...] = ()
+    also_out: tuple[int, ...] = ()  # further seats that are out, as they did not come either
 
     @property
     def out(self) -> tuple[int, ...]:
@@ -97,7 +75,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def winner(self) -> int | None:
-        """The seat that won a match of two: the other one after an offence (J3); None if drawn or void."""
+        """The seat that won a match of two, after an offence the other (J3); None if nobody did."""
         if len(self.scores) != 2 or self.termination.kind is Ending.VOID:
             return None
         if self.offender is not None:
@@ -108,37 +86,28 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class MatchResult(Result, frozen=True, kw_only=True):
-    """How a match ended, with what it takes to replay it."""
+    """How a match ended, with the record that replays it."""
 
     record: Record
 
 
 class MatchStep(msgspec.Struct, frozen=True):
-    """What happens in a match that is played again, from one answer to the next question.
-
-    Attributes:
-        news: what is told, in order.
-        asked: the question that the rules then wait with; None after the last.
-        answered: the question that was answered; None at the beginning.
-        answer: its answer, as the rules took it.
-    """
+    """What happens in a match that is played again, from one answer to the next question."""
 
     news: list[TellSeat]
-    asked: AskSeat | None
-    answered: AskSeat | None = None
-    answer: Any = None
+    asked: AskSeat | None  # None after the last answer
+    answered: AskSeat | None = None  # None at the beginning
+    answer: Any = None  # as the rules took it
 
 
 class MatchState:
     """A game's rules in progress.
 
-    `pending` is the question that the rules wait with, and None once `termination` is there.
-    Give it a `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is dealt and all that can
-    be done is to `end` it: a match that never got going has a result and a record, too. With `tells_deals` every deal is
-    among the news, told to `NOBODY`.
-
-    Raises:
-        BadDeck: a stacked deck is none, or there are too few (also from `answer`).
+    `pending` is the question that waits for an answer, and None once `termination` is set.
+    Give it a `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is
+    dealt before `start()`; a match that never started can be ended and has a result and a record,
+    too. With `tells_deals` every deal is among the news, told to `NOBODY`. Like `start` and
+    `answer`, it raises `BadDeck` if a stacked deck is invalid or there are too few.
     """
 
     def __init__(
@@ -183,24 +152,13 @@ class MatchState:
             self.start()
 
     def start(self) -> None:
-        """Deal; only for a match that was set up with `start=False`.
-
-        Raises:
-            BadDeck: the first stacked deck is none or missing.
-        """
+        """Deal; only for a match that was set up with `start=False`."""
         self._advance(None)
 
     def answer(self, value: object, note: str | None = None, took_ms: int | None = None) -> None:
-        """Give the pending question its answer.
+        """Give the pending question its answer; after `IllegalAnswer` nothing has changed.
 
-        Args:
-            value: the answer.
-            note: its author's own words.
-            took_ms: how long it took, if there is a clock.
-
-        Raises:
-            IllegalAnswer: it is not legal; nothing has changed.
-            BadDeck: the next stacked deck is none or missing.
+        `note` is the bot's own remark; `took_ms` is only given where there is a clock.
         """
         asked = self.pending
         assert asked is not None, "the match is over"
@@ -216,7 +174,6 @@ class MatchState:
         self._advance(legal)
 
     def take_news(self) -> list[TellSeat]:
-        """What has been told since the last call, in order."""
         news, self.news = self.news, []
         return news
 
@@ -228,9 +185,9 @@ class MatchState:
         also_out: tuple[int, ...] = (),
         events: tuple[str, ...] = (),
     ) -> None:
-        """Stop before the rules are done: an offence of `seat`, with whom others may be out, or void.
+        """Stop before the rules are done: an offence of `seat` (and `also_out`), or void.
 
-        `events` says of each of them which event it was, the offender first.
+        `events` gives the event of each of these seats, the offender's first; see `Verdict`.
         """
         if self.termination is not None:
             return  # only the first offence received ends a match (J2)
@@ -244,7 +201,6 @@ class MatchState:
 
     @property
     def scores(self) -> tuple[int, ...]:
-        """By seat, as they stand."""
         return tuple(self._board.scores)
 
     def result(self) -> MatchResult:
@@ -271,34 +227,26 @@ class MatchState:
         return MatchResult(self.scores, points, self.termination, self.also_out, record=record)
 
     def step(self, value: object) -> MatchStep:
-        """Give the next answer of a match that has been played already, and say what follows.
+        """Give the next answer of a match that is played again, and return what follows.
 
-        Raises:
-            IllegalAnswer: it is not legal where it stands, or comes after the end; nothing has changed.
-            BadDeck: the next stacked deck is none or missing.
+        Raises `IllegalAnswer` if it is not legal or comes after the end; nothing has changed then.
         """
         asked = self.pending
         if asked is None:
-            number = len(self.answers) + 1
-            raise IllegalAnswer(f"answer {number} comes after the end")
+            raise IllegalAnswer(f"answer {len(self.answers) + 1} comes after the end")
         self.answer(value)
         return MatchStep(self.take_news(), self.pending, asked, self.answers[-1])
 
     def steps(self, answers: Iterable[object]) -> Iterator[MatchStep]:
-        """Play a match again from its beginning: what happens before its first answer, then what follows each.
-
-        Raises:
-            IllegalAnswer: from `step`.
-            BadDeck: from `step`.
-        """
+        """Play a match again: the step before its first answer, then one per answer, as `step`."""
         yield MatchStep(self.take_news(), self.pending)
         for value in answers:
             yield self.step(value)
 
     def history_for(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
-        """All that a seat has been asked and has answered so far: questions, the news before each, answers.
+        """What a seat has been asked so far: each question, the news before it, its answer.
 
-        Played again from the cards and the answers, a step at a time, so that nothing need be kept for it.
+        The match is played again for it, a step at a time, so that no history has to be stored.
         """
         assert self._seed is not None, "only matches over a network are told again"
         again = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
@@ -337,8 +285,9 @@ def questions_of(
 ) -> Iterator[tuple[int, Question[Any] | None, tuple[News, ...]]]:
     """A match that is played again, as one seat sees it (J8).
 
-    Yields each of its questions: the number of its answer among those of the match, from 0, the question, and the news
-    that the seat has heard since the one before. What it hears after the last comes at the end, with None.
+    Yields for each question of this seat the number of its answer among all answers of the match,
+    from 0, the question, and the news that the seat has heard since its previous question. The news
+    after the last question come at the end, with None for the question.
     """
     heard: list[News] = []
     number = 0

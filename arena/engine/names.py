@@ -1,7 +1,8 @@
-"""Names that look alike are the same name: how they are compared, and which spelling is shown. Pure.
+"""Names that look alike are the same name: how they are compared, and which spelling is shown.
 
-`ANN`, `ａｎｎ` and `ann` with a letter in it that nobody sees are one name; the one that was written first is shown. Letters of different scripts
-that look alike, as the Latin and the Cyrillic `a`, are different letters here.
+`ANN`, `ａｎｎ` and `ann` with an invisible character in it are one name; the spelling that
+came first is shown. Letters of different scripts, such as the Latin and the Cyrillic `a`, stay
+different.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _UNSEEN = frozenset(
     + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10))))
     + "".join(map(chr, range(0xE0000, 0xE1000)))
 )
-"""Letters that nobody sees beside those of the category Cf: fillers, variation selectors, joiners, tags."""
+"""Invisible characters outside the category Cf: fillers, variation selectors, joiners, tags."""
 
 
 @lru_cache(_REMEMBERED)
 def alike(name: str) -> str:
-    """The same for all names that look alike, and for no others: compare what this returns; it is not for people."""
+    """A key that is equal for names that look alike, and only for them; not for people to read."""
     if name.isascii():
         return " ".join(name.lower().split())
     while (folded := _folded(name)) != name:
@@ -33,12 +34,12 @@ def alike(name: str) -> str:
 
 
 def owner_of(name: str) -> str:
-    """Whose a name is: `ann` for `ann` and for `ann/gin`, as names on a roster have no slash."""
+    """The owner of a bot: `ann` for `ann` and for `ann/gin`, as names on a roster have no slash."""
     return name.partition("/")[0]
 
 
 def spelled(name: str, known: Iterable[str]) -> str:
-    """The name as it is spelled among those that are known: itself, or the first that looks like it, or itself if none does."""
+    """The first known name that looks like this one; the name itself if known or if none does."""
     known = tuple(known)
     if name in known:
         return name
@@ -47,12 +48,9 @@ def spelled(name: str, known: Iterable[str]) -> str:
 
 
 class Spellings:
-    """Names that are in use, each with its first spelling; names below an owner's, `ann/gin`, begin with the owner's first spelling.
+    """Names that are in use, with their first spellings; `ann/gin` begins as its owner is spelled.
 
-    Two that were in use before look-alikes counted as one stay two: an exact spelling always wins.
-
-    Args:
-        names: those that are in use from the beginning, in order.
+    An exact spelling always wins: rosters from before look-alikes counted as one may hold both.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -71,7 +69,6 @@ class Spellings:
             uses[part] = uses.get(part, 0) + 1
 
     def remove(self, name: str) -> None:
-        """The name is in use once less."""
         for part in {owner_of(name), name}:
             key = alike(part)
             uses = self._uses[key]
@@ -82,7 +79,7 @@ class Spellings:
                 del self._uses[key]
 
     def of(self, name: str) -> str:
-        """How the name is spelled: as whoever is in use that looks like it, else as it stands."""
+        """The spelling in use that looks like this name; the name itself if there is none."""
         owner, slash, rest = name.partition("/")
         return self._first(self._first(owner) + slash + rest)
 
@@ -92,13 +89,12 @@ class Spellings:
 
 
 def _folded(name: str) -> str:
-    # A letter that nobody sees keeps marks apart that else change places or become one letter: it goes first, and again where one has come.
-    text = unicodedata.normalize("NFKC", _seen(name)).casefold()
-    return unicodedata.normalize("NFKC", " ".join(_seen(text).split()))
+    # Invisible characters go first, as they keep marks from being normalized; folding brings more.
+    text = unicodedata.normalize("NFKC", _visible(name)).casefold()
+    return unicodedata.normalize("NFKC", " ".join(_visible(text).split()))
 
 
-def _seen(text: str) -> str:
-    """What of it can be seen."""
+def _visible(text: str) -> str:
     return "".join(
         letter for letter in text if letter not in _UNSEEN and unicodedata.category(letter) != "Cf"
     )

@@ -1,9 +1,10 @@
 """How a game is written: as a generator that reads like its page of the rulebook.
 
-It yields `AskSeat` when a seat must decide and `TellSeat` when a seat becomes entitled to know something, is sent legal answers
-only, keeps the running result on the `Scoreboard` and returns it. `reply = yield from ask(seat, question)` reads:
-"wait here for that seat's decision". Nothing in the rules touches a clock, a socket, a log or a random number:
-decks come in as an iterator, offences are the match's business (`arena/engine/match.py`).
+It yields `AskSeat` when a seat must decide and `TellSeat` when a seat may know something. It is
+sent legal answers only, and keeps the running result on the `Scoreboard`. `reply = yield from
+ask(seat, question)` reads: "wait here for that seat's decision". Rules touch no clock, socket, log
+or random number: decks come in as an iterator, offences are the match's business
+(`arena/engine/match.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ EVERYONE = -1
 """The seat of a `TellSeat` that all seats hear."""
 
 NOBODY = -2
-"""The seat of a `TellSeat` that no seat hears: a deal, in a match that is played again for those who may see the cards (J8)."""
+"""The seat of a `TellSeat` that no seat hears: a deal, in a replay that may show it (J8)."""
 
 Answer = TypeVar("Answer")
 Deal = TypeVar("Deal")
@@ -56,8 +57,7 @@ class TellSeat(msgspec.Struct, frozen=True, gc=False):
 class Scoreboard:
     """The result as it stands, by seat; the rules write it, the match reads it.
 
-    `scores` is what ranks (chips, games, points); `points` stands beside it where a game has both (G15), else it
-    stays at zero.
+    `scores` is what ranks (chips, games, points); only gin has `points` beside it (G15).
     """
 
     __slots__ = ("points", "scores")
@@ -72,47 +72,33 @@ Rules: TypeAlias = Generator[AskSeat | TellSeat, Any, None]
 
 
 class Game(msgspec.Struct, frozen=True):
-    """Everything the drivers need to know of one game.
-
-    Attributes:
-        vocabulary: its messages and settings.
-        rules: (settings, deals, scoreboard) → the generator.
-        deals: (settings, stream) → endless deals drawn from the portable stream (J6).
-        stacked: (settings, decks) → the same from decks that somebody gave; checks every card.
-        decisions: about how many a match takes, all seats together; a guess of what is usual.
-        stake: what a bot loses by an offence against the dealer (J3); None in games between bots.
-    """
+    """Everything the drivers need to know of one game; every function takes its settings first."""
 
     vocabulary: Vocabulary
     rules: Callable[[Any, Iterator[Any], Scoreboard], Rules]
-    deals: Callable[[Any, Stream], Iterator[Any]]
-    stacked: Callable[[Any, Iterable[Any]], Iterator[Any]]
-    decisions: Callable[[Any], float]
+    deals: Callable[[Any, Stream], Iterator[Any]]  # endless, from the portable stream (J6)
+    stacked: Callable[[Any, Iterable[Any]], Iterator[Any]]  # from given decks; checks every card
+    decisions: Callable[[Any], float]  # an estimate for a match, all seats together
+    # What an offence against the dealer loses (J3); None in games between bots.
     stake: Callable[[Any], int] | None = None
 
     @property
     def name(self) -> str:
-        """The game's name, the same everywhere."""
         return self.vocabulary.name
 
     @property
     def seats(self) -> int:
-        """How many bots sit at a table."""
         return self.vocabulary.seats
 
 
 def ask(seat: int, question: Question[Answer]) -> Generator[AskSeat, Any, Answer]:
-    """Put one decision to a seat; what comes back is legal and of the question's answer type."""
+    """Put a question to a seat; the answer is legal and of the question's answer type."""
     answer: Answer = yield AskSeat(seat, question)
     return answer
 
 
 def next_deal(deals: Iterator[Deal]) -> Deal:
-    """The next deck or cut.
-
-    Raises:
-        OutOfDecks: the caller gave too few.
-    """
+    """The next deck or cut; raises `OutOfDecks` if the caller gave too few."""
     for deal in deals:
         return deal
     raise OutOfDecks("the match needs another deck or cut, and all that were given are used up")

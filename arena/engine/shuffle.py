@@ -1,12 +1,11 @@
 """Where cards come from: one portable stream of bytes per match (J6).
 
-Block i of a stream is SHA-256(key ‖ i as 8 bytes, big-endian); the blocks follow one another, and everything random in a match
-takes its bytes from there in the order in which the match needs it. A number below n (n ≤ 256) is one byte b, thrown away
-and drawn again while b ≥ 256 − 256 mod n, then b mod n. A shuffle is Fisher-Yates from the back: for i = last … 1, swap
-card i with card `below(i + 1)`. A deal of k cards is the first k steps of a shuffle, the cards then read from the back.
-Another language can do this in twenty lines; `tests/arena/engine/test_shuffle.py` has vectors.
-
-This module draws no random number itself: seeds come in as arguments.
+Block i of a stream is SHA-256(key ‖ i as 8 bytes, big-endian). The blocks follow one another, and
+everything random in a match takes its bytes from there, in the order in which the match needs it. A
+number below n (n ≤ 256) is one byte b, thrown away and drawn again while b ≥ 256 − 256 mod n, then
+b mod n. A shuffle is Fisher-Yates from the back: for i = last … 1, swap card i with card `below(i +
+1)`. A deal of k cards is the first k steps of a shuffle, the cards then read from the back. Another
+language can do this in twenty lines; `tests/arena/engine/test_shuffle.py` has vectors.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Stream:
         return deck
 
     def dealt(self, cards: Sequence[Item], count: int) -> list[Item]:
-        """`count` of the cards, in a fair random order: a shuffle that ends once they lie at the back, last first."""
+        """`count` cards in a fair random order: `count` steps of a shuffle, from the back."""
         deck = list(cards)
         below = self.below
         for left in range(len(deck), max(len(deck) - count, 1), -1):
@@ -76,7 +75,7 @@ class Stream:
 def match_key(seed: bytes, nonces: Iterable[str] = ()) -> bytes:
     """The key of a match's stream: its seed and, in seat order, every seat's nonce (J6).
 
-    SHA-256 over the seed and then each nonce in UTF-8 behind its length as 2 bytes, big-endian.
+    SHA-256 over the seed, then each nonce in UTF-8 after its length as 2 bytes (big-endian).
     """
     digest = hashlib.sha256(seed)
     for nonce in nonces:
@@ -86,15 +85,14 @@ def match_key(seed: bytes, nonces: Iterable[str] = ()) -> bytes:
 
 
 def commitment(seed: bytes) -> str:
-    """What `match` announces of the seed before the seats choose their nonces: SHA-256, in hex."""
+    """The seed's SHA-256 in hex, which `match` announces before the seats choose their nonces."""
     return hashlib.sha256(seed).hexdigest()
 
 
 def seed_from_int(seed: int) -> bytes:
     """The 32 bytes that stand for `--seed N`: SHA-256 of its decimal digits.
 
-    Raises:
-        UsageError: it is no whole number; `True`, `7.0` and `"7"` are not.
+    Raises `UsageError` if it is no whole number; `True`, `7.0` and `"7"` are not.
     """
     if type(seed) is not int:
         raise UsageError(f"expected a whole number for a seed, got {seed!r}")

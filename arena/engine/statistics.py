@@ -1,8 +1,9 @@
 """Means and their standard errors, from values that come one at a time.
 
-A `Sample` keeps four numbers, whatever its size, its spread by Welford's recurrence: summing squares instead loses all digits when the mean is large
-beside the spread, as a bankroll's is. Samples of different pairings are never pooled to get an error: the pairings differ on
-purpose, and only the spread within each is chance. `error_of_sum` joins their errors instead.
+A `Sample` holds four numbers, whatever its size, and its spread by Welford's recurrence: a sum of
+squares loses all digits when the mean is large beside the spread, as a bankroll's is. Samples of
+different pairings are never pooled to get an error: the pairings differ on purpose, and only the
+spread within each is chance. `error_of_sum` joins their errors instead.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ __all__ = ["Sample", "error_of_sum"]
 class Sample:
     """The mean of the values added so far, and how far chance may have moved it.
 
-    Attributes:
-        count: how many there are.
-        total: their sum, exact for integers.
+    `total` is their sum, exact for integers. The mean is None without values; the unbiased variance
+    and the standard errors are None (unknown) with fewer than two.
     """
 
     __slots__ = ("_mean", "_squares", "count", "total")
@@ -32,7 +32,6 @@ class Sample:
             self.add(value)
 
     def add(self, value: float) -> None:
-        """Take one more value into account."""
         self.count += 1
         self.total += value
         before = value - self._mean
@@ -41,29 +40,25 @@ class Sample:
 
     @property
     def mean(self) -> float | None:
-        """The mean; None if there are no values."""
         return self.total / self.count if self.count else None
 
     @property
     def variance(self) -> float | None:
-        """The unbiased variance of a value; None if there are fewer than two."""
         return self._squares / (self.count - 1) if self.count > 1 else None
 
     @property
     def standard_error(self) -> float | None:
-        """The standard error of the mean; None, which is unknown, if there are fewer than two values."""
         variance = self.variance
         return None if variance is None else sqrt(variance / self.count)
 
     @property
     def error_of_total(self) -> float | None:
-        """The standard error of the sum; None, which is unknown, if there are fewer than two values."""
         variance = self.variance
         return None if variance is None else sqrt(variance * self.count)
 
 
 def error_of_sum(errors: Iterable[float | None]) -> float | None:
-    """The standard error of a sum of independent terms with these errors; None if one is unknown or there are none."""
+    """The standard error of a sum of independent terms; None without terms or if one is unknown."""
     known = list(errors)
     if not known:
         return None

@@ -1,7 +1,8 @@
-"""What was found out about an offender, and the words that its author is told: pure, so that every wording has its test.
+"""What is known of an offence, and what its author is told. Pure, so that every wording has a test.
 
-A `Finding` is made where an offence is noticed (the clock, the wire, the sampler, a process that ended); the conduct adds what it knows
-of the match and makes it a `Verdict` (protocol/messages.py), which is kept, sent to the offender, and explains itself.
+A `Finding` is made where an offence is noticed: the clock, the wire, the sampler, a process that
+ended. The referee adds what it knows of the match and makes it a `Verdict`
+(`protocol/verdicts.py`), which is stored and sent to the offender.
 """
 
 from __future__ import annotations
@@ -13,34 +14,22 @@ from protocol.messages import Ending, Limits, Mechanism
 __all__ = ["FORGIVABLE", "Finding", "advice", "out_of_time"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
-"""What can happen to anybody; whoever cheats, floods or takes too much space is never forgiven."""
-
+"""What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
 
 _LEFT = "left in the bank"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """An offence as it was noticed.
-
-    Attributes:
-        kind: the word of J2.
-        text: what happened, with figures, in one line: `memory 312 MiB > 256 MiB (sampled)`.
-        mechanism: what found out; see `Mechanism`.
-        got: what came from the bot, cut to a line, if that is the evidence.
-        exit_status: of its process, negative for a signal.
-        stderr: the end of what its process wrote there.
-        enforced: which limits the bot was held to, where the conduct does not know that.
-        event: the id of the event, if it has ended a match already; see `Verdict`.
-    """
+    """An offence as it was noticed."""
 
     kind: Ending
-    text: str
+    text: str  # what happened, with figures, in one line: `memory 312 MiB > 256 MiB (sampled)`
     mechanism: Mechanism
-    got: str | None = None
-    exit_status: int | None = None
-    stderr: str | None = None
-    enforced: str = "time"
-    event: str = ""
+    got: str | None = None  # what came from the bot, cut to a line, if that is the evidence
+    exit_status: int | None = None  # of its process, negative for a signal
+    stderr: str | None = None  # the end of what its process wrote there
+    enforced: str = "time"  # which limits the bot was held to, if the referee does not know that
+    event: str = ""  # the id of the event, if it has ended a match already; see `Verdict`
 
 
 def out_of_time(
@@ -49,10 +38,8 @@ def out_of_time(
     """Why a decision came too late, in one line.
 
     Args:
-        taken_ms: what was charged for it.
-        limit_ms: what it may take at most with a full bank: `hard_ms`, or what the bank had left.
-        credit_ms: what the link and the arena's own delays were good for.
-        bank_ms: what is left in the bank after it; None if that is not what it came to.
+        limit_ms: the most that it could take: `hard_ms`, or what was free and what the bank held.
+        bank_ms: what is left in the bank after it; None if the bank made no difference.
         unit: what was measured if not the time on the wall, such as `CPU`.
     """
     of = f" of {unit}" if unit else ""
@@ -67,12 +54,15 @@ def out_of_time(
 
 
 def advice(finding: Finding, limits: Limits) -> str:
-    """What the bot's author can do about it, in one line."""
+    """What the bot's author can do about an offence, in one line."""
     match finding.kind:
         case Ending.ILLEGAL:
             return "answer with an element of `legal`, type and all: 4 is not '4' and true is not 1"
         case Ending.MALFORMED:
-            return "send only messages of the protocol, one answer per ask; print for yourself on stderr"
+            return (
+                "send only messages of the protocol, one answer per ask; "
+                "print for yourself on stderr"
+            )
         case Ending.TIMEOUT if finding.mechanism is Mechanism.WALL_CAP:
             return (
                 f"answer within {limits.wall_ms:,} ms whatever happens; "
@@ -99,13 +89,19 @@ def advice(finding: Finding, limits: Limits) -> str:
         case Ending.CPU:
             return "do not compute while the others decide, and watch `bank_ms` in every ask"
         case Ending.CRASH if finding.stderr is None:
-            return "see what the program said where it runs; play against a house bot with `arena play` to find it"
+            return (
+                "see what the program said where it runs; "
+                "play against a house bot with `arena play` to find it"
+            )
         case Ending.CRASH:
             return "see the end of stderr; play against a house bot with `arena play` to find it"
         case Ending.ABSENT:
             return "connect early, stay connected, and answer every `match` with `ready` at once"
         case Ending.DISCONNECT:
-            return "come back with `resume` when the connection is lost, and say `goodbye` only between matches"
+            return (
+                "come back with `resume` when the connection is lost, "
+                "and say `goodbye` only between matches"
+            )
         case Ending.REMOVED:
             return "ask your instructor why, or for another token"
         case _:

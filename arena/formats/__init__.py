@@ -1,4 +1,4 @@
-"""Who plays whom, and what the results add up to: schedules, brackets, ladders, standings, and the time that is left.
+"""Who plays whom, and what the results add up to: schedules, brackets, ladders, standings, ETAs.
 
-Pure: what comes in are plans and results, what comes out are pairings and tables. It knows no database, no clock and no connection.
+Pure: plans and results come in, pairings and tables come out. No database, clock or connection.
 """

@@ -1,6 +1,6 @@
-"""An elimination as it looks from outside while it is played: who is still in, who is out since when (K2).
+"""An elimination while it is played: who is still in, and who is out since which stage (K2).
 
-The schedule draws the tables again from the seed and the results so far, so that nothing but these need be known. Pure.
+The schedule draws the tables again, so that only the seed and the results so far are needed. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Bracket", "BracketRow", "BracketStage", "StageStatus", "advanced", "
 
 
 class StageStatus(StrEnum):
-    """How a bot stands in a stage."""
+    """Where a bot stands in a stage."""
 
     PLAYING = "playing"
     BYE = "bye"
@@ -33,45 +33,27 @@ class StageStatus(StrEnum):
 
 
 class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot's line in an elimination that is being played.
-
-    Attributes:
-        name: of the bot.
-        stage: the last that it was or is in, from 1; 0 for who was not there when it started.
-        stands: how it stands there.
-        eliminated: the word and text of its offence, or None.
-    """
+    """A bot's line in an elimination that is being played."""
 
     name: str
-    stage: int
+    stage: int  # its last, from 1; 0 if it was not there when the competition started
     stands: StageStatus
-    eliminated: Termination | None = None
+    eliminated: Termination | None = None  # its offence
 
 
 class BracketStage(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage as it is drawn, with what has come of it so far.
+    """A stage as it was drawn, with its results so far."""
 
-    Attributes:
-        number: from 1.
-        tables: each with its result, or None while there is none.
-        byes: who rests.
-        is_final: whether its scores rank.
-    """
-
-    number: int
+    number: int  # from 1
     tables: tuple[tuple[Pairing, Result | None], ...]
     byes: tuple[str, ...]
     is_final: bool
 
 
 class Bracket:
-    """An elimination that results are added to, in any order within a stage.
+    """An elimination to which results are added, in any order within a stage.
 
-    Attributes:
-        ranking: the places, once all has been played; before that empty.
-
-    Raises:
-        UsageError: it cannot be drawn: no seed, or no names for house bots.
+    Raises UsageError if it cannot be drawn: no seed, or no names for house bots.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -85,14 +67,10 @@ class Bracket:
         self._out: dict[str, BracketRow] = {}
         self._past: list[BracketStage] = []
         self._byes = self._resting()
-        self.ranking: Ranking = ()
+        self.ranking: Ranking = ()  # empty before the end
 
     def add(self, pairing: Pairing, result: Result) -> None:
-        """One more table is over.
-
-        Raises:
-            ArenaError: no such table has been drawn.
-        """
+        """Add the result of a table; raises `ArenaError` if no such table has been drawn."""
         if pairing not in self._tables:
             raise ArenaError(
                 f"expected a table of stage {self._stage}, got table {pairing.number} with "
@@ -106,11 +84,10 @@ class Bracket:
 
     @property
     def stages(self) -> tuple[BracketStage, ...]:
-        """All stages that have been drawn, the present one or the last at the end."""
         return (*self._past, self._present())
 
     def rows(self) -> tuple[BracketRow, ...]:
-        """Those who are in, in the order of entry, then those who are out, the last first, then who was not there."""
+        """The bots that are in, in the order of entry, those that are out, and the absent."""
         out = sorted(self._out.values(), key=lambda row: (-row.stage, row.eliminated is not None))
         left = (name for name in self._players if name not in self._out)
         return (
@@ -125,13 +102,13 @@ class Bracket:
     def _present(self) -> BracketStage:
         return BracketStage(
             number=self._stage,
-            tables=tuple((one, self._results.get(one.number)) for one in self._tables),
+            tables=tuple((table, self._results.get(table.number)) for table in self._tables),
             byes=self._byes,
             is_final=self._is_final,
         )
 
     def _resting(self) -> tuple[str, ...]:
-        """Those who are in and sit at no table, as a stage begins."""
+        """The bots that are in and sit at no table, when a stage begins."""
         seated = {name for table in self._tables for name in table.players}
         out = {*seated, *self._out}
         return tuple(name for name in self._players if name not in out)
@@ -155,7 +132,7 @@ class Bracket:
                 )
 
     def _draw(self) -> None:
-        """The next stage, or the end."""
+        """Draw the next stage, or end with the ranking."""
         outcomes = tuple(Outcome(table, self._results[table.number]) for table in self._tables)
         present = self._present()
         try:
@@ -170,12 +147,12 @@ class Bracket:
 
 
 def advanced(result: Result) -> frozenset[int]:
-    """The seats that go on after a table before the final (H11–H13)."""
+    """The seats that advance from a table before the final (H11–H13)."""
     return frozenset(survivors(result.scores, result.offender)) - set(result.out)
 
 
 def reached(ranking: Ranking) -> Iterator[tuple[RankingPlace, str]]:
-    """Every place, with what people call the last stage that its bots were in: its number, or `final`."""
+    """Every place, with the name of its bots' last stage: a number, or `final`."""
     last = max((placed.stage for placed in ranking), default=0)
     has_final = any(placed.score is not None for placed in ranking)
     for placed in ranking:

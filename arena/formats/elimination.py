@@ -1,4 +1,4 @@
-"""Who plays whom in an elimination (K2): tables of four, drawn by lots from a committed seed, until four or fewer play the final."""
+"""The schedule of an elimination (K2): tables of four, drawn by lots from a committed seed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from protocol.messages import Ending
 
 __all__ = ["elimination", "saved"]
 
-_SURE = 2  # so many go on at a table; whoever is level with a third is not sure to
-LOT_BYTES = 16  # nobody will see two equal lots of 128 bits
+_SURE = 2  # so many advance at a table; a seat level with a third is not sure to
+LOT_BYTES = 16  # two equal lots of 128 bits will never happen
 
 Teams: TypeAlias = Mapping[str, str]
 """The team of each bot that has one."""
@@ -28,7 +28,7 @@ Teams: TypeAlias = Mapping[str, str]
 NO_TEAMS: Teams = MappingProxyType({})
 
 Group: TypeAlias = tuple[tuple[str, ...], bool]
-"""Names that share a place, and whether an offence was what ended them."""
+"""Names that share a place, and whether it was an offence that ended it for them."""
 
 
 def elimination(
@@ -36,34 +36,31 @@ def elimination(
 ) -> Schedule:
     """Tables of four until four or fewer are left, who play the final (K2, H11–H13).
 
-    Those who drop out in the same stage share a rank, behind them the offenders of that stage.
+    Those who drop out in the same stage share a rank; behind them come the offenders of that stage.
 
-    Everything is drawn from the stream by lots: those who draw do so in the order of entry, a lot is the next sixteen
-    bytes of the stream, and lots are compared as numbers, big-endian, the lowest first. A stage of n bots has T = n // 4
-    tables and is drawn like this:
+    Everything is drawn from the stream by lots. Bots draw in the order of entry; a lot is the next
+    sixteen bytes of the stream, compared as a big-endian number, the lowest first. A stage of n
+    bots has T = n // 4 tables and is drawn like this:
 
-    1. All n draw a lot. "In lot order" below is by these.
-    2. n mod 4 byes are given one after another. Each goes to one of those who have had the fewest byes in the stages before,
-       among those who have none in this one yet. Of these a member of a team with more than T members without a bye in
-       this stage goes first, of the largest such team before the others; and then the first in lot order.
-    3. The others are put in a row, team by team: the teams in the lot order of their first members, the members of each in lot
-       order. Who has no team is a team of one. The row is dealt round the tables like cards, so that number i of the row, from 0,
-       comes to table i mod T. A team of up to T members meets none of its own; a larger one is spread evenly.
-    4. All who have no bye draw another lot. At every table they sit in the order of these, and the tables are numbered in the order
-       of the lots of those in their first chairs: no team has a chair or a table more often than another.
+    1. All n draw a lot. "Lot order" below is by these.
+    2. n mod 4 byes are given one after another. Each goes to one of those who have had the fewest
+       byes in the stages before, among those who have none in this one yet. Of these a member of a
+       team with more than T members without a bye in this stage goes first, of the largest such
+       team before the others; and then the first in lot order.
+    3. The others are put in a row, team by team: the teams in the lot order of their first members,
+       the members of each in lot order. A bot without a team is a team of one. The row is dealt
+       round the tables like cards: number i of the row, from 0, comes to table i mod T. A team of
+       up to T members meets none of its own; a larger one is spread evenly.
+    4. All who have no bye draw another lot. At every table they sit in the order of these, and the
+       tables are numbered by the lots in their first seats: no team has a seat or a table more
+       often than another.
 
-    Then the stage is played. With four or fewer left, they and behind them so many house bots that there are four draw a lot each,
-    and sit in the final in that order.
+    Then the stage is played. With four or fewer left, they and as many house bots as make four draw
+    a lot each, and sit in the final in that order. House bots, of which `house` names three, cannot
+    win. `players` are in the order of entry; the stream comes from the committed seed.
 
-    Args:
-        players: the bots, each once, in the order of entry.
-        stream: of the competition's committed seed.
-        house: names of three house bots that fill free chairs in the final and cannot win.
-        teams: the team of each bot that has one; its members share no table before the final while that can be avoided.
-
-    Raises:
-        UsageError: a name twice, no bot, fewer than three house names, an outcome that is missing, unplayed or void: a bot
-            that does not come to its table is `absent` there, which is an offence and a result.
+    Raises UsageError for a name twice, no bot, fewer than three house names, or an outcome that is
+    missing, unplayed or void. (A bot that does not come is `absent`, which is a result.)
     """
     check_entry(players, 1, at_least=1)
     check_entry([*players, *house], 1, at_least=1)
@@ -75,18 +72,10 @@ def elimination(
 
 
 def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
-    """Whom of its own team an offence has saved at a table before the final (K2).
+    """The team-mates that an offence has saved at a table before the final, by seat (K2).
 
-    Those advance (H13) who were not sure to: with the scores as they stood they were not clear of the cut (H11). To offend at once, when
-    all are level, saves most of all. It is for the instructor to judge.
-
-    Args:
-        players: the bots by seat.
-        result: of the table.
-        teams: the team of each bot that has one.
-
-    Returns:
-        Their names, by seat; empty if there was no offence.
+    They advance (H13), though with the scores as they stood they were not clear of the cut (H11).
+    To offend at once, when all are level, saves most of all. It is for the instructor to judge.
     """
     offender = result.offender
     team = None if offender is None else teams.get(players[offender])
@@ -132,8 +121,7 @@ def _elimination(
             return tuple(below)
 
     stage += 1
-    chairs = _by_lot([*left, *house[: SEATS - len(left)]], stream)
-    final = _numbered([chairs], played)
+    final = _numbered([_by_lot([*left, *house[: SEATS - len(left)]], stream)], played)
     outcomes = yield final
     ((players, result),) = _results(final, outcomes)
     places = _places(_finalists(left, players, result), stage)
@@ -156,7 +144,7 @@ def _draw(
 
 
 def _resting(lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams) -> list[str]:
-    """Who has a bye: those with the fewest, and among them first of teams that are too large for the tables (K2)."""
+    """Who has a bye: those with the fewest so far, members of teams larger than T first (K2)."""
     resting: list[str] = []
     sizes = Counter(teams[name] for name in lots if name in teams)
     for _ in range(len(lots) % SEATS):
@@ -174,7 +162,7 @@ def _resting(lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams)
 
 
 def _team_by_team(players: Sequence[str], teams: Teams) -> list[str]:
-    """The same players, those of a team together, where its first member was."""
+    """The same players, each team together where its first member was."""
     groups: dict[tuple[bool, str], list[str]] = {}
     for player in players:
         team = teams.get(player)
@@ -184,20 +172,19 @@ def _team_by_team(players: Sequence[str], teams: Teams) -> list[str]:
 
 
 def _by_lot(players: Sequence[str], stream: Stream) -> list[str]:
-    """The players in a fair random order: each in turn draws a lot, sixteen bytes of the stream, and the lowest comes first."""
+    """The players in a fair random order: each draws a lot, and the lowest comes first."""
     lots = {player: bytes(stream.below(256) for _ in range(LOT_BYTES)) for player in players}
     return sorted(players, key=lots.__getitem__)
 
 
 def _numbered(tables: Sequence[Sequence[str]], played: int) -> Stage:
-    """The tables of a stage, numbered on from those that have been played."""
+    """The tables of a stage; numbers go on from those of earlier stages."""
     return tuple(
         Pairing(number, tuple(table)) for number, table in enumerate(tables, start=played + 1)
     )
 
 
 def _results(pairings: Stage, outcomes: Outcomes) -> list[tuple[tuple[str, ...], Result]]:
-    """The players and the result of every table."""
     if tuple(outcome.pairing for outcome in outcomes) != pairings:
         raise UsageError("expected the outcomes of the stage's pairings in their order, got others")
     results = []
@@ -211,7 +198,7 @@ def _results(pairings: Stage, outcomes: Outcomes) -> list[tuple[tuple[str, ...],
 
 
 def _finalists(left: Sequence[str], players: Sequence[str], result: Result) -> list[Group]:
-    """The finalists, best first: by scores, then who is out (J3); house bots have no place (K2)."""
+    """The finalists, best first: by scores, offenders last (J3); house bots have no place (K2)."""
     last = {players[seat] for seat in result.out}
     scores = {
         player: score
@@ -226,7 +213,7 @@ def _finalists(left: Sequence[str], players: Sequence[str], result: Result) -> l
 
 
 def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[RankingPlace]:
-    """The places of those who ended in this stage, best first, behind so many better ones."""
+    """The places of those who were last in this stage, best first, behind `better` others."""
     places = []
     for names, offence in groups:
         if names:
@@ -238,7 +225,6 @@ def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[Rankin
 def _scored(
     places: Sequence[RankingPlace], players: Sequence[str], result: Result
 ) -> list[RankingPlace]:
-    """The places of a final, with what was scored in it."""
     scores = dict(zip(players, result.scores, strict=True))
     return [
         placed if placed.offence else msgspec.structs.replace(placed, score=scores[placed.names[0]])
@@ -247,5 +233,5 @@ def _scored(
 
 
 def _among(order: Sequence[str], chosen: set[str]) -> tuple[str, ...]:
-    """Those chosen, in the order of entry, so that no set's order is ever seen."""
+    """Those chosen, in the order of entry: a set's own order is random."""
     return tuple(player for player in order if player in chosen)

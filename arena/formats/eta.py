@@ -1,7 +1,7 @@
-"""How long a competition has to go.
+"""Estimates how long a competition has to go.
 
-What lies before a pause says nothing of what comes after it: the time of the pause would be counted as play. Nothing here reads a
-clock; any that goes forward will do.
+Measurements start again after a pause, as its time would be counted as play. Nothing here reads a
+clock; any monotonic one will do.
 """
 
 from __future__ import annotations
@@ -14,45 +14,35 @@ from typing import NamedTuple
 
 __all__ = ["Left", "Pace", "Workload"]
 
-_LATEST = 100  # matches; how fast the first ones were does not matter in the end
+_LATEST = 100  # matches that tell the pace
 
-_MARK_S = 1.0
-_MARKS = 60  # a minute, if matches end so often
+_MARK_S = 1.0  # between marks
+_MARKS = 60  # a minute of them
 _TINY = 1e-9
-_RECENT_S = 5.0  # say how fast it goes
-_RECENT = 2_000  # decisions: fewer would say it less well
-_CLASS = 0.05
-"""Lengths of matches that differ by less than a twentieth are one class."""
+_RECENT_S = 5.0  # the speed is measured over at least so long
+_RECENT = 2_000  # and over so many decisions: fewer say less
+_CLASS = 0.05  # lengths of matches that differ by less than a twentieth are one class
 
-_FIXED = 0.5
-"""Of the time in which every table decides once, however few tables there are: frames cost it. 44 % measured with 64 tables a bot."""
+# Of the time in which every table decides once, this part stays however few tables there are, as
+# frames with few questions cost it. Fitted to logs of 40 bots at 0 and at 20 ms.
+_FIXED = 0.1
 
 
 class Pace:
-    """The moments at which matches ended, the latest of them, in seconds."""
+    """The moments at which the latest matches ended, in seconds."""
 
     def __init__(self) -> None:
         self._ended = deque[float](maxlen=_LATEST)
 
     def ended(self, at: float) -> None:
-        """One more match is over."""
         self._ended.append(at)
 
     @property
     def last(self) -> float | None:
-        """When the last match ended; None before there was any."""
         return max(self._ended, default=None)
 
     def left_s(self, matches: int, since: float = 0.0) -> float | None:
-        """How long so many more matches take at this pace.
-
-        Args:
-            matches: how many there still are.
-            since: when the competition last began to go on.
-
-        Returns:
-            Seconds; None as long as fewer than two matches have ended since then.
-        """
+        """How long so many more matches take, in s; None until two have ended since `since`."""
         ended = [at for at in self._ended if at >= since]
         if len(ended) < 2:
             return None
@@ -61,45 +51,35 @@ class Pace:
 
 
 class Left(NamedTuple):
-    """What is left of a competition.
-
-    Attributes:
-        decisions: that are to be made, in all.
-        last: of these, those that are made when nothing waits any more.
-        longest: of these, those of one long match.
-        tables: how many matches are played at once.
-        per_s: how many decisions are made in a second.
-        round_s: the time from one decision of a match to its next.
-        link_s: of that, how long a question and its answer are on their way.
-        waits: whether matches wait for a table.
-    """
+    """What is left of a competition."""
 
     decisions: float
-    last: float
-    longest: float
-    tables: int
-    per_s: float
-    round_s: float
-    link_s: float
-    waits: bool
+    last: float  # of these, those that are made when no match waits any more
+    longest: float  # of these, those of one long match
+    tables: int  # matches that are played at once
+    per_s: float  # decisions per second
+    round_s: float  # from one decision of a match to its next
+    link_s: float  # of that, a question and its answer are on their way
+    waits: bool  # whether matches wait for a table
 
     def s(self, beside: Collection[Left] = ()) -> float:
         """How long it takes, in seconds, beside others that are played by the same bots.
 
-        As long as matches wait, tables go to whichever competition has the fewest for what is left of it: so all end together. The
-        last matches are slower, as frames with few questions cost nearly as much.
+        As long as matches wait, tables go to the competition that has the fewest for what is left
+        of it, so that all end together. The last matches are slower, as frames with few questions
+        cost nearly as much.
         """
-        rivals = [one for one in beside if one.waits]
+        rivals = [other for other in beside if other.waits]
         together = [self, *(rivals if self.waits else ())]
-        last = sum(one.last for one in together)
-        tables = sum(one.tables for one in together)
-        per_s = sum(one.per_s for one in together)
-        round_s = sum(one.round_s for one in together) / len(together)
+        last = sum(left.last for left in together)
+        tables = sum(left.tables for left in together)
+        per_s = sum(left.per_s for left in together)
+        round_s = sum(left.round_s for left in together) / len(together)
         fixed_s = min(self.link_s + _FIXED * (round_s - self.link_s), round_s)
         if rivals and not self.waits:
             fixed_s = round_s  # others take the tables that become free
-        longest = max(one.longest for one in together)
-        before_s = (sum(one.decisions for one in together) - last) / per_s
+        longest = max(left.longest for left in together)
+        before_s = (sum(left.decisions for left in together) - last) / per_s
         after_s = fixed_s * longest + (round_s - fixed_s) * last / tables
         return float(before_s + after_s)
 
@@ -107,10 +87,8 @@ class Left(NamedTuple):
 class Workload:
     """The decisions of a competition: how many a match takes, and how fast they are made.
 
-    Matches that are played at the same time end at about the same time; decisions come evenly.
-
-    Args:
-        usual: the decisions of a match, as far as the game knows.
+    It counts decisions, which come evenly: matches that are played at once end at about the same
+    time. `usual` is the game's own estimate of the decisions of a match.
     """
 
     def __init__(self, usual: float) -> None:
@@ -118,48 +96,41 @@ class Workload:
         self._marks = deque[_Mark](maxlen=_MARKS)
         self._made = 0
         self._ended = Counter[int]()  # matches by the class of their length
+        # When some matches last waited: how many were played, and the seconds that a decision took
+        # in each of them.
         self._full: tuple[int, float] | None = None
-        """How many matches were played when some last waited, and in how many seconds each of them made a decision."""
 
     def begin(self, at: float, playing: Collection[int] = ()) -> None:
-        """It begins, or goes on after a pause, with so many decisions made in each of the matches that are being played."""
+        """It begins, or goes on after a pause; `playing` has the decisions of each open match."""
         self._marks.clear()
-        self._marks.append(_Mark(at, self._made + sum(playing), len(playing)))
+        self._marks.append(self._now(at, playing))
 
     def ended(self, decisions: int, *, is_whole: bool) -> None:
-        """A match is over; only one that has run its course says how long a match is."""
+        """Note that a match has ended; only a completed one tells how long a match is."""
         self._made += decisions
         if is_whole:
             self._ended[_class_of(decisions)] += 1
 
     def is_due(self, at: float) -> bool:
-        """Whether it is time for another `mark`."""
         return not self._marks or at - self._marks[-1].at >= _MARK_S
 
     def mark(self, at: float, playing: Collection[int]) -> None:
-        """So many decisions have been made by now in each of the matches that are being played."""
-        self._marks.append(_Mark(at, self._made + sum(playing), len(playing)))
+        """Note how many decisions have been made by now in each open match."""
+        self._marks.append(self._now(at, playing))
         self._each = _Lengths(self._ended, playing, self._usual).mean
 
     def rest(self, playing: int, waiting: int) -> float:
-        """How many decisions are left, about, in so many matches that are being played and so many that wait."""
+        """About how many decisions are left in so many matches that are played and that wait."""
         return (playing / 2 + max(0, waiting)) * self._each
 
     def left(
         self, at: float, playing: Collection[int], waiting: int, link_s: float = 0.0
     ) -> Left | None:
-        """What is left, and how fast it goes.
+        """What is left, and how fast it goes; None until a match and a decision are completed.
 
-        Args:
-            at: the time.
-            playing: the decisions of each match that is being played.
-            waiting: how many matches have not been begun.
-            link_s: how long a question and its answer are on their way.
-
-        Returns:
-            None as long as no match has run its course, or nothing has been decided lately.
+        `playing` has the decisions made in each open match, `waiting` is the number not begun.
         """
-        now = _Mark(at, self._made + sum(playing), len(playing))
+        now = self._now(at, playing)
         then = self._recent(now)
         if not self._ended or now.made <= then.made:
             return None
@@ -177,6 +148,9 @@ class Workload:
             longest += lengths.spread
         return Left(decisions, last, longest, tables, per_s, round_s, link_s, waiting > 0)
 
+    def _now(self, at: float, playing: Collection[int]) -> _Mark:
+        return _Mark(at, self._made + sum(playing), len(playing))
+
     def _recent(self, now: _Mark) -> _Mark:
         """The latest mark that is long enough ago to tell the speed; else the earliest."""
         for mark in reversed(self._marks):
@@ -186,7 +160,7 @@ class Workload:
 
 
 class _Mark(NamedTuple):
-    """How many decisions had been made at a moment, and how many matches were being played."""
+    """The decisions that had been made at a moment, and the matches that were open."""
 
     at: float
     made: int
@@ -194,26 +168,22 @@ class _Mark(NamedTuple):
 
 
 class _Lengths:
-    """How long matches are, told by those that are over and by those that are still on: at first only the short ones are over.
+    """How long matches are, from those that are over and those that are open.
 
-    The estimator is Kaplan and Meier's (1958), over classes of length.
-
-    Attributes:
-        mean: the decisions of a match.
-        half: those that a match still has to make if one looks at any moment.
-        spread: their standard deviation.
+    At first only the short ones are over, so the estimator is Kaplan and Meier's (1958), over
+    classes of length.
     """
 
     def __init__(self, ended: Counter[int], playing: Collection[int], usual: float) -> None:
         on = Counter(map(_class_of, playing))
         at_risk = ended.total() + len(playing)
-        lasting = 1.0  # the share of matches that are longer than the classes so far
+        lasting = 1.0  # the share of matches that are longer than the classes up to here
         shares: dict[int, float] = {}
         for length in sorted(ended.keys() | on.keys()):
             shares[length] = lasting * ended[length] / at_risk
             lasting -= shares[length]
             at_risk -= ended[length] + on[length]
-        # Of those that are longer than any that is over nothing else is known.
+        # Nothing else is known of matches that are longer than all that are over.
         self._longest = max(usual, *map(_length_of, shares), 0.0)
         mean, squares = lasting * self._longest, lasting * self._longest**2
         self._beyond: dict[int, float] = {}
@@ -223,12 +193,12 @@ class _Lengths:
             squares += shares[length] * _length_of(length) ** 2
             if lasting > _TINY:
                 self._beyond[length] = mean / lasting
-        self.mean = mean
-        self.half = squares / mean / 2
-        self.spread = math.sqrt(max(0.0, squares - mean * mean))
+        self.mean = mean  # decisions of a match
+        self.half = squares / mean / 2  # those still to be made, seen at a random moment
+        self.spread = math.sqrt(max(0.0, squares - mean * mean))  # the standard deviation
 
     def rest(self, made: int) -> float:
-        """How many decisions a match has to make that has made so many."""
+        """How many decisions are left in a match with `made` ones."""
         whole = self._beyond.get(_class_of(made), self._longest)
         return max(0.0, whole - made)
 
@@ -239,5 +209,4 @@ def _class_of(decisions: int) -> int:
 
 
 def _length_of(class_: int) -> float:
-    """The middle of a class, in decisions."""
-    return math.exp((class_ + 0.5) * _CLASS)
+    return math.exp((class_ + 0.5) * _CLASS)  # its middle

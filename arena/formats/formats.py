@@ -1,9 +1,8 @@
-"""What a plan's form comes to: its schedule, its standings, how many matches it will have.
+"""What follows from a plan's form (rules K): its schedule, its standings, its number of matches.
 
-Four forms (rules K): a round robin, an elimination and a league have a schedule, which says all pairings as their outcomes come;
-a ladder has none, as it pairs whoever is free (`arena/formats/ladder.py`). Standings are kept of all but an elimination, whose
-schedule returns a ranking. `check_form` says when a game is not played in a form; it is asked before anything is written
-down. Pure: a plan holds all that these need.
+Round robins, eliminations and leagues have a schedule; a ladder has none, as it pairs the bots that
+are free (`arena/formats/ladder.py`). All but an elimination have standings; its schedule returns a
+ranking. Pure: a plan holds all that these need.
 """
 
 from __future__ import annotations
@@ -35,12 +34,7 @@ Standings: TypeAlias = RoundRobin | League | Ladder
 
 
 def check_form(game: Game, form: Form) -> None:
-    """See that the game can be played in that form.
-
-    Raises:
-        UsageError: a round robin that is not of two seats, a league without a dealer, an elimination of another game than
-            high-low, a ladder of one seat.
-    """
+    """Raise `UsageError` if the game cannot be played in that form."""
     fits, needs = _fits(game, form)
     if not fits:
         words = form.value.replace("_", " ")
@@ -57,16 +51,15 @@ def forms_for(game: Game) -> tuple[Form, ...]:
 
 
 def fewest(form: Form) -> int:
-    """How many bots a competition needs at least to make sense; a ladder is open for those who come later."""
+    """How many bots a competition needs; a ladder none, as bots can join it later."""
     return {Form.LADDER: 0, Form.LEAGUE: 1}.get(form, 2)
 
 
 def schedule_of(plan: Plan) -> Schedule:
-    """Who plays whom in the competition, from its first stage on; the same for the same plan and outcomes.
+    """The schedule of the competition, from its first stage on.
 
-    Raises:
-        UsageError: the game is not played in this form, a ladder (it has no schedule), too few bots, a bot twice, fewer than
-            one match; for an elimination also no seed, or fewer than three house names.
+    Raises UsageError for a game that is not played in this form, a ladder, too few bots, a bot
+    twice, fewer than one match; for an elimination also no seed, or fewer than three house names.
     """
     check_form(plan.rules, plan.form)
     match plan.form:
@@ -83,10 +76,9 @@ def schedule_of(plan: Plan) -> Schedule:
 
 
 def standings_of(plan: Plan) -> Standings | None:
-    """Empty standings for the competition; None for an elimination, which has a ranking at its end.
+    """Empty standings for the competition; None for an elimination, which returns a ranking.
 
-    Raises:
-        UsageError: the game is not played in this form.
+    Raises UsageError if the game is not played in this form.
     """
     check_form(plan.rules, plan.form)
     match plan.form:
@@ -104,8 +96,7 @@ def standings_of(plan: Plan) -> Standings | None:
 def expected_matches(plan: Plan) -> int | None:
     """How many matches the competition will have in all; None for a ladder, which is open for ever.
 
-    Of an elimination it is the number if two drop out at every table: ties and offences, where fewer do, make it more, and a
-    stage that eliminates nobody makes it less.
+    For an elimination it is an estimate: two drop out at every table, without ties and offences.
     """
     bots = len(plan.players)
     match plan.form:
@@ -121,7 +112,7 @@ def expected_matches(plan: Plan) -> int | None:
 
 
 def expected_tables(bots: int) -> int:
-    """How many tables an elimination of so many has, if two drop out at every one before the final."""
+    """How many tables an elimination has if two drop out at each of them before the final."""
     tables = 1
     while bots > SEATS:
         tables += bots // SEATS
@@ -143,7 +134,7 @@ def _fits(game: Game, form: Form) -> tuple[bool, str]:
 
 
 def _stream(plan: Plan) -> Stream:
-    """What an elimination's tables are drawn from; without a seed anybody could tell them beforehand."""
+    """What an elimination's tables are drawn from; without a seed anybody could predict them."""
     try:
         seed = bytes.fromhex(plan.seed)
     except ValueError:

@@ -1,21 +1,22 @@
 """A ladder: ratings that every match moves, and who plays next (K4).
 
-Ratings are OpenSkill's: of every bot a mean `mu` and an uncertainty `sigma`; a match moves both by who came before whom, whatever
-the margin. The model is Bradley-Terry's, with every two at a table compared and the mean of that taken, so that a table of four
-counts as one match and not as six. (OpenSkill's Plackett-Luce rates two who share the first place no higher than the third.)
-The table ranks by `mu - 3 * sigma`, what the bot is almost sure to be worth: it starts at 0, and nobody is first for two
-lucky matches. An offence strikes nobody from a ladder: it is a lost match, and counted (J3). Whom the instructor removes is struck, as if
-its matches had not been played.
+Ratings are OpenSkill's: of every bot a mean `mu` and an uncertainty `sigma`. A match moves both by
+who came before whom, whatever the margin. The model is Bradley-Terry's, with every two at a table
+compared and the mean of that taken, so that a table of four counts as one match and not as six.
+(OpenSkill's Plackett-Luce rates two who share the first place no higher than the third.) The table
+ranks by `mu - 3 * sigma`, which the bot is almost sure to be worth: it starts at 0, and two lucky
+matches bring nobody to the top. An offence is a lost match and strikes nobody (J3). A bot that the
+instructor removes is struck, as if its matches had not been played.
 
-`pairings` says who plays next. Pure, like everything here: no clock, no I/O, no random number; the same outcomes in the same order
-give the same ladder. OpenSkill is imported with the first match, so that nobody else waits for it.
+`pairings` says who plays next. Pure: the same outcomes in the same order give the same ladder.
+OpenSkill is imported with the first match, as that takes long.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from math import sqrt
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +25,7 @@ import msgspec
 from arena.engine.match import Result
 from arena.engine.names import owner_of
 from arena.formats.schedule import Outcome
+from arena.formats.standings import ranked
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 
@@ -34,49 +36,35 @@ __all__ = ["Climber", "Ladder", "LadderRow", "pairings"]
 
 SEATS = (2, 4)  # the tables that are rated; the dealer has no rating
 
-# OpenSkill's own scale. With ratings that are sure, a bot that is BETA better wins two matches of three.
+# OpenSkill's own scale. With certain ratings, a bot that is BETA better wins two matches of three.
 MU = 25.0
 SIGMA = MU / 3
 BETA = SIGMA / 2
 CAUTION = 3  # in sigmas; the true value is below `mu - 3 * sigma` once in 740 times
 
-# What stands against an opponent, beside how far away it is in the model's own measure (`_FreeBots._apart`): there two bots whose
-# ratings are sure are EVEN apart if the better wins two matches of three.
+# Penalties of an opponent, added to its distance in the model's own measure (`_FreeBots._apart`).
+# Two bots with certain ratings are EVEN apart if the better one wins two matches of three.
 EVEN = 0.5**0.5
-JUST_MET = EVEN  # so another one that is as much farther off is "about as near"
-MEMORY = 8  # tables; what was longer ago counts that much less, or cliques would form
-GAME_MORE = EVEN / 4  # for every match that it has had more than others that are free
-MOST_MORE = EVEN / 2  # below JUST_MET, or newcomers would stay among themselves
+JUST_MET = EVEN  # for the latest opponent
+MEMORY = 8  # tables, over which that penalty fades; with fewer, cliques form
+GAME_MORE = EVEN / 4  # for every match more than the free bot with the fewest
+MOST_MORE = EVEN / 2  # of that in all: below JUST_MET, or newcomers would stay among themselves
 
 
 class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot's line in a ladder.
+    """A bot's line in a ladder."""
 
-    Attributes:
-        rank: shared by those who are level (1, 1, 3); None for those who have not played (K5), and for the removed, who are last.
-        name: of the bot.
-        rating: `mu - 3 * sigma`, which ranks; 0 at the start.
-        mu: its strength as estimated; 25 at the start.
-        sigma: the standard deviation of that.
-        played: matches that count.
-        wins: in which it was first alone.
-        draws: in which it shared the first place.
-        losses: all others.
-        offences: those of its losses that an offence of its own ended.
-        eliminated: that the instructor has removed it, or None.
-    """
-
-    rank: int | None
+    rank: int | None  # shared by equals (1, 1, 3); None if it has not played (K5) or was removed
     name: str
-    rating: float = MU - CAUTION * SIGMA
-    mu: float = MU
-    sigma: float = SIGMA
-    played: int = 0
-    wins: int = 0
-    draws: int = 0
+    rating: float = MU - CAUTION * SIGMA  # ranks
+    mu: float = MU  # its estimated strength
+    sigma: float = SIGMA  # the standard deviation of `mu`
+    played: int = 0  # matches that count
+    wins: int = 0  # in which it was first alone
+    draws: int = 0  # in which it shared the first place
     losses: int = 0
-    offences: int = 0
-    eliminated: Termination | None = None
+    offences: int = 0  # losses by an offence of its own
+    eliminated: Termination | None = None  # if the instructor has removed it
 
 
 Lineup: TypeAlias = frozenset[str]
@@ -84,40 +72,27 @@ Lineup: TypeAlias = frozenset[str]
 
 
 class Climber:
-    """One bot on the ladder, while it is being counted.
-
-    Attributes:
-        mu, sigma: its rating.
-        wins, draws, losses, offences: as in its row.
-        chairs: by seat, how often it has sat there.
-        met: who sat at its last tables, itself included; the latest first.
-    """
+    """One bot on the ladder, while it is counted."""
 
     __slots__ = ("chairs", "draws", "losses", "met", "mu", "offences", "sigma", "wins")
 
     def __init__(self) -> None:
         self.mu, self.sigma = MU, SIGMA
         self.wins = self.draws = self.losses = self.offences = 0
-        self.chairs = [0] * max(SEATS)
-        self.met = deque[Lineup](maxlen=MEMORY)
+        self.chairs = [0] * max(SEATS)  # by seat, how often it has sat there
+        self.met = deque[Lineup](maxlen=MEMORY)  # who sat at its last tables, the latest first
 
     @property
     def played(self) -> int:
-        """Matches that count."""
         return self.wins + self.draws + self.losses
 
     @property
     def rating(self) -> float:
-        """What ranks."""
         return self.mu - CAUTION * self.sigma
 
 
 class Ladder:
-    """The standings of a ladder.
-
-    Args:
-        players: bots that are listed before they have played; others enter by their first match.
-    """
+    """The standings of a ladder; beside `players`, other bots enter by their first match."""
 
     def __init__(self, players: Sequence[str] = ()) -> None:
         self._climbers = {name: Climber() for name in players}
@@ -125,10 +100,10 @@ class Ladder:
         self._model: BradleyTerryPart | None = None
 
     def add(self, outcome: Outcome) -> None:
-        """Rate a match: by scores, an offender last (J3); unplayed and void ones, and those of the removed, count for nothing.
+        """Rate a match by scores, an offender last (J3).
 
-        Raises:
-            UsageError: it is not a match of two or four different bots.
+        Matches that are unplayed or void, and those of removed bots, do not count. Raises
+        UsageError if it is not a match of two or four different bots.
         """
         players, result = outcome.pairing.players, outcome.result
         if result is None or result.termination.kind is Ending.VOID:
@@ -140,7 +115,7 @@ class Ladder:
             )
         if not self._eliminated.keys().isdisjoint(players):
             for name in players:
-                if name not in self._eliminated:  # it is listed all the same
+                if name not in self._eliminated:  # it is listed, though the match does not count
                     self._climbers.setdefault(name, Climber())
             return
         climbers = [self._climbers.setdefault(name, Climber()) for name in players]
@@ -159,25 +134,18 @@ class Ladder:
             climbers[result.offender].offences += 1
 
     def eliminate(self, name: str, termination: Termination) -> None:
-        """Strike a bot before its matches are added: ratings follow from the order, so nothing can be taken out of them later."""
+        """Strike a bot; call it before its matches are added, as ratings cannot be undone."""
         self._eliminated.setdefault(name, termination)
         self._climbers.pop(name, None)
 
     def rows(self) -> tuple[LadderRow, ...]:
-        """The table: by rating, then those who have not played, and the removed at the end."""
-
-        def key(name: str) -> tuple[bool, float]:
-            climber = self._climbers[name]
-            return climber.played > 0, climber.rating
-
-        rows: list[LadderRow] = []
-        order = sorted(self._climbers, key=key, reverse=True)
-        for place, name in enumerate(order, start=1):
-            level = place > 1 and key(order[place - 2]) == key(name)
-            climber = self._climbers[name]
-            rows.append(
+        """By rating; at the end those who have not played, and the removed."""
+        climbers = self._climbers
+        played = [name for name in climbers if climbers[name].played]
+        return (
+            *(
                 LadderRow(
-                    rank=(rows[-1].rank if level else place) if climber.played else None,
+                    rank=rank,
                     name=name,
                     rating=climber.rating,
                     mu=climber.mu,
@@ -188,12 +156,15 @@ class Ladder:
                     losses=climber.losses,
                     offences=climber.offences,
                 )
-            )
-        rows += [
-            LadderRow(rank=None, name=name, eliminated=ended)
-            for name, ended in self._eliminated.items()
-        ]
-        return tuple(rows)
+                for rank, name in ranked(played, lambda name: climbers[name].rating)
+                for climber in (climbers[name],)
+            ),
+            *(LadderRow(rank=None, name=name) for name in climbers if not climbers[name].played),
+            *(
+                LadderRow(rank=None, name=name, eliminated=ended)
+                for name, ended in self._eliminated.items()
+            ),
+        )
 
     def __len__(self) -> int:
         return len(self._climbers) + len(self._eliminated)
@@ -202,7 +173,7 @@ class Ladder:
         return name in self._climbers or name in self._eliminated
 
     def climber(self, name: str) -> Climber:
-        """What is known of a bot; of a stranger the start."""
+        """A bot's past; of an unknown one that of a beginner."""
         return self._climbers.get(name) or Climber()
 
     def _rate(self, climbers: Sequence[Climber], ranks: Sequence[int]) -> None:
@@ -228,33 +199,23 @@ def pairings(
 ) -> Iterator[tuple[str, ...]]:
     """Who plays next, table after table, until there are not enough free bots for one more.
 
-    Whoever has had the fewest matches chooses first, and of those who have had equally many the one that stands first in `free`. It
-    gets those who are nearest in `mu`; against one with whom it has just sat, or who has had more matches than others, speaks
-    so much that another one that is about as near is taken instead. Matches that are being played count as had. Then
-    the chairs: as they even out best how often each bot has sat in each.
+    `free` says how many more matches each bot would take now. The bot with the fewest matches
+    chooses first, and of equals the one that is first in `free`. It gets those that are nearest in
+    `mu`; one that it has just met, or that has had more matches than others, gives way to another
+    that is about as near. Open matches, in `playing` in the order in which they began, count as
+    played. Seats even out how often each bot has sat in each.
 
-    Bots that have just met each other, all at one table, would meet again and again if they are free at the same time and nobody
-    else is: as long as there is somebody else, they wait for it, unless `rematch` says that they have waited enough.
+    Bots that have just met, all at one table, would meet again and again if they are free at the
+    same time and nobody else is. They wait as long as others are playing, unless `rematch` is set.
 
-    Args:
-        free: by name, how many matches more each bot would take now.
-        seats: of the game.
-        ladder: all that has been played.
-        playing: the players, by seat, of the matches that are not over yet, in the order in which they began.
-        rematch: whether those who have just met may meet again while others are playing.
-
-    Yields:
-        The players by seat.
-
-    Raises:
-        UsageError: the game does not have two or four seats.
+    Tables are tuples of names by seat. Raises UsageError for a game without two or four seats.
     """
     _check(seats)
     return _FreeBots(free, ladder, playing).pair(seats, rematch)
 
 
 class _Candidate(msgspec.Struct, kw_only=True):
-    """What the choice looks at: a bot's past, with the matches that are being played and those just made."""
+    """A bot's past, with the matches that are being played and those just made."""
 
     mu: float
     sigma: float
@@ -265,7 +226,7 @@ class _Candidate(msgspec.Struct, kw_only=True):
 
 
 class _FreeBots:
-    """Who is there, while tables are made."""
+    """The bots that are free, while tables are made."""
 
     def __init__(
         self, free: Mapping[str, int], ladder: Ladder, playing: Iterable[tuple[str, ...]]
@@ -275,7 +236,7 @@ class _FreeBots:
         self._seen: dict[str, _Candidate] = {}
         self._playing: set[Lineup] = set()
         tables = tuple(playing)
-        for name in dict.fromkeys([*self._free, *(n for table in tables for n in table)]):
+        for name in dict.fromkeys([*self._free, *chain.from_iterable(tables)]):
             past = ladder.climber(name)
             self._seen[name] = _Candidate(
                 mu=past.mu,
@@ -289,38 +250,36 @@ class _FreeBots:
             self._sit(table)
 
     def pair(self, seats: int, rematch: bool) -> Iterator[tuple[str, ...]]:
-        """Tables of so many seats."""
-        while table := self._next(seats, rematch):
-            chairs = self._chairs(table)
-            self._sit(chairs)
-            for name in chairs:
+        while players := self._next(seats, rematch):
+            table = self._seated(players)
+            self._sit(table)
+            for name in table:
                 self._free[name] -= 1
                 if not self._free[name]:
                     del self._free[name]
-                    self._seated(owner_of(name))
-            yield chairs
+                    self._drop_from(owner_of(name))
+            yield table
 
-    def _seated(self, owner: str) -> None:
-        """One of its bots is not free any more."""
+    def _drop_from(self, owner: str) -> None:
         self._owners[owner] -= 1
         if not self._owners[owner]:
             del self._owners[owner]
 
     def _next(self, seats: int, rematch: bool) -> tuple[str, ...]:
-        """The next table, not yet seated; empty if there is none."""
-        if len(self._owners) < seats:  # else a thousand names of one would be tried
+        """The players of the next table, in any order; empty if there is none."""
+        if len(self._owners) < seats:  # saves trying a thousand names of one owner
             return ()
         for name in sorted(self._free, key=lambda name: self._seen[name].games):
             others = self._nearest(name)
             table = (name, *others[: seats - 1])
             if rematch or not self._is_rematch(table):
                 return table
-            if len(others) >= seats:  # the next one instead of the last
+            if len(others) >= seats:  # the next nearest instead of the last
                 return (*table[:-1], others[seats - 1])
         return ()
 
     def _nearest(self, name: str) -> list[str]:
-        """The others that are free, the best to play against first; two of one owner never meet, or one would feed the other."""
+        """The free opponents, the best first; not its owner's others, which would feed it."""
         others = [other for other in self._free if owner_of(other) != owner_of(name)]
         fewest = min((self._seen[other].games for other in others), default=0)
 
@@ -331,32 +290,32 @@ class _FreeBots:
 
         nearest: dict[str, str] = {}
         for other in sorted(others, key=against):
-            nearest.setdefault(owner_of(other), other)  # one of every owner's
+            nearest.setdefault(owner_of(other), other)  # one per owner
         return list(nearest.values())
 
     def _apart(self, name: str, other: str) -> float:
-        """How far two are apart as the model sees it: the less is known of them, the nearer."""
-        one, two = self._seen[name], self._seen[other]
-        return abs(one.mu - two.mu) / sqrt(2 * BETA**2 + one.sigma**2 + two.sigma**2)
+        """The distance of two bots in the model: the less is known of them, the nearer they are."""
+        first, second = self._seen[name], self._seen[other]
+        return abs(first.mu - second.mu) / sqrt(2 * BETA**2 + first.sigma**2 + second.sigma**2)
 
     def _since(self, name: str, other: str) -> float:
-        """How well a bot remembers another: 1 if it was at its last table, less by the table, and in the end 0."""
+        """How recently a bot met another: 1 at its last table, less for each before, at last 0."""
         for ago, lineup in enumerate(self._seen[name].met):
             if other in lineup:
                 return 1 - ago / MEMORY
         return 0.0
 
     def _is_rematch(self, table: Sequence[str]) -> bool:
-        """Whether the same are at a table now, or all come from one, and somebody else is there for whom they may wait."""
+        """Whether these bots play, or have just played, each other, and could wait for others."""
         lineup = frozenset(table)
         if len(self._seen) == len(table):
             return False
         return lineup in self._playing or all(self._seen[name].last == lineup for name in table)
 
-    def _chairs(self, table: Sequence[str]) -> tuple[str, ...]:
-        """Everyone where it has sat least: the order in which they have sat in their new chairs least often, in all."""
+    def _seated(self, players: Sequence[str]) -> tuple[str, ...]:
+        """The players by seat: in the order in which they have sat in these seats least often."""
         return min(
-            permutations(table),
+            permutations(players),
             key=lambda order: sum(self._seen[name].chairs[seat] for seat, name in enumerate(order)),
         )
 

@@ -1,7 +1,8 @@
-"""How long an owner rests on a ladder after its offences (J3).
+"""How long an owner's bots rest on a ladder after an offence (J3).
 
-Everything of that owner rests, as one token may have many names. Each further offence doubles the pause; matches that ran their
-course work offences off, and so does time, so that bad luck is forgotten. What counts are the records alone, so that a restart changes nothing. Pure.
+All bots of an owner rest, as one token may have many names. Each further offence doubles the pause;
+completed matches work offences off, and so does time, so that bad luck is forgotten. It is computed
+from the records alone, so that a restart changes nothing. Pure.
 """
 
 from __future__ import annotations
@@ -16,30 +17,26 @@ from protocol.messages import Ending
 
 __all__ = ["FIRST_S", "LAPSE_S", "LONGEST_S", "MATCHES_EACH", "Pauses"]
 
-FIRST_S = 10.0
-"""After the first offence: as long as a lost connection may hold a match up on a ladder."""
-LONGEST_S = 900.0
-"""After many: an evening has room for a dozen of them."""
-MATCHES_EACH = 10
-"""So many matches in a row that ran their course work one offence off."""
-LAPSE_S = 3600.0
-"""So does so much time without an offence: who mends a bot at home need not pay for it next week."""
+FIRST_S = 10.0  # the first pause: as long as a lost connection may delay a match on a ladder
+LONGEST_S = 900.0  # an evening has room for a dozen of these
+MATCHES_EACH = 10  # completed matches in a row that work one offence off
+LAPSE_S = 3600.0  # without an offence, as well: a bot that was mended need not pay next week
 _MOST = 8  # offences that count: the eighth reaches LONGEST_S
 
 
 class _Account(msgspec.Struct):
-    """What stands against an owner: its offences, the matches in a row since, and its latest pause."""
+    """The offences of one owner that count."""
 
     offences: int = 0
-    completed: int = 0
-    until: float = 0.0  # in Unix seconds
+    completed: int = 0  # matches in a row since the latest of them
+    until: float = 0.0  # the end of the latest pause, in Unix seconds
 
     @property
     def pause_s(self) -> float:
         return float(min(FIRST_S * 2 ** (self.offences - 1), LONGEST_S))
 
     def left_s(self, now: float) -> float:
-        """What is left of its pause. A clock that was put back since makes none longer: it ends it."""
+        """What is left of its pause; none if the clock has been put back since."""
         left_s = self.until - now
         return left_s if 0 < left_s <= self.pause_s else 0.0
 
@@ -51,10 +48,10 @@ class Pauses:
         self._accounts: dict[str, _Account] = {}
 
     def add(self, players: Sequence[str], result: Result, at: float) -> None:
-        """Count a match that ended then, in Unix seconds; call it in the order in which they ended.
+        """Count a match that ended `at` Unix seconds; call it in the order in which they ended.
 
-        What ends while its owner rests began before the pause, and counts for nothing: many matches that end by one
-        lost connection are one offence.
+        A match that ends while its owner rests began before the pause and does not count: many
+        matches that end by one lost connection are one offence.
         """
         offenders = {_owner(players[seat]) for seat in result.out}
         for owner in set(map(_owner, players)):
@@ -71,7 +68,7 @@ class Pauses:
                 self._work_off(owner, account)
 
     def left_s(self, owner: str, now: float) -> float:
-        """How long an owner still rests, in seconds; `now` is in Unix seconds."""
+        """How long an owner still rests, in seconds, at `now` in Unix seconds."""
         account = self._accounts.get(_owner(owner))
         return 0.0 if account is None else account.left_s(now)
 
@@ -85,5 +82,5 @@ class Pauses:
 
 
 def _owner(name: str) -> str:
-    """Whose a name is; who comes back with another spelling, when nobody has the first one any more, has the same pause."""
+    """The owner under any spelling: coming back as `ANN` instead of `ann` ends no pause."""
     return alike(owner_of(name))

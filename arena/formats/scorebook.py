@@ -1,6 +1,7 @@
-"""What the matches of a competition add up to: the standings, who is out, which verdicts stand, how far its schedule has come.
+"""What the matches of a competition add up to: standings, who is out, verdicts, schedule.
 
-The arena feeds a scorebook while it plays, readers feed one from the database, and an audit feeds one with what it checks. Pure.
+The arena feeds a scorebook while it plays, readers feed one from the database, and an audit feeds
+one with what it checks. Pure.
 """
 
 from __future__ import annotations
@@ -24,20 +25,14 @@ __all__ = ["ScheduleRun", "Scorebook"]
 
 
 class Scorebook:
-    """Adds matches up in the order in which they ended; nothing can be taken out of it: whoever takes a result back makes another.
+    """Adds matches up in the order in which they ended; to take a result back, make another one.
 
-    Args:
-        plan: what is played.
-        removed: whom the instructor has taken out, and with what words.
-        verdicts: the offences that are known already.
-        is_ranked: whether there are standings. An audit needs none, and has results that no standings would take.
+    `verdicts` are the offences that are known already. Without `is_ranked` there are no standings:
+    an audit has results that these would not take.
 
-    Attributes:
-        played: how many matches have been added.
-        out: who plays no more, and why: offenders who are not forgiven, and those whom the instructor has taken out. In an
-            elimination these are not among them, as their tables wait for them; on a ladder offenders are not (J3).
-        removed: whom the instructor has taken out.
-        pauses: of the owners on a ladder.
+    `out` has the bots that play no more, and why: offenders that are not forgiven, and those that
+    the instructor has `removed`. An elimination does not list the removed, as their tables wait for
+    them; a ladder does not list offenders (J3).
     """
 
     def __init__(
@@ -48,15 +43,15 @@ class Scorebook:
         *,
         is_ranked: bool = True,
     ) -> None:
-        self.played = 0
+        self.played = 0  # matches that have been added
         self.out: dict[str, Termination] = {}
         self.removed: dict[str, Termination] = {}
-        self.pauses = Pauses()
+        self.pauses = Pauses()  # of the owners on a ladder
         self._form = plan.form
         self._forgive = plan.forgive
         self._ruled: dict[tuple[str, str], tuple[Ending, str]] = {}
-        self._events: dict[str, set[str]] = {}  # of each bot, so far
-        self._offences: set[str] = set()  # the matches that they ended
+        self._events: dict[str, set[str]] = {}  # of each bot
+        self._offences: set[str] = set()  # the matches that an offence has ended
         self._forgiven: set[tuple[str, str]] = set()
         self.ruled(verdicts)
         self._standings = standings_of(plan) if is_ranked else None
@@ -70,24 +65,22 @@ class Scorebook:
 
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
-        """Row bot → column bot → `Cell`: who has done how against whom, in a round robin."""
+        """Row bot → column bot → `Cell` in a round robin; else empty."""
         if isinstance(self._standings, RoundRobin):
             return self._standings.cross_table()
         return {}
 
     @property
     def ladder(self) -> Ladder:
-        """The ratings of a ladder."""
         assert isinstance(self._standings, Ladder), "only a ladder has them"
         return self._standings
 
     def add(
         self, match: str, pairing: Pairing, result: Result, finished_at: float
     ) -> tuple[str, ...]:
-        """Count a match that is neither void nor taken back.
+        """Count a match that is neither void nor taken back, and return the offenders now out.
 
-        Returns:
-            Whom it puts out: those who offended and are not forgiven; nobody on a ladder, where an offence is a loss and a pause (J3).
+        On a ladder nobody is: an offence is a loss and a pause (J3).
         """
         self.played += 1
         players = pairing.players
@@ -96,7 +89,7 @@ class Scorebook:
         if out:
             self._offences.add(match)
         forgiven = tuple(seat for seat in out if self._forgives(match, players[seat]))
-        if self._standings is not None:  # which leave out whoever has been struck
+        if self._standings is not None:
             self._standings.add(Outcome(pairing, result, forgiven))
         if isinstance(self._standings, Ladder):
             self.pauses.add(players, result, finished_at)
@@ -108,7 +101,7 @@ class Scorebook:
         return struck
 
     def remove(self, name: str, ended: Termination) -> None:
-        """The instructor takes a bot out; of a ladder its matches stay in the others' ratings."""
+        """Take a bot out; on a ladder its matches stay in the others' ratings."""
         self.removed.setdefault(name, ended)
         if self._form is not Form.ELIMINATION:
             self.out.setdefault(name, ended)
@@ -116,40 +109,42 @@ class Scorebook:
                 self._standings.eliminate(name, ended)
 
     def ruled(self, verdicts: Iterable[Verdict]) -> None:
-        """There are verdicts; they have to be known before their matches are added."""
+        """Note verdicts; call it before their matches are added."""
         if self._forgive:
-            self._ruled |= {
-                (one.match, one.bot): (one.kind, one.event or one.match) for one in verdicts
-            }
+            for verdict in verdicts:
+                event = verdict.event or verdict.match
+                self._ruled[verdict.match, verdict.bot] = verdict.kind, event
 
     def standing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """Those of matches that count, each with whether it is forgiven by now: that can change when a match is taken back."""
+        """The verdicts of matches that count, with `forgiven` as it is until one is taken back."""
         return [
-            msgspec.structs.replace(one, forgiven=(one.match, one.bot) in self._forgiven)
-            for one in verdicts
-            if one.match in self._offences
+            msgspec.structs.replace(
+                verdict, forgiven=(verdict.match, verdict.bot) in self._forgiven
+            )
+            for verdict in verdicts
+            if verdict.match in self._offences
         ]
 
     def forgives(self, name: str, kind: Ending, event: str) -> bool:
-        """Whether an offence that is noticed now costs a bot no more than the match (J3)."""
+        """Whether an offence now would cost a bot no more than the match (J3)."""
         return name not in self.out and self._would_forgive(name, kind, event)
 
     def knows(self, name: str, event: str) -> bool:
-        """Whether that event has ended a match already."""
+        """Whether that event has already ended a match."""
         return event in self._events.get(name, ())
 
-    # --- what a run forgives (J3): the first so many events of a bot cost it the matches that they end, and no more ---
+    # --- what a run forgives (J3): the first `forgive` events of each bot ---
 
     def _would_forgive(self, name: str, kind: Ending, event: str) -> bool:
         events = self._events.get(name, set()) | {event}
         return kind in FORGIVABLE and len(events) <= self._forgive
 
     def _forgives(self, match: str, name: str) -> bool:
-        """Count the event that ended a match, if there is a verdict that says which; whether it is forgiven."""
-        found = self._ruled.get((match, name))
-        if found is None or found[0] not in FORGIVABLE:
+        """Count the event that ended a match, if a verdict says which; whether it is forgiven."""
+        ruled = self._ruled.get((match, name))
+        if ruled is None or ruled[0] not in FORGIVABLE:
             return False
-        kind, event = found
+        kind, event = ruled
         is_forgiven = self._would_forgive(name, kind, event)
         self._events.setdefault(name, set()).add(event)
         if is_forgiven:
@@ -158,32 +153,19 @@ class Scorebook:
 
 
 class ScheduleRun:
-    """The schedule of a competition, run as far as its results go.
-
-    Args:
-        plan: what is played; no ladder, which has no schedule.
-
-    Attributes:
-        asked: the pairings that the schedule asks for, by number.
-        missing: those of them that have no result, though nobody in them is out.
-        ranking: what the schedule returns; None if it does not get to its end.
-    """
+    """The schedule of a competition, run as far as its results go; a ladder has none."""
 
     def __init__(self, plan: Plan) -> None:
-        self.asked: dict[int, Pairing] = {}
-        self.missing: list[Pairing] = []
-        self.ranking: Ranking | None = None
+        self.asked: dict[int, Pairing] = {}  # what the schedule asks for, by number
+        self.missing: list[Pairing] = []  # of these, without a result though nobody is out
+        self.ranking: Ranking | None = None  # None if the schedule does not get to its end
         self._plan = plan
 
     def run(self, results: Mapping[int, Result], out: Collection[str] = ()) -> None:
-        """Run it with these results, by the numbers of their pairings; it ends where the next stage cannot be drawn.
+        """Run it with the results that count, until the next stage cannot be drawn.
 
-        Args:
-            results: those that count.
-            out: who is out; what they do not play is not missing, but in an elimination, where everybody has a result.
-
-        Raises:
-            UsageError: the plan cannot be played.
+        Pairings of bots that are `out` need no result, except in an elimination. Raises UsageError
+        if the plan cannot be played.
         """
         is_elimination = self._plan.form is Form.ELIMINATION
         absent = frozenset() if is_elimination else frozenset(out)
@@ -199,6 +181,8 @@ class ScheduleRun:
                 ]
                 if is_elimination and self.missing:
                     return
-                stage = schedule.send(tuple(Outcome(one, results.get(one.number)) for one in stage))
+                stage = schedule.send(
+                    tuple(Outcome(pairing, results.get(pairing.number)) for pairing in stage)
+                )
         except StopIteration as end:
             self.ranking = end.value

@@ -1,9 +1,11 @@
-"""When a competition is due: `at = …` of a `[[run]]`, and what to do about a moment that has passed (K5).
+"""When a competition is due: `at = …` of a `[[run]]`, and what becomes of missed moments (K5).
 
-A moment is a date and time (once), a time (every day), or a time on some days of the week. One without an offset is local. Where
-the clocks are changed, a time that does not exist that day is as much later (02:30 is 03:30), and one that exists twice is the first.
+A moment is a date and time (once), a time (every day), or a time on some days of the week. One
+without an offset is local. Where the clocks change, a time that does not exist that day is as much
+later (02:30 is 03:30), and of one that exists twice the first counts.
 
-Pure: the present comes in, as a datetime that knows its offset. Only the time zone of the machine is looked up, if none is given.
+Pure: the present comes in, as a datetime with an offset. Only the machine's time zone is looked up,
+if none is given.
 """
 
 from __future__ import annotations
@@ -19,14 +21,17 @@ from protocol.errors import UsageError, one_line
 __all__ = ["LATEST_S", "Due", "Times", "Weekly", "due", "parse"]
 
 LATEST_S = 3600.0
-"""How late a competition may start, and how long it waits for enough bots: until then the class is still there."""
+"""How late a competition may start, and how long it waits for bots: a class is still there."""
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EVERY_DAY = tuple(range(7))
-_EXAMPLES = 'a date and time such as 2026-11-23T18:00:00, or "18:00", "Mon 18:00", "Mon,Thu 18:00", or a list of these'
+_EXAMPLES = (
+    'a date and time such as 2026-11-23T18:00:00, or "18:00", "Mon 18:00", "Mon,Thu 18:00", '
+    "or a list of these"
+)
 _A_WEEK_AND_A_DAY = 8  # the same weekday again, whatever the clocks do meanwhile
 _START = datetime.fromtimestamp(0, UTC)
-_LAST_YEAR = 9998  # in the next one some time zones end
+_LAST_YEAR = 9998  # 9999 ends before the last offset does: `datetime` overflows
 
 
 class Weekly(msgspec.Struct, frozen=True):
@@ -37,20 +42,13 @@ class Weekly(msgspec.Struct, frozen=True):
 
 
 class Times(msgspec.Struct, frozen=True):
-    """When something is due.
+    """When something is due."""
 
-    Attributes:
-        once: dates and times; those without an offset are local.
-        weekly: what comes again.
-        zone: what is local; the machine's own if None.
-    """
-
-    once: tuple[datetime, ...] = ()
+    once: tuple[datetime, ...] = ()  # local, unless they have an offset
     weekly: tuple[Weekly, ...] = ()
-    zone: tzinfo | None = None
+    zone: tzinfo | None = None  # the local one; None: the machine's own
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first moment later than this one, or None if there will be none."""
         today = self._local(moment).date()
         days = (today + timedelta(days=n) for n in range(-1, _A_WEEK_AND_A_DAY))
         # In one zone Python compares the clocks on the wall, which go back in autumn.
@@ -59,7 +57,7 @@ class Times(msgspec.Struct, frozen=True):
         return min(later, key=datetime.timestamp, default=None)
 
     def latest_before(self, moment: datetime) -> datetime | None:
-        """The last moment that is not later than this one, or None if there was none."""
+        """The last moment that is not later than this one."""
         today = self._local(moment).date()
         days = (today - timedelta(days=n) for n in range(-1, _A_WEEK_AND_A_DAY))
         now = moment.timestamp()
@@ -74,15 +72,14 @@ class Times(msgspec.Struct, frozen=True):
             moment = self.next_after(moment)
 
     def latest_start(self, moment: datetime) -> datetime:
-        """Until when what is due at this moment may start: for an hour, or until its next moment if that is earlier (K5)."""
+        """Until when a competition that is due may start: an hour, or its next moment (K5)."""
         end = moment + timedelta(seconds=LATEST_S)
         following = self.next_after(moment)
         return end if following is None else min(end, following)
 
-    # Not `dateutil.rrule`: it looks for the next time by the clock on the wall, so that of 2:15 in the second hour
-    # of an October night the next 2:30 would be the one before, in the first.
+    # Not `dateutil.rrule`, which compares clocks on the wall: when the clocks go back in October,
+    # it would answer 2:15 of the second hour with 2:30 of the first, which is over.
     def _around(self, days: Iterator[date]) -> Iterator[datetime]:
-        """What is due once, and what is due on these days."""
         for moment in self.once:
             yield self._local(moment)
         for day in days:
@@ -91,40 +88,34 @@ class Times(msgspec.Struct, frozen=True):
                     yield self._local(datetime.combine(day, weekly.time))
 
     def _local(self, moment: datetime) -> datetime:
-        """The same moment by the local clock."""
         if moment.tzinfo is not None:
             return moment.astimezone(self.zone)
-        # Both readings of a time that exists twice, or not at all: zones do not agree which comes first.
-        one, other = sorted(
-            moment.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1)
+        # A time that exists twice, or not at all, has two readings: sorted, as zones do not agree
+        # which of them is `fold=0`.
+        first, second = (
+            reading.astimezone(self.zone)
+            for reading in sorted(
+                moment.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1)
+            )
         )
-        first = one.astimezone(self.zone)
         exists = first.replace(tzinfo=None) == moment
-        return first if exists else other.astimezone(self.zone)
+        return first if exists else second
 
 
 class Due(msgspec.Struct, frozen=True):
-    """What is to be done now.
+    """What is to be done now."""
 
-    Attributes:
-        start: the moment that a competition is to be started for; None if there is nothing to start.
-        skipped: moments that have passed and are not made up for, the earliest first.
-    """
-
-    start: datetime | None
-    skipped: tuple[datetime, ...]
+    start: datetime | None  # the moment that a competition is to be started for, if any
+    skipped: tuple[datetime, ...]  # missed moments, the earliest first
 
 
 def due(times: Times, now: datetime, played: Collection[float]) -> Due:
-    """What has fallen due and has not been played.
+    """What has become due by `now`, which has an offset, and has not been played.
 
-    The last moment is made up for if that is no longer than `LATEST_S` ago. All others since the last that was played are
-    skipped; before the first was played only dates count, as what comes every week has no beginning.
-
-    Args:
-        times: when it is due.
-        now: the present, with its offset.
-        played: the `due_at` of this run's competitions, in Unix seconds, and the moments that were skipped and told.
+    The last moment is made up for if it is no longer than `LATEST_S` ago. All others since the last
+    that was played are skipped; before the first only dates count, as weekly times have no
+    beginning. `played` are `due_at` of this run's competitions, and moments reported as skipped, in
+    Unix seconds.
     """
     last = times.latest_before(now)
     if last is None or last.timestamp() in played:
@@ -142,30 +133,25 @@ def due(times: Times, now: datetime, played: Collection[float]) -> Due:
 
 
 def parse(value: object, zone: tzinfo | None = None) -> Times:
-    """What stands behind `at` in a file, as `tomllib` gives it.
+    """Read `at` as `tomllib` gives it: a date and time, a time, a text, or a list of any of these.
 
-    Args:
-        value: a date and time, a time, one of the texts, or a list of any of these.
-        zone: what is local; the machine's own if None.
-
-    Raises:
-        UsageError: it is none of them, or a list without any.
+    Raises UsageError if it is none of them, or an empty list.
     """
     once: list[datetime] = []
     weekly: list[Weekly] = []
     values: list[Any] = value if isinstance(value, list) else [value]
     if not values:
         raise UsageError(f"expected {_EXAMPLES}, got a list without any")
-    for one in values:
-        match one:
+    for moment in values:
+        match moment:
             case datetime():
-                once.append(_date(one))
+                once.append(_date(moment))
             case time():
-                weekly.append(Weekly(EVERY_DAY, one))
+                weekly.append(Weekly(EVERY_DAY, moment))
             case str():
-                weekly.append(_weekly(one))
+                weekly.append(_weekly(moment))
             case _:
-                raise _refusal(one)
+                raise _refusal(moment)
     return Times(tuple(once), tuple(weekly), zone)
 
 

@@ -20,19 +20,14 @@ GAMES: dict[str, Game] = {
 
 
 def game_named(name: str) -> Game:
-    """The game of that name or alias.
-
-    Raises:
-        UnknownGame: there is none.
-    """
+    """The game of that name or alias; raises `UnknownGame` if there is none."""
     return GAMES[vocabulary_named(name).name]
 
 
 def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
-    """The settings of a competition's matches; two defaults are others there than in a single match (B14, K3).
+    """The settings of a competition's matches, where two games have other defaults (B14, K3).
 
-    Raises:
-        BadSettings: an unknown name, a wrong type or a value out of its range.
+    Raises `BadSettings` for an unknown name, a wrong type or a value out of its range.
     """
     read = game.vocabulary.read_settings
     settings = read(chosen)

@@ -28,7 +28,7 @@ Deck = Sequence[Card]
 
 
 def match(settings: AceKingQueenSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
-    """A match: `hands` hands, the roles alternating from hand to hand (A2, A8)."""
+    """Play `hands` hands; the players swap roles after every hand (A2, A8)."""
     for round_number in range(1, settings.hands + 1):
         bettor = (round_number - 1) % 2
         yield from hand(round_number, bettor, next_deal(decks), board)
@@ -49,18 +49,9 @@ def hand(round_number: int, bettor: int, deck: Deck, board: Scoreboard) -> Rules
         paid = payoffs(higher(deck), stake=ANTE + BET if response else ANTE)
     board.scores[0] += paid[0]
     board.scores[1] += paid[1]
-    yield TellSeat(
-        EVERYONE,
-        HandOver(
-            round_number,
-            bettor,
-            (deck[0], deck[1]),
-            opening,
-            response,
-            paid,
-            (board.scores[0], board.scores[1]),
-        ),
-    )
+    cards, scores = (deck[0], deck[1]), (board.scores[0], board.scores[1])
+    over = HandOver(round_number, bettor, cards, opening, response, paid, scores)
+    yield TellSeat(EVERYONE, over)
 
 
 def higher(deck: Deck) -> int:
@@ -80,11 +71,7 @@ def deals(settings: AceKingQueenSettings, stream: Stream) -> Iterator[Deck]:
 
 
 def stacked(settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
-    """Decks that somebody gave: two or three of A K Q each.
-
-    Raises:
-        BadDeck: a card that is none, a card twice, or only one card.
-    """
+    """Given decks, two or three of A K Q each; raises `BadDeck` if one is invalid."""
     for deck in decks:
         check_cards(deck, CARDS, at_least=2)
         yield cast(Deck, tuple(deck))

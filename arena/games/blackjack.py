@@ -34,7 +34,7 @@ DEALER_STANDS = 17
 Deal: TypeAlias = int | Sequence[Card]
 """A cut point; with `shuffle = "uniform"` a whole deck."""
 
-# Made once, as a hand tells five of them or more.
+# Made once, as every hand tells five of them or more.
 _TO_PLAYER = {card: TellSeat(PLAYER, Exposed(card, "player")) for card in NEW_DECK}
 _TO_DEALER = {card: TellSeat(PLAYER, Exposed(card, "dealer")) for card in NEW_DECK}
 _SHUFFLED = TellSeat(PLAYER, Shuffled())
@@ -53,15 +53,14 @@ class Deck:
         self.stack(NEW_DECK)
 
     def stack(self, cards: Iterable[Card]) -> None:
-        """Put cards in place of the deck, the next to be dealt first; those that are not named come last, unknown."""
+        """Use these cards as the deck, in dealing order; with fewer than 52 the rest is unknown."""
         self._cards = list(cards)
         self._next = 0
 
     def shuffle(self, n: int) -> None:
-        """Put back what was dealt, cut `n` cards off as the left part and interleave: right, left, right, left … (B2).
+        """Put back what was dealt, cut `n` cards off and interleave: right, left, right … (B2).
 
-        Raises:
-            BadDeck: `n` is no whole number from 0 to 52.
+        Raises `BadDeck` if `n` is no whole number from 0 to 52.
         """
         if type(n) is not int or not 0 <= n <= len(NEW_DECK):
             raise BadDeck(f"expected a cut from 0 to {len(NEW_DECK)}, got {n!r}")
@@ -77,11 +76,7 @@ class Deck:
         self._next = 0
 
     def deal(self) -> Card:
-        """The next card.
-
-        Raises:
-            DeckEmpty: all have been dealt (B3).
-        """
+        """The next card; raises `DeckEmpty` if all have been dealt (B3)."""
         try:
             card = self._cards[self._next]
         except IndexError:
@@ -105,8 +100,7 @@ def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) 
             break
         if deck.cards_left < RESHUFFLE_BELOW:
             yield shuffle(deck, settings, deals)
-        legal = Range(MINIMUM, bankroll)
-        bet = yield from ask(PLAYER, Bet(round_number, bankroll, legal))
+        bet = yield from ask(PLAYER, Bet(round_number, bankroll, Range(MINIMUM, bankroll)))
         over = yield from hand(deck, bet, bankroll)
         bankroll = over.bankroll
         board.scores[PLAYER] = bankroll - settings.bankroll
@@ -114,7 +108,7 @@ def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) 
 
 
 def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> TellSeat:
-    """Shuffle the deck as the settings say, and what the player may know of it (B6, B11, B14)."""
+    """Shuffle the deck as the settings say (B6, B14); the news of it hides the cuts (B11)."""
     if settings.shuffle == "riffle":
         for _ in range(CUTS):
             deck.shuffle(next_deal(deals))
@@ -153,7 +147,7 @@ def hand(deck: Deck, bet: int, bankroll: int) -> Generator[AskSeat | TellSeat, A
 
 
 def dealers_turn(deck: Deck, dealer: list[Card], hole: Card) -> Generator[TellSeat, Any, int]:
-    """The dealer shows the hole card and hits below 17, soft or hard; what its hand came to (B10)."""
+    """The dealer shows the hole card and hits below 17, soft or hard (B10); its total."""
     dealer.append(hole)
     yield _TO_DEALER[hole]
     while (total := hand_value(dealer)[0]) < DEALER_STANDS:
@@ -164,7 +158,7 @@ def dealers_turn(deck: Deck, dealer: list[Card], hole: Card) -> Generator[TellSe
 
 
 def outcome(player: int, dealer: int) -> Outcome:
-    """How a hand ends when the player stood on its total and the dealer has come to another (B10)."""
+    """How a hand ends when the player stood, by the two totals (B10)."""
     if dealer > 21:
         return "dealer_busts"
     if player == dealer:
@@ -182,7 +176,7 @@ def payoff(ended: Outcome, bet: int) -> int:
 
 
 def deals(settings: BlackjackSettings, stream: Stream) -> Iterator[Deal]:
-    """Cut points of 13 to 39 one after another (B5), or with `uniform` one fair shuffle of a new deck after another."""
+    """Cut points of 13 to 39 (B5), or with `uniform` fair shuffles of a new deck."""
     while True:
         if settings.shuffle == "riffle":
             yield 13 + stream.below(27)
@@ -191,10 +185,9 @@ def deals(settings: BlackjackSettings, stream: Stream) -> Iterator[Deal]:
 
 
 def stacked(settings: BlackjackSettings, decks: Iterable[Any]) -> Iterator[Deal]:
-    """Cut points that somebody gave, seven for every shuffle; with `uniform` decks, one for every shuffle.
+    """Given cut points, seven for every shuffle; with `uniform` decks, one for every shuffle.
 
-    Raises:
-        BadDeck: a card that is none, a card twice, or no deck at all. Cuts are checked by `Deck.shuffle`.
+    Decks are checked here, and cuts by `Deck.shuffle`: both raise `BadDeck`.
     """
     for deal in decks:
         if settings.shuffle == "riffle":

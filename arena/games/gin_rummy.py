@@ -39,14 +39,12 @@ UPCARD = 2 * HAND  # its place in the deck (G3)
 Deck = Sequence[Card]
 """Ten cards to seat 0, ten to seat 1, the up-card, then the stock in drawing order (G3)."""
 
-Pair = tuple[int, int]
-"""Something by seat."""
-
+Pair = tuple[int, int]  # by seat
 Hands = tuple[list[Card], list[Card]]
 
 
 class Drawn(msgspec.Struct, frozen=True):
-    """A deal by chance: a deck, and the seat that starts if this is round 1 of a game (G4)."""
+    """A random deal: a deck, and the seat that starts if this is round 1 of a game (G4)."""
 
     starter: int
     deck: Deck
@@ -83,7 +81,7 @@ def game(
     deals: Iterator[tuple[int, Drawn | Deck]],
     board: Scoreboard,
 ) -> Generator[AskSeat | TellSeat, Any, list[int]]:
-    """Rounds until a seat has reached the target, or there have been enough (G4, G15); both seats' points."""
+    """Rounds until a seat has the target or `max_rounds` are played (G4, G15): points by seat."""
     scores = [0, 0]
     first: int | None = settings.starter
     for turnabout in range(settings.max_rounds):
@@ -117,7 +115,7 @@ def play_round(
 
     for _ in range(settings.max_turns):
         if not stock and pile == "stock":
-            break  # a stacked deck without a stock, and nobody wanted the up-card
+            break  # a stacked deck may end with the up-card, and nobody took that
         hand = hands[seat]
         if pile is None:
             pile = yield from ask(seat, Draw(top, tuple(hand)))
@@ -151,7 +149,7 @@ def offers(
 def showdown(
     knocker: int, declared: tuple[Meld, ...] | None, hands: Hands
 ) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
-    """A knock: the defender declares without having seen the knocker's melds, then both are counted (G9–G11)."""
+    """A knock: the defender declares before it sees the knocker's melds; both count (G9–G11)."""
     defender = 1 - knocker
     reply = yield from ask(defender, Melds(tuple(hands[defender])))
     melds = arrange(hands[knocker])[0] if declared is None else declared
@@ -160,20 +158,18 @@ def showdown(
     defence, layoffs, left = defend(hands[defender], reply, () if gin else melds)
 
     gained, reason = score(deadwood, left)
-    return RoundEnd(
-        reason,
-        hands,
-        knocker,
-        (melds, defence) if knocker == 0 else (defence, melds),
-        layoffs,
-        gained if knocker == 0 else gained[::-1],
-    )
+    if knocker == 0:
+        return RoundEnd(reason, hands, knocker, (melds, defence), layoffs, gained)
+    return RoundEnd(reason, hands, knocker, (defence, melds), layoffs, gained[::-1])
 
 
 def defend(
     hand: Collection[Card], declared: tuple[Meld, ...] | None, knocker_melds: tuple[Meld, ...]
 ) -> tuple[tuple[Meld, ...], tuple[Layoff, ...], int]:
-    """The defender's melds, its layoffs and the deadwood it is left with (G9, G10); after gin it is shown no melds."""
+    """The defender's melds, layoffs and remaining deadwood (G9, G10).
+
+    After gin there are no `knocker_melds`, as nothing is laid off.
+    """
     if declared is None:
         return best_defence(hand, knocker_melds)
     layoffs, left = lay_off(unmelded(hand, declared), knocker_melds)
@@ -199,7 +195,7 @@ def score(deadwood: int, defender_deadwood: int) -> tuple[Pair, Reason]:
 
 
 def round_over(ended: RoundEnd, scores: Pair) -> RoundOver:
-    """What both seats learn (G14); where nobody declared melds, those that the referee would have picked."""
+    """What both seats learn (G14); without a knock, the melds that the referee would pick."""
     hands, melds = ended.hands, ended.melds
     return RoundOver(
         ended.knocker,
@@ -220,11 +216,7 @@ def deals(settings: GinRummySettings, stream: Stream) -> Iterator[Drawn]:
 
 
 def stacked(settings: GinRummySettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
-    """Decks that somebody gave: 21 cards or more; the stock ends where the deck ends.
-
-    Raises:
-        BadDeck: a card that is none, a card twice, or no up-card.
-    """
+    """Given decks of 21 cards or more, the stock as long as it is; raises `BadDeck` for others."""
     for deck in decks:
         check_cards(deck, PACK, at_least=UPCARD + 1)
         yield tuple(deck)
@@ -235,5 +227,5 @@ GAME = Game(
     rules=match,
     deals=deals,
     stacked=stacked,
-    decisions=lambda settings: 100.0 * settings.games,
+    decisions=lambda settings: 120.0 * settings.games,
 )

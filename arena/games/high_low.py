@@ -109,13 +109,11 @@ def showdown(cards: Sequence[Card], bids: Sequence[Bidding | None]) -> Cards:
 
 
 def payoffs(shown: Cards, last_bid: int | None) -> Points:
-    """What each seat wins or loses: every stayer pays the last bid, and highest and lowest take half the pot each (H7, H8).
+    """What each seat wins or loses.
 
-    A lone stayer takes both halves (H9). Halves are whole: every bid is even, and so is what a quitter pays.
-
-    Args:
-        shown: the stayers' cards, None for quitters.
-        last_bid: the highest number bid; None if all four quit.
+    Every stayer pays the last bid, and the highest and the lowest card take half the pot each (H7,
+    H8); a lone stayer takes both halves (H9). Halves are whole, as all payments are even. The cards
+    of quitters are None, and so is the last bid if all four quit.
     """
     paid = [-QUIT] * SEATS
     if last_bid is not None:
@@ -130,30 +128,26 @@ def payoffs(shown: Cards, last_bid: int | None) -> Points:
 
 
 def advancing(scores: Sequence[int]) -> tuple[int, ...]:
-    """The seats that go on after a match that ran its course: the best two, or all who tie at the cut (H11, H12)."""
+    """The seats that advance by score: the best two, or all who tie at the cut (H11, H12)."""
     cut = sorted(scores, reverse=True)[1]
     return tuple(seat for seat, score in enumerate(scores) if score >= cut)
 
 
 def survivors(scores: Sequence[int], offender: int | None = None) -> tuple[int, ...]:
-    """The seats that go on: after an offence the other three, whatever the scores (H13), else `advancing`."""
+    """The seats that advance: after an offence the other three (H13), else `advancing`."""
     if offender is None:
         return advancing(scores)
     return tuple(seat for seat in range(SEATS) if seat != offender)
 
 
 def deals(settings: HighLowSettings, stream: Stream) -> Iterator[Deck]:
-    """One shuffle of the whole pack after another."""
+    """One fair shuffle of the whole pack per shuffle of the match."""
     while True:
         yield stream.shuffled(PACK)
 
 
 def stacked(settings: HighLowSettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
-    """Decks that somebody gave, one per shuffle.
-
-    Raises:
-        BadDeck: a card that is none, or a card twice.
-    """
+    """Given decks, one per shuffle; raises `BadDeck` for an unknown or repeated card."""
     for deck in decks:
         check_cards(deck)
         yield tuple(deck)

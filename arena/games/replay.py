@@ -1,4 +1,4 @@
-"""A record played again: the same cards and answers give the same result."""
+"""Plays a record again: the same cards and answers give the same result."""
 
 from __future__ import annotations
 
@@ -9,34 +9,32 @@ from protocol.messages import Ending
 
 __all__ = ["is_dealt", "reopened", "replay"]
 
-_WORDS = 160  # of what is wrong with a record
+_SEED_LENGTH = 160  # characters of a bad seed in the error; a real one has 64
 
 
 def is_dealt(record: Record) -> bool:
-    """Whether there were cards: else a seat never came, or was never ready."""
+    """Whether cards were dealt; not if a seat never came, or was never ready."""
     is_ready = bool(record.nonces) and all(record.nonces)
     is_done = record.termination.kind is Ending.COMPLETED
     return is_ready or is_done or bool(record.answers)
 
 
 def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
-    """The match of a record at its beginning, for `MatchState.steps`; one that was never dealt is not dealt now either.
+    """The match of a record at its beginning, for `MatchState.steps`; dealt only if it was then.
 
-    Raises:
-        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    Raises `UsageError` for an unknown game, bad settings, no seed and no decks, or too few decks.
     """
     if (record.seed is None) == (record.decks is None):
         raise UsageError("expected a record with a seed or decks")
     game = game_named(record.game)
-    settings: dict[str, object] = record.settings
     try:
         seed = None if record.seed is None else bytes.fromhex(record.seed)
     except ValueError:
-        got = one_line(repr(record.seed), _WORDS)
+        got = one_line(repr(record.seed), _SEED_LENGTH)
         raise UsageError(f"expected a seed in hex, got {got}") from None
     return MatchState(
         game,
-        game.vocabulary.read_settings(settings),
+        game.vocabulary.read_settings(record.settings),
         seed=seed,
         nonces=record.nonces,
         decks=record.decks,
@@ -48,17 +46,14 @@ def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
 
 
 def replay(record: Record) -> MatchResult:
-    """Play a record again from its cards and answers alone.
+    """Play a record again from its cards and answers alone; raises also what `reopened` raises.
 
-    The offence of a match that ended by one is taken from the record, as it lies outside the rules.
-
-    Raises:
-        IllegalAnswer: an answer in the record is not legal where it stands, or answers are missing.
-        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    An offence is taken from the record, as it lies outside the rules. `IllegalAnswer` says that an
+    answer in the record is not legal where it stands, or that answers are missing.
     """
     match = reopened(record)
     if record.decks is not None and not is_dealt(record):
-        # A match with stacked decks is dealt at once, even if a bot crashes before its first question.
+        # Stacked decks are dealt at once, even if a bot crashes before its first question.
         match.start()
     answers, ended = record.answers, record.termination
     for _ in match.steps(answers):

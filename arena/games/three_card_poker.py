@@ -46,31 +46,23 @@ def play_round(
     hand: Hand = (deck[0], deck[1], deck[2])
     dealer: Hand = (deck[3], deck[4], deck[5])
 
-    antes = Range(1, cash // 2)
-    ante = yield from ask(PLAYER, Ante(round_number, cash, antes))
+    ante = yield from ask(PLAYER, Ante(round_number, cash, Range(1, cash // 2)))
     decision = yield from ask(PLAYER, Play(hand, ante, cash))
 
-    if decision == "fold":
-        outcome = FOLDED
-    else:
-        outcome = outcome_of_play(hand, dealer, settings.pair_kicker)
+    outcome = FOLDED if decision == "fold" else outcome_of_play(hand, dealer, settings.pair_kicker)
     board.scores[PLAYER] += outcome * ante
     cash += outcome * ante
     yield TellSeat(PLAYER, RoundOver(hand, dealer, ante, outcome, cash))
 
 
 def deals(settings: ThreeCardPokerSettings, stream: Stream) -> Iterator[Deck]:
-    """The six cards of every round, off the pack."""
+    """The six cards of every round, from a whole pack each time."""
     while True:
         yield stream.dealt(PACK, DEALT)
 
 
 def stacked(settings: ThreeCardPokerSettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
-    """Decks that somebody gave, of six cards or more each.
-
-    Raises:
-        BadDeck: a card that is none, a card twice, or fewer than six.
-    """
+    """Given decks of six cards or more; raises `BadDeck` if one is invalid."""
     for deck in decks:
         check_cards(deck, at_least=DEALT)
         yield tuple(deck)

@@ -1,4 +1,4 @@
-"""Experiments on this machine: matches in process, cross tables, odds, ruin, benchmarks, and bots that are launched for one command.
+"""Experiments on this machine: matches in process, cross tables, odds, ruin, benchmarks.
 
-Nothing of a live arena depends on it.
+Also bots that are launched for one command. No part of a live arena depends on this package.
 """

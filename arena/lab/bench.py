@@ -1,7 +1,7 @@
-"""What this machine and this arena can do, as ratios measured in one run.
+"""How fast this arena is on this machine, as ratios that are measured in one run.
 
-Each figure over the network is taken in rounds, turn and turn about with a bare `websockets` echo of the same message size, and the
-ratio of each round counts, so that a machine that slows down for a while slows down both.
+Over the network, rounds of matches alternate with rounds of a bare `websockets` echo of the same
+message size, and the ratio of each pair counts. A machine that is slow for a while slows down both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TABLES = 64
 _GAME = "ace_king_queen"
 _MESSAGE_BYTES = 190  # of an `ask` of this game with a hand's news, in JSON
 _SECONDS = 1.0  # of one measurement in process
-_CONNECT_S = 30.0
+_CONNECT_S = 30.0  # for one interpreter to start on a busy machine
 
 _SETTINGS: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 20_000},
@@ -43,10 +43,10 @@ _SETTINGS: dict[str, dict[str, object]] = {
     "three_card_poker": {"rounds": 10_000, "stake": 10**9},
     "blackjack": {"hands": 10_000, "bankroll": 10**9},
 }
-"""Matches that do not end before they are long enough to be timed."""
+"""Settings with which matches last long enough to be timed."""
 
+# Elsewhere the random bot plays, which costs next to nothing beside the rules.
 _BOTS = {"blackjack": "simple"}
-"""Who plays; elsewhere the random bot, which costs next to nothing beside the rules."""
 
 _ECHO = """
 import asyncio, sys
@@ -59,8 +59,7 @@ async def main():
 
 asyncio.run(main())
 """
-"""A bare client that sends back what it gets, as a program of its own."""
-
+"""The program of a bare client that sends back what it gets."""
 
 _TWO_BOTS = """
 import asyncio, sys
@@ -75,8 +74,9 @@ async def main(url, encoding, tables):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""Two bots, each over its connection, as one program of its own: like the echo, one process on either side of the wire.
-They have next to nothing to think about, as the arena is measured, not the bots."""
+"""The program of two bots with a connection each: like the echo, one process on either side.
+
+They decide at once, as the arena is measured, not the bots."""
 
 
 class InProcessRate(msgspec.Struct, frozen=True):
@@ -91,8 +91,8 @@ class InProcessRate(msgspec.Struct, frozen=True):
 class NetworkRate(msgspec.Struct, frozen=True, kw_only=True):
     """(b, c, d) Matches of Ace-King-Queen over two connections.
 
-    `ratio` is decisions per second over the echo's round trips per second, the median of all rounds; the rates are
-    medians, too.
+    `ratio` is decisions per second over the echo's round trips per second; `server_us` is CPU time
+    of the arena per decision. All figures are medians of all rounds.
     """
 
     tables: int
@@ -104,7 +104,7 @@ class NetworkRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bench(msgspec.Struct, frozen=True):
-    """All that `arena bench` measures; `idle` is None where other processes cannot be looked at."""
+    """What `arena bench` prints; `idle` is None where other processes cannot be measured."""
 
     in_process: tuple[InProcessRate, ...]
     network: tuple[NetworkRate, ...]
@@ -114,12 +114,8 @@ class Bench(msgspec.Struct, frozen=True):
 def bench(store: Store, on_step: Callable[[str], None] = lambda step: None) -> Bench:
     """Measure everything; takes a minute or two.
 
-    Args:
-        store: a database that nobody minds.
-        on_step: told what is measured next.
-
-    Raises:
-        ArenaError: a bot that is measured did not come or did not play.
+    The matches are written to `store`; `on_step` is called with what is measured next. It raises
+    `ArenaError` if a bot that is measured did not come or did not play.
     """
     local = []
     for game in GAMES:
@@ -131,7 +127,7 @@ def bench(store: Store, on_step: Callable[[str], None] = lambda step: None) -> B
 
 
 def in_process(game: str, seconds: float = _SECONDS) -> InProcessRate:
-    """How many deals of a game the rules, the referee and quick strategies do in a second of CPU."""
+    """How many deals of a game the rules and quick strategies do in a second of CPU time."""
     bot = _BOTS.get(game, "random")
     cls = find(game, bot)
     seats = game_named(game).seats
@@ -163,7 +159,6 @@ class _CountingDeals:
         self.reset = strategy.reset  # type: ignore[attr-defined]
 
     def hear(self, news: object) -> None:
-        """Pass the news on."""
         if type(news).__name__ in self._ENDS:
             self.deals += 1
         self._hear(news)
@@ -174,9 +169,9 @@ async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[Networ
     for encoding in Encoding:
         async with Host(store, limits=Limits()) as host:
             bots = await _program(_TWO_BOTS, host.url, encoding.value, str(TABLES))
-            async with asyncio.timeout(_CONNECT_S):
-                while len(host.presence.names(_GAME)) < 2:
-                    await host.wait_for_change()
+            missing = {"one", "two"} - await host.wait_for_bots(("one", "two"), _CONNECT_S)
+            if missing:
+                raise ArenaError(f"expected two bots to connect within {_CONNECT_S:.0f} s")
             async with _Echo() as echo:
                 for tables, hands in ((1, 3_000), (TABLES, 800)):
                     on_step(f"{tables} matches over WebSocket in {encoding.value}, and an echo")
@@ -192,7 +187,6 @@ async def _program(source: str, *words: str) -> asyncio.subprocess.Process:
 async def _compare(
     host: Host, echo: _Echo, encoding: Encoding, tables: int, hands: int
 ) -> NetworkRate:
-    """Turn and turn about: the echo, then the matches."""
     await _matches(host, tables, max(1, hands // 10))
     rates, echoes, costs = [], [], []
     for _ in range(ROUNDS):
@@ -212,7 +206,7 @@ async def _compare(
 
 
 async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
-    """Play so many matches at once: decisions per second, and microseconds of this process's CPU for each."""
+    """Play matches side by side: decisions per second, and our CPU time for each in µs."""
     game = game_named(_GAME)
     settings = game.vocabulary.read_settings({"hands": hands})
     players = [host.gateway.players[name] for name in host.presence.names(_GAME)]
@@ -238,7 +232,7 @@ async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
 
 
 class _Echo:
-    """A bare `websockets` server in this process and a bare client in another, which sends back what it gets."""
+    """A bare `websockets` server in this process, and a bare client in another that echoes."""
 
     TRIPS = 3_000
 

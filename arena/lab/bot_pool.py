@@ -1,7 +1,8 @@
-"""The bots of one command as processes, in an arena of their own: launched, waited for, seated and stopped.
+"""The launched bots of one command, in a private arena: started, awaited, seated and stopped.
 
-Nobody else knows that arena, and its database is thrown away. A bot that has not come or has gone is out at its first match, as
-`absent` (J2); everything else is the referee's business. What is played, and what it adds up to, is `arena/lab/launched.py`'s.
+The database of that arena is thrown away. A bot that has not come or has gone is out at its first
+match, as `absent` (J2); the referee judges everything else. `arena/lab/launched.py` decides what
+is played.
 """
 
 from __future__ import annotations
@@ -29,71 +30,71 @@ from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["BotPool", "PoolBot", "gathered"]
+__all__ = ["BotPool", "PoolBot", "gathered", "private_arena"]
 
-_LONGEST_NAME = 56  # `hello` takes 64, and there may be a number behind it
+_LONGEST_NAME = 56  # `hello` takes 64, and a number may follow
 
 
 class PoolBot(msgspec.Struct, frozen=True):
-    """A bot that takes part: what people call it, and its command line.
-
-    Without one it is named by what it is: a house bot, or the FILE.py of a strategy.
-    """
+    """A bot by name and command line, or without one by house name or the FILE.py of a strategy."""
 
     name: str
     program: Program | None = None
 
     @property
     def is_house(self) -> bool:
-        """Whether it is a bot of ours, which may play many matches at once in one process."""
+        """Whether it is a house bot, which may play many matches at once in one process."""
         return self.program is None and not self.name.endswith(".py")
+
+
+@contextlib.asynccontextmanager
+async def private_arena(limits: Limits) -> AsyncIterator[Host]:
+    """An arena on a database that is thrown away."""
+    with (
+        tempfile.TemporaryDirectory(prefix="arena-") as folder,
+        Store(Path(folder) / "arena.db") as store,
+    ):
+        async with Host(store, limits=limits) as host:
+            yield host
 
 
 @contextlib.asynccontextmanager
 async def gathered(
     game: Game, bots: Sequence[PoolBot], limits: Limits, copies: int
 ) -> AsyncIterator[BotPool]:
-    """An arena of our own in which all these bots are, as far as they come; all are stopped in the end.
+    """A private arena with these bots, as far as they come; all are stopped in the end.
 
-    Args:
-        game: what they are there for.
-        bots: the bots.
-        limits: what they are held to.
-        copies: how many seats at a table each must be able to take.
+    Each bot can take `copies` seats at a table.
 
     Raises:
         UsageError: a bot's command can never work here.
         ArenaError: a bot cannot be started on this machine.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="arena-") as folder,
-        Store(Path(folder) / "arena.db") as store,
-    ):
-        async with Host(store, limits=limits) as host:
-            field = BotPool(host, game)
-            for bot in bots:
-                await field.launch(bot, copies)
-            await field.gather()
-            yield field
+    async with private_arena(limits) as host:
+        pool = BotPool(host, game)
+        for bot in bots:
+            await pool.launch(bot, copies)
+        await pool.gather()
+        yield pool
 
 
 class BotPool:
-    """The processes of all bots, and which of them are at how many tables.
+    """The processes of all bots, and at how many tables each process sits.
 
-    A bot sits at a table as often as it has to (A9) by being launched several times, or, if it is a house bot, by having
-    several tables.
+    To take several seats at a table (A9), a bot is launched several times; a house bot is launched
+    once, with several tables.
     """
 
     def __init__(self, host: Host, game: Game) -> None:
         self._host = host
         self._game = game
-        self._processes: list[list[str]] = []  # by bot: the host's names for them
+        self._processes: list[list[str]] = []  # by bot: the names of its processes
         self._launched: set[str] = set()
         self._came: set[str] = set()
         self._busy: Counter[str] = Counter()
 
     async def launch(self, bot: PoolBot, copies: int) -> None:
-        """Start a bot, often enough to have so many seats at a table."""
+        """Start a bot, often enough to take this many seats at a table."""
         if bot.is_house and self._host.limits.tables >= copies:
             copies = 1
         names = [self._new_name(bot.name) for _ in range(copies)]
@@ -102,19 +103,11 @@ class BotPool:
             await self._start(bot, name)
 
     async def gather(self) -> None:
-        """Wait for all to be here, or to have ended, but not longer than they have to be ready for a match."""
-        coming = set(self._launched)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._patience_ms / 1000):
-                while True:
-                    self._came.update(self._host.gateway.players)
-                    coming.difference_update(self._came, self._host.ended)
-                    if not coming:
-                        return
-                    await self._host.wait_for_change()
+        """Wait until all have come or ended, at most `start_ms` and `hello_ms` together."""
+        self._came = await self._host.wait_for_bots(self._launched, self._patience_ms / 1000)
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
-        """Processes of these bots that can sit down together now, and are busy from then on; None if one has no time."""
+        """Reserve a process of each of these bots, by seat; None if one has no table free."""
         names: list[str] = []
         for bot in bots:
             for name in self._processes[bot]:
@@ -126,22 +119,15 @@ class BotPool:
         self._busy.update(names)
         return tuple(names)
 
-    def stand_up(self, names: Iterable[str]) -> None:
-        """These have time again."""
+    def release(self, names: Iterable[str]) -> None:
         self._busy.subtract(names)
 
     async def play(
         self, game: Callable[[], Game], settings: Settings, names: Sequence[str]
     ) -> tuple[MatchResult, Verdict | None]:
-        """Play a match, and again while it is void (J5).
+        """Play a match, and again while it is void; after three times raise `ArenaError` (J5).
 
-        Args:
-            game: called before each, for what is played.
-            settings: of the match.
-            names: the processes, by seat.
-
-        Raises:
-            ArenaError: it was void three times.
+        `game` is called before each attempt; `names` are the processes by seat.
         """
         for _ in range(MOST_VOIDS):
             result, verdict = await self._play_once(game(), settings, names)
@@ -151,22 +137,17 @@ class BotPool:
             f"{' against '.join(names)} was void {MOST_VOIDS} times by faults of the arena"
         )
 
-    # --- within ---
-
     def _new_name(self, name: str) -> str:
-        """What a process is called: like its bot, but short, and by a name of its own."""
-        first = PurePath(name).stem if name.endswith(".py") else name
-        short = first[:_LONGEST_NAME].strip() or "bot"
-        found = unused(short, self._launched)
-        self._launched.add(found)
-        return found
+        stem = PurePath(name).stem if name.endswith(".py") else name
+        new = unused(stem[:_LONGEST_NAME].strip() or "bot", self._launched)
+        self._launched.add(new)
+        return new
 
     async def _start(self, bot: PoolBot, name: str) -> None:
         try:
             if bot.is_house:
                 tables = min(HOUSE_TABLES, self._host.limits.tables)
-                house = self._game.name, bot.name
-                await self._host.launch(house, name, tables=tables)
+                await self._host.launch((self._game.name, bot.name), name, tables=tables)
             else:
                 program = bot.program or strategy_program(bot.name, url=self._host.url, name=name)
                 await self._host.launch_program(program, name)
@@ -180,13 +161,13 @@ class BotPool:
         return self._host.limits.start_ms + self._host.limits.hello_ms
 
     def _tables(self, name: str) -> int:
-        """At how many tables a process may sit at once; whoever is not here is out at the first, and holds up nobody."""
-        if self._missing(name) is not None:
+        """At how many tables a process may sit at once."""
+        if self._missing(name) is not None:  # it loses its first match, without a wait
             return self._game.seats
         return self._host.gateway.players[name].tables
 
     def _missing(self, name: str) -> str | None:
-        """Why a process cannot come to its match, if so."""
+        """Why a process cannot play its match; None if it can."""
         player = self._host.gateway.players.get(name)
         if player is None or player.leaving:
             why = self._host.ended.get(name)
@@ -211,7 +192,7 @@ class BotPool:
         over = asyncio.get_running_loop().create_future()
 
         def on_over(table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
-            if not over.done():  # else we have stopped it ourselves
+            if not over.done():  # else the caller was cancelled, and we void the match below
                 over.set_result((result, verdict))
 
         players = [self._host.gateway.players[name] for name in names]

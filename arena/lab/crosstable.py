@@ -1,7 +1,8 @@
-"""Every bot against every bot: who sits with whom, and what all their sittings say of each bot, and how surely (A10, G16).
+"""Every bot against every bot: who meets whom, and standings with standard errors (A10, G16).
 
-A bot that offends is out: its sittings stay in the table and count for nobody (J3). The sittings are played by
-`arena/lab/in_process.py` or `arena/lab/launched.py`; the spread of the samples in them gives the standard errors.
+A bot that offends is out: its sittings stay in the table and count for nobody (J3). The sittings
+are played by `arena/lab/in_process.py` or `arena/lab/launched.py`. The spread of the samples in
+them gives the standard errors.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ AGAINST_ITSELF = frozenset({"ace_king_queen"})
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What one bot came to over all its sittings that count.
+    """The result of one bot over all its sittings that count.
 
     Attributes:
         bot: its number among the entrants.
-        units: how many hands, games or matches, of which `won` are counted as in `Sitting`.
-        total: the score over all of them, with its standard error.
-        mean: the score per unit, with its standard error.
+        units: how many hands, games or matches it played.
+        won: as in `Sitting`.
+        total: the score over all units; `total_error` is its standard error.
+        mean: the score per unit; `mean_error` is its standard error.
         offence: why it is out; then nothing counts.
     """
 
@@ -42,7 +44,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class CrossTable(msgspec.Struct, frozen=True):
-    """All sittings that were played, and what follows from them."""
+    """All sittings that were played."""
 
     names: tuple[str, ...]
     sittings: tuple[Sitting, ...]
@@ -50,8 +52,7 @@ class CrossTable(msgspec.Struct, frozen=True):
     @property
     def offences(self) -> dict[int, Offence]:
         """The offence of every bot that is out, by its number."""
-        found = (sitting.offence for sitting in self.sittings)
-        return {offence.bot: offence for offence in found if offence is not None}
+        return {s.offence.bot: s.offence for s in self.sittings if s.offence is not None}
 
     def counting(self) -> Iterator[Sitting]:
         """The sittings that no offender sat at (J3)."""
@@ -59,35 +60,27 @@ class CrossTable(msgspec.Struct, frozen=True):
         return (sitting for sitting in self.sittings if not out & set(sitting.bots))
 
     def standings(self) -> list[Standing]:
-        """Every bot, best total first, those that are out last.
+        """Every bot, best total first, offenders last.
 
-        A sitting of instances of one bot alone says nothing about it: what one wins the other loses.
+        A sitting of instances of one bot does not count: what one wins the other loses.
         """
-        counted = [
-            sitting
-            for sitting in self.counting()
-            if len(sitting.bots) == 1 or len(set(sitting.bots)) > 1
-        ]
+        counted = [s for s in self.counting() if len(s.bots) == 1 or len(set(s.bots)) > 1]
         offences = self.offences
         standings = [_standing(bot, counted, offences.get(bot)) for bot in range(len(self.names))]
         return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
 
 
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
-    """Who sits with whom: all different tables of as many different bots as there are seats or bots.
+    """Who sits with whom: all tables of different bots, or, with `itself`, also of equal ones.
 
-    With fewer bots than seats some sit twice, in every way there is. `itself` adds every bot with itself.
+    With fewer bots than seats every bot sits at every table, and some sit twice, in all ways.
     """
     fewest = 1 if itself else min(seats, bots)
-    return [
-        table
-        for table in combinations_with_replacement(range(bots), seats)
-        if len(set(table)) >= fewest
-    ]
+    every = combinations_with_replacement(range(bots), seats)
+    return [table for table in every if len(set(table)) >= fewest]
 
 
 def _standing(bot: int, sittings: Sequence[Sitting], offence: Offence | None) -> Standing:
-    """What a bot came to at these tables."""
     mine = [
         (sitting, place)
         for sitting in sittings

@@ -1,6 +1,6 @@
-"""A small class competition in all five games between processes that connect over WebSocket, three of which misbehave.
+"""A small class competition in all five games, over WebSocket, with three bots that misbehave.
 
-The field is part of the demo, nothing else is: the same host, director and store that a class uses.
+Only the field belongs to the demo. The host, the competition and the store are those of a class.
 """
 
 from __future__ import annotations
@@ -23,16 +23,13 @@ from protocol.messages import Limits
 __all__ = ["FIELD", "DemoGame", "demo"]
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000)
-"""Short enough that nobody waits long for the bot that never answers, long enough for a busy laptop."""
+"""A bot that never answers does not hold up the demo for long; a busy laptop is fast enough."""
 
 _CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores
 
 
 class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
-    """One game of the demo: its bots by house name, in order, and what is played.
-
-    A name that is there twice makes two bots; `many` tables are for all but every third bot, which plays at few.
-    """
+    """One game of the demo; every third bot has `few` tables at once, the others `many`."""
 
     game: str
     bots: tuple[str, ...]
@@ -84,13 +81,8 @@ async def demo(
 ) -> list[CompetitionReport]:
     """Start the bots, play the five competitions one after another, and stop the bots.
 
-    Args:
-        store: where results go as they happen.
-        field: what to play, and who.
-        on_start: told of every competition as it starts, to watch its progress.
-
-    Raises:
-        ArenaError: the bots did not connect, or a competition could not be finished.
+    `on_start` is called with the title of each game and its competition, as that starts. Raises
+    `ArenaError` if bots do not connect or a competition cannot be finished.
     """
     async with Host(store, limits=LIMITS) as host:
         for contest in field:
@@ -98,7 +90,7 @@ async def demo(
         reports = []
         for contest in field:
             names = tuple(name for name, _ in _entries(contest))
-            await _connected(host, contest.game, names)
+            await _connected(host, names)
             game = game_named(contest.game)
             competition = host.compete(
                 plan_of(
@@ -117,7 +109,7 @@ async def demo(
 
 
 def _entries(contest: DemoGame) -> Iterator[tuple[str, str]]:
-    """The names under which a contest's bots connect, each with the house bot that it is."""
+    """The names of a contest's bots, each with its house bot."""
     short = game_named(contest.game).vocabulary.alias
     for index, bot in enumerate(contest.bots):
         number = contest.bots[: index + 1].count(bot)
@@ -136,16 +128,10 @@ async def _launch(host: Host, contest: DemoGame) -> None:
         )
 
 
-async def _connected(host: Host, game: str, names: Sequence[str]) -> None:
-    """Wait until all bots of a game are there."""
-    try:
-        async with asyncio.timeout(_CONNECT_S):
-            while missing := sorted(set(names) - set(host.presence.names(game))):
-                for name in missing:
-                    if name in host.ended:
-                        raise ArenaError(f"{name} did not connect: {host.ended[name]}")
-                await host.wait_for_change()
-    except TimeoutError:
-        raise ArenaError(
-            f"expected {', '.join(missing)} to connect within {_CONNECT_S:.0f} s"
-        ) from None
+async def _connected(host: Host, names: Sequence[str]) -> None:
+    missing = sorted(set(names) - await host.wait_for_bots(names, _CONNECT_S))
+    for name in names:
+        if name in host.ended:
+            raise ArenaError(f"{name} has ended: {host.ended[name]}")
+    if missing:
+        raise ArenaError(f"expected {', '.join(missing)} to connect within {_CONNECT_S:.0f} s")

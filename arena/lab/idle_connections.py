@@ -1,6 +1,7 @@
-"""What bots cost an arena that are connected and wait for a match.
+"""What bots cost an arena while they are connected and wait for a match.
 
-That is seen from outside, at an `arena serve` in a process of its own: what it holds has then nothing to do with what was measured before.
+It is measured from outside, at an `arena serve` in a process of its own, whose memory has nothing
+to do with earlier measurements.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from protocol.errors import ArenaError
 
 __all__ = ["IDLE", "IdleCost", "idle"]
 
-_CONNECT_S = 30.0
+_CONNECT_S = 30.0  # for the arena to start
 IDLE = 500  # connections: a large class
-_FIRST = 20  # of them, for what the first ones bring about once and for all
-_SECONDS = 20.0  # what is between the pings to an idle bot in the end
+_FIRST = 20  # not counted, as the first connections cost more, once and for all
+_SECONDS = 20.0  # the longest interval between two pings to an idle bot
 _SETTLE_S = 2.0  # for the pings that measure the links
 _CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
+# A quarter of the bots joins once more and is timed: enough that rare costs, as a garbage
+# collection, are among them.
 _JOIN = 4
-"""One bot more for so many that are there is timed: then what a join brings about now and then, as a collection of garbage, is in it once."""
 
 _CROWD = """
 import asyncio, json, sys
@@ -56,17 +58,16 @@ async def main(url, first, count, *games):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""Bots that are connected and do nothing, but answer pings as `websockets` does; it prints a line for every one that is welcome."""
+"""The program of bots that only answer pings; it prints a line for each `welcome`."""
 
 
 class IdleCost(msgspec.Struct, frozen=True, kw_only=True):
     """(e) Bots that are connected over WebSocket and wait for a match.
 
     Attributes:
-        connections: how many.
-        kib_each: how much more memory the server holds for one more of them, in KiB.
-        cpu_percent: what the server needs to have them all there, per cent of a core.
-        join_ms: what it needs for one more to come in, from the opened connection to `welcome`, in ms of CPU.
+        kib_each: memory of the server per connection.
+        cpu_percent: CPU time of the server for all of them, per cent of a core.
+        join_ms: CPU time of the server for one more, from the opened connection to `welcome`.
     """
 
     connections: int
@@ -76,14 +77,10 @@ class IdleCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def idle(connections: int = IDLE, seconds: float = _SECONDS) -> IdleCost | None:
-    """What bots cost that are connected and have nothing to do; None where other processes cannot be looked at.
+    """Measure what idle connections cost; None where other processes cannot be measured.
 
-    Args:
-        connections: how many; more than 20.
-        seconds: for how long the server's CPU time is measured.
-
-    Raises:
-        ArenaError: the arena or the bots did not start.
+    `connections` must be more than 20; for `seconds` the server's CPU time is measured. It raises
+    `ArenaError` if the arena or the bots did not start.
     """
     if probe() is not None:
         return None
@@ -135,7 +132,7 @@ async def _arena() -> AsyncIterator[tuple[int, str]]:
 async def _crowd(
     url: str, first: int, count: int, settle_s: float = _SETTLE_S
 ) -> AsyncIterator[None]:
-    """So many idle bots, from the moment when all of them are welcome and have been left alone for a while."""
+    """Idle bots, from when all have their `welcome` and `settle_s` have passed."""
     crowd = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CROWD, url, str(first), str(count), *GAMES),
         stdout=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Matches in this process: strategies are objects, and nobody watches the clock."""
+"""Matches in this process: strategies are objects, and there are no time limits."""
 
 from __future__ import annotations
 
@@ -30,22 +30,24 @@ def play(
     decks: Iterable[Any] | None = None,
     seed: int | None = None,
 ) -> MatchResult:
-    """Play one match between `strategies`, one per seat, and say how it ended.
+    """Play one match between `strategies`, one per seat.
 
-    An illegal answer ends it with `illegal`, an exception in a strategy with `crash`; the seat is in the termination.
-    A strategy that fails at the news after the last decision changes nothing: the match has run its course (J2).
+    An illegal answer ends it with `illegal`, an exception in a strategy with `crash`; the seat is
+    in the termination. A strategy that fails at the news after the last decision changes nothing,
+    as the match is over by then (J2).
 
     Args:
         game: its name or alias.
-        strategies: an object of its own for every seat; each is reset first.
+        strategies: a separate object for each seat; each is reset first.
         settings: by the rulebook's names; what is missing has its default.
-        decks: stacked decks, one per deal, as lists of cards in dealing order; for blackjack cut points.
-        seed: what the cards are drawn from if no decks are given; the same seed and answers give the same result,
-            byte for byte. None draws a seed.
+        decks: stacked decks, one per deal, as lists of cards in dealing order; for blackjack cut
+            points.
+        seed: what the cards are drawn from without `decks`; the same seed and answers give the same
+            result, byte for byte. None draws a seed.
 
     Raises:
-        ValueError: unknown game, bad settings, the wrong number of strategies, a deck that is none, too few decks,
-            a seed that is no whole number.
+        ValueError: unknown game, bad settings, the wrong number of strategies, an invalid deck, too
+            few decks, a seed that is no whole number.
     """
     rules = game_named(game)
     strategies = tuple(strategies)
@@ -66,17 +68,15 @@ def play(
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """A bot that takes part: what people call it, and what makes an instance from a seed."""
+    """A bot that takes part: its name, and what makes an instance from a seed."""
 
     name: str
     make: Callable[[str], Strategy]
 
 
 def entrant(game: Game, bot: str, arguments: Mapping[str, object] | None = None) -> Entrant:
-    """A bot by house name or file, whose class is constructed with these arguments.
-
-    Raises:
-        UnknownBot: there is none, or it cannot be loaded; also from `make` if its class cannot be constructed.
+    """A bot by house name or file, whose class is constructed with these arguments. It raises
+    `UnknownBot` if it cannot be loaded, as does `make` if it cannot be constructed.
     """
     cls = find(game.name, bot)
 
@@ -100,16 +100,10 @@ def sittings(
     settings: Settings,
     tick: Callable[[], None],
 ) -> tuple[Sitting, ...]:
-    """Play all tables one after another, without those that have offended from then on (J3).
+    """Play all tables one after another, without those of bots that have offended before (J3).
 
-    Args:
-        game: what is played.
-        entrants: the bots, all of different names.
-        tables: who sits with whom, as numbers in `entrants`.
-        seeds: by table, what its cards and its instances' seeds are derived from.
-        matches: per table.
-        settings: of every match.
-        tick: called after every unit.
+    Tables are numbers in `entrants`; each plays so many matches, and has a seed in `seeds` for its
+    cards and its instances. `tick` is called after every unit.
     """
     played: list[Sitting] = []
     out: set[int] = set()
@@ -123,7 +117,7 @@ def sittings(
 
 
 def derived_seed(seed: int, *parts: object) -> int:
-    """A seed of its own for a part of what one seed stands for."""
+    """A seed for one part of an experiment that has a single seed."""
     return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
 
 
@@ -136,7 +130,6 @@ def _play_table(
     settings: Settings,
     tick: Callable[[], None],
 ) -> Sitting:
-    """All matches of one table; one instance per place plays them all."""
     strategies = [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)]
     series = Series(game, table, matches, tick)
     for number, seats in enumerate(series):

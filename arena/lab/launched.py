@@ -1,11 +1,12 @@
-"""Sittings and trials of bots that are processes: programs in any language, launched, limited and refereed as in a competition.
+"""Sittings and trials of launched bots: programs in any language, limited and refereed.
 
-What `arena/lab/in_process.py` and `arena/lab/ruin.py` do with objects is done here with an arena of its own, which nobody else knows
-and whose database is thrown away. The matches are those of the same `Series`, the trials those of the same `Trials`. What differs:
+This module does in a private arena what `arena/lab/in_process.py` and `arena/lab/ruin.py` do with
+objects, with the same `Series` and the same `Trials`. What differs:
 
-- cards come from fresh seeds and the seats' nonces (J6), and cannot be drawn again;
-- the limits hold, of time and of space, and an offence puts a bot out by a verdict with its evidence (J4);
-- for every match a bot is told that it begins, instead of being reset; house bots, and a FILE.py, have a new strategy then;
+- cards come from fresh seeds and the seats' nonces (J6), and cannot be dealt again;
+- limits of time and space hold, and an offender is out by a verdict with its evidence (J4);
+- a bot is told of every match instead of being reset; house bots, and a FILE.py, make a new
+  strategy for each match;
 - sittings of different bots run side by side.
 """
 
@@ -34,51 +35,34 @@ async def sittings(
     limits: Limits,
     tick: Callable[[], None],
 ) -> tuple[Sitting, ...]:
-    """Play all tables, without those that have offended from then on; in the tables' order.
+    """Play all tables, and return the sittings in the tables' order.
 
-    A sitting that is broken off because one of its bots has offended elsewhere is left out.
-
-    Args:
-        game: what is played.
-        bots: the bots.
-        tables: who sits with whom, as numbers in `bots`.
-        matches: per sitting.
-        settings: of every match.
-        limits: what the bots are held to.
-        tick: called after every unit, as it happens.
+    An offender's tables are not played from then on, and those that are being played are broken off
+    and left out. Tables are numbers in `bots`, `matches` is per table, and `tick` is called after
+    every unit.
 
     Raises:
         UsageError: a bot's command can never work here.
         ArenaError: a bot cannot be started on this machine, or a match was void three times (J5).
     """
     copies = max(table.count(bot) for table in tables for bot in table)
-    async with gathered(game, bots, limits, copies) as field:
-        play = _SittingRunner(field, game, tables, matches, settings, tick)
-        return await play.all_of_them()
+    async with gathered(game, bots, limits, copies) as pool:
+        return await _SittingRunner(pool, game, tables, matches, settings, tick).run()
 
 
 async def ruin(
     attempt: Attempt, bot: PoolBot, *, trials: int, limits: Limits, tick: Callable[[], None]
 ) -> tuple[Ruin, Offence | None]:
-    """Let a bot try to turn a stake into a goal, again and again (T10), until it offends: then it is out, and that trial is its last.
+    """Let a bot try to turn a stake into a goal, again and again (T10), until it offends.
 
-    Args:
-        attempt: what it tries.
-        bot: the bot.
-        trials: how often, at most.
-        limits: what it is held to.
-        tick: called after every trial.
-
-    Raises:
-        UsageError: the bot's command can never work here.
-        ArenaError: it cannot be started on this machine, or a match was void three times (J5).
+    `tick` is called after every trial. It raises what `sittings` raises.
     """
     done = Trials(attempt)
-    async with gathered(attempt.game, (bot,), limits, copies=1) as field:
-        names = field.seats((0,))
+    async with gathered(attempt.game, (bot,), limits, copies=1) as pool:
+        names = pool.seats((0,))
         assert names is not None, "it has nothing else to do"
         for number in range(1, trials + 1):
-            result, verdict = await field.play(lambda: attempt.game, attempt.settings, names)
+            result, verdict = await pool.play(lambda: attempt.game, attempt.settings, names)
             done.add(result.scores[0], result.termination)
             tick()
             if result.termination.is_offence:
@@ -88,18 +72,18 @@ async def ruin(
 
 
 class _SittingRunner:
-    """All sittings of one command, each played as soon as all its bots have time."""
+    """Plays all sittings of one command, each as soon as all its bots have a table free."""
 
     def __init__(
         self,
-        field: BotPool,
+        pool: BotPool,
         game: Game,
         tables: Sequence[tuple[int, ...]],
         matches: int,
         settings: Settings,
         tick: Callable[[], None],
     ) -> None:
-        self._field = field
+        self._pool = pool
         self._game = game
         self._matches, self._settings, self._tick = matches, settings, tick
         self._waiting = dict(enumerate(tables))
@@ -108,8 +92,8 @@ class _SittingRunner:
         self._done: dict[int, Sitting] = {}
         self._out: set[int] = set()
 
-    async def all_of_them(self) -> tuple[Sitting, ...]:
-        """Play them; cancelled, or if one fails, all that run are stopped."""
+    async def run(self) -> tuple[Sitting, ...]:
+        """Play all; if one fails, or this is cancelled, the others are stopped."""
         try:
             self._start()
             while self._running:
@@ -121,21 +105,19 @@ class _SittingRunner:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
-        assert not self._waiting, "whoever has no table has time for the next"
+        assert not self._waiting, "with nothing running, every bot has a table free"
         return tuple(sitting for _, sitting in sorted(self._done.items()))
 
     def _start(self) -> None:
-        """Open what can be opened, and drop what will never be played."""
         for number, table in tuple(self._waiting.items()):
             if self._out & set(table):
                 del self._waiting[number]
-            elif (names := self._field.seats(table)) is not None:
+            elif (names := self._pool.seats(table)) is not None:
                 del self._waiting[number]
                 task = asyncio.create_task(self._sitting(table, names))
                 self._running[task] = number
 
     def _ended(self, task: asyncio.Task[Sitting]) -> None:
-        """Keep what a sitting came to, and stop the others of an offender."""
         number = self._running.pop(task)
         if task.cancelled():
             return
@@ -143,7 +125,7 @@ class _SittingRunner:
         offence = sitting.offence
         if offence is None:
             self._done[number] = sitting
-        elif offence.bot not in self._out:  # else it was the same at another table
+        elif offence.bot not in self._out:  # else it is out already, by another table
             self._done[number] = sitting
             self._out.add(offence.bot)
             for other, table in self._running.items():
@@ -155,7 +137,7 @@ class _SittingRunner:
         try:
             for seats in series:
                 seated = [names[place] for place in seats]
-                series.add(*await self._field.play(series.begin, self._settings, seated))
+                series.add(*await self._pool.play(series.begin, self._settings, seated))
         finally:
-            self._field.stand_up(names)
+            self._pool.release(names)
         return series.sitting()

@@ -18,15 +18,11 @@ __all__ = ["exact_counts", "odds"]
 def odds(
     n: int, seed: int | None = None, *, tick: Callable[[], None] = lambda: None
 ) -> dict[str, float]:
-    """The percentage of each category among `n` random hands, lowest category first, never dealt 0.0 (T9).
+    """The percentage of each category among `n` random hands, lowest category first (T9).
 
-    Args:
-        n: how many hands to deal, each from a full pack.
-        seed: what they are drawn from; None draws one.
-        tick: called after every hand.
-
-    Raises:
-        UsageError: `n` is no whole number of at least 1, or `seed` none at all.
+    Each hand is dealt from a full pack. The cards are drawn from `seed`; None draws one. `tick` is
+    called after every hand. It raises `UsageError` if `n` is no whole number of at least 1, or
+    `seed` is no whole number.
     """
     if type(n) is not int or n < 1:
         raise UsageError(f"expected a whole number of hands, at least 1, got {n!r}")
@@ -39,6 +35,6 @@ def odds(
 
 
 def exact_counts() -> dict[Category, int]:
-    """How many of the 22,100 hands there are fall into each category, lowest category first."""
+    """How many of all 22,100 hands fall into each category, lowest category first."""
     hands = Counter(map(category, combinations(PACK, 3)))
     return {label: hands[label] for label in CATEGORIES}

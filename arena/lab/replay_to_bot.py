@@ -1,18 +1,16 @@
-"""The questions of a match that is over, put to a bot once more: it stops at the first answer that is another than then.
+"""Puts the questions of a finished match to a bot again, up to the first answer that differs.
 
-The bot is a process like in a competition and speaks the real protocol, over a WebSocket or its pipes. In the place of the referee
-stands a `ReplayReferee` with one chair: its cards come from the record's seed and nonces, what the other seats answered from the record, and
-so every question comes with the same news as then. What differs is `bank_ms`, which is always full: nobody is charged for time
-here, but a bot must have answered within `wall_ms`.
+The bot is a process as in a competition and speaks the real protocol, over a WebSocket or its
+pipes. A `ReplayReferee` with one seat replaces the referee. The cards come from the seed and nonces
+of the record, the other seats' answers from the record, so every question comes with the same news
+as in the match. Only `bank_ms` differs: it is always full, as time is not charged here. A bot must
+answer within `wall_ms`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,12 +21,12 @@ from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.games import game_named
 from arena.games.replay import reopened
+from arena.lab.bot_pool import private_arena
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.live_match import LiveMatch
 from arena.referee.seat import MatchSeat
 from arena.sandbox.command import Program, bot_command, strategy_program
-from arena.storage.store import Store
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer, UsageError
 from protocol.messages import Answer, Ask, Ending, Limits, Ready, Reveal, Verdict
@@ -46,12 +44,11 @@ __all__ = [
 
 
 class FirstDifference(msgspec.Struct, frozen=True):
-    """The first question that was answered in another way.
+    """The first question that was answered differently.
 
     Attributes:
         number: which of this seat's questions it is, from 1.
-        question: what was asked.
-        recorded: the answer then; None, as text, where none that was legal came.
+        recorded: the answer in the record; the text `no legal answer` if there was none.
         given: the answer now.
     """
 
@@ -66,9 +63,8 @@ class BotFailed(msgspec.Struct, frozen=True):
 
     Attributes:
         text: why, in a line.
-        number: which of this seat's questions waited, from 1; 0 if none did.
-        question: what it was.
-        stderr: the end of what it wrote there, if it has ended.
+        number: which of this seat's questions was open, from 1; 0 if none was.
+        stderr: the end of what the bot wrote there, if it has ended.
     """
 
     text: str
@@ -78,7 +74,7 @@ class BotFailed(msgspec.Struct, frozen=True):
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """What came of a rehearsal: how many answers were the same, and what ended it early."""
+    """How many answers were the same, and what ended the replay early."""
 
     same: int
     ended: FirstDifference | BotFailed | None = None
@@ -94,41 +90,33 @@ async def replay_to_bot(
 ) -> ReplayOutcome:
     """Put a seat's questions to a bot.
 
-    Args:
-        record: the match.
-        seat: whose questions, from 0.
-        players: who sat where.
-        start: gives the bot's command line for the arena's address and the name that it will have.
-        limits: what it is held to.
-        match: the id of the match.
+    Seats count from 0, and `players` are the names by seat. `start` gives the bot's command line
+    for the arena's address and the bot's name.
 
     Raises:
-        UsageError: it is no record of a match, there is no such seat, or the command can never work here.
+        UsageError: it is no record of a match, there is no such seat, or the command can never work
+            here.
         ArenaError: the bot cannot be started on this machine.
     """
     seats = game_named(record.game).seats
     if not 0 <= seat < seats:
         raise UsageError(f"expected a seat from 1 to {seats}, got {seat + 1}")
-    with (
-        tempfile.TemporaryDirectory(prefix="arena-") as folder,
-        Store(Path(folder) / "arena.db") as store,
-    ):
-        async with Host(store, limits=limits) as host:
-            clock = asyncio.get_running_loop().time
-            rehearsal = ReplayReferee(record, seat, players, limits, clock, match)
-            gateway: Any = host.gateway
-            gateway.referee = gateway.dismissals.referee = rehearsal
-            name = players[seat]
-            await host.launch_program(start(host.url, name), name)
-            player = await _arrived(host, name, limits)
-            if isinstance(player, BotFailed):
-                return ReplayOutcome(0, player)
-            rehearsal.invite(player)
-            return await rehearsal.outcome
+    async with private_arena(limits) as host:
+        clock = asyncio.get_running_loop().time
+        referee = ReplayReferee(record, seat, players, limits, clock, match)
+        gateway: Any = host.gateway
+        gateway.referee = gateway.dismissals.referee = referee
+        name = players[seat]
+        await host.launch_program(start(host.url, name), name)
+        player = await _arrived(host, name, limits)
+        if isinstance(player, BotFailed):
+            return ReplayOutcome(0, player)
+        referee.invite(player)
+        return await referee.outcome
 
 
 def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, str], Program]:
-    """How a bot of ours, or a FILE.py, is started: by its name among the house bots, or by its file."""
+    """The `start` of `replay_to_bot` for a house bot, by its name, or for a FILE.py."""
 
     def start(url: str, name: str) -> Program:
         if bot.endswith(".py"):
@@ -142,28 +130,17 @@ def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, s
 
 
 async def _arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFailed:
-    """The bot, when it has said hello."""
     within_s = (limits.start_ms + limits.hello_ms) / 1000
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(within_s):
-            while name not in host.gateway.players:
-                if (why := host.ended.get(name)) is not None:
-                    return BotFailed(why)
-                await host.wait_for_change()
+    await host.wait_for_bots([name], within_s)
     player: BotSession | None = host.gateway.players.get(name)
     if player is None:
-        return BotFailed(f"did not say hello within {within_s:,.0f} s")
+        late = f"did not say hello within {within_s:,.0f} s"
+        return BotFailed(host.ended.get(name, late))
     return player
 
 
 class ReplayReferee:
-    """Stands in the place of `Conduct`, as far as a gateway sees it, with one chair of one match.
-
-    Attributes:
-        outcome: what came of it, once that is known.
-        practice: an illegal answer is not refused.
-        lag: how late the loop has been.
-    """
+    """Replaces `Referee` for a gateway, with one seat of one match; `outcome` is its result."""
 
     practice = False
 
@@ -188,13 +165,11 @@ class ReplayReferee:
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        """The one match, as long as it goes on."""
         if self._table is None or self.outcome.done():
             return ()
         return (self._table,)
 
     def invite(self, player: BotSession) -> None:
-        """Have a player take the chair."""
         record, game = self._record, self._match.game
         if game.name not in player.games:
             plays = ", ".join(sorted(player.games))
@@ -225,10 +200,9 @@ class ReplayReferee:
         )
         chair.asked_at = self._clock()
 
-    # --- what a gateway calls ---
+    # ---- Called by the gateway
 
     def ready(self, player: BotSession, message: Ready) -> None:
-        """The bot is set up: the first question."""
         chair = player.chairs.get(message.match)
         if chair is not None and chair.nonce is None:
             chair.nonce = message.nonce
@@ -257,7 +231,6 @@ class ReplayReferee:
         self._play_on(chair)
 
     def offence(self, player: BotSession, finding: Finding) -> None:
-        """The bot has gone, or said what cannot be read."""
         for chair in player.chairs.values():
             question = None if chair.ask is None else chair.ask.question
             waited = 0 if question is None else chair.asked
@@ -265,11 +238,10 @@ class ReplayReferee:
             self._end(BotFailed(finding.text, waited, question, said))
 
     def void(self, table: LiveMatch, text: str) -> None:
-        """The arena itself has failed."""
+        """End the replay, as the arena itself has failed."""
         self._end(BotFailed(text))
 
     def tick(self) -> None:
-        """See whether the bot has taken too long."""
         now = self._clock()
         self.lag.tick(now)
         if self._table is None or self.outcome.done():
@@ -277,37 +249,31 @@ class ReplayReferee:
         chair = self._table.chairs[self._seat]
         waited_ms = (now - chair.asked_at) * 1000
         if chair.nonce is None and waited_ms > self._limits.start_ms:
-            limit = f"{self._limits.start_ms:,} ms"
-            self._end(BotFailed(f"not ready within {limit} after match"))
+            self._end(BotFailed(f"not ready within {self._limits.start_ms:,} ms after match"))
         elif chair.ask is not None and waited_ms > self._limits.wall_ms:
             text = f"did not answer within {self._limits.wall_ms:,} ms"
             self._end(BotFailed(text, chair.asked, chair.ask.question))
 
-    # --- within ---
+    # ---- Within
 
     def _play_on(self, chair: MatchSeat) -> None:
-        """Go on to the seat's next question, the others answering as they did."""
+        """Go on to the seat's next question; the other seats answer as recorded."""
         try:
             number, question, news = next(self._questions)
         except (IllegalAnswer, ValueError) as error:
-            text = f"the record cannot be played again: {error}"
-            self._end(ArenaError(text))
+            self._end(ArenaError(f"the record cannot be played again: {error}"))
             return
         chair.news += news
         was_answered = number < len(self._record.answers)
-        if question is not None and (was_answered or self._offended):
+        ended = self._record.termination
+        was_offence = ended.is_offence and ended.seat == self._seat
+        if question is not None and (was_answered or was_offence):
             self._ask(chair, question)
-        else:  # a question that was never answered is not put: the match had ended
+        else:  # the last question may be without an answer, as the match ended elsewhere
             self._over(chair)
 
-    @property
-    def _offended(self) -> bool:
-        """Whether the match ended by an answer of this seat's, or by none."""
-        ended = self._record.termination
-        return ended.is_offence and ended.seat == self._seat
-
     def _recorded(self, question: Question[Any]) -> tuple[Any] | None:
-        """The answer that was given to the pending question; None if none that was legal was."""
+        """The recorded answer to the pending question; None if there is no legal one."""
         number = len(self._match.answers)
         if number >= len(self._record.answers):
             return None
@@ -332,7 +298,6 @@ class ReplayReferee:
         chair.player.ask(chair)
 
     def _over(self, chair: MatchSeat) -> None:
-        """Tell the bot that it is done, as it was told then."""
         record = self._record
         reveal = Reveal(record.seed, record.nonces) if record.seed else None
         ended = record.termination

@@ -1,8 +1,8 @@
 """How often a strategy turns a stake into a goal before it goes broke (T10).
 
-Works for the games against the dealer. A trial is a match of its own with fresh cards that ends as soon as the cash is
-at the goal: `Attempt` has a game that does, whether it knows a setting for that or not, so that a trial is the same wherever the
-strategy is. `ruin` plays with objects in this process; `arena/lab/launched.py` has bots that are processes.
+A trial is a match against the dealer that ends as soon as the cash reaches the goal. `ruin` plays
+with objects in this process, `arena/lab/launched.py` with launched bots. Both play by the game of
+an `Attempt`, which ends at the goal whether the game has a setting for that or not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from math import sqrt
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -30,7 +30,7 @@ __all__ = ["Attempt", "Ruin", "Trials", "ruin"]
 
 
 class _StakeSettings(msgspec.Struct, frozen=True):
-    """What a game calls the stake and the length of a match, and the least cash that plays on."""
+    """A game's settings for the stake and the number of rounds, and the least cash to play."""
 
     stake: str
     length: str
@@ -45,19 +45,18 @@ _PURSES = {
 _End = Literal["wins", "broke", "undecided", "offences"]
 
 PATIENCE = 1_000_000
-"""Rounds after which a trial is given up: eight times what an ante of 1 takes on average to lose 10,000 chips."""
+"""Rounds after which a trial is given up: eight times what an ante of 1 needs to lose 10,000."""
 
 
 class Ruin(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the trials.
+    """The numbers of trials by how they ended.
 
     Attributes:
-        game, stake, goal, trials: what was tried.
         wins: trials that reached the goal.
         broke: trials whose cash no longer sufficed for another round.
         undecided: trials given up before either.
         offences: trials that the strategy lost by an offence (J3).
-        first_offence: the first of those, for its author; None if there was none.
+        first_offence: of these, for the author.
     """
 
     game: str
@@ -72,15 +71,13 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """The share of all trials that reached the goal."""
         return self.wins / self.trials
 
     @property
     def standard_error(self) -> float:
-        """The standard error of `share`.
+        """The standard error of `share`, as if one trial more had won and one more had not.
 
-        Taken as if one trial more had reached the goal and one more had not: that none of a few did is no proof that
-        none ever will.
+        Else it would be 0 when none of a few trials won, which proves little.
         """
         smoothed = (self.wins + 1) / (self.trials + 2)
         return sqrt(smoothed * (1 - smoothed) / self.trials)
@@ -100,19 +97,18 @@ def ruin(
 ) -> Ruin:
     """Let a strategy try to turn `stake` into `goal`, again and again (T10).
 
+    It raises `ValueError` if the game is not against the dealer, or an argument is out of its
+    range.
+
     Args:
         game: one against the dealer, by name or alias.
-        strategy_factory: makes a strategy for every trial; it seeds those that draw random numbers themselves.
-        stake: what every trial starts with.
-        goal: the cash that ends a trial well, more than the stake.
-        trials: how many there are.
+        strategy_factory: makes a strategy for every trial, and seeds it if it draws random numbers.
+        stake: the cash at the start of a trial.
+        goal: the cash that wins a trial, more than the stake.
         seed: what the cards of all trials are drawn from; None draws one.
-        rounds: after so many a trial is given up as undecided; it stays among the trials that `share` is a share of.
+        rounds: after so many a trial is given up; it counts among the trials of `share`.
         settings: further settings of the game.
         tick: called after every trial.
-
-    Raises:
-        ValueError: a game that is not against the dealer, or an argument out of its range.
     """
     attempt = Attempt.of(game_named(game), stake=stake, goal=goal, rounds=rounds, settings=settings)
     if type(trials) is not int or trials < 1:
@@ -123,22 +119,14 @@ def ruin(
         key = match_key(base, [str(trial)])
         match = MatchState(attempt.game, attempt.settings, seed=key)
         drive(match, [strategy_factory()])
-        assert match.termination is not None, "it has been played out"
+        assert match.termination is not None, "`drive` plays to the end"
         done.add(match.scores[0], match.termination)
         tick()
     return done.ruin()
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is tried again and again.
-
-    Attributes:
-        game: by rules that end as soon as the goal is reached.
-        settings: of every trial.
-        stake: what it starts with.
-        goal: the cash that ends it well.
-        least: the least cash that plays on.
-    """
+    """The attempt to turn a stake into a goal; a match of its `game` ends at the goal."""
 
     game: Game
     settings: Settings
@@ -156,15 +144,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         rounds: int = PATIENCE,
         settings: Mapping[str, object] | None = None,
     ) -> Attempt:
-        """The attempt to turn `stake` into `goal`; the arguments are those of `ruin`.
-
-        Raises:
-            UsageError: a game that is not against the dealer, or an argument out of its range.
-        """
+        """The attempt to turn `stake` into `goal`; arguments and errors are those of `ruin`."""
         purse = _PURSES.get(game.name)
         if purse is None:
+            games = ", ".join(_PURSES)
             raise UsageError(
-                f"{game.name} is not played against the dealer; expected one of: {', '.join(_PURSES)}"
+                f"{game.name} is not played against the dealer; expected one of: {games}"
             )
         given = {**(settings or {}), purse.stake: stake, purse.length: rounds}
         read = game.vocabulary.read_settings(given)
@@ -172,16 +157,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"expected a goal above the stake of {stake}, got {goal!r}")
         if "goal" in read.__struct_fields__:  # so that bots are told
             read = game.vocabulary.read_settings({**given, "goal": goal})
-        return cls(
-            game=_stopping(game, goal - stake),
-            settings=read,
-            stake=stake,
-            goal=goal,
-            least=purse.least,
-        )
+        stopping = _stopping(game, goal - stake)
+        return cls(game=stopping, settings=read, stake=stake, goal=goal, least=purse.least)
 
     def end_of(self, score: int, termination: Termination) -> _End:
-        """What became of a trial."""
+        """How a trial counts that ended in this way."""
         cash = self.stake + score
         if termination.is_offence:
             return "offences"
@@ -191,7 +171,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trials:
-    """What the trials of an attempt come to, one after another."""
+    """Counts the trials of an attempt by how they ended."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
@@ -199,30 +179,25 @@ class Trials:
         self._first_offence: Termination | None = None
 
     def add(self, score: int, termination: Termination) -> None:
-        """One more trial is over."""
         end = self._attempt.end_of(score, termination)
         self._ends[end] += 1
         if end == "offences" and self._first_offence is None:
             self._first_offence = termination
 
     def ruin(self) -> Ruin:
-        """What they came to; there was one at least."""
-        ends = self._ends
+        """The counts so far, of at least one trial."""
         return Ruin(
             game=self._attempt.game.name,
             stake=self._attempt.stake,
             goal=self._attempt.goal,
-            trials=ends.total(),
-            wins=ends["wins"],
-            broke=ends["broke"],
-            undecided=ends["undecided"],
-            offences=ends["offences"],
+            trials=self._ends.total(),
+            **{end: self._ends[end] for end in get_args(_End)},
             first_offence=self._first_offence,
         )
 
 
 def _stopping(game: Game, score: int) -> Game:
-    """The same game, whose matches are also over when the player would have to decide and has that score."""
+    """The same game, but a match also ends at a decision of a player who has that score."""
 
     def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
         send = game.rules(settings, deals, board).send

@@ -1,8 +1,8 @@
-"""A series: all the matches that the same bots play at one table, and what they add up to.
+"""A series: all matches of the same bots at one table, and their sums.
 
-Whoever has the bots plays the matches: `arena/lab/in_process.py` with objects, `arena/lab/launched.py` with processes. Scores are also taken
-as a sample of what the game's *unit* brings, the smallest thing that is played over and over under the same conditions: a hand of
-Ace-King-Queen, a game of gin, a whole match of the others.
+`arena/lab/in_process.py` plays the matches with objects, `arena/lab/launched.py` with processes.
+Scores are also sampled per *unit*, the smallest thing that is repeated under the same conditions: a
+hand of Ace-King-Queen, a game of gin, a match of the other games.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ class Offence(msgspec.Struct, frozen=True):
 
     Attributes:
         bot: its number among the entrants.
-        place: which of the sitting's bots it was.
+        place: its index in `Sitting.bots`.
         kind: the word of J2.
-        text: what happened, for people.
         match: in which match of the sitting, from 1.
-        advice: what its author can do about it, in one line; nothing for a bot in this process.
+        advice: what its author can do, in one line; empty for a bot in this process.
         stderr: the end of what its process wrote there.
     """
 
@@ -55,19 +54,19 @@ class Offence(msgspec.Struct, frozen=True):
         place: int = 0,
         match: int = 1,
     ) -> Offence:
-        """Why a match ended, with what the bot's author needs to mend it if there is a verdict."""
+        """Why a match ended, with the evidence for the bot's author if there is a verdict."""
         if verdict is None:
             return cls(bot, place, ended.kind, ended.text, match)
         stderr = (verdict.stderr or "").strip()
         text, advice = ended.text, verdict.advice
-        if ended.kind is Ending.CRASH:  # its own last words say more than we can
-            said = one_line(_telling_line(stderr))
-            text, advice = text + (f"; it said: {said}" if said else ""), ""
+        if ended.kind is Ending.CRASH:  # its own error message says more than our advice
+            error = one_line(_error_line(stderr))
+            text, advice = text + (f"; it said: {error}" if error else ""), ""
         return cls(bot, place, ended.kind, text, match, advice, stderr)
 
 
 class Sitting(msgspec.Struct, frozen=True):
-    """What the bots at one table came to, each tuple in the order of `bots`.
+    """The results of the bots at one table, each tuple in the order of `bots`.
 
     Attributes:
         bots: their numbers among the entrants.
@@ -76,7 +75,6 @@ class Sitting(msgspec.Struct, frozen=True):
         points: gin's points beside its games, else zeros.
         won: matches won, in gin games won; against the dealer, matches that ended ahead.
         samples: of the score per unit.
-        offence: what put an end to it before its time.
     """
 
     bots: tuple[int, ...]
@@ -89,7 +87,7 @@ class Sitting(msgspec.Struct, frozen=True):
 
     @property
     def leaders(self) -> tuple[int, ...]:
-        """The places in `bots` that won, by matches won, then by score (K1); after an offence, everyone else at the table."""
+        """The winners as indices in `bots`: by matches, then score (K1); not the offender."""
         if self.offence is not None:
             out = self.offence.place
             return tuple(i for i in range(len(self.bots)) if i != out)
@@ -98,7 +96,7 @@ class Sitting(msgspec.Struct, frozen=True):
 
 
 class _Unit(msgspec.Struct, frozen=True):
-    """What a match is sampled by where that is less than a match: the news that ends one, and what it brought to each seat."""
+    """A unit that is less than a match: the news that ends it, and the payoffs by seat in that."""
 
     name: str
     over: str
@@ -112,14 +110,15 @@ _UNITS = {
 
 
 def unit(game: Game) -> str:
-    """What the game's samples are of: `hand`, `game` or `match`."""
+    """The name of the game's unit: `hand`, `game` or `match`."""
     return _UNITS[game.name].name if game.name in _UNITS else "match"
 
 
 def seatings(seats: int) -> Iterator[tuple[int, ...]]:
-    """Who sits where in match after match, as places by seat: `seats` rotations of one order, then of the next.
+    """Who sits where in match after match, as places by seat: all rotations of each order.
 
-    After `seats!` matches everyone has sat everywhere, and behind everyone equally often (K1).
+    After `seats!` matches every place has been in every seat, and behind every other place, equally
+    often (K1).
     """
     orders = [(0, *rest) for rest in permutations(range(1, seats))]
     while True:
@@ -129,20 +128,15 @@ def seatings(seats: int) -> Iterator[tuple[int, ...]]:
 
 
 class Series:
-    """The matches of one table, and what they come to while they are played; the first offence ends them (J3).
+    """The matches of one table, added up as they are played; the first offence ends them (J3).
 
     ::
 
         for seats in series:
             series.add(play(series.begin(), seats))
 
-    It yields who sits where, as places in `bots` by seat. Where the bots are, and whether `play` has to wait for them, is up to the caller.
-
-    Args:
-        game: what is played.
-        bots: who sits there, as in `Sitting`.
-        matches: how many there are.
-        tick: called after every unit.
+    It yields who sits where, as indices in `bots` by seat. How `play` reaches the bots is up to the
+    caller. `tick` is called after every unit.
     """
 
     def __init__(
@@ -167,15 +161,14 @@ class Series:
                 return
 
     def begin(self) -> Game:
-        """The game to play the next match by, which lets us hear what is told.
+        """The game to play the next match with, which reports its units to us.
 
-        Asked for once more, that match is played again (J5): nothing of the former one counts.
+        A second call means that the match is played again (J5): units reported so far do not count.
         """
         self._payoffs = []
-        return self._game if self._unit is None else _overheard(self._game, self._hear)
+        return self._game if self._unit is None else _reporting(self._game, self._on_tell)
 
     def add(self, result: MatchResult, verdict: Verdict | None = None) -> None:
-        """Add what a match came to, with the evidence if there is any."""
         self._matches += 1
         for seat, place in enumerate(self._seats):
             self._scores[place] += result.scores[seat]
@@ -193,7 +186,6 @@ class Series:
                 self._samples[place].add(payoff)
 
     def sitting(self) -> Sitting:
-        """What it came to."""
         return Sitting(
             self._bots,
             self._matches,
@@ -204,8 +196,7 @@ class Series:
             self._offence,
         )
 
-    def _hear(self, tell: TellSeat) -> None:
-        """Count a unit where it ends before its match does."""
+    def _on_tell(self, tell: TellSeat) -> None:
         if self._unit is not None and type(tell.news) is self._over:
             self._unit_over(self._unit.payoffs(tell.news))
 
@@ -214,8 +205,8 @@ class Series:
         self._tick()
 
 
-def _telling_line(stderr: str) -> str:
-    """The line that says what went wrong: Python's last one, but above the places in Java, and above its version in node."""
+def _error_line(stderr: str) -> str:
+    """The error message: last in Python, above the stack in Java and the version in node."""
     lines = stderr.splitlines()
     for line in reversed(lines):
         if _ERROR.search(line) and not line[0].isspace():
@@ -223,26 +214,26 @@ def _telling_line(stderr: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _overheard(game: Game, hear: Callable[[TellSeat], None]) -> Game:
-    """The same game for one match, at which somebody hears all that is told, before the seats do and whatever they make of it.
+def _reporting(game: Game, on_tell: Callable[[TellSeat], None]) -> Game:
+    """The same game for one match, which reports all that is told before the seats are told.
 
-    Only once: when a bot comes back to its match, the rules are run again to tell it what was before (`MatchState.history_for`).
+    Only the first run of its rules reports: they run again to repeat the news to a bot that comes
+    back (`MatchState.history_for`).
     """
-    is_heard = False
+    has_run = False
 
     def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        nonlocal is_heard
+        nonlocal has_run
         steps = game.rules(settings, deals, board)
-        if is_heard:
+        if has_run:
             return steps
-        is_heard = True
-        return _heard(steps, hear)
+        has_run = True
+        return _reported(steps, on_tell)
 
     return msgspec.structs.replace(game, rules=rules)
 
 
-def _heard(steps: Rules, hear: Callable[[TellSeat], None]) -> Rules:
-    """All steps of some rules as they are; their news is heard on its way."""
+def _reported(steps: Rules, on_tell: Callable[[TellSeat], None]) -> Rules:
     send = steps.send
     answer = None
     while True:
@@ -251,12 +242,12 @@ def _heard(steps: Rules, hear: Callable[[TellSeat], None]) -> Rules:
         except StopIteration:
             return
         if type(step) is TellSeat:
-            hear(step)
+            on_tell(step)
         answer = yield step
 
 
 def _won(game: Game, result: MatchResult, seat: int) -> int:
-    """How many of what `Sitting.won` counts a seat won in a match."""
+    """What a match adds to `Sitting.won` for a seat."""
     scores = result.scores
     if game.name == "gin_rummy":
         return scores[seat]

@@ -1,4 +1,1 @@
-"""The manual: the documents of the installed version, found, turned into HTML, and searched.
-
-It knows no HTTP, no game and no clock, and imports from `protocol` alone.
-"""
+"""The manual: finds the documents of the installed version, renders them as HTML, searches them."""

@@ -1,8 +1,8 @@
-"""The documents of the installed version, in a checkout and in a wheel alike.
+"""The documents of the installed version, in a checkout or in a wheel.
 
-Every `*.md` below the packages is one, and so is what lies beside them in a checkout, such as the root README. A wheel has
-those in `arena/manual/_root`, as site-packages belongs to everybody. What others wrote, in folders such as `lib` and
-`node_modules`, is not part of the manual.
+Every `*.md` in the packages is a document, and so are those beside the packages, such as the root
+README. A wheel has the latter in `arena/manual/_root`, because site-packages is shared. Documents
+of others, in folders such as `lib` and `node_modules`, are left out.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ _PACKAGES = ("arena", "bots", "protocol")
 _ENDING = ".md"
 _LICENSE = "LICENSE"
 _OF_OTHERS = frozenset({"build", "lib", "node_modules", "venv"})
-_MARK = re.compile(r"^<!-- .* -->\n", re.MULTILINE)  # around what is generated
+_MARK = re.compile(r"^<!-- .* -->\n", re.MULTILINE)  # around generated parts
 _HEADING = re.compile(r"(#+) (.+)")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)[^)]*\)")
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A text of the manual.
+    """A text of the manual: Markdown without the marks around generated parts, or the licence.
 
-    Attributes:
-        path: where it is in a checkout, with `/`: `protocol/README.md`.
-        text: its Markdown, without the marks around what is generated; the licence is plain text.
+    `path` is its path in a checkout, with `/`: `protocol/README.md`.
     """
 
     path: str
@@ -47,33 +45,25 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def is_markdown(self) -> bool:
-        """Whether the text is Markdown."""
         return self.path.endswith(_ENDING)
 
 
 def documents() -> dict[str, Document]:
-    """All documents by path: those of the root, then folder by folder, each with its README first."""
-    found = dict(_beside_the_packages())
+    """All documents by path: the root's, then folder by folder, each README first."""
+    sources = dict(_beside_the_packages())
     for package in _PACKAGES:
-        found.update(_below(files(package), f"{package}/"))
+        sources.update(_below(files(package), f"{package}/"))
     return {
-        path: Document(path, _MARK.sub("", found[path].read_text(encoding="utf-8")))
-        for path in sorted(found, key=_place)
+        path: Document(path, _MARK.sub("", sources[path].read_text(encoding="utf-8")))
+        for path in sorted(sources, key=_place)
     }
 
 
 def section(of: Mapping[str, Document], heading: str) -> str:
-    """What stands under a heading, with the headings below it, as a text that can be read by itself.
+    """The section under a heading, with its subsections, from the first document that has it.
 
-    Links to other documents become plain words. Capitals, hyphens and underscores make no difference, so that the name of a
-    game finds its page.
-
-    Args:
-        of: the documents to look in; the first one that has the heading counts.
-        heading: its words.
-
-    Raises:
-        ArenaError: no document has that heading.
+    Links to other documents become plain words. Case, hyphens and underscores make no difference,
+    so that the name of a game finds its page. Without such a heading this raises `ArenaError`.
     """
     for document in of.values():
         headings = list(_headings(document.text))
@@ -87,12 +77,8 @@ def section(of: Mapping[str, Document], heading: str) -> str:
 
 
 def _beside_the_packages() -> Iterator[tuple[str, Traversable]]:
-    """The root's documents, where the wheel has them or where a checkout does."""
     packed = files("arena.manual") / "_root"
-    if packed.is_dir():
-        folder: Traversable = packed
-    else:
-        folder = Path(str(files("arena"))).parent
+    folder: Traversable = packed if packed.is_dir() else Path(str(files("arena"))).parent
     for entry in folder.iterdir():
         if entry.name == _LICENSE or entry.name.endswith(_ENDING):
             yield entry.name, entry
@@ -109,19 +95,19 @@ def _below(folder: Traversable, within: str) -> Iterator[tuple[str, Traversable]
 
 
 def _place(path: str) -> tuple[list[str], bool, str]:
-    """A sort key: folders in order, in each the README first."""
+    """A sort key: folders in order, each README first."""
     *folders, name = path.split("/")
     return folders, name != "README.md", name
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """The number of the line, the level and the words of each heading; lines of code are none."""
+    """The line number, level and words of each heading outside code blocks."""
     is_code = False
     for number, line in enumerate(text.splitlines()):
         if line.startswith("```"):
             is_code = not is_code
-        elif not is_code and (found := _HEADING.fullmatch(line)):
-            yield number, len(found[1]), found[2].replace("`", "")
+        elif not is_code and (heading := _HEADING.fullmatch(line)):
+            yield number, len(heading[1]), heading[2].replace("`", "")
 
 
 def _plain(heading: str) -> str:

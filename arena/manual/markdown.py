@@ -1,7 +1,8 @@
-"""Documents as HTML, with raw HTML off, and their sections for the search.
+"""Renders documents as HTML, with raw HTML off, and splits them into sections for the search.
 
-Links between documents stay as they are written, since the pages are served at the documents' own paths. A path in code, such as
-`protocol/README.md`, becomes a link too. What a link to a source file says stays, as plain text.
+Links between documents stay unchanged, since pages are served at the documents' own paths. A path
+in code, such as `protocol/README.md`, becomes a link too. A link to a source file becomes plain
+text.
 """
 
 from __future__ import annotations
@@ -28,14 +29,12 @@ _BLOCKS_OF_CODE = ("fence", "code_block")
 
 
 class DocumentSection(msgspec.Struct, frozen=True):
-    """A heading and what stands under it, up to the next heading.
+    """A heading and the text under it, up to the next heading.
 
     Attributes:
         level: 1 for a document's title, 2 for its parts.
-        title: the heading, in plain text.
-        anchor: what follows `#` in a link to it.
-        text: what is said there, in plain text.
-        code: what stands there in blocks of code, such as recorded frames.
+        anchor: the part after `#` in a link to it.
+        text: the prose, in plain text; `code` has the blocks of code, such as recorded frames.
     """
 
     level: int
@@ -46,7 +45,7 @@ class DocumentSection(msgspec.Struct, frozen=True):
 
 
 class RenderedDocument(msgspec.Struct, frozen=True):
-    """A document that can be shown: its body in HTML, and its sections in order."""
+    """A document with its body as HTML, and its sections in order."""
 
     document: Document
     html: str
@@ -54,7 +53,7 @@ class RenderedDocument(msgspec.Struct, frozen=True):
 
 
 def render(document: Document, known: Container[str]) -> RenderedDocument:
-    """The page of a document; `known` holds the paths of all documents."""
+    """Render a document; `known` holds the paths of all documents."""
     if not document.is_markdown:
         html = f'<pre tabindex="0">{escape(document.text)}</pre>\n'
         only = DocumentSection(1, document.title, "", document.text)
@@ -69,11 +68,11 @@ def render(document: Document, known: Container[str]) -> RenderedDocument:
 @cache
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # What scrolls sideways can be scrolled with the keyboard.
+    # `tabindex` lets the keyboard scroll wide blocks.
     for block in _BLOCKS_OF_CODE:
         markdown.add_render_rule(block, _code)
-    markdown.add_render_rule("table_open", _table_open)
-    markdown.add_render_rule("table_close", _table_close)
+    markdown.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>\n')
+    markdown.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return markdown
 
 
@@ -81,20 +80,12 @@ def _code(_self: object, tokens: Sequence[Token], at: int, *_: Any) -> str:
     return f'<pre tabindex="0"><code>{escape(tokens[at].content)}</code></pre>\n'
 
 
-def _table_open(*_: Any) -> str:
-    return '<div class="wide" tabindex="0"><table>\n'
-
-
-def _table_close(*_: Any) -> str:
-    return "</table></div>\n"
-
-
 class _TokenReader:
-    """Reads the tokens of one document: gives headings their anchors, mends links, and collects the sections."""
+    """Reads the tokens of one document: adds anchors, corrects links, collects the sections."""
 
     def __init__(self, document: Document, known: Container[str]) -> None:
         self.sections: list[DocumentSection] = []
-        self._title = document.title  # of what stands before the first heading
+        self._title = document.title  # for text before the first heading
         self._folder = posixpath.dirname(document.path)
         self._known = known
         self._anchors = Counter[str]()
@@ -135,7 +126,7 @@ class _TokenReader:
         )
 
     def _mended(self, tokens: Sequence[Token]) -> list[Token]:
-        """The parts of a line, with links that lead somewhere."""
+        """The parts of a line, without links that lead nowhere."""
         shown: list[Token] = []
         is_link = leads_nowhere = False
         for token in tokens:
@@ -152,20 +143,18 @@ class _TokenReader:
         return shown
 
     def _aim(self, link: Token) -> bool:
-        """Have a link to a folder lead to its README; whether the link leads anywhere."""
-        href = str(link.attrs["href"])
-        parts = urlsplit(href)
+        """Let a link to a folder lead to its README; returns whether the target exists."""
+        parts = urlsplit(str(link.attrs["href"]))
         if parts.scheme or parts.netloc or not parts.path:
             return True
         target = posixpath.normpath(posixpath.join(self._folder, unquote(parts.path)))
         if target in self._known:
             return True
-        readme = parts._replace(path=parts.path.rstrip("/") + _README)
-        link.attrSet("href", readme.geturl())
+        link.attrSet("href", parts._replace(path=parts.path.rstrip("/") + _README).geturl())
         return target + _README in self._known
 
     def _linked(self, code: Token) -> list[Token]:
-        """A path in code, as a link if it is the path of a document, seen from the root."""
+        """Code as a link, if it is a document's path, as seen from the root."""
         path = code.content
         if path not in self._known or ("/" not in path and self._folder):
             return [code]
@@ -175,7 +164,6 @@ class _TokenReader:
 
 
 def _text(tokens: Sequence[Token]) -> str:
-    """What a line says, without its marks."""
     return "".join(
         " " if token.type in ("softbreak", "hardbreak") else token.content for token in tokens
     )

@@ -1,4 +1,4 @@
-"""Search over all documents: the sections that have every word that was asked for, the best first."""
+"""Full-text search over all documents: the sections that have every word, the best first."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from arena.manual.markdown import DocumentSection, RenderedDocument
 __all__ = ["MOST_HITS", "SearchHit", "SearchIndex", "SnippetPiece"]
 
 MOST_HITS = 50
-"""Sections; whoever gets more had better ask for more words."""
 
-_MOST_WORDS = 8  # of a question; those that follow are ignored
-_IN_TITLE, _IN_DOCUMENT, _IN_TEXT, _IN_CODE = 20, 5, 2, 1  # what a section is worth
-_MOST_COUNTED = 5  # places in the text
-_BEFORE, _AFTER = 60, 180  # letters that are shown around the first word
+_MOST_WORDS = 8  # of a question; further words are ignored
+_IN_TITLE, _IN_DOCUMENT, _IN_TEXT, _IN_CODE = 20, 5, 2, 1  # a word's points by its place
+_MOST_COUNTED = 5  # places in the text that score
+_BEFORE, _AFTER = 60, 180  # characters shown around the first word
 
 
 class SnippetPiece(msgspec.Struct, frozen=True):
-    """A part of what is shown of a section; `is_match` tells whether it is a word that was asked for."""
+    """A part of a snippet; `is_match` marks a word of the question."""
 
     text: str
     is_match: bool
 
 
 class SearchHit(msgspec.Struct, frozen=True):
-    """A section that was found, and what is shown of it."""
+    """A section that was found, with a snippet of it."""
 
     page: RenderedDocument
     section: DocumentSection
@@ -36,8 +35,6 @@ class SearchHit(msgspec.Struct, frozen=True):
 
 
 class _IndexedSection(msgspec.Struct, frozen=True):
-    """A section of a page, with its texts in small letters."""
-
     page: RenderedDocument
     section: DocumentSection
     document: str
@@ -47,7 +44,7 @@ class _IndexedSection(msgspec.Struct, frozen=True):
 
 
 class SearchIndex:
-    """All sections of some pages, ready to be searched in about a millisecond."""
+    """An index of all sections of some pages; a search takes about a millisecond."""
 
     def __init__(self, pages: Iterable[RenderedDocument]) -> None:
         self._entries = [
@@ -64,21 +61,21 @@ class SearchIndex:
         ]
 
     def search(self, question: str) -> list[SearchHit]:
-        """At most `MOST_HITS` sections that have all words of a question, capitals or not; none if it has no words."""
+        """At most `MOST_HITS` sections that have all words of a question; case is ignored."""
         words = question.lower().split()[:_MOST_WORDS]
         if not words:
             return []
-        found = [(worth, entry) for entry in self._entries if (worth := _worth(entry, words))]
-        found.sort(key=lambda hit: -hit[0])
+        hits = [(worth, entry) for entry in self._entries if (worth := _worth(entry, words))]
+        hits.sort(key=lambda hit: -hit[0])
         any_word = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
         return [
             SearchHit(entry.page, entry.section, _snippet(entry.section, any_word))
-            for _, entry in found[:MOST_HITS]
+            for _, entry in hits[:MOST_HITS]
         ]
 
 
 def _worth(entry: _IndexedSection, words: Iterable[str]) -> int:
-    """How well a section answers; 0 if it lacks a word."""
+    """The points of a section; 0 if it lacks a word."""
     total = 0
     for word in words:
         worth = _IN_TITLE if word in entry.title else 0
@@ -92,7 +89,7 @@ def _worth(entry: _IndexedSection, words: Iterable[str]) -> int:
 
 
 def _snippet(section: DocumentSection, word: re.Pattern[str]) -> tuple[SnippetPiece, ...]:
-    """What is said around the first word, or the code if only that has one, cut where words are."""
+    """The text around the first word, cut between words; code if only that has a word."""
     has_only_code = not word.search(section.text) and word.search(section.code)
     text = section.code if has_only_code else section.text
     first, last = match.span() if (match := word.search(text)) else (0, 0)

@@ -1,4 +1,4 @@
-"""What a finished match says, and to whom: its document, its events for those who look on, its transcripts, and whether it is true.
+"""Finished matches: their documents, their events for spectators, their transcripts, their checks.
 
 Pure: everything follows from the record of a match, played again by the rules.
 """

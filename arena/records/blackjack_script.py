@@ -1,8 +1,8 @@
-"""The transcript of blackjack (B13): a match in process, written down line by line.
+"""The transcript of blackjack (B13): a match in process, written line by line.
 
-A driver round `arena.engine.match.MatchState` like any other: it looks at what is asked and told, and at nothing else. The one thing it
-knows beyond that is where the deck was cut: it sees the cuts that it hands in, and the player does not learn them. Its words,
-`BlackjackScript`, are those of `arena replay`, too.
+`drive` plays a match by what `MatchState` asks and tells. Beyond that it knows only the cuts, which
+it hands in itself and which the player does not learn. `arena replay` uses the words of
+`BlackjackScript`, too.
 """
 
 from __future__ import annotations
@@ -50,35 +50,28 @@ def drive(
     cuts: Iterable[int] | None = None,
     seed: int | None = None,
 ) -> Iterator[str]:
-    """Play a match of riffled blackjack and give its transcript, line by line as it is played.
+    """Play a match of riffled blackjack, and give its transcript line by line as it is played.
 
-    Args:
-        bankroll: the chips to start with.
-        hands: the most hands to play.
-        strategy: the player; it is reset first.
-        cuts: where to cut, seven for every shuffle.
-        seed: what the cuts are drawn from otherwise, as in `arena.play`; None draws a seed.
+    It begins with `bankroll` chips and has at most `hands` hands. The strategy is reset first.
+    `cuts` say where to cut, seven times a shuffle. If None, they are drawn from `seed`, as in
+    `arena.play`; if that is None, too, a seed is drawn.
 
     Raises:
-        ValueError: bad settings, a bad cut, too few cuts, or both `cuts` and `seed` (BadSettings, BadDeck, OutOfDecks,
-            UsageError); what goes wrong after the first shuffle is raised at its line.
+        ValueError: bad settings, a bad cut, too few cuts, or both `cuts` and `seed` (BadSettings,
+            BadDeck, OutOfDecks, UsageError); after the first shuffle they are raised at their line.
         IllegalAnswer: the strategy gave one, at its line.
     """
     settings = VOCABULARY.read_settings({"bankroll": bankroll, "hands": hands})
     assert isinstance(settings, BlackjackSettings), "the vocabulary's own"
     if cuts is None:
-        cuts = _drawn(settings, seed)
+        seed_bytes = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
+        cuts = GAME.deals(settings, Stream(match_key(seed_bytes)))
     elif seed is not None:
         raise UsageError("expected cuts or a seed, got both")
     made: list[int] = []
     match = MatchState(GAME, settings, decks=_noting(cuts, made))
     strategy.reset()
-    return _transcript(match, settings.bankroll, strategy, made)
-
-
-def _drawn(settings: BlackjackSettings, seed: int | None) -> Iterator[int]:
-    seed_bytes = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
-    return GAME.deals(settings, Stream(match_key(seed_bytes)))
+    return _lines(match, BlackjackScript(settings.bankroll, made), strategy)
 
 
 def _noting(cuts: Iterable[int], made: list[int]) -> Iterator[int]:
@@ -87,33 +80,27 @@ def _noting(cuts: Iterable[int], made: list[int]) -> Iterator[int]:
         yield cut
 
 
-def _transcript(
-    match: MatchState, bankroll: int, strategy: Strategy, made: list[int]
-) -> Iterator[str]:
-    """The lines of a match; `made` holds the cuts that are not written down yet."""
-    transcript = BlackjackScript(bankroll, made)
+def _lines(match: MatchState, script: BlackjackScript, strategy: Strategy) -> Iterator[str]:
     while True:
         for tell in match.take_news():
             strategy.hear(tell.news)
-            yield from transcript.told(tell.news)
+            yield from script.told(tell.news)
         if match.pending is None:
             break
 
         question = match.pending.question
-        yield from transcript.asked(question)
+        yield from script.asked(question)
         answer = strategy.decide(question)
         match.answer(answer)
-        yield from transcript.answered(question, answer)
-    yield transcript.end
+        yield from script.answered(question, answer)
+    yield script.end
 
 
 class BlackjackScript:
-    """The words of B13 for what happens in a match, in the order in which it happens.
+    """The words of B13 for the events of a match, in their order.
 
-    Args:
-        bankroll: the chips at the start.
-        made: holds the cuts of a shuffle when it is told, and is emptied then; none for who is not to see them, or if
-            there are none.
+    `made` holds the cuts of a shuffle when that is told, and is emptied then. For a reader who may
+    not see them it is always empty.
     """
 
     def __init__(self, bankroll: int, made: list[int]) -> None:
@@ -123,10 +110,9 @@ class BlackjackScript:
         self._has_begun = self._is_shuffled = False
 
     def told(self, news: News) -> Iterator[str]:
-        """The lines for something that the player learns."""
         if type(news) is Shuffled:
             if self._has_begun:
-                self._is_shuffled = True  # it comes after the hand's line (B6)
+                self._is_shuffled = True  # its lines come after the hand's line (B6)
             else:
                 self._has_begun = True
                 yield from self._shuffle()
@@ -138,7 +124,6 @@ class BlackjackScript:
             yield from _ended(news)
 
     def asked(self, question: Question[Any]) -> Iterator[str]:
-        """The lines before the player's answer."""
         if type(question) is Bet:
             self._dealers_cards = 0
             yield f"Hand {question.round} bankroll {question.bankroll}"
@@ -147,7 +132,6 @@ class BlackjackScript:
                 yield from self._shuffle()
 
     def answered(self, question: Question[Any], answer: object) -> Iterator[str]:
-        """The lines for what the player does."""
         if type(question) is Bet:
             yield f"Player bets {answer}"
         elif type(question) is Draw and answer == "stand":
@@ -155,17 +139,16 @@ class BlackjackScript:
 
     @property
     def end(self) -> str:
-        """The last line."""
         return f"Player has {self._bankroll} after {self._hands} hands"
 
     def _shuffle(self) -> Iterator[str]:
         yield "Shuffling the deck"
-        yield from [f"cut at {cut}" for cut in self._made]
+        yield from (f"cut at {cut}" for cut in self._made)
         self._made.clear()
 
 
 def _dealt(news: Exposed, dealers_cards: int) -> str:
-    """The line of a card; the dealer's second is the one that lay face down (B7)."""
+    """The line of a card; the dealer's second lay face down (B7)."""
     if news.to == "player":
         return f"Player dealt {name(news.card)}"
     if dealers_cards == 2:
@@ -174,7 +157,7 @@ def _dealt(news: Exposed, dealers_cards: int) -> str:
 
 
 def _ended(news: HandOver) -> Iterator[str]:
-    """The lines after a hand's last card; that of a player who stood has its total already."""
+    """The lines after a hand's last card; the total of a player who stood is above."""
     if news.outcome == "bust":
         yield f"Player's total is {hand_value(news.player)[0]}"
     elif news.outcome != "natural":

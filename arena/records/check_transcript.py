@@ -1,8 +1,9 @@
-"""Whether a transcript is true: followed message by message, beside the rules that are played again.
+"""Checks a transcript, message by message, against a replay of the rules.
 
-Every message must come when it may, and all that the arena says about the match must be what the rules make of the cards and the answers.
-What no record has is taken as it stands: ids, sessions, limits, what is left in the bank, and the measurements of a verdict. A transcript is a
-stranger's here: whatever is wrong with it is a reason, and nothing is raised. Pure.
+Every message must come when it may, and what the arena says about the match must be what the rules
+make of the cards and the answers. Values that no record has are taken as they stand: ids, sessions,
+limits, the time left in the bank, and the measurements of a verdict. What does not fit is a reason;
+nothing is raised, however broken a stranger's transcript is. Pure.
 """
 
 from __future__ import annotations
@@ -18,37 +19,22 @@ from arena.records.transcript import Event, Heading, Line, Side, Transcript, can
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
-from protocol.messages import (
-    Answer,
-    ArenaMessage,
-    Ask,
-    BotMessage,
-    Ending,
-    Goodbye,
-    Hello,
-    Limits,
-    Over,
-    Past,
-    Ready,
-    Refused,
-    Verdict,
-    Welcome,
-)
+from protocol.messages import ArenaMessage, BotMessage, Ending, Verdict
 from protocol.session import Session, ask_id
 from protocol.vocabulary import shorten
 
 __all__ = ["check"]
 
-_CUT = 160  # of a value that is not what it has to be
+_CUT = 160  # most letters of a wrong value
 
 
 def check(transcript: Transcript) -> tuple[str, ...]:
-    """What is not as it has to be, in words; empty if all is. The first line that does not fit is the last that is looked at."""
+    """What does not fit, in words; the check stops at the first line that does not."""
     heading = transcript.heading
     try:
         heard = told(_record(heading), heading.seat)
     except Exception as error:  # a stranger's heading may be broken in any way
-        return (f"its match cannot be played again: {_said(error)}",)
+        return (f"its match cannot be played again: {_reason(error)}",)
     reasons = _seating(heading, heard)
     if reasons:
         return tuple(reasons)
@@ -57,24 +43,23 @@ def check(transcript: Transcript) -> tuple[str, ...]:
     for number, line in enumerate(transcript.lines, start=2):
         try:
             follower.follow(line)
-        except Exception as error:  # the same for its lines
-            return (*reasons, f"line {number}: {one_line(_said(error))}")
+        except Exception as error:  # so may its lines
+            return (*reasons, f"line {number}: {one_line(_reason(error))}")
     if not follower.is_over:
         reasons.append("it ends before `over`")
     return tuple(reasons)
 
 
 class _Deviation(ArenaError):
-    """A line is not what it has to be; says in what."""
+    """A line does not fit; the text says how."""
 
 
-def _said(error: Exception) -> str:
-    """What is wrong; our own errors say it in words of ours."""
+def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, ArenaError) else in_words(error)
 
 
 def _record(heading: Heading) -> Record:
-    """The match of a heading, as far as it matters what is told."""
+    """The match of a heading, as far as a replay needs it."""
     return Record(
         game=heading.game,
         settings=heading.settings,
@@ -89,7 +74,6 @@ def _record(heading: Heading) -> Record:
 
 
 def _seating(heading: Heading, heard: SeatTranscript) -> list[str]:
-    """Why nobody can have sat so."""
     reasons = []
     seats = len(heard.scores)
     if len(heading.players) != seats:
@@ -105,7 +89,7 @@ def _seating(heading: Heading, heard: SeatTranscript) -> list[str]:
 
 
 def _heading(heading: Heading, heard: SeatTranscript) -> list[str]:
-    """What in a heading does not fit the match that it makes."""
+    """What the heading says otherwise than the replay of its match."""
     reasons = []
     if heading.decks != heard.decks:
         reasons.append("its decks are not what seed and nonces deal")
@@ -116,53 +100,44 @@ def _heading(heading: Heading, heard: SeatTranscript) -> list[str]:
 
 
 class _Follower:
-    """Where a conversation stands.
-
-    Attributes:
-        is_over: whether it has come to its end.
-    """
+    """The state of a conversation; `is_over` after its end."""
 
     def __init__(self, heading: Heading, heard: SeatTranscript) -> None:
         self.is_over = False
         self._heading, self._told = heading, heard
         self._session = Session()
-        self._welcome: Welcome | None = None
+        self._welcome: messages.Welcome | None = None
         self._match: messages.Match | None = None
         self._invited = self._ready = False  # over this connection; ever
-        self._answered = 0  # of our questions, legally
-        self._owed = 0  # how many of them have still to be told again
-        self._ask: Ask | None = None  # the one that waits
-        self._refusal: Refused | None = None  # what has to be said next
-        self._offence = ""  # the words of an answer that was not legal
+        self._answered = 0  # legal answers so far
+        self._owed = 0  # how many answered questions have still to be told again
+        self._ask: messages.Ask | None = None  # the one that waits
+        self._refusal: messages.Refused | None = None  # the message that has to come next
+        self._offence = ""  # the text about an illegal answer
         self._bank_ms: int | None = None
 
     def follow(self, line: Line) -> None:
-        """One line more.
-
-        Raises:
-            _Odd: it is not what it has to be.
-            ProtocolError: it is no message, or may not be said now.
-        """
+        """Check a line; raises _Deviation or ProtocolError if it does not fit."""
         if self.is_over:
             raise _Deviation("it goes on after `over`")
         if line.side is Side.EVENT:
             self._event(msgspec.json.decode(line.text, type=Event))
         elif line.side is Side.BOT:
-            [said] = decode_from_bot(line.text, Encoding.JSON)
-            self._note(said)
-            _same(line.text, canonical(said))
-            self._bot(said)
+            [sent] = decode_from_bot(line.text, Encoding.JSON)
+            self._note(sent)
+            _same(line.text, canonical(sent))
+            self._bot(sent)
         else:
             [heard] = decode_from_arena(line.text, Encoding.JSON, lambda match: self._heading.game)
             self._note(heard)
             self._arena(heard, line.text)
 
     def _note(self, message: BotMessage | ArenaMessage) -> None:
-        """Raises OutOfTurn for what may not be said now."""
+        """Raises OutOfTurn for a message that may not be sent now."""
         self._session.note(message)
-        if self._refusal is not None and not isinstance(message, Refused):
+        if self._refusal is not None and not isinstance(message, messages.Refused):
             raise _Deviation("expected `refused` after an answer that is not legal")
-        if self._offence and not isinstance(message, Over):
+        if self._offence and not isinstance(message, messages.Over):
             raise _Deviation("expected `over` after an answer that is not legal")
 
     def _event(self, event: Event) -> None:
@@ -174,28 +149,28 @@ class _Follower:
         if self._ask is None:
             raise _Deviation("expected a question that waits")
         if (ended.kind, ended.seat) != (Ending.ILLEGAL, self._heading.seat):
-            raise _Deviation("the match did not end by an answer of this seat's")
+            raise _Deviation("the match did not end with an illegal answer from this seat")
         self._offence = ended.text
 
-    # --- what the bot says ---
+    # --- the bot's messages ---
 
     def _bot(self, message: BotMessage) -> None:
         match message:
-            case Hello():
+            case messages.Hello():
                 self._hello(message)
-            case Ready():
+            case messages.Ready():
                 self._ready = True
                 nonces = self._heading.nonces
                 if nonces:
                     _equal("nonce", message.nonce, nonces[self._heading.seat])
-            case Answer() if self._ask is not None and message.ask == self._ask.ask:
+            case messages.Answer() if self._ask is not None and message.ask == self._ask.ask:
                 self._answer(message, self._ask)
-            case Answer() | Goodbye():
-                pass  # an answer that is repeated counts once
+            case messages.Answer() | messages.Goodbye():
+                pass  # a repeated answer counts once
             case _:
                 raise _Deviation("expected a message of a bot that plays")
 
-    def _hello(self, hello: Hello) -> None:
+    def _hello(self, hello: messages.Hello) -> None:
         if self._heading.game not in hello.games:
             raise _Deviation(f"expected `games` with {self._heading.game}")
         session = None if self._welcome is None else self._welcome.session
@@ -203,13 +178,15 @@ class _Follower:
         if hello.from_ is not None:
             self._owed = max(0, self._answered - hello.from_)
 
-    def _answer(self, answer: Answer, ask: Ask) -> None:
+    def _answer(self, answer: messages.Answer, ask: messages.Ask) -> None:
         try:
             given = ask.question.check(answer.value)
         except IllegalAnswer as error:
             text = str(error)
             if self._welcome is not None and self._welcome.practice:
-                self._refusal = Refused("illegal", text, ask.match, ask.ask, ask.question.choices)
+                self._refusal = messages.Refused(
+                    "illegal", text, ask.match, ask.ask, ask.question.choices
+                )
             else:
                 self._offence = f"seat {self._heading.seat + 1} {text}"
             return
@@ -221,26 +198,26 @@ class _Follower:
         self._answered += 1
         self._ask = None
 
-    # --- what the arena says ---
+    # --- the arena's messages ---
 
     def _arena(self, message: ArenaMessage, text: bytes) -> None:
         match message:
-            case Welcome():
+            case messages.Welcome():
                 _same(text, encode(message, Encoding.JSON))
                 _equal("bot", message.bot, self._heading.players[self._heading.seat])
                 self._welcome = message
             case messages.Match():
                 self._invitation(message, text)
-            case Ask():
+            case messages.Ask():
                 self._asked(message, text)
-            case Past():
+            case messages.Past():
                 self._past(text)
-            case Refused(ask=str()):
+            case messages.Refused(ask=str()):
                 if self._refusal is None:
                     raise _Deviation("nothing was said that could be refused")
                 _same(text, encode(self._refusal, Encoding.JSON))
                 self._refusal = None
-            case Over():
+            case messages.Over():
                 self._over(message, text)
             case _:
                 raise _Deviation("expected a message about a match")
@@ -254,31 +231,27 @@ class _Follower:
         self._match = first
         self._invited = True
 
-    def _limits(self) -> Limits:
-        assert self._match is not None, "the session lets nothing else come first"
-        return self._match.limits
+    def _invited_to(self) -> messages.Match:
+        assert self._match is not None, "the session lets no other message come first"
+        return self._match
 
-    def _asked(self, ask: Ask, text: bytes) -> None:
-        self._told_all()
-        self._is_invited()
+    def _asked(self, ask: messages.Ask, text: bytes) -> None:
+        self._check_told()
+        self._check_invited()
         if self._ask is not None:  # it comes again after a lost connection
             _same(text, encode(self._ask, Encoding.JSON))
             return
         if self._answered == len(self._told.asked):
             raise _Deviation("the match has no question more for this seat")
-        limits = self._limits()
+        match, limits = self._invited_to().match, self._invited_to().limits
         most_ms = limits.bank_ms if self._bank_ms is None else self._bank_ms
         if not 0 <= ask.bank_ms <= most_ms:
             raise _Deviation(f"`bank_ms` is {ask.bank_ms}, expected 0 to {most_ms}")
         self._bank_ms = ask.bank_ms
-        told_now = self._told.asked[self._answered]
-        expected = Ask(
-            self._chair(),
-            ask_id(self._chair(), self._answered + 1),
-            told_now.question,
-            told_now.news,
-            ask.bank_ms,
-            limits.decision_ms,
+        now = self._told.asked[self._answered]
+        number = ask_id(match, self._answered + 1)
+        expected = messages.Ask(
+            match, number, now.question, now.news, ask.bank_ms, limits.decision_ms
         )
         _same(text, encode(expected, Encoding.JSON))
         self._ask = expected
@@ -286,29 +259,26 @@ class _Follower:
     def _past(self, text: bytes) -> None:
         if not self._owed:
             raise _Deviation("expected no more of what was before")
-        self._is_invited()
+        self._check_invited()
         number = self._answered - self._owed
         before = self._told.asked[number]
         assert before.answer is not None, "it was answered: it is counted"
         self._owed -= 1
-        self._invited = self._owed > 0  # once more, before it goes on
-        expected = Past(
-            self._chair(),
-            ask_id(self._chair(), number + 1),
-            before.question,
-            before.news,
-            before.question.check(self._heading.answers[before.answer]),
+        self._invited = self._owed > 0  # `match` comes once more, before the match goes on
+        match = self._invited_to().match
+        answer = before.question.check(self._heading.answers[before.answer])
+        expected = messages.Past(
+            match, ask_id(match, number + 1), before.question, before.news, answer
         )
         _same(text, encode(expected, Encoding.JSON))
 
-    def _over(self, over: Over, text: bytes) -> None:
+    def _over(self, over: messages.Over, text: bytes) -> None:
         if self._match is None:
             raise _Deviation("expected `match` before `over`")
-        self._told_all()
+        self._check_told()
         if self._told.decks and not self._ready:
             raise _Deviation("expected `ready`, without which nothing is dealt")
-        asked = self._told.asked
-        due = len(asked) - sum(one.answer is None for one in asked)
+        due = sum(asked.answer is not None for asked in self._told.asked)
         if self._answered < due:
             raise _Deviation(f"expected {due} answers before `over`, got {self._answered}")
         heading, verdict = self._heading, over.verdict
@@ -318,16 +288,16 @@ class _Follower:
             raise _Deviation(f"it says {why.kind} after an answer that is not legal")
         if is_mine:
             _equal("text", why.text, self._offence)
-        expected = ended(heading, self._chair(), self._told.news, verdict)
+        expected = ended(heading, self._match.match, self._told.news, verdict)
         _same(text, encode(expected, Encoding.JSON))
         if why.is_offence and why.seat == heading.seat and verdict is not None:
-            self._ruled(verdict)
+            self._verdict(verdict)
         elif verdict is not None:
             raise _Deviation("`verdict` is there for a seat that did nothing")
         self.is_over = True
 
-    def _ruled(self, verdict: Verdict) -> None:
-        """Compare what a verdict says beside what it has measured."""
+    def _verdict(self, verdict: Verdict) -> None:
+        """Check all but its measurements."""
         heading, ask = self._heading, self._ask
         question = None if ask is None else ask.question
         expected = {
@@ -338,41 +308,35 @@ class _Follower:
             "seat": heading.seat,
             "asked": question and msgspec.json.encode(question).decode(),
             "legal": question and question.legal_text(),
-            "limits": self._limits(),
+            "limits": self._invited_to().limits,
         }
         for name, value in expected.items():
             _equal(f"verdict.{name}", getattr(verdict, name), value)
 
-    def _told_all(self) -> None:
+    def _check_told(self) -> None:
         if self._owed:
             raise _Deviation(f"expected {self._owed} more of what was before")
 
-    def _is_invited(self) -> None:
+    def _check_invited(self) -> None:
         if not self._invited:
             raise _Deviation("expected `match` once more after a lost connection")
 
-    def _chair(self) -> str:
-        assert self._match is not None, "the session lets nothing else come first"
-        return self._match.match
-
 
 def _equal(what: str, got: object, expected: object, holds: bool | None = None) -> None:
-    """Raises _Odd if one field is not what it has to be."""
+    """Raises _Deviation if a field has a wrong value."""
     if got != expected if holds is None else not holds:
         raise _Deviation(f"`{what}` is {shorten(got, _CUT)}, expected {shorten(expected, _CUT)}")
 
 
 def _same(text: bytes, expected: bytes) -> None:
-    """Raises _Odd if one message is not the other, in whatever order their fields stand; it says which field it is."""
-    got, wanted = (msgspec.json.decode(one) for one in (text, expected))
-    if _written(got) == _written(wanted):
-        return
+    """Raises _Deviation for the first field in which two messages differ, in whatever order."""
+    got, wanted = msgspec.json.decode(text), msgspec.json.decode(expected)
     for name in {**wanted, **got}:
-        mine, theirs = (one.get(name, _MISSING) for one in (got, wanted))
-        if _written(mine) != _written(theirs):
+        mine, theirs = got.get(name, _MISSING), wanted.get(name, _MISSING)
+        if _sorted(mine) != _sorted(theirs):
             _equal(name, mine, theirs, False)
 
 
 _MISSING: Any = "nothing"
-_written: Callable[[Any], bytes] = msgspec.json.Encoder(order="sorted").encode
-"""Tells 4 from 4.0 and true from 1, as comparing does not."""
+_sorted: Callable[[Any], bytes] = msgspec.json.Encoder(order="sorted").encode
+"""Tells 4 from 4.0 and true from 1, as `==` does not."""

@@ -1,45 +1,38 @@
-"""The seal of a finished match: one hash over all that the database says of it, so that a change of any byte shows.
+"""The seal of a finished match: a hash over its rows and its record, which any changed byte breaks.
 
-It is reckoned when a match is written, stored beside it, and reckoned again by whoever checks or exports the database. It does not
-prevent a forger from sealing what he has forged; whoever exported the results before has the seals of the truth. Pure.
+It is computed and stored when a match is written, and computed again when the database is checked
+or exported. A forger can seal what he has forged; an export made before has the true seals. Pure.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 
 import msgspec
 
-from arena.engine.match import Result
+from arena.records.document import MatchDocument
 
 __all__ = ["sealed"]
 
 
-def sealed(
-    *,
-    match: str,
-    competition: str,
-    pairing: int,
-    players: Sequence[str],
-    result: Result,
-    started_at: float,
-    finished_at: float,
-    record: bytes,
-) -> str:
-    """The digest of a match: SHA-256 in hex over a JSON array of its fields, a line feed, and its record as it is stored."""
-    ended = result.termination
+def sealed(document: MatchDocument) -> str:
+    """The digest of a match, in hex; the one that the document has is not looked at.
+
+    It is SHA-256 over a JSON array of its fields, a line feed, and its record as it is stored.
+    """
+    ended = document.termination
     fields = (
-        match,
-        competition,
-        pairing,
-        tuple(players),
-        result.scores,
-        result.points,
+        document.match,
+        document.competition,
+        document.pairing,
+        document.players,
+        document.scores,
+        document.points,
         ended.kind,
         ended.seat,
         ended.text,
-        started_at,
-        finished_at,
+        document.started_at,
+        document.finished_at,
     )
-    return hashlib.sha256(msgspec.json.encode(fields) + b"\n" + record).hexdigest()
+    data = msgspec.json.encode(fields) + b"\n" + bytes(document.record)
+    return hashlib.sha256(data).hexdigest()

@@ -1,7 +1,8 @@
-"""What is asked, answered and told in a match, in words: one line each, with the bots' names and never a seat's number.
+"""The questions, answers and news of all games but blackjack in words, with the bots' names.
 
-For blackjack the words are those of B13, in `arena/records/blackjack_script.py`. Cards stand as they travel, `As Td 9h`, but for the three of
-Ace-King-Queen. Pure: nothing here knows what happened before; `arena/records/narrative.py` puts the lines together.
+Cards stand as they do on the wire, `As Td 9h`, but for the three of Ace-King-Queen. Nothing here
+knows what happened before: `arena/records/narrative.py` puts the lines together. The words of
+blackjack are those of B13, in `arena/records/blackjack_script.py`. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _GIN_ENDS: dict[gin.Reason, str] = {
 
 
 def asked(who: str, question: Question[Any]) -> str:
-    """What a seat has before it when it must decide: `ann has the King`."""
+    """What a seat sees when it must decide: `ann has the King`."""
     match question:
         case akq.Open() | akq.Respond():
             return f"{who} has the {_COURT[question.card]}"
@@ -52,7 +53,7 @@ def asked(who: str, question: Question[Any]) -> str:
 
 
 def answered(question: Question[Any], answer: Any) -> str:
-    """What a seat decided, to stand behind `asked`: `bets`."""
+    """The answer of a seat, to stand behind `asked`: `bets`."""
     match question:
         case akq.Open() | akq.Respond() | high_low.Swap() | tcp.Play():
             return f"{answer}s"
@@ -75,7 +76,7 @@ def answered(question: Question[Any], answer: Any) -> str:
 
 
 def legal(question: Question[Any]) -> str:
-    """What could have been decided."""
+    """The legal answers, in brief."""
     if not isinstance(question, gin.Turn):
         return question.legal_text()
     knocks = _cards(answer.discard for answer in question.legal if answer.knock)
@@ -83,13 +84,7 @@ def legal(question: Question[Any]) -> str:
 
 
 def heard(news: News, names: Sequence[str], to: Iterable[int]) -> Iterator[str]:
-    """The lines for something that seats are told.
-
-    Args:
-        news: what it is.
-        names: who sits where.
-        to: the seats that hear it.
-    """
+    """The lines for news to the seats `to`; `names` are all bots' names, by seat."""
     match news:
         case akq.HandOver():
             yield from _hand_over(news, names)
@@ -105,7 +100,8 @@ def heard(news: News, names: Sequence[str], to: Iterable[int]) -> Iterator[str]:
             yield from _gin_round(news, names)
         case gin.GameOver():
             won = "nobody" if news.winner is None else names[news.winner]
-            yield f"{won} wins the game, {_each(names, news.scores)}; games: {_each(names, news.games)}"
+            scored, games = _each(names, news.scores), _each(names, news.games)
+            yield f"{won} wins the game, {scored}; games: {games}"
         case high_low.Dealt():
             for seat in to:
                 yield f"{names[seat]} is dealt {news.card}"
@@ -123,7 +119,7 @@ def heard(news: News, names: Sequence[str], to: Iterable[int]) -> Iterator[str]:
 
 
 def actor(news: News) -> int | None:
-    """The seat whose decision the news only repeats."""
+    """The seat whose decision the news repeats, None if it repeats none."""
     match news:
         case gin.Offered() | gin.TurnTaken() | high_low.Swapped() | high_low.BidMade():
             return news.seat
@@ -156,7 +152,6 @@ def _groups(melds: Iterable[Sequence[str]]) -> str:
 
 
 def _hand_over(news: akq.HandOver, names: Sequence[str]) -> Iterator[str]:
-    """The lines after a hand of Ace-King-Queen."""
     had = " and ".join(
         f"{name} the {_COURT[card]}" for name, card in zip(names, news.cards, strict=True)
     )
@@ -169,7 +164,6 @@ def _hand_over(news: akq.HandOver, names: Sequence[str]) -> Iterator[str]:
 
 
 def _gin_round(news: gin.RoundOver, names: Sequence[str]) -> Iterator[str]:
-    """The lines after a round of gin."""
     by = "" if news.knocker is None else f" of {names[news.knocker]}"
     yield f"the round ends with {_GIN_ENDS[news.reason].replace('a knock', f'a knock{by}', 1)}"
     for name, hand, melds in zip(names, news.hands, news.melds, strict=True):
@@ -183,7 +177,6 @@ def _gin_round(news: gin.RoundOver, names: Sequence[str]) -> Iterator[str]:
 
 
 def _high_low_round(news: high_low.RoundOver, names: Sequence[str]) -> Iterator[str]:
-    """The lines after a round of high-low."""
     shown = ", ".join(
         f"{name} {card}" for name, card in zip(names, news.cards, strict=True) if card is not None
     )
@@ -192,7 +185,6 @@ def _high_low_round(news: high_low.RoundOver, names: Sequence[str]) -> Iterator[
 
 
 def _poker_round(news: tcp.RoundOver, who: str) -> Iterator[str]:
-    """The lines after a round of three card poker."""
     strength = tcp.category(news.dealer)
     yield f"the dealer has {_cards(news.dealer)}, {strength}"
     match news.outcome:

@@ -1,7 +1,6 @@
-"""A match told again, event by event.
+"""Replays a match as a list of events: cards dealt, what each seat was told, asked and answered.
 
-`EventReplay` plays a match again from its cards and its answers, beside the match itself, and sets down what happens: cards dealt, what each
-seat was told, asked and answered. All of it is there; who may see which of it is `arena/records/visibility.py`'s to say. Pure.
+The events have everything; `arena/records/visibility.py` decides who may see which of it. Pure.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ _ENDS = frozenset(
     for kind, news in words.news.items()
     if kind in ("round_over", "hand_over")
 )
-"""The news with which a round ends."""
+"""The news that end a round."""
 _AFTER = frozenset(
     words.news["game_over"] for words in VOCABULARIES.values() if "game_over" in words.news
 )
-"""The news that belong to the round that they come after."""
+"""The news that come after the end of a round and belong to it."""
 
 
 class CardsDealt(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="dealt"):
-    """Cards were shuffled or cut: a deck or a cut point, as in the record of a match with stacked decks."""
+    """A deck was shuffled or cut: it or its cut, as in the record of a match with stacked decks."""
 
     deal: Any
 
 
 class SeatTold(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="told"):
-    """A seat was told something; with None for the seat, all were."""
+    """A seat was told something; None stands for all seats."""
 
     seat: int | None
     news: News
@@ -64,7 +63,7 @@ class SeatAsked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="a
 
 
 class SeatAnswered(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"):
-    """A seat answered: what, after how long, and with which note."""
+    """A seat answered."""
 
     seat: int
     value: Any
@@ -84,13 +83,7 @@ Event: TypeAlias = CardsDealt | SeatTold | SeatAsked | SeatAnswered | MatchOver
 
 
 class Round(msgspec.Struct, frozen=True):
-    """A round that has been told.
-
-    Attributes:
-        number: from 1.
-        scores: by seat, at its end.
-        events: what happened, in order.
-    """
+    """A complete round; `number` counts from 1, and `scores` are by seat, at its end."""
 
     number: int
     scores: tuple[int, ...]
@@ -98,23 +91,13 @@ class Round(msgspec.Struct, frozen=True):
 
 
 class EventReplay:
-    """A match told again, an answer at a time.
-
-    The events of the round that is being told are in `events`; rounds that are complete gather until `take` is called.
-
-    Attributes:
-        events: of the present round, in order; none if its beginning was passed over.
-        round: its number, from 1.
-        is_partial: whether a part of the present round was passed over.
-        is_over: whether the end has been told.
-    """
+    """Replays a match that nobody else answers and that `tells_deals`, an answer at a time."""
 
     def __init__(self, match: MatchState) -> None:
-        """Begin to tell `match`, which nobody else answers and which `tells_deals`."""
-        self.events: list[Event] = []
-        self.round = 1
-        self.is_partial = False
-        self.is_over = False
+        self.events: list[Event] = []  # of the present round; none if its beginning is missing
+        self.round = 1  # the number of the present one
+        self.is_partial = False  # whether a part of the present round was passed over
+        self.is_over = False  # whether the end has been added
         self._rounds: list[Round] = []
         self._is_complete = False
         self._match = match
@@ -122,35 +105,28 @@ class EventReplay:
 
     @classmethod
     def of(cls, record: Record) -> EventReplay:
-        """The match of a record, at its beginning.
-
-        Raises:
-            UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
-        """
+        """The match of a record, at its beginning; raises UsageError if it cannot be played."""
         return cls(reopened(record, tells_deals=True))
 
     @property
     def decisions(self) -> int:
-        """How many answers have been given."""
         return len(self._match.answers)
 
     @property
     def scores(self) -> tuple[int, ...]:
-        """By seat, as they stand."""
         return self._match.scores
 
     @property
     def pending(self) -> tuple[int, str] | None:
-        """Who is to decide, and the kind of the question."""
+        """The seat that is asked, and the kind of the question."""
         asked = self._match.pending
         return None if asked is None else (asked.seat, asked.question.kind)
 
     def feed(self, value: object, took_ms: int | None = None, note: str | None = None) -> None:
-        """Tell the next answer, and what came of it.
+        """Add the events of the next answer.
 
-        Raises:
-            IllegalAnswer: it is not legal where it stands, or comes after the end; nothing has changed.
-            BadDeck: the next stacked deck is none or missing.
+        Raises IllegalAnswer if it is illegal or comes after the end, with nothing changed, and
+        BadDeck if the next stacked deck is invalid or missing.
         """
         step = self._match.step(value)
         assert step.answered is not None, "it has just been answered"
@@ -158,11 +134,7 @@ class EventReplay:
         self._set_down(step.news)
 
     def pass_over(self, value: object) -> None:
-        """Take the next answer, and tell nothing of it or of its round: twice as fast as `feed`.
-
-        Raises:
-            IllegalAnswer: it is not legal where it stands.
-        """
+        """Like `feed`, and twice as fast, as no events of the round are added."""
         match = self._match
         match.answer(value)
         self.is_partial = True
@@ -176,20 +148,20 @@ class EventReplay:
                 self.round += 1
 
     def end(self, termination: Termination) -> None:
-        """Tell the end, unless the rules have come to one."""
+        """Add the end, unless the rules have done so."""
         if not self.is_over:
             self._match.end(termination.kind, termination.seat, termination.text)
             self._set_down(())
 
     def take(self) -> list[Round]:
-        """The rounds that have become complete since the last call, in order; after the end, the last one, too."""
+        """The rounds that have become complete since the last call, in order."""
         rounds, self._rounds = self._rounds, []
         return rounds
 
     # --- within ---
 
     def _set_down(self, news: Iterable[TellSeat]) -> None:
-        """All that the rules have done up to the question that they wait with now."""
+        """Add news, and the question or the end that follows them."""
         match = self._match
         for tell in news:
             if tell.seat == NOBODY:
@@ -206,7 +178,6 @@ class EventReplay:
             self._turn_over()
 
     def _add(self, event: Event) -> None:
-        """One more event, in the round that it belongs to."""
         kind = type(event.news) if type(event) is SeatTold else None
         if self._is_complete and kind not in _AFTER and type(event) is not MatchOver:
             self._turn_over()
@@ -217,7 +188,7 @@ class EventReplay:
             self._is_complete = True
 
     def _turn_over(self) -> None:
-        """The round is complete; one that was passed over in part is not told, but for the end of the match."""
+        """Complete the round; of a partial one only the end of the match is left."""
         if self.events:
             self._rounds.append(Round(self.round, self.scores, tuple(self.events)))
         self.events = []
@@ -225,17 +196,12 @@ class EventReplay:
 
 
 def rounds_of(record: Record) -> Iterator[Round]:
-    """Tell a whole record, round by round; of the memory that it takes, only a round's.
-
-    Raises:
-        IllegalAnswer: an answer is not legal where it stands, or comes after the end.
-        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
-    """
-    telling = EventReplay.of(record)
+    """Replay a whole record, with one round in memory; raises as `EventReplay.of` and `feed`."""
+    events = EventReplay.of(record)
     notes = dict(record.notes)
     times = iter(record.times_ms)
     for number, value in enumerate(record.answers):
-        telling.feed(value, next(times, None), notes.get(number))
-        yield from telling.take()
-    telling.end(record.termination)
-    yield from telling.take()
+        events.feed(value, next(times, None), notes.get(number))
+        yield from events.take()
+    events.end(record.termination)
+    yield from events.take()

@@ -1,7 +1,8 @@
-"""What one seat is told in a match, and the conversation that this is on the wire.
+"""What one seat is told in a match, and the conversation that this makes on the wire.
 
-The rules are played again from the cards and the answers of all seats, and what a seat hears and is asked is set down: `told`. That is what a
-transcript is compared with (`arena/records/check_transcript.py`), and what one is made of where nobody wrote it down (`conversation`). Pure.
+`told` replays the rules from the cards and the answers of all seats, and collects what one seat
+hears. A transcript is checked against that (`arena/records/check_transcript.py`), and
+`conversation` makes one of it where none was recorded. Pure.
 """
 
 from __future__ import annotations
@@ -19,74 +20,39 @@ from arena.records.transcript import VERSION, Event, Heading, Line, Side, Transc
 from protocol import messages
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer, UsageError
-from protocol.messages import (
-    Answer,
-    ArenaMessage,
-    Ask,
-    BotMessage,
-    Ending,
-    Hello,
-    Limits,
-    Over,
-    Ready,
-    Reveal,
-    Termination,
-    Verdict,
-    Welcome,
-)
+from protocol.messages import Ending, Limits, Reveal, Termination, Verdict
 from protocol.session import ask_id
 from protocol.vocabulary import News, Question
 
-__all__ = [
-    "SeatTranscript",
-    "TranscribedQuestion",
-    "conversation",
-    "ended",
-    "heading_of",
-    "invitation",
-    "told",
-]
+__all__ = ["SeatTranscript", "conversation", "ended", "heading_of", "invitation", "told"]
 
-_NO_SESSION = "0" * 32  # of a conversation that is made up: a session is a secret
-_NO_NONCE = "-"  # a bot has to say something, though a match in process has no nonces
+_NO_SESSION = "0" * 32  # in place of the session, which is a secret
+_NO_NONCE = "-"  # `ready` needs one, and a match in process has none
 
 
 class TranscribedQuestion(msgspec.Struct, frozen=True):
-    """One question of a seat.
-
-    Attributes:
-        question: what was asked.
-        news: what the seat has learnt since the question before.
-        answer: the number of the answer among those of the match, from 0; None if none that was legal came.
-    """
+    """One question of a seat."""
 
     question: Question[Any]
-    news: tuple[News, ...]
-    answer: int | None
+    news: tuple[News, ...]  # what the seat has learnt since its last question
+    answer: int | None  # the index of the answer in the record; None if no legal one came
 
 
 class SeatTranscript(msgspec.Struct, frozen=True):
-    """All that one seat hears of a match.
-
-    Attributes:
-        asked: its questions, in order.
-        news: what was left to be told at the end.
-        decks: what was dealt, as in a heading.
-        scores: by seat.
-    """
+    """All that one seat hears of a match."""
 
     asked: tuple[TranscribedQuestion, ...]
-    news: tuple[News, ...]
-    decks: tuple[Any, ...]
-    scores: tuple[int, ...]
+    news: tuple[News, ...]  # what it is told at the end
+    decks: tuple[Any, ...]  # what was dealt, as in a heading
+    scores: tuple[int, ...]  # by seat
 
 
 def told(record: Record, seat: int) -> SeatTranscript:
-    """Play a record again, and note what a seat hears.
+    """Replay a record, and collect what a seat hears.
 
-    Raises:
-        IllegalAnswer: an answer is not legal where it stands, there are too many or too few, or they cannot have ended so.
-        ValueError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    Raises IllegalAnswer if an answer is illegal, there are too many or too few, or the match cannot
+    have ended as the record says; ValueError for an unknown game, bad settings, no seed or decks,
+    or too few decks.
     """
     match = reopened(record, tells_deals=True)
     dealt: list[Any] = []
@@ -104,45 +70,30 @@ def told(record: Record, seat: int) -> SeatTranscript:
 
 
 def _noting(steps: Iterator[MatchStep], dealt: list[Any]) -> Iterator[MatchStep]:
-    """The same steps; what is dealt in them is added to `dealt`, as a heading has it."""
+    """The same steps, whose deals are added to `dealt`, as a heading has them."""
     for step in steps:
         dealt += (msgspec.to_builtins(tell.news) for tell in step.news if tell.seat == NOBODY)
         yield step
 
 
 def _end(match: MatchState, record: Record) -> None:
-    """End a match after its last answer as the record says that it ended.
-
-    Raises:
-        IllegalAnswer: it cannot have ended so.
-    """
+    """End a match as the record says; raises IllegalAnswer if it cannot have ended so."""
     ended, asked = record.termination, match.pending
+    seat = "" if ended.seat is None else f" of seat {ended.seat + 1}"
+    ending = f"{ended.kind}{seat}"
     if match.termination is not None:
         if ended != match.termination:
-            text = f"it says {_in_words(ended)}, but the answers play it to its end"
-            raise IllegalAnswer(text)
+            raise IllegalAnswer(f"it says {ending}, but the answers play it to its end")
     elif ended.kind is Ending.COMPLETED:
-        count = len(record.answers)
-        raise IllegalAnswer(f"it says completed, but has only {count} answers")
+        raise IllegalAnswer(f"it says completed, but has only {len(record.answers)} answers")
     elif ended.kind is Ending.ILLEGAL and (asked is None or asked.seat != ended.seat):
-        nobody = "nobody" if asked is None else f"seat {asked.seat + 1}"
-        raise IllegalAnswer(f"it says {_in_words(ended)}, but {nobody} was asked")
+        other = "nobody" if asked is None else f"seat {asked.seat + 1}"
+        raise IllegalAnswer(f"it says {ending}, but {other} was asked")
     match.end(ended.kind, ended.seat, ended.text)
 
 
-def _in_words(ended: Termination) -> str:
-    """The word and the seat."""
-    who = "" if ended.seat is None else f" of seat {ended.seat + 1}"
-    return f"{ended.kind}{who}"
-
-
 def heading_of(record: Record, players: Sequence[str], seat: int, about: str) -> Heading:
-    """The heading of a transcript of a match.
-
-    Raises:
-        IllegalAnswer: the record cannot be played again.
-        ValueError: it is no record of a match.
-    """
+    """The heading of a transcript of a match; raises what `told` raises."""
     return Heading(
         transcript=VERSION,
         about=about,
@@ -162,7 +113,7 @@ def heading_of(record: Record, players: Sequence[str], seat: int, about: str) ->
 def invitation(
     heading: Heading, match: str, limits: Limits, hidden: str | None = None
 ) -> messages.Match:
-    """What invites the seat of a heading; `hidden` is the commitment, if it is not to be reckoned from the seed."""
+    """The invitation of the seat of a heading; `hidden` is the commitment, None for the seed's."""
     if hidden is None:
         seed = heading.seed
         hidden = "" if seed is None else commitment(bytes.fromhex(seed))
@@ -177,14 +128,16 @@ def invitation(
     )
 
 
-def ended(heading: Heading, match: str, news: tuple[News, ...], verdict: Verdict | None) -> Over:
-    """What tells the seat of a heading that the match is over; the words of an offence are for the offender alone."""
+def ended(
+    heading: Heading, match: str, news: tuple[News, ...], verdict: Verdict | None
+) -> messages.Over:
+    """The `over` for the seat of a heading; only the offender gets the text of an offence."""
     why = heading.termination
     if why.is_offence and why.seat != heading.seat:
         why = Termination(why.kind, why.seat)
     seed = heading.seed
     reveal = None if seed is None else Reveal(seed, heading.nonces)
-    return Over(match, news, heading.scores, why, reveal, verdict)
+    return messages.Over(match, news, heading.scores, why, reveal, verdict)
 
 
 def conversation(
@@ -197,69 +150,54 @@ def conversation(
     verdict: Verdict | None = None,
     about: str = "",
 ) -> Transcript:
-    """The transcript of a seat in a match of which there is a record alone.
+    """Make the transcript of a seat from the record of its match.
 
-    What no record has is made up: the session is all zeros, the bank is always full, nothing was lost on the way, and in the place of an
-    answer that was not legal stands an event.
-
-    Args:
-        record: the match.
-        players: the names, by seat.
-        seat: whose conversation, from 0.
-        match: the id of the chair.
-        limits: those of the match.
-        verdict: the evidence, if the match ended by an offence.
-        about: a sentence for the heading.
-
-    Raises:
-        UsageError: there is no such seat.
-        IllegalAnswer: the record cannot be played again.
-        ValueError: it is no record of a match.
+    What no record has is made up: the session is all zeros, the bank is always full, the connection
+    was never lost, and an event stands in the place of an illegal answer. `seat` counts from 0,
+    `players` are the bots' names by seat, `match` is the id that the seat sees, `about` a sentence
+    for the heading. Raises UsageError if there is no such seat, else what `told` raises.
     """
     if not 0 <= seat < len(record.scores):
         raise UsageError(f"expected a seat of {len(record.scores)}, got {seat + 1}")
     heading = heading_of(record, players, seat, about)
     heard = told(record, seat)
-    mine = verdict if record.termination.seat == seat else None
+    why = record.termination
     lines = [
         *map(_line, _opening(record, heading, match, limits)),
         *map(_line, _questions(record, heard, match, limits)),
     ]
-    why = record.termination
     if (why.kind, why.seat) == (Ending.ILLEGAL, seat):
         lines.append(Line(Side.EVENT, msgspec.json.encode(Event.UNKNOWN)))
+    mine = verdict if why.seat == seat else None
     lines.append(_line(ended(heading, match, heard.news, mine)))
     return Transcript(heading, tuple(lines))
 
 
-_Messages: TypeAlias = Iterator[BotMessage | ArenaMessage]
+_Messages: TypeAlias = Iterator[messages.BotMessage | messages.ArenaMessage]
 
 
 def _opening(record: Record, heading: Heading, match: str, limits: Limits) -> _Messages:
-    """All that is said before the first question."""
     name = heading.players[heading.seat]
-    yield Hello(messages.VERSION, name, (record.game,))
-    yield Welcome(messages.VERSION, name, _NO_SESSION, limits)
+    yield messages.Hello(messages.VERSION, name, (record.game,))
+    yield messages.Welcome(messages.VERSION, name, _NO_SESSION, limits)
     yield invitation(heading, match, limits, record.commitment)
     nonce = record.nonces[heading.seat] if record.nonces else _NO_NONCE
-    if nonce:  # else it was never ready
-        yield Ready(match, nonce)
+    if nonce:  # else the bot was never ready
+        yield messages.Ready(match, nonce)
 
 
 def _questions(record: Record, heard: SeatTranscript, match: str, limits: Limits) -> _Messages:
-    """The questions, and the answers that the record has."""
     notes = dict(record.notes)
     for number, asked in enumerate(heard.asked, start=1):
         ask = ask_id(match, number)
-        times = limits.bank_ms, limits.decision_ms
-        yield Ask(match, ask, asked.question, asked.news, *times)
+        yield messages.Ask(
+            match, ask, asked.question, asked.news, limits.bank_ms, limits.decision_ms
+        )
         if asked.answer is not None:
-            value = record.answers[asked.answer]
-            yield Answer(match, ask, value, notes.get(asked.answer))
+            yield messages.Answer(match, ask, record.answers[asked.answer], notes.get(asked.answer))
 
 
-def _line(message: BotMessage | ArenaMessage) -> Line:
-    """A message as a line; each end has its way to write."""
-    if isinstance(message, Hello | Ready | Answer):
+def _line(message: messages.BotMessage | messages.ArenaMessage) -> Line:
+    if isinstance(message, messages.Hello | messages.Ready | messages.Answer):
         return Line(Side.BOT, canonical(message))
     return Line(Side.ARENA, encode(message, Encoding.JSON))

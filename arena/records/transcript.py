@@ -1,11 +1,12 @@
-"""A transcript: one conversation of one seat in a file, whole, with all that its cards came from.
+"""Reads and writes transcripts: the whole conversation of one seat, with what its cards came from.
 
-The first line is the heading: the match as a record has it, with the decks that were dealt. Every line behind it is a map with one
-key: `arena` or `bot` with the message that this end sent, or `event`. With it an implementation in any language can be checked without an
-arena: what the bot is told is there, and what it has to say to it.
+The first line is the heading: the match as in its record, with the decks that were dealt. Each
+further line is a map with one key: `arena` or `bot` with the message that this side sent, or
+`event`. An implementation in any language can be checked with it without an arena: it has what
+the bot is told, and what the bot has to say.
 
-Reading and writing is all that is done here. What a seat is told in a match, and whether a transcript is true, is in
-`arena/records/seat_transcript.py`.
+`arena/records/seat_transcript.py` makes transcripts of records, and
+`arena/records/check_transcript.py` checks them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 
 import msgspec
 
-from protocol.errors import UsageError, one_line
+from arena.records.document import UNREADABLE, decoding_failure
+from protocol.errors import UsageError
 from protocol.messages import BotMessage, Termination
 
 __all__ = [
@@ -33,11 +35,10 @@ __all__ = [
 ]
 
 VERSION = 1
-_WORDS = 160  # of what is wrong with a line
 
 
 class Side(StrEnum):
-    """Who said a line; an event is nobody's word."""
+    """Who sent a line; an event has no sender."""
 
     ARENA = "arena"
     BOT = "bot"
@@ -48,43 +49,31 @@ class Event(StrEnum):
     """What happens to a bot between two messages."""
 
     LOST = "connection lost"
-    """It knows all that it knew, and comes back with `resume`."""
+    """The bot keeps its state, and comes back with `resume`."""
     KILLED = "program killed"
-    """It is started again, and knows its last session alone."""
+    """The bot is started again, and knows only its last session."""
     UNKNOWN = "answered what was not legal"
-    """With what is not known, where a transcript is made of a record; a recorded one has the answer."""
+    """In a transcript made of a record, which has no illegal answers; a recorded one has it."""
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a transcript.
 
-    Attributes:
-        transcript: the version of the format.
-        about: what happens, in a sentence for people.
-        game: its name.
-        settings: all of them, defaults included.
-        players: the bots' names, by seat.
-        seat: whose conversation this is, from 0.
-        seed: in hex, or None if decks were given.
-        nonces: by seat; empty in process.
-        decks: all that was dealt, in order: gin rummy's are maps of `starter` and `deck`, blackjack's riffle its cuts, else a deck is a
-            list of cards.
-        answers: those of all seats that were legal, in order; whose they are follows from the rules.
-        scores: by seat.
-        termination: why the match stopped.
+    `decks` has all that was dealt, in order: maps of `starter` and `deck` in gin rummy, the cuts in
+    riffled blackjack, else lists of cards.
     """
 
-    transcript: int
-    about: str
+    transcript: int  # the version of the format
+    about: str  # what happens, in a sentence for people
     game: str
-    settings: dict[str, Any]
-    players: tuple[str, ...]
-    seat: int
-    seed: str | None
-    nonces: tuple[str, ...]
+    settings: dict[str, Any]  # defaults included
+    players: tuple[str, ...]  # the bots' names, by seat
+    seat: int  # whose conversation this is, from 0
+    seed: str | None  # in hex; None if decks were given
+    nonces: tuple[str, ...]  # by seat; empty in process
     decks: tuple[Any, ...]
-    answers: tuple[Any, ...]
-    scores: tuple[int, ...]
+    answers: tuple[Any, ...]  # the legal ones of all seats, in order; the rules tell whose each is
+    scores: tuple[int, ...]  # by seat
     termination: Termination
 
 
@@ -102,44 +91,39 @@ class Transcript(msgspec.Struct, frozen=True):
     lines: tuple[Line, ...]
 
     def to_bytes(self) -> bytes:
-        """The file: a JSON map in every line."""
         written = [msgspec.json.encode(self.heading)]
         written += [b'{"%b":%b}' % (line.side.encode(), line.text) for line in self.lines]
         return b"\n".join(written) + b"\n"
 
 
 def canonical(message: BotMessage) -> bytes:
-    """A bot's message in JSON, without the fields that it may leave out and that say nothing."""
+    """A bot's message in JSON, without optional fields that have their defaults."""
     kind = type(message)
-    said: dict[str, Any] = {"type": kind.__struct_config__.tag}
+    fields: dict[str, Any] = {"type": kind.__struct_config__.tag}
     for field in _fields(kind):
         value = getattr(message, field.name)
         if field.required or value != field.default:
-            said[field.encode_name] = value
-    return msgspec.json.encode(said)
+            fields[field.encode_name] = value
+    return msgspec.json.encode(fields)
 
 
-@cache  # to look them up takes as long as to write twenty messages
+@cache  # one look-up takes as long as the encoding of twenty messages
 def _fields(kind: type[BotMessage]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind)
 
 
 def is_transcript(line: bytes) -> bool:
-    """Whether a file that begins with this line is a transcript, a good one or not."""
+    """Whether a file that begins with this line is a transcript, valid or not."""
     try:
         return "transcript" in msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return False
 
 
 def read(lines: Iterable[bytes]) -> Transcript:
-    """Read a transcript; empty lines are passed over.
-
-    Raises:
-        UsageError: a line that is none; it says which.
-    """
+    """Read a transcript but for empty lines; raises UsageError that names the first wrong line."""
     heading: Heading | None = None
-    said: list[Line] = []
+    messages: list[Line] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -147,20 +131,18 @@ def read(lines: Iterable[bytes]) -> Transcript:
             if heading is None:
                 heading = msgspec.json.decode(line, type=Heading)
             else:
-                one = msgspec.json.decode(line, type=dict[Side, msgspec.Raw])
-                said.append(_line(one))
+                messages.append(_line(msgspec.json.decode(line, type=dict[Side, msgspec.Raw])))
         except (ValueError, RecursionError) as error:  # msgspec's are ValueErrors
-            text = one_line(str(error), _WORDS)
-            raise UsageError(f"line {number}: {text[:1].lower()}{text[1:]}") from None
+            raise UsageError(f"line {number}: {decoding_failure(error)}") from None
     if heading is None:
         raise UsageError("expected a transcript, got an empty file")
     if heading.transcript != VERSION:
         raise UsageError(f"expected a transcript of version {VERSION}, got {heading.transcript}")
-    return Transcript(heading, tuple(said))
+    return Transcript(heading, tuple(messages))
 
 
-def _line(one: Mapping[Side, msgspec.Raw]) -> Line:
-    if len(one) != 1:
-        raise ValueError(f"expected one of arena, bot and event, got {len(one)}")
-    [(side, raw)] = one.items()
+def _line(message: Mapping[Side, msgspec.Raw]) -> Line:
+    if len(message) != 1:
+        raise ValueError(f"expected one of arena, bot and event, got {len(message)}")
+    [(side, raw)] = message.items()
     return Line(side, msgspec.json.format(bytes(raw), indent=-1))

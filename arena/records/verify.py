@@ -1,9 +1,10 @@
-"""Whether a match is what its record says: its seal, its commitment, its cards, its answers, its result (J6).
+"""Checks one match against its record: seal, commitment, cards, answers, result (J6). Pure.
 
-Everything is reckoned again: the seed against the commitment, every deal from seed and nonces, every result from the deals and the
-answers. What does not fit is said in words that can stand behind `match 3f2a-17: `. A record is a stranger's here: whatever is wrong
-with it is a reason, and nothing is raised. Whether the matches of a competition are the right ones is `arena/results/audit.py`'s business;
-how another language does the same is in `protocol/cards_and_records.md`. Pure.
+Everything is computed again: the seed against the commitment, each deal from seed and nonces, each
+result from the deals and the answers. What does not fit is a reason in words that can stand behind
+`match 3f2a-17: `. Nothing is raised, however broken a stranger's record is. Whether the matches of
+a competition are the right ones is checked in `arena/results/audit.py`;
+`protocol/cards_and_records.md` says how to do this in another language.
 """
 
 from __future__ import annotations
@@ -19,61 +20,46 @@ from arena.engine.shuffle import commitment
 from arena.games import game_named
 from arena.games.replay import is_dealt, reopened, replay
 from arena.records.digest import sealed
-from arena.records.document import MatchDocument
+from arena.records.document import UNREADABLE, MatchDocument, stored_text
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten
 
-__all__ = ["OpenQuestion", "PlannedMatch", "RecordCheck", "check", "check_record", "stored_text"]
+__all__ = ["OpenQuestion", "PlannedMatch", "RecordCheck", "check", "check_record"]
 
 _SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
 _LONGEST_NONCE = 64  # what `ready` takes
-_MOST_REASONS = 4  # one flipped byte may bring about dozens
+_MOST_REASONS = 4  # one flipped byte may cause dozens
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
-    """The question that a match stood still at, as a verdict on it has to have it.
+    """The question that waited when a match was ended, as a verdict has it."""
 
-    Attributes:
-        seat: whose it was, from 0.
-        question: as JSON.
-        legal: what would have been legal, as text.
-    """
-
-    seat: int
-    question: str
-    legal: str
+    seat: int  # from 0
+    question: str  # in JSON
+    legal: str  # what would have been legal, in words
 
 
 class RecordCheck(msgspec.Struct, frozen=True):
-    """What became of a check.
+    """The outcome of a check."""
 
-    Attributes:
-        reasons: what does not fit, in words; empty if all does.
-        is_committed: whether the seats were told the hash of the seed before play.
-        is_dealt: whether there were any cards.
-        made: what the answers make, if something does not fit; None if they make nothing.
-        asked: what was asked when an offence ended it; None if nothing was.
-        events: which event that offence was, and those of the others who are out with it.
-    """
-
-    reasons: tuple[str, ...] = ()
-    is_committed: bool = False
-    is_dealt: bool = False
-    made: Result | None = None
-    asked: OpenQuestion | None = None
-    events: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()  # what does not fit, in words
+    is_committed: bool = False  # the seats were told the hash of the seed before play
+    is_dealt: bool = False  # there were cards
+    made: Result | None = None  # what the answers make, if there are reasons; None if nothing
+    asked: OpenQuestion | None = None  # when an offence ended it; None if nothing was asked
+    events: tuple[str, ...] = ()  # of that offence, and of the others out with the offender
 
 
 class PlannedMatch(msgspec.Struct, frozen=True):
-    """What the plan of its competition says of a match: the game, and the settings of all its matches."""
+    """The game and the settings that the plan of a competition has for all its matches."""
 
     game: str
     settings: dict[str, Any]
 
 
 def check(document: MatchDocument, expected: PlannedMatch | None = None) -> RecordCheck:
-    """Check a match with its rows; `expected` is what its competition's plan says, if that is known."""
+    """Check a match with its rows, and against its competition's plan if that is known."""
     raw = bytes(document.record)
     reasons: list[str] = []
     is_committed = has_cards = False
@@ -88,7 +74,11 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
         reasons += _fitting(record, raw, document, asked)
         if expected is not None:
             reasons += _planned(record, expected)
-    if not _is_sealed(document, raw):
+    try:
+        is_sealed = sealed(document) == document.digest
+    except (ValueError, OverflowError):  # numbers that no arena has written
+        is_sealed = False
+    if not is_sealed:
         reasons.append("its digest does not fit its rows and its record")
     made = _made(record) if reasons and record is not None else None
     events = () if record is None else record.events or ()
@@ -96,22 +86,16 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
 
 
 def check_record(record: Record) -> RecordCheck:
-    """Check a record by itself: the commitment, the nonces, and that its cards and answers make its result."""
+    """Check a record alone: commitment, nonces, and that cards and answers make its result."""
     asked = _asked(record)
     reasons = _few(tuple(_fitting(record, record.to_json(), None, asked)))
     is_committed = record.commitment is not None
     return RecordCheck(reasons, is_committed, is_dealt(record), asked=asked)
 
 
-def stored_text(text: str) -> str:
-    """A text as the rows have it; a record or a verdict has it as it was: PostgreSQL's texts hold no NUL."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
 def _fitting(
     record: Record, raw: bytes, document: MatchDocument | None, asked: OpenQuestion | None
 ) -> Iterator[str]:
-    """What does not fit in a record, and in the rows that go with it if there are any."""
     yield from _cards(record)
     if document is not None:
         yield from _rows(record, document)
@@ -136,12 +120,12 @@ def _fitting(
 
 
 def _asked(record: Record) -> OpenQuestion | None:
-    """What the match waits for after its answers, if it was dealt and ended by an offence."""
+    """The question that waited after the last answer, if an offence ended a match with cards."""
     if not (record.termination.is_offence and is_dealt(record)):
         return None
     try:
         *_, last = reopened(record).steps(record.answers)
-    except Exception:  # its replay says so
+    except Exception:  # `_fitting` reports it
         return None
     if last.asked is None:
         return None
@@ -151,7 +135,7 @@ def _asked(record: Record) -> OpenQuestion | None:
 
 
 def _offended(record: Record, asked: OpenQuestion | None) -> Iterator[str]:
-    """An illegal answer is one of the seat that was asked; other offences are not tied to a question."""
+    """An illegal answer is of the seat that was asked; other offences need no question."""
     ended = record.termination
     if ended.kind is not Ending.ILLEGAL or asked is None or ended.seat is None:
         return
@@ -160,16 +144,14 @@ def _offended(record: Record, asked: OpenQuestion | None) -> Iterator[str]:
 
 
 def _made(record: Record) -> Result | None:
-    """What comes of it when it is played again, if it can be."""
     try:
         again = replay(record)
-    except Exception:  # as when it was checked
+    except Exception:  # `_fitting` reports it
         return None
     return Result(again.scores, again.points, again.termination, again.also_out)
 
 
 def _cards(record: Record) -> Iterator[str]:
-    """What is wrong with what the cards come from, and with the times."""
     if record.seed is not None:
         if _SEED.fullmatch(record.seed) is None:
             yield f"its seed is {shorten(record.seed)}, expected 64 digits of hex"
@@ -179,7 +161,7 @@ def _cards(record: Record) -> Iterator[str]:
         times, answers = len(record.times_ms), len(record.answers)
         if times != answers:
             yield f"it has {times:,} times for {answers:,} answers"
-    if record.commitment is not None or record.nonces:  # else nobody was asked
+    if record.commitment is not None or record.nonces:  # else no seat was asked for a nonce
         yield from _nonces(record)
 
 
@@ -187,7 +169,7 @@ def _nonces(record: Record) -> Iterator[str]:
     try:
         seats = game_named(record.game).seats
     except UsageError:
-        return  # its replay says so
+        return  # the replay reports it
     if len(record.nonces) != seats:
         yield f"it has {len(record.nonces)} nonces for {seats} seats"
     for seat, nonce in enumerate(record.nonces, start=1):
@@ -198,7 +180,7 @@ def _nonces(record: Record) -> Iterator[str]:
 
 
 def _rows(record: Record, document: MatchDocument) -> Iterator[str]:
-    """What the rows say otherwise than the record, the result apart."""
+    """How the rows differ from the record, but for the result."""
     if record.seed is None:
         yield "its cards were given, expected a seed that they were drawn from"
     if document.game != record.game:
@@ -208,7 +190,6 @@ def _rows(record: Record, document: MatchDocument) -> Iterator[str]:
 
 
 def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:
-    """How the record differs from the plan."""
     if record.game != expected.game:
         yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
     elif record.settings != expected.settings:
@@ -219,23 +200,23 @@ def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:
             if record.settings.get(name, ...) != planned.get(name, ...)
         )
         if odd:
-            yield f"it was played by other settings than its competition: {', '.join(map(shorten, odd))}"
+            names = ", ".join(map(shorten, odd))
+            yield f"it was played by other settings than its competition: {names}"
 
 
 def _in_full(expected: PlannedMatch) -> dict[str, Any]:
-    """The planned settings with those that a plan of before 0.2 leaves at their defaults."""
+    """The planned settings, with the defaults that a plan of before 0.2 leaves out."""
     try:
         vocabulary = game_named(expected.game).vocabulary
         full: dict[str, Any] = msgspec.to_builtins(vocabulary.read_settings(expected.settings))
     except UsageError:
-        return expected.settings  # its schedule says so
+        return expected.settings  # the audit of the schedule reports it
     return full
 
 
 def _results(
     said: Result | Record, found: Result | Record, whose: str, by: str = "the answers make"
 ) -> Iterator[str]:
-    """How one result differs from another, in words."""
     yield from _numbers(said.scores, found.scores, f"{whose} score", by)
     yield from _numbers(said.points, found.points, f"{whose} points", by)
     if _stored(said.termination) != _stored(found.termination):
@@ -275,37 +256,19 @@ def _of_rows(document: MatchDocument) -> Result:
 
 
 def _is_same(again: Record, record: Record, raw: bytes) -> bool:
-    """Whether a replay gives the very bytes; a record of before 0.2 has fewer fields."""
+    """Whether a replay gives the same bytes; a record of before 0.2 has fewer fields."""
     made = again.to_json()
     if made == raw:
         return True
     try:
         fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeError):  # what was skipped over as a record
+    except UNREADABLE:  # broken in a field that `Record` does not read
         return False
     return "commitment" not in fields and made == record.to_json()
 
 
-def _is_sealed(document: MatchDocument, raw: bytes) -> bool:
-    """Whether the digest fits."""
-    try:
-        digest = sealed(
-            match=document.match,
-            competition=document.competition,
-            pairing=document.pairing,
-            players=document.players,
-            result=_of_rows(document),
-            started_at=document.started_at,
-            finished_at=document.finished_at,
-            record=raw,
-        )
-    except (ValueError, OverflowError):  # what no arena has written
-        return False
-    return digest == document.digest
-
-
 def _few(reasons: Sequence[str]) -> tuple[str, ...]:
-    """The first reasons, and how many more there are; each once."""
+    """The first reasons, each once, and how many more there are."""
     reasons = tuple(dict.fromkeys(reasons))
     if len(reasons) <= _MOST_REASONS:
         return reasons

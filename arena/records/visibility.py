@@ -1,7 +1,7 @@
-"""Who may see what of a match: rule J8, in the one place that knows it.
+"""Who may see what of a match: the one place that knows rule J8.
 
-`seen` says what a spectator, the owner of a seat and the instructor are shown of what happens. Nothing hidden is ever taken out of what
-somebody is shown: a view is put together from what it may have. Pure.
+`seen` is what a spectator, the owner of a seat and the instructor are shown. No hidden fact is
+taken out of an event afterwards: a view is put together from what it may show. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Viewer", "ViewerKind", "seen", "view_of"]
 
 
 class ViewerKind(StrEnum):
-    """Who looks on."""
+    """How much a viewer may see."""
 
     PUBLIC = "public"
     OWNER = "owner"
@@ -36,24 +36,16 @@ class ViewerKind(StrEnum):
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """Somebody who looks on, as its token says.
-
-    Attributes:
-        kind: whether it is more than a spectator.
-        name: of an owner its name on the roster, of an instructor the name on its token; "" of anybody else.
-    """
+    """Somebody who watches; `name` is that of the token, and "" for the public."""
 
     kind: ViewerKind = ViewerKind.PUBLIC
     name: str = ""
 
 
 def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
-    """How much of a match somebody may see (J8).
+    """How much of a match a viewer may see (J8).
 
-    Args:
-        players: the names, by seat.
-        is_over: whether everybody may see all: the competition is over, or a match outside of any.
-        viewer: who looks on.
+    `is_over`: whether its competition is over, or the match itself outside of one.
     """
     if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
         return View("all")
@@ -65,14 +57,10 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
 
 
 def seen(events: Sequence[Event], view: View, seats: int) -> list[dict[str, Any]]:
-    """What a view shows of some events, ready for JSON.
+    """What a view shows of some events in a match of `seats` seats, ready for JSON.
 
-    Events that stand together have to be given together: what all seats are told one by one is one thing to spectators.
-
-    Args:
-        events: in order.
-        view: how much is shown.
-        seats: how many play.
+    Events that belong together must come in one call: what all seats are told one after another is
+    one event to the public.
     """
     shown: list[dict[str, Any]] = []
     for at, event in enumerate(events):
@@ -103,7 +91,7 @@ def _plain(what: object) -> dict[str, Any]:
 
 
 def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
-    """The news of one kind that all seats are told one after another from there on; empty if it is not so."""
+    """The news of one kind that all seats are told one after another, from event `at` on; or ()."""
     news: list[News] = []
     for seat, event in enumerate(events[at : at + seats]):
         if type(event) is not SeatTold or event.seat != seat:
@@ -115,7 +103,7 @@ def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
 
 
 def _merged(run: Sequence[News]) -> dict[str, Any]:
-    """What all seats have in common of what each was told; the rest is null."""
+    """The fields that are alike in all seats' news; the others are null."""
     first, *others = map(_plain, run)
     for name, value in first.items():
         if any(other[name] != value for other in others):
@@ -133,14 +121,14 @@ def _answered(event: SeatAnswered, view: View, seats: int) -> dict[str, Any]:
     if view.sees(event.seat, seats):
         shown["value"] = msgspec.to_builtins(event.value)
     shown["took_ms"] = event.took_ms
-    # A note is its author's: a lone seat's table is open to all, its notes are not.
+    # Notes are for their author: a match of one seat is open to all, its notes are not.
     if event.note is not None and (view.kind == "all" or event.seat in view.seats):
         shown["note"] = event.note
     return shown
 
 
 def _over(event: MatchOver, view: View) -> dict[str, Any]:
-    """The end; what an offender did is for itself to know, as it may tell its cards."""
+    """The end; only the offender is shown what it did, as that may tell its cards."""
     shown = _plain(event)
     why = event.termination
     if why.is_offence and view.kind != "all" and why.seat not in view.seats:

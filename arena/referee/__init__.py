@@ -1,4 +1,4 @@
-"""Live matches on a clock: seats are asked, answers are taken, deadlines are kept, and sessions outlive their connections.
+"""Live matches on a clock: asks seats, takes answers, keeps deadlines and sessions.
 
-The referee knows a transport by a Protocol alone, and neither sockets nor competitions nor the database.
+It knows transports by a Protocol alone, and no sockets, competitions or database.
 """

@@ -1,10 +1,11 @@
-"""A bot as the server sees it: its session, its connection if it has one, its chairs, and what waits to be sent to it."""
+"""A bot as the server sees it: its session, connection and seats, and what is to be sent to it."""
 
 from __future__ import annotations
 
 import math
 import secrets
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
 from arena.engine.verdict import FORGIVABLE
@@ -25,169 +26,113 @@ if TYPE_CHECKING:
 
 __all__ = ["BotSession"]
 
+# Of a batch at most: WebSocket libraries refuse more than 1 MiB (Perl's Mojolicious 256 KiB), and a
+# slow bot can start on the first of several.
 _FRAME_BYTES = 128 * 1024
-"""No batch is longer: WebSocket libraries refuse more than 1 MiB, or 256 KiB as Perl's Mojolicious, and a slow bot can start on the first."""
 _AROUND_BYTES = 8  # what `join` puts around a batch at most
-_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
-_QUICKEST_S = 1e-6  # for an answer; no bot is quicker
-_FEW_ANSWERS = 16  # say nothing of how quick a bot is
-_MANY_ANSWERS = 512  # after so many the older half counts half
+_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths of a second
+_QUICKEST_S = 1e-6  # for an answer: no bot is quicker
+_FEW_ANSWERS = 16  # fewer say nothing about how quick a bot is
+_MANY_ANSWERS = 512  # then all so far count half, so that the latest count most
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class BotSession:
-    """One bot, from its first `hello` until it is gone for good; it may lose its connection in between.
+    """One bot, from its first `hello` until it is gone for good.
 
-    Args:
-        hello: what it said.
-        connection: over which.
-        most_tables: how many it may have at once.
-        mark_dirty: called when there is something to write.
-        name: what it is called, if it does not say so itself.
-        process: if the arena has launched it.
-
-    Attributes:
-        name: what it is called; unique among those present.
-        own_name: what it calls itself.
-        games: what it plays.
-        tables: how many matches it takes at once.
-        chairs: by the id that `match` gave them, those that are not over.
-        pending: how many questions it has not answered yet.
-        answers: how many of its latest answers `note_first_answer` knows of.
-        last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
-        is_metered: whether it is charged CPU time and not the time on the wall.
-        cpu_ms: what its processes had used at that moment, if they are ours.
-        on_link: called when its connection is lost, or another one is there.
-        asks: how many questions have been put to it.
-        link: how quick its connection is at best.
-        link_probe: measures that, and sees that somebody is there.
-        loss: that of its connection, while it is lost.
-        missed: what it may have missed meanwhile.
-        outbox: the messages that are to be written next, encoded.
-        budget: how much of what it says may come to nothing; None until it is welcome.
-        share: of the arena's time that it is served from, if it plays at the page or with those who do; bots have none.
-        event: the id of the event that has ended matches of it by a forgivable offence, until it is heard of again; else empty.
+    It may lose its connection in between. `mark_dirty` is called when there is something to write.
     """
 
-    __slots__ = (
-        "_asked",
-        "_batch",
-        "_busy_s",
-        "_cpu_read_at",
-        "_cpu_read_ms",
-        "_encoding",
-        "_event_at",
-        "_former_secret",
-        "_latest_event",
-        "answers",
-        "asks",
-        "budget",
-        "chairs",
-        "connection",
-        "cpu_ms",
-        "event",
-        "games",
-        "is_metered",
-        "last_answer",
-        "leaving",
-        "link",
-        "link_probe",
-        "loss",
-        "mark_dirty",
-        "missed",
-        "name",
-        "on_link",
-        "outbox",
-        "own_name",
-        "pending",
-        "process",
-        "secret",
-        "session",
-        "share",
-        "tables",
-        "token",
-    )
+    hello: InitVar[Hello]
+    connection: Wire | None
+    most_tables: InitVar[int]
+    mark_dirty: Callable[[BotSession], None]
+    assigned_name: InitVar[str | None] = None
+    process: LaunchedProcess | None = None  # if the arena has launched it
 
-    def __init__(
-        self,
-        hello: Hello,
-        connection: Wire,
-        most_tables: int,
-        mark_dirty: Callable[[BotSession], None],
-        name: str | None = None,
-        process: LaunchedProcess | None = None,
-    ) -> None:
-        self.name = name or hello.name
+    name: str = field(init=False)  # unique among those present
+    own_name: str = field(init=False)  # what it calls itself
+    games: frozenset[str] = field(init=False)
+    tables: int = field(init=False)  # the most matches that it takes at once
+    token: str | None = field(init=False)
+    secret: str = field(init=False)
+    session: Session = field(default_factory=Session, init=False)
+    leaving: bool = field(default=False, init=False)
+
+    # by the id that `match` gave them, those that are not over
+    chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
+    pending: int = field(default=0, init=False)  # questions without an answer
+    asks: int = field(default=0, init=False)  # questions put to it so far
+    answers: int = field(default=0, init=False)  # the latest, of which `_busy_s` is the time
+    # A bot is one worker, however many tables it has. On the loop's clock.
+    last_answer: float = field(default=0.0, init=False)
+    is_metered: bool = field(init=False)  # charged CPU time, not the time on the wall
+    cpu_ms: float = field(default=0.0, init=False)  # what it had used at its last answer
+    # While it is set, an event has ended matches by a forgivable offence; see `event_of`.
+    event: str = field(default="", init=False)
+
+    # called when its connection is lost, or another one is there
+    on_link: Callable[[BotSession], None] = field(default=lambda player: None, init=False)
+    link: RoundTripFloor = field(default_factory=RoundTripFloor, init=False)
+    link_probe: LinkProbe = field(init=False)
+    loss: ConnectionLoss | None = field(default=None, init=False)  # while its connection is lost
+    missed: MissedMessages = field(init=False)
+    outbox: list[bytes] = field(default_factory=list, init=False)  # encoded
+    budget: Budget | None = field(default=None, init=False)  # None until it is welcome
+    share: Share | None = field(default=None, init=False)  # only of who plays at the page
+
+    _asked: list[MatchSeat] = field(default_factory=list, init=False)
+    _batch: bool = field(init=False)
+    _busy_s: float = field(default=0.0, init=False)
+    _cpu_read_at: float = field(default=-math.inf, init=False)
+    _cpu_read_ms: float = field(default=0.0, init=False)
+    _encoding: Encoding = field(init=False)
+    _event_at: float = field(default=-math.inf, init=False)
+    _former_secret: str = field(default="", init=False)
+    _latest_event: str = field(default="", init=False)
+
+    def __post_init__(self, hello: Hello, most_tables: int, assigned_name: str | None) -> None:
+        self.name = assigned_name or hello.name
         self.own_name = hello.name
         self.games = frozenset(hello.games)
         self.tables = min(hello.tables, most_tables)
         self.token = hello.token
-        self.process = process
-        self.is_metered = process is not None and process.is_metered
         self.secret = new_secret()
-        self._former_secret = ""
-        self.session = Session()
-        self.connection: Wire | None = connection
-        self.chairs: dict[str, MatchSeat] = {}
-        self.pending = 0
-        self.last_answer = 0.0
-        self.answers = 0
-        self._busy_s = 0.0
-        self.cpu_ms = 0.0
-        self.asks = 0
-        self.link = RoundTripFloor()
+        self.is_metered = self.process is not None and self.process.is_metered
         self.link_probe = LinkProbe(self)
-        self.budget: Budget | None = None
-        self.share: Share | None = None
-        self.loss: ConnectionLoss | None = None
-        self.leaving = False
-        self.event = ""
-        self._latest_event = ""
-        self._event_at = -math.inf
-        self._cpu_read_at = -math.inf
-        self._cpu_read_ms = 0.0
-        self._batch = hello.batch
-        self._encoding = connection.encoding or Encoding.JSON
-        self.outbox: list[bytes] = []
-        self._asked: list[MatchSeat] = []
         self.missed = MissedMessages(self)
-        self.mark_dirty = mark_dirty
-        self.on_link: Callable[[BotSession], None] = lambda player: None
+        self._use(hello)
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether it is connected and hears what is said now; not while it is still told what was before."""
+        """Whether it is connected and has been told all that it had missed."""
         return self.connection is not None and self.missed.transcripts is None
 
     @property
     def is_away(self) -> bool:
-        """Whether its connection is lost, or silent, or it is still told what it has missed (J7)."""
+        """Whether its connection is lost or silent, or it is still told what it missed (J7)."""
         return self.loss is not None or not self.is_caught_up
 
     @property
     def is_free(self) -> bool:
-        """Whether another match can be opened with it now."""
-        if self.is_away or self.leaving:
-            return False
-        return len(self.chairs) < self.tables
+        return not (self.is_away or self.leaving) and len(self.chairs) < self.tables
 
-    def free_tables(self, playing: int, come: float, share: float = 1.0) -> int:
-        """How many matches more of a competition are to be opened with it now; below 0 if it has more than keep it busy.
+    def free_tables(self, playing: int, progress: float, share: float = 1.0) -> int:
+        """How many more matches of a competition to open with it now; below 0 if it has too many.
 
-        Args:
-            playing: at how many of that competition it sits.
-            come: how far the first of them have come; see `tables_at_once`.
-            share: which part of its tables is that competition's.
+        It plays `playing` of them already, and they may have this `share` of its tables; for
+        `progress` see `tables_at_once`.
         """
         answer_s, link_s = QUICK_S, self.link.floor_ms / 1000
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
         most = tables_at_once(1.0, self.tables, answer_s, link_s)
-        now = tables_at_once(come, self.tables, answer_s, link_s)
+        now = tables_at_once(progress, self.tables, answer_s, link_s)
         enough = min(now, math.ceil(share * most))
         return min(most - len(self.chairs), enough - playing)
 
     def note_first_answer(self, asked_at: float, arrived: float) -> None:
-        """The first answer of a frame has come: what has passed since the one before, or since the question was there, was its time."""
+        """Count the time to the first answer of a frame, from its question or the answer before."""
         began = max(asked_at + self.link.floor_ms / 1000, self.last_answer)
         self._busy_s += max(0.0, arrived - began)
         if self.answers >= _MANY_ANSWERS:
@@ -196,12 +141,12 @@ class BotSession:
 
     @property
     def is_unresponsive(self) -> bool:
-        """Whether it was out of time and has not been heard since; of a bot on its pipes, which answers no pings, nobody knows."""
+        """Whether it was out of time and not heard since; unknown on pipes, which have no pings."""
         connection = self.connection
         return self.event != "" and connection is not None and connection.has_link
 
     def cpu_used_ms(self, now: float) -> float:
-        """What the processes of a bot of ours have used; read no oftener than the kernel counts."""
+        """The CPU time of its processes; not read more often than the kernel counts."""
         assert self.process is not None, "only of what the arena has launched"
         if now - self._cpu_read_at >= _CPU_TICK_S:
             self._cpu_read_at = now
@@ -210,18 +155,18 @@ class BotSession:
 
     @property
     def enforced(self) -> str:
-        """Which limits it is held to; of what runs on another machine, only the time can be measured."""
+        """Which limits it is held to; on another machine only the time can be measured."""
         return "time" if self.process is None else self.process.enforced
 
     def send(self, message: ArenaMessage) -> None:
-        """Put a message into the outbox; without a connection it is sent when the bot is back."""
+        """Put a message into the outbox; a bot that is away gets it when it is back."""
         if type(message) is Over:
             self.missed.add(message)
         if self.is_caught_up:
             self.put(message)
 
     def ask(self, chair: MatchSeat) -> bool:
-        """Send a chair's question; whether its time starts only when the frame is written, as the bot is here."""
+        """Send a seat's question if the bot is here; its time then starts with the frame."""
         assert chair.ask is not None, "only called with a question"
         self.asks += 1
         is_here = self.is_caught_up
@@ -231,7 +176,7 @@ class BotSession:
         return is_here
 
     def flush(self, now: float, lag_s: float = 0.0) -> None:
-        """Write what waits in the outbox, as few frames as possible; `lag_s` is the arena's own up to now."""
+        """Write the outbox in as few frames as possible; `lag_s` is the arena's lag up to now."""
         if self.missed.transcripts is not None:
             self.missed.tell()
         outbox, self.outbox = self.outbox, []
@@ -261,10 +206,11 @@ class BotSession:
     # --- offences ---
 
     def event_of(self, chair: MatchSeat, kind: Ending, now: float) -> str:
-        """The id of the event that ends a chair's match: one for all that a lost connection, a crash or a freeze brings about.
+        """The id of the event that ends a seat's match, the same for all matches that it ends.
 
-        To an event belong the matches that were open when it was first noticed, until the bot has answered a question that came
-        later; and the questions that waited then, however late they are ruled on.
+        One lost connection, crash or freeze is one event. The matches that were open when it was
+        first noticed belong to it, until the bot has answered a question that came later; and the
+        questions that waited then, however late they are ruled on.
         """
         if kind not in FORGIVABLE:
             return chair.id
@@ -276,19 +222,16 @@ class BotSession:
         return self.event
 
     def recovered(self, chair: MatchSeat) -> None:
-        """A chair's question was answered in time: if it came after the event, that is over."""
+        """A seat's question was answered in time; if it came after the event, that is over."""
         if chair.asked_at > self._event_at:
             self.event = ""
 
     # --- losing the connection and coming back ---
 
     def connection_lost(self, since: float, lag_s: float, by_arena: bool = False) -> ConnectionLoss:
-        """The connection is lost, or its peer has been silent, since then: the clocks of its seats stand.
+        """The connection is lost or its peer silent: the clocks of its seats stand.
 
-        Args:
-            since: a time of the loop's clock.
-            lag_s: the arena's lag in all by now.
-            by_arena: whether a stall of the arena brought it about.
+        `lag_s` is the arena's total lag by now; `by_arena` says that a stall of it is the cause.
         """
         is_silent = self.connection is not None
         if self.loss is None:
@@ -297,7 +240,7 @@ class BotSession:
         return self.loss
 
     def connection_regained(self, now: float, lag_s: float) -> None:
-        """It is there again and has its questions: its clocks go on where they stood, and its grace is less by what it took."""
+        """It is back and has its questions: its clocks go on, and its grace is less by the loss."""
         self.missed.is_repeated = False
         loss, self.loss = self.loss, None
         if loss is None:
@@ -308,7 +251,7 @@ class BotSession:
             chair.go_on(loss, now, lag_s)
 
     def disconnected(self) -> None:
-        """The connection is gone; the chairs stay."""
+        """The connection is gone; the bot keeps its seats."""
         self.connection = None
         self.outbox = []
         self._asked = []
@@ -317,34 +260,28 @@ class BotSession:
         self.on_link(self)
 
     def resumed(self, hello: Hello, connection: Wire) -> None:
-        """The same bot is back over another connection; its next messages are those that it may have missed."""
+        """The same bot is back over another connection; what it may have missed is sent next."""
         self.connection = connection
         self._former_secret = hello.resume or ""
         self.secret = new_secret()
         # It may have moved to another network.
         self.link = RoundTripFloor(self.link.floor_ms)
         self.link_probe = LinkProbe(self)
-        self._batch = hello.batch
-        self._encoding = connection.encoding or Encoding.JSON
+        self._use(hello)
         self.on_link(self)
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The secrets of its latest session and, as long as it may go on with that, of the one before."""
+        """The secrets of its latest session and, while that is still valid, of the one before."""
         return tuple(filter(None, (self.secret, self._former_secret)))
 
     def is_session(self, secret: str) -> bool:
-        """Whether somebody who says that is this bot: it is the latest session, or the one before as long as the bot may not have
-        heard of the latest.
-        """
+        """Whether the secret is that of one of its `sessions`; compared in constant time."""
         given = secret.encode()
-        former = self._former_secret
-        return secrets.compare_digest(self.secret.encode(), given) or (
-            former != "" and secrets.compare_digest(former.encode(), given)
-        )
+        return any(secrets.compare_digest(valid.encode(), given) for valid in self.sessions)
 
     def note_welcome_arrived(self) -> None:
-        """What the bot has sent shows it: from now on only its latest session counts."""
+        """What it sent shows that it has its new secret: the one before is not valid any more."""
         self._former_secret = ""
 
     # --- within ---
@@ -353,13 +290,18 @@ class BotSession:
         """Put a message into the outbox of a bot that is connected."""
         try:
             self.session.note(message)
-        except OutOfTurn as error:  # ours, not that of whoever's frame we are serving
+        except OutOfTurn as error:  # our mistake, not that of the bot whose frame is served
             raise AssertionError(f"the arena may not say this now: {error}") from error
         if not self.outbox:
             self.mark_dirty(self)
         self.outbox.append(encode(message, self._encoding))
 
+    def _use(self, hello: Hello) -> None:
+        assert self.connection is not None, "the hello came over it"
+        self._batch = hello.batch
+        self._encoding = self.connection.encoding or Encoding.JSON
+
 
 def new_secret() -> str:
-    """128 random bits, for a session: whoever has them can go on in its place."""
+    """The secret of a session: 128 random bits, with which it can be resumed."""
     return secrets.token_hex(16)

@@ -1,8 +1,8 @@
-"""How much of the arena's work others may ask for: a connection in vain, in messages that come to nothing and CPU time for them, per second;
-and many together, as a share of the arena's time.
+"""Limits on the work that connections cause.
 
-Pure arithmetic on a clock that is passed in. What is too much for one second is a debt, which the next seconds pay: until then
-the connection is not read, so that on average nobody gets more than the budget, however much came at once.
+`Budget` limits messages without effect. `Share` limits the time that the arena spends. Both are
+pure arithmetic: the caller passes the time in. Work beyond the limit is a debt, which later seconds
+pay. The caller does not read the connection until the debt is paid.
 """
 
 from __future__ import annotations
@@ -13,24 +13,16 @@ from protocol.errors import Malformed
 
 __all__ = ["CPU_S", "ON_END", "Budget", "Flood", "Share"]
 
-CPU_S = 0.02
-"""Of every second: a fiftieth of a core."""
-
-ON_END = 10
-"""So many seconds on end beyond the budget are no accident."""
+CPU_S = 0.02  # of every second: a fiftieth of a core
+ON_END = 10  # seconds in a row over the budget are no accident
 
 
 class Flood(Malformed):
-    """Too much came to nothing for too long."""
+    """Too many messages without effect, for too long."""
 
 
 class Budget:
-    """What one bot may spend, over all of its connections; bots with the same token share one.
-
-    Args:
-        messages: how many messages a second may come to nothing.
-        cpu_s: how much CPU time a second they may take.
-    """
+    """A bot's budget per second for messages without effect; bots with one token share it."""
 
     __slots__ = ("_began", "_cpu_s", "_messages", "_most", "_most_cpu_s", "_on_end")
 
@@ -40,21 +32,13 @@ class Budget:
         self._messages = 0  # since the current second began, and what is owed
         self._cpu_s = 0.0
         self._began = 0.0
-        self._on_end = 0  # seconds before the current one that were not enough
+        self._on_end = 0  # seconds in a row before the current one that were over the budget
 
     def spend(self, now: float, messages: int, cpu_s: float = 0.0) -> float | None:
-        """Book messages that have come to nothing.
+        """Book messages without effect, and the CPU time they took as far as it was measured.
 
-        Args:
-            now: a time of a monotonic clock, in seconds.
-            messages: how many.
-            cpu_s: what they took, as far as it was measured.
-
-        Returns:
-            Until when nothing more should be read; None if the second's budget is not used up.
-
-        Raises:
-            Flood: it was more than the budget for `ON_END` seconds on end.
+        Returns until when nothing more should be read; None if the second's budget is not used up.
+        Raises `Flood` if it was more than the budget for `ON_END` seconds in a row.
         """
         self._pass(now)
         # No more is owed than ten seconds pay, however much came in one moment.
@@ -64,26 +48,27 @@ class Budget:
         owed_s = self._owed_s
         if owed_s and self._on_end >= ON_END - 1:
             raise Flood(
-                f"expected at most {self._most:,} messages a second that come to nothing, and {self._most_cpu_s * 1000:.0f} ms"
-                f" of CPU time for them, got more for {ON_END} seconds on end"
+                f"expected at most {self._most:,} messages a second that come to nothing, "
+                f"and {self._most_cpu_s * 1000:.0f} ms of CPU time for them, "
+                f"got more for {ON_END} seconds on end"
             )
         return self._began + owed_s if owed_s else None
 
     def rests_until(self, now: float) -> float | None:
-        """Until when nothing should be read, as too much has been spent before; None if that is paid."""
+        """Until when nothing should be read to pay the debt; None if there is none."""
         self._pass(now)
         owed_s = self._owed_s
         return self._began + owed_s if owed_s else None
 
     @property
     def _owed_s(self) -> int:
-        """How many seconds must pass until what is owed is no more than one second's budget."""
+        """How many seconds must pass until the debt is no more than one second's budget."""
         seconds = max(self._messages / self._most, self._cpu_s / self._most_cpu_s)
         return max(0, ceil(seconds) - 1)
 
     def _pass(self, now: float) -> None:
         passed_s = int(now - self._began)
-        if passed_s > self._owed_s:  # at least one of them was enough
+        if passed_s > self._owed_s:  # at least one of the seconds was within the budget
             self._messages, self._cpu_s = 0, 0.0
             self._began, self._on_end = now, 0
         elif passed_s:
@@ -94,12 +79,10 @@ class Budget:
 
 
 class Share:
-    """A share of the arena's time, which its users spend as they are served: whoever has spent more waits until it is paid.
+    """A share of the arena's time; who has used more than that has to wait.
 
-    Args:
-        part: how much of every second, from 0 to 1.
-        saved_s: how much is there at most of what was not used, in seconds.
-        within: a larger share that this one is a part of, if there is one.
+    It is a `part` of every second, from 0 to 1. At most `saved_s` of unused time are saved up. It
+    may itself be a part of a larger share, `within`.
     """
 
     __slots__ = ("_at", "_left_s", "_part", "_saved_s", "_within")
@@ -112,15 +95,7 @@ class Share:
         self._at = 0.0
 
     def spend(self, now: float, took_s: float) -> float | None:
-        """Book so many seconds of the arena's time.
-
-        Args:
-            now: a time of a monotonic clock, in seconds.
-            took_s: the time that was spent.
-
-        Returns:
-            Until when nothing more should be read from whom it was spent on; None if there is some left.
-        """
+        """Book time of the arena, and return until when its users should not be read, if at all."""
         self._pass(now)
         self._left_s -= took_s
         ends = [] if self._left_s >= 0 else [now - self._left_s / self._part]
@@ -130,7 +105,6 @@ class Share:
         return max(ends, default=None)
 
     def is_spent(self, now: float) -> bool:
-        """Whether nothing of it is left at a time of the clock."""
         self._pass(now)
         return self._left_s <= 0
 

@@ -1,4 +1,4 @@
-"""One match over the network: who sits where, by which limits, and how far it has come; the referee plays it."""
+"""One match over the network: its seats, limits and progress; the referee plays it."""
 
 from __future__ import annotations
 
@@ -56,21 +56,19 @@ class LiveMatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the result is known."""
         return self.match is not None and self.match.termination is not None
 
     @property
     def decisions(self) -> int:
-        """How many have been made at it."""
         return 0 if self.match is None else len(self.match.answers)
 
     @property
     def progress(self) -> float:
-        """How far it has come, about: 1 is the end of a match of usual length."""
+        """How far it has come: 1 is the end of a match of usual length."""
         return self.decisions / max(1.0, self.game.decisions(self.settings))
 
     def invite(self, page: str | None) -> None:
-        """Give every seat its invitation; `page` is where a browser shows the match, if there is a page."""
+        """Invite every seat; `page` is where a browser shows the match, if there is a page."""
         names = tuple(chair.player.name for chair in self.chairs)
         plain: dict[str, Any] = msgspec.to_builtins(self.settings)
         for chair in self.chairs:
@@ -88,7 +86,7 @@ class LiveMatch:
             )
 
     def begin(self, start: bool = True) -> MatchState:
-        """Set the match up from the seed and all the nonces there will be; `start` deals."""
+        """Set the match up from the seed and the nonces that have come; `start` deals."""
         nonces = tuple(chair.nonce or "" for chair in self.chairs)
         self.match = MatchState(
             self.game,

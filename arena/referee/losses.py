@@ -1,8 +1,9 @@
 """Lost connections: how long a bot may be away, and what follows if it does not come back (J7).
 
-A connection is lost from its close, or from the moment since which the peer's machine has acknowledged nothing, until the pending
-questions are written again (`arena/referee/bot_session.py`). Meanwhile the clocks of its seats stand, and the grace of every match that it plays is
-used up (`arena/referee/seat.py`); here somebody looks when it is over. Who sits nowhere keeps its session for as long.
+A connection is lost from its close, or since the peer's machine acknowledges nothing, until the
+pending questions are written again (`arena/referee/bot_session.py`). Meanwhile the clocks of its
+seats stand and the grace of every match that it plays is used up (`arena/referee/seat.py`); the
+timers here end the match when it is over. A bot without a match keeps its session for as long.
 """
 
 from __future__ import annotations
@@ -25,31 +26,19 @@ __all__ = ["ConnectionLoss", "Losses"]
 
 @dataclass(slots=True, eq=False)
 class ConnectionLoss:
-    """A connection that is lost, from then until the pending questions are written again (J7).
+    """A lost connection, until the pending questions are written again (J7)."""
 
-    Attributes:
-        since: when it was lost, on the loop's clock.
-        lag_s: the arena's lag in all at that moment.
-        is_silent: whether the connection is still open, but the peer's machine acknowledges nothing.
-        by_arena: whether a stall of the arena brought it about; then no seat's grace is used up.
-    """
-
-    since: float
-    lag_s: float
-    is_silent: bool
-    by_arena: bool
+    since: float  # on the loop's clock
+    lag_s: float  # the arena's total lag at that moment
+    is_silent: bool  # it is open, but the peer's machine acknowledges nothing
+    by_arena: bool  # a stall of the arena caused it: no seat's grace is used up
 
 
 class Losses:
     """The lost connections of one gateway.
 
-    Args:
-        referee: the matches, and the arena's own lag.
-        limits: `grace_ms` is how long the session of a player without a match is kept.
-        clock: the loop's monotonic clock, in seconds.
-        timers: of the gateway.
-        on_gone: told of a player that has not come back in time, and what is found.
-        on_back: told of a player that was silent and is heard again.
+    A player without a match has the `grace_ms` of `limits`. `on_gone` is called with a player that
+    has not come back in time, `on_back` with one that was silent and is heard again.
     """
 
     def __init__(
@@ -69,33 +58,30 @@ class Losses:
         self._clock = clock
 
     def begin(self, player: BotSession, since: float) -> None:
-        """A player's connection is lost, or has been silent since then, a time of the loop's clock.
-
-        A loss that is known goes on from when it began, also if the silent connection is closed now.
-        """
+        """A connection is lost, or silent; a known loss keeps its beginning if it is closed now."""
         is_new = player.loss is None
         now = self._clock()
         lag = self._referee.lag
         by_arena = lag.follows_stall(now)
-        # A stall is taken off as the arena's lag: a loss that lies in it begins with its end.
+        # A stall counts as the arena's lag: a loss during it begins when it ends.
         loss = player.connection_lost(now if by_arena else since, lag.total_s(now), by_arena)
         if is_new:
             self._wait(player, loss)
 
     def end_silence(self, player: BotSession, now: float) -> None:
-        """The peer of a connection that was silent has been heard: what was sent before is not lost."""
+        """The peer of a silent connection is heard again; nothing that was sent is lost."""
         if player.loss is not None and player.loss.is_silent:
             player.connection_regained(now, self._referee.lag.total_s(now))
             self._on_back(player)
 
     def left_s(self, player: BotSession) -> float:
-        """How long a player that is lost may still come back: for so long its name is kept."""
+        """How long a lost player may still come back: its name is reserved for so long."""
         if player.loss is None:
             return self._grace_ms / 1000
         return max(0.0, *self._left_s(player, player.loss))
 
     def _wait(self, player: BotSession, loss: ConnectionLoss) -> None:
-        """Look again when the first grace is over: a seat's, or that of the session."""
+        """Wait until the first grace is over: a seat's, or the session's."""
         session_s, *left_s = self._left_s(player, loss)
         if session_s > 0 or not left_s:
             left_s.append(session_s)
@@ -110,7 +96,7 @@ class Losses:
             yield chair.grace_left_s(loss, now, lag_s)
 
     def _over(self, player: BotSession, loss: ConnectionLoss) -> None:
-        """Some grace is over: the player is out of those matches, all by one offence, and without any others it is gone."""
+        """A grace is over: the player is out of those matches, and gone if it has no others."""
         now = self._clock()
         connection = player.connection
         if loss.is_silent and connection and connection.silent_since(now) is None:
@@ -122,11 +108,9 @@ class Losses:
         over = [chair for chair, left in zip(chairs, left_s, strict=True) if left <= 0]
         grace_ms = over[0].limits.grace_ms if over else self._grace_ms
         text = f"lost its connection and did not come back within {grace_ms:,} ms"
-        finding = Finding(
-            kind=Ending.DISCONNECT,
-            text=f"{text} in all" if over else text,
-            mechanism=Mechanism.SESSION,
-        )
+        if over:
+            text += " in all"
+        finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
         if session_s > 0 or len(over) < len(chairs):
             tables = [chair.table for chair in over]
             self._referee.offence(player, finding, tables)

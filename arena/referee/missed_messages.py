@@ -1,6 +1,7 @@
-"""What a bot may have missed while its connection was lost, and is told again when it is back (`resume`).
+"""What a bot may have missed while its connection was lost, and is told again after `resume`.
 
-It is the transcript of the matches that go on, if the bot has forgotten it, and then what was sent last. A bot ignores what it has.
+These are the transcripts of its matches, if it asks for them, and then the messages that were sent
+last. A bot ignores those that it has.
 """
 
 from __future__ import annotations
@@ -16,47 +17,42 @@ if TYPE_CHECKING:
 
 __all__ = ["MissedMessages"]
 
-_PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
-_STEP_BYTES = 128  # what a step that is not told counts as
+_PAST_BYTES = 32 * 1024  # of a transcript at once: some milliseconds of rules
+_STEP_BYTES = 128  # a step that is not sent counts as so many
 
 
 class MissedMessages:
-    """What one bot may have missed.
-
-    Attributes:
-        transcripts: what is still to be told of matches that the bot has forgotten; None if it knows them.
-        is_repeated: whether all is in the outbox that the bot has missed, and its clocks go on when that is written.
-    """
+    """What one bot may have missed."""
 
     __slots__ = ("_allowed", "_overs", "_player", "is_repeated", "transcripts")
 
     def __init__(self, player: BotSession) -> None:
+        # What is still to be told of matches that the bot has forgotten.
         self.transcripts: Iterator[Match | Past | None] | None = None
+        # All that it missed is in the outbox; its clocks go on when that is written.
         self.is_repeated = False
         self._player = player
         self._overs: deque[Over] = deque(maxlen=player.tables)
         self._allowed: set[tuple[type[BotMessage], str]] = set()
 
     def add(self, over: Over) -> None:
-        """A match is over: the bot may never hear of it."""
+        """Note the end of a match, of which the bot may not hear."""
         self._overs.append(over)
         if self._player.leaving:
-            self.transcripts = None  # there is no later time for its verdict
+            self.transcripts = None  # else it would get its verdict after them, too late
 
     def disconnected(self) -> None:
-        """The connection is gone: whatever was told again has to be told once more."""
         self.transcripts = None
         self.is_repeated = False
 
     def resend_unseen(self, first: int | None = None) -> None:
         """After `resumed` and `welcome`: send again what the bot may not have got.
 
-        Args:
-            first: how many questions of every match it remembers; the others are told once more. None: all.
+        `first` is how many questions of every match it remembers, or None if it remembers all.
         """
         player = self._player
         self._allow_repeats()
-        player.mark_dirty(player)  # also if there is nothing to be repeated
+        player.mark_dirty(player)  # also if there is nothing to repeat: its clocks go on then
         if first is not None:
             self.transcripts = self._past(first)
             return
@@ -69,7 +65,7 @@ class MissedMessages:
             chair.resend()
 
     def may_repeat(self, message: BotMessage) -> bool:
-        """Whether a message that comes to nothing is one that a bot says again after `resume`, as it should: each is so once."""
+        """Whether a message without effect is repeated because of `resume`; true once for each."""
         if not isinstance(message, Answer | Ready):
             return False
         key = type(message), message.match
@@ -79,9 +75,9 @@ class MissedMessages:
         return True
 
     def tell(self) -> None:
-        """Send the next piece of the transcripts, unless the bot is behind with reading; after them, the rest.
+        """Send the next piece of the transcripts unless the bot is behind with reading.
 
-        What happens meanwhile is not sent: as without a connection, it is there to be repeated at the end.
+        After the last piece comes what else it missed, and what has happened meanwhile.
         """
         player = self._player
         assert self.transcripts is not None, "only called while there is a transcript"
@@ -100,12 +96,12 @@ class MissedMessages:
                 player.put(message)
                 size += len(player.outbox[-1])
         if not player.connection.is_behind:
-            player.mark_dirty(player)  # after whatever else the loop has to do
+            player.mark_dirty(player)  # goes on in the next turn of the loop
 
     # --- within ---
 
     def _allow_repeats(self) -> None:
-        """One `ready` per match that is told again, and one answer for each question, however often it comes back meanwhile."""
+        """Allow one `ready` per match and one answer per question, however often it comes back."""
         self._allowed.clear()
         for chair in self._player.chairs.values():
             self._allowed.add((Ready, chair.id))
@@ -114,7 +110,7 @@ class MissedMessages:
                 self._allowed.add((Answer, chair.id))
 
     def _past(self, first: int) -> Iterator[Match | Past | None]:
-        """The matches that go on, and what they asked after the first so many questions."""
+        """The open matches, and their questions after the first so many."""
         for chair in tuple(self._player.chairs.values()):
             if chair.invitation is not None and not chair.table.is_over:
                 yield chair.invitation

@@ -1,6 +1,6 @@
-"""What is to be sent gathers in the players' outboxes and is written one tick of the event loop later.
+"""Writes the players' outboxes one tick of the event loop after something was put into them.
 
-So a frame carries as much as possible, and there is one writer per connection (design §4).
+So a frame carries as much as possible, and there is one writer per connection.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class Outboxes:
-    """Those of all players of a gateway.
+    """The outboxes of all players of a gateway.
 
-    Args:
-        lag_s: how late the arena has been up to a time of the loop's clock.
-        on_here: told of a player who has been told all that it had missed.
-        on_failed: told of a player to whom the arena could not write, by a fault of its own.
+    `on_here` is called with a player that has been told all that it had missed, `on_failed` with
+    one to whom the arena could not write, by its own fault.
     """
 
     def __init__(
@@ -38,13 +36,11 @@ class Outboxes:
         self._loop = asyncio.get_running_loop()
 
     def mark_dirty(self, player: BotSession) -> None:
-        """Something waits to be written to this player."""
         if not self._dirty:
             self._loop.call_soon(self.flush)
         self._dirty[player] = None
 
     def flush(self) -> None:
-        """Write what waits."""
         dirty, self._dirty = self._dirty, {}
         now = self._loop.time()
         lag_s = self._lag_s(now)
@@ -52,13 +48,13 @@ class Outboxes:
             was_away = player.is_away
             try:
                 player.flush(now, lag_s)
-                if was_away and not player.is_away:  # it knows all that it had missed
+                if was_away and not player.is_away:
                     self._on_here(player)
             except Exception:
                 log.exception("the arena failed to write to %s", player.name)
                 self._on_failed(player)
 
     def flush_now(self, player: BotSession) -> None:
-        """Write what waits for a player before its connection is closed."""
+        """Write a player's outbox before its connection is closed."""
         now = self._loop.time()
         player.flush(now, self._lag_s(now))

@@ -1,7 +1,7 @@
-"""Pings: how quick each bot's link is, whether somebody is there, and whose link is looked at next.
+"""Pings: how quick each bot's link is, and whether the bot is still there.
 
-`LinkProbe` says what a look at one bot means, and `Pings` when each is due: one heap, so that a tick costs what is due and not what is
-connected. What a link's floor is worth is in `arena/referee/clock.py`.
+`LinkProbe` probes one bot; `Pings` has a heap of the probes that are due, so that a tick costs what
+is due and not what is connected. What a link's floor is worth is in `arena/referee/clock.py`.
 """
 
 from __future__ import annotations
@@ -20,46 +20,32 @@ __all__ = ["LinkProbe", "Pings"]
 _PING_S = 5.0  # between pings once the link is known; before that one follows the other
 _PING_MOST_S = 20.0  # between pings in the end: each waits twice as long as the last
 _LOOK_S = 2.0  # between pings while a bot thinks for longer than is free (J7)
-_LOOK_PINGS = 16  # that may be unanswered, as one who thinks reads nothing
+_LOOK_PINGS = 16  # that may be unanswered, as a bot that thinks may read nothing
+# An idle bot that has not answered a ping for so long is gone: with `_PING_MOST_S` before it, that
+# is noticed within a minute.
 _SILENCE_S = 35.0
-"""An idle bot that has not answered a ping for so long is not there: with the longest wait for a ping it is missed within a minute."""
-_SOON_S = 0.25  # until a bot is looked at again whose link is not known
-_AT_ONCE = 64  # looks in a tick: after a stall of the arena thousands are due
-_LEAST_S = 0.01  # between two looks at the same player
+_SOON_S = 0.25  # between probes of a bot whose link is not known
+_AT_ONCE = 64  # probes in a tick: after a stall of the arena thousands are due
+_LEAST_S = 0.01  # between two probes of the same player
 
 
 class LinkProbe:
-    """Measures the link of one bot over one connection, and sees whether somebody is there."""
-
-    __slots__ = (
-        "_asks_at_ping",
-        "_asks_seen",
-        "_due",
-        "_look_pings",
-        "_looked_at",
-        "_ping",
-        "_player",
-        "_wait_s",
-    )
+    """Measures the link of one bot over one connection, and notices when nobody is there."""
 
     def __init__(self, player: BotSession) -> None:
         self._player = player
-        self._ping: tuple[bytes, float, float] | None = None
+        self._ping: tuple[bytes, float, float] | None = None  # payload, sent at, lag then
         self._asks_at_ping = self._asks_seen = 0  # the questions put to it by then
         self._due = 0.0
         self._wait_s = _PING_S
-        self._look_pings: tuple[bytes, ...] = ()
-        self._looked_at = 0.0  # whether the peer's machine is there
+        self._look_pings: tuple[bytes, ...] = ()  # sent while it thinks
+        self._looked_at = 0.0
 
     def probe(self, now: float, lag_s: float = 0.0) -> float | None:
-        """Measure the link if the bot is idle, and see that somebody is there.
+        """Measure the link if the bot is idle, and check that it answers.
 
-        Args:
-            now: the time.
-            lag_s: how late the arena has been in all up to now: meanwhile nobody can have been heard.
-
-        Returns:
-            When to look again, never if there is nothing to look at; None if it has been silent for so long that it cannot be there.
+        `lag_s` is the arena's total lag by `now`, which does not count as silence of the bot.
+        Returns when to probe again, infinity for never; None if the bot was silent for too long.
         """
         player = self._player
         connection, is_known = player.connection, player.link.is_known
@@ -68,7 +54,7 @@ class LinkProbe:
         soon = now + (self._wait_s if is_known else _SOON_S)
         if player.pending or not player.is_caught_up:
             self._due = soon if is_known else now
-            if self._ping is not None:  # who thinks may be silent: that is the clock's
+            if self._ping is not None:  # a bot that thinks may be silent, as its clock runs
                 self._ping = self._ping[0], now, lag_s
             return soon
         if self._ping is None and now >= self._due:
@@ -78,7 +64,7 @@ class LinkProbe:
             connection.ping(payload)
         if self._ping is None:
             return self._due
-        if self._asks_seen != player.asks:  # it was asked, and may have thought until now
+        if self._asks_seen != player.asks:  # it was asked meanwhile, and may have thought until now
             self._asks_seen = player.asks
             self._ping = self._ping[0], now, lag_s
         _, sent_at, lag_then_s = self._ping
@@ -86,9 +72,9 @@ class LinkProbe:
         return min(soon, now + left_s) if left_s > 0 else None
 
     def look(self, now: float) -> float | None:
-        """Look whether the peer's machine is there while the bot thinks; since when it is silent, if it is (J7).
+        """Since when the machine of a bot that thinks has been silent; None if it is not (J7).
 
-        A ping goes out every `_LOOK_S`, so that there is something to be acknowledged: by the kernel, whatever the bot does.
+        A ping goes out every `_LOOK_S`: the kernel acknowledges it, whatever the bot does.
         """
         connection = self._player.connection
         if connection is None or not connection.has_link:
@@ -102,7 +88,7 @@ class LinkProbe:
         return silent_since
 
     def ponged(self, payload: bytes, now: float) -> bool:
-        """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
+        """Whether a pong answers our ping; it is measured if the bot had nothing else to do."""
         player = self._player
         if payload in self._look_pings:
             since = self._look_pings.index(payload) + 1
@@ -125,11 +111,7 @@ class LinkProbe:
 
 
 class Pings:
-    """The looks that are due, of all players with a connection.
-
-    Args:
-        lag_s: how late the arena has been in all up to a time of the loop's clock.
-    """
+    """All players' probes; `lag_s` gives the arena's total lag up to a time of the loop's clock."""
 
     def __init__(self, lag_s: Callable[[float], float]) -> None:
         self._lag_s = lag_s
@@ -138,20 +120,20 @@ class Pings:
         self._entries = 0  # breaks ties in the heap
 
     def add(self, player: BotSession, now: float) -> None:
-        """A player has a new connection: look at it at once, then as often as it says."""
+        """Probe a player at `now`, then as often as its `LinkProbe` says."""
         self._due[player] = now
         self._entries += 1
         heapq.heappush(self._heap, (now, self._entries, player))
 
     def tick(self, now: float) -> Iterator[BotSession]:
-        """Look at those that are due; yields those that cannot be there any more."""
+        """Probe those that are due; yields those that cannot be there any more."""
         lag_s = self._lag_s(now)
         for _ in range(_AT_ONCE):
             if not self._heap or self._heap[0][0] > now:
                 return
             due, _, player = heapq.heappop(self._heap)
             if self._due.get(player) != due:
-                continue  # it has come back meanwhile, and stands elsewhere
+                continue  # it has come back meanwhile and has another entry
             del self._due[player]
             at = None if player.leaving else player.link_probe.probe(now, lag_s)
             if at is not None and at < math.inf:

@@ -1,12 +1,13 @@
-"""Where a match meets time and the network: chairs are asked, answers are taken, deadlines are kept.
+"""Where a match meets time and the network: asks seats, takes answers, keeps deadlines.
 
-The hot path (design §4): an answer goes in, the rules advance, the next question is put into its player's outbox, all in one
-synchronous pass and without a task, future or timer per decision. Deadlines lie in one heap that `tick` looks at. A chair is in it
-once, with a time that is never later than its deadline: as deadlines mostly move on, most answers need not touch the heap, and
-an entry whose chair has answered meanwhile is put back with its new deadline or dropped.
+The hot path: an answer goes in, the rules advance, the next question is put into its
+player's outbox, all in one synchronous pass and without a task, future or timer per decision.
+Deadlines lie in one heap that `tick` looks at. A seat is in it once, with a time that is never
+later than its deadline. As deadlines mostly move on, most answers need not touch the heap; an entry
+whose seat has answered meanwhile is put back with its new deadline or dropped.
 
-A seat's time (J7) begins with the writing of the frame that carries the question and ends with the arrival of the answer;
-`arena/referee/seat.py` has what that costs.
+A seat's time (J7) begins when the frame with the question is written and ends when the answer
+arrives; `arena/referee/seat.py` has what that costs.
 """
 
 from __future__ import annotations
@@ -46,10 +47,9 @@ __all__ = ["FAULT", "MOST_VOIDS", "Referee"]
 log = logging.getLogger(__name__)
 
 FAULT = "a fault of the arena; the match is played again"
-"""What all seats are told when it was nobody's doing (J5)."""
+"""What all seats are told when no bot is to blame (J5)."""
 MOST_VOIDS = 3
 """How often a match is played again; then it waits for the instructor (J5)."""
-
 
 _LINK_S = 2.0  # between looks at the link of a bot that thinks for long (J7)
 _SILENT_S = 1.0  # a slow network may take so long to acknowledge what was sent
@@ -59,17 +59,8 @@ _AGAIN_S = 0.25  # between looks at a bot whose connection is lost
 class Referee:
     """All the matches that are being played.
 
-    Args:
-        clock: the loop's monotonic clock, in seconds.
-        practice: an illegal answer is refused and can be given again, time running on, instead of ending the match.
-        on_verdict: told of every elimination.
-
-    Attributes:
-        on_lost: told of a player whose connection is lost, and since when.
-        on_heard: told of a player whose machine has acknowledged all that was sent, and the time.
-        lag: how late the loop has been; `tick` measures it.
-        decisions: how many answers have been played.
-        page: the path under which browsers find the arena's page, ending in a slash; None if there is no page.
+    `on_verdict` is called with every elimination. In `practice` an illegal answer does not end the
+    match: it is refused, and time runs on.
     """
 
     def __init__(
@@ -83,6 +74,7 @@ class Referee:
         self._clock = clock
         self.on_verdict = on_verdict
         self.on_lost: Callable[[BotSession, float], None] = lambda player, since: None
+        # Called with a player whose machine has acknowledged all that was sent, and when.
         self.on_heard: Callable[[BotSession, float], None] = lambda player, now: None
         self._tables: dict[str, LiveMatch] = {}
         self._deadlines: list[tuple[float, int, MatchSeat]] = []
@@ -91,11 +83,11 @@ class Referee:
         # Match ids differ from those of every earlier run of the arena.
         self._run = secrets.token_hex(4)
         self.decisions = 0
-        self.page: str | None = None
+        self.page: str | None = None  # the path of the arena's page, ending in a slash
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        """The matches that are not over."""
+        """The matches that are not over yet."""
         return tuple(self._tables.values())
 
     def open(
@@ -108,26 +100,16 @@ class Referee:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
     ) -> LiveMatch:
-        """Invite players to a match, one per seat; `on_over` is called once, when its result is known.
+        """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
-        With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot. `forgives` is asked what an
-        offence costs.
+        With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
+        `forgives` says whether an offence costs no more than the match.
         """
         self._numbers += 1
-        table = LiveMatch(
-            f"{self._run}-{self._numbers}",
-            game,
-            settings,
-            players,
-            limits,
-            on_over,
-            self._clock(),
-            by_seat,
-            forgives,
-        )
+        number, now = f"{self._run}-{self._numbers}", self._clock()
+        table = LiveMatch(number, game, settings, players, limits, on_over, now, by_seat, forgives)
         self._tables[table.id] = table
-        page = None if self.page is None else f"{self.page}#/m/{table.id}"
-        table.invite(page)
+        table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")
         for chair in table.chairs:
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)
@@ -135,7 +117,7 @@ class Referee:
         return table
 
     def ready(self, player: BotSession, message: Ready) -> None:
-        """A seat is set up; when all are, the cards are dealt."""
+        """A seat is ready; when all are, deal the cards."""
         chair = player.chairs.get(message.match)
         if chair is None or chair.nonce is not None:
             return
@@ -153,7 +135,7 @@ class Referee:
                 self._play_on(table, self._clock())
 
     def answer(self, player: BotSession, message: Answer, arrived: float) -> None:
-        """Take an answer that the session's table has let through, and play on."""
+        """Take an answer that `Session.note` has accepted, and play on."""
         chair = player.chairs.get(message.match)
         if chair is None or chair.ask is None:
             return
@@ -168,17 +150,13 @@ class Referee:
             return
         self.decisions += 1
         try:
-            # Whoever guesses what it will be asked has answered before.
+            # A bot that guesses its question has answered before it was asked.
             took_ms = max(0, int((arrived - chair.asked_at) * 1000))
             note = message.note and chair.note_within_limit(message.note)
             match.answer(message.value, note, took_ms)
         except IllegalAnswer as error:
-            finding = Finding(
-                kind=Ending.ILLEGAL,
-                text=str(error),
-                mechanism=Mechanism.RULES,
-                got=shorten(message.value),
-            )
+            text, got = str(error), shorten(message.value)
+            finding = Finding(kind=Ending.ILLEGAL, text=text, mechanism=Mechanism.RULES, got=got)
             self._blame(chair, finding, arrived)
         except Exception:
             self._failed(chair.table)
@@ -196,35 +174,36 @@ class Referee:
     def offence(
         self, player: BotSession, finding: Finding, tables: Collection[LiveMatch] | None = None
     ) -> None:
-        """Something that is no answer ends matches of this player: it left, crashed, sent garbage; all, or those given."""
-        # Those that are asked come first: a competition keeps one verdict, and strikes the rest.
+        """End matches of a player that left, crashed or sent garbage: all, or those at `tables`."""
+        # A competition stores the first verdict only: that of a seat which is asked says the most.
         chairs = sorted(player.chairs.values(), key=lambda chair: chair.ask is None)
         for chair in chairs:
             ends = tables is None or chair.table in tables
-            if ends and not chair.table.is_over:  # it may sit at both sides of it
+            if ends and not chair.table.is_over:  # it may play against itself
                 self._blame(chair, finding, self._clock())
 
     def void(self, table: LiveMatch, text: str) -> None:
-        """Stop a match that is nobody's fault or has lost its meaning."""
+        """Stop a match without a result."""
         if not table.is_over:
-            self._end(table, Ending.VOID, None, text)
+            match = table.match or table.begin(start=False)
+            match.end(Ending.VOID, None, text)
             self._finish(table, None)
 
     def tick(self) -> None:
-        """Rule on every chair whose time is up."""
+        """Rule on every seat whose time is up."""
         now = self._clock()
         self.lag.tick(now)
         heap = self._deadlines
         while heap and heap[0][0] <= now:
             due, _, chair = heapq.heappop(heap)
             if due != chair.watched_until:
-                continue  # an earlier deadline has taken this one's place
+                continue  # an earlier deadline has replaced this one
             chair.watched_until = math.inf
             waits = chair.ask is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
             silent_since = self._check_link(chair.player, now)
-            if chair.table.is_over:  # the ping was too much for who does not read
+            if chair.table.is_over:  # the ping can overflow the buffer of a bot that does not read
                 continue
             if chair.player.loss is not None:
                 self._look(chair, now + _AGAIN_S)
@@ -233,7 +212,7 @@ class Referee:
             if due > now:
                 self._look(chair, min(due, now + _LINK_S))
             elif silent_since is not None and now - due < _SILENT_S:
-                self._look(chair, now + _AGAIN_S)  # it may turn out to be lost
+                self._look(chair, now + _AGAIN_S)  # its connection may turn out to be lost
             else:
                 chair.charge(now, self.lag)
                 self._blame(chair, chair.too_late(), now)
@@ -241,7 +220,7 @@ class Referee:
     # --- within ---
 
     def _check_link(self, player: BotSession, now: float) -> float | None:
-        """Notice that a connection is lost, or is not any more (J7); since when its machine has acknowledged nothing, if it has not."""
+        """Notice a lost or regained connection (J7); since when its machine is silent."""
         since = player.link_probe.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
@@ -250,7 +229,7 @@ class Referee:
         return since
 
     def _play_on(self, table: LiveMatch, now: float) -> None:
-        """The rules have taken a step: pass on what they told, and ask what they wait for."""
+        """After a step of the rules: pass on their news, and ask what they wait for."""
         match = table.match
         assert match is not None, "it has begun"
         if match.news:
@@ -268,14 +247,9 @@ class Referee:
     def _ask(self, chair: MatchSeat, question: Question[Any], now: float) -> None:
         player = chair.player
         chair.asked += 1
-        chair.ask = Ask(
-            chair.id,
-            ask_id(chair.id, chair.asked),
-            question,
-            tuple(chair.news),
-            chair.clock.bank_ms,
-            chair.limits.decision_ms,
-        )
+        ask, news = ask_id(chair.id, chair.asked), tuple(chair.news)
+        bank_ms, decision_ms = chair.clock.bank_ms, chair.limits.decision_ms
+        chair.ask = Ask(chair.id, ask, question, news, bank_ms, decision_ms)
         chair.news = []
         chair.asked_at = now  # until it is written
         chair.time_charge = None
@@ -286,7 +260,7 @@ class Referee:
         self._watch(chair)
 
     def _watch(self, chair: MatchSeat) -> None:
-        """See to it that a tick looks at the chair as soon as it can be late."""
+        """Have a tick look at the seat as soon as it can be late."""
         look_at = chair.asked_at + chair.free_until_s
         if look_at < chair.watched_until:
             self._look(chair, look_at)
@@ -297,45 +271,33 @@ class Referee:
         heapq.heappush(self._deadlines, (at, self._entries, chair))
 
     def _refuses(self, chair: MatchSeat, answer: Answer) -> bool:
-        """In practice: say what is wrong with an illegal answer; the question stands and its time runs on."""
+        """Refuse an illegal answer in practice; the question stands and its time runs on."""
         assert chair.ask is not None, "it was answered"
-        question = chair.ask.question
+        question, ask = chair.ask.question, chair.ask.ask
         try:
             question.check(answer.value)
         except IllegalAnswer as error:
-            legal = question.choices
-            ask = chair.ask.ask
-            refused = Refused("illegal", str(error), chair.id, ask, legal=legal)
+            refused = Refused("illegal", str(error), chair.id, ask, legal=question.choices)
             chair.player.send(refused)
             return True
         return False
 
     def _blame(self, chair: MatchSeat, finding: Finding, now: float) -> None:
-        """End a chair's match by its offence, with the evidence (J3, J4)."""
+        """End a seat's match by its offence, with the evidence (J3, J4)."""
         table = chair.table
         event = chair.player.event_of(chair, finding.kind, now)
         verdict = chair.verdict(finding, event, now, self.lag)
-        self._end(table, finding.kind, chair.seat, finding.text, (event,))
+        match = table.match or table.begin(start=False)
+        match.end(finding.kind, chair.seat, finding.text, events=(event,))
         self._finish(table, verdict)
 
     def _failed(self, table: LiveMatch) -> None:
-        """The rules raised: that is never charged to a bot (J5)."""
+        """Void a match whose rules raised: that is never charged to a bot (J5)."""
         log.exception("the rules of %s failed in match %s", table.game.name, table.id)
         self.void(table, FAULT)
 
-    def _end(
-        self,
-        table: LiveMatch,
-        kind: Ending,
-        seat: int | None,
-        text: str,
-        events: tuple[str, ...] = (),
-    ) -> None:
-        match = table.match or table.begin(start=False)
-        match.end(kind, seat, text, events=events)
-
     def _finish(self, table: LiveMatch, verdict: Verdict | None) -> None:
-        """Tell every seat, free the chairs, and hand the result on."""
+        """Tell every seat, free the seats, and pass the result on."""
         assert table.match is not None, "it is over"
         del self._tables[table.id]
         result = table.match.result()
@@ -348,20 +310,14 @@ class Referee:
                 chair.ask = None
                 player.pending -= 1
             mine = verdict is not None and verdict.seat == chair.seat
-            player.send(
-                Over(
-                    chair.id,
-                    tuple(chair.news),
-                    result.scores,
-                    # Who it was and why, in one word, is all that the others learn.
-                    ended if mine or verdict is None else Termination(ended.kind, ended.seat),
-                    reveal,
-                    verdict if mine else None,
-                )
-            )
+            # Who it was and why, in one word, is all that the others learn.
+            told = ended if mine or verdict is None else Termination(ended.kind, ended.seat)
+            evidence = verdict if mine else None
+            news = tuple(chair.news)
+            player.send(Over(chair.id, news, result.scores, told, reveal, evidence))
         try:
             table.on_over(table, result, verdict)
-        except Exception:  # it is no reason to stop the match of whoever's turn it is
+        except Exception:  # this may run while another match is served, which must go on
             log.exception("the result of match %s was not taken", table.id)
         if verdict is not None:
             self.on_verdict(verdict)

@@ -1,9 +1,9 @@
-"""One seat of one match and the bot that sits there: what it was asked, when, and what its decisions cost (J7).
+"""One seat of one match: what its bot was asked, when, and what its decisions cost (J7).
 
-The arithmetic is in `arena/referee/clock.py`; here is what it is about. A bot that connected by itself is charged the time on the wall, less the
-floor of its link and the arena's own lag. A bot that the arena has launched is charged the CPU time of its processes since its
-latest answer, so that neither load nor thinking while others decide makes a difference, and the time on the wall is a cap.
-Nothing here reads a clock: `now` comes in, in seconds of the loop's monotonic clock.
+A bot that connected by itself is charged the time on the wall, less the floor of its link and the
+arena's own lag. A bot that the arena has launched is charged the CPU time of its processes since
+its latest answer, so that neither load nor thinking while others decide makes a difference; for it
+the time on the wall is a cap. `now` is in seconds of the loop's monotonic clock.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -30,26 +31,18 @@ if TYPE_CHECKING:
 __all__ = ["NOTE_BYTES", "MatchSeat", "TimeCharge"]
 
 NOTE_BYTES = 256 * 1024
-"""Of notes, as JSON, that a record keeps per seat: a match of a million answers with notes would fit into no database."""
+"""Of notes per seat in a record, as JSON: notes with a million answers fit into no database."""
 
 _CORES = os.cpu_count() or 1
-_LEAST_LOOK_S = 0.05  # CPU time is looked at no more often than that
+_LEAST_LOOK_S = 0.05  # between looks at CPU time
 
 
 class TimeCharge(NamedTuple):
-    """What a decision took, and what it might.
+    """What a decision has taken, and what it may take."""
 
-    Attributes:
-        kind: the offence if it is too much.
-        taken_ms: the time, credit included.
-        limit_ms: the most that it may be, credit apart.
-        credit_ms: what is taken off.
-        mechanism: what was measured.
-    """
-
-    kind: Ending
-    taken_ms: float
-    limit_ms: float
+    kind: Ending  # the offence if it is too much
+    taken_ms: float  # credit included
+    limit_ms: float  # without the credit
     credit_ms: float
     mechanism: Mechanism
 
@@ -59,78 +52,46 @@ class TimeCharge(NamedTuple):
         return self.limit_ms + self.credit_ms - self.taken_ms
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class MatchSeat:
-    """One seat of one match.
+    """One seat of one match, and the bot that sits there."""
 
-    Attributes:
-        id: what the wire calls this chair in this match.
-        ask: the question that waits here.
-        asked: how many there have been.
-        repeated: how many there had been when the bot last came back to a new one.
-        asked_at: when the frame with it was written, or the invitation.
-        limits: of time, of whoever sits here.
-        grace_s: for how long its connection may still be lost in this match, in seconds.
-        free_until_s: whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
-        lag_s: the arena's lag in all at that moment.
-        waiting: how many other questions the bot had then.
-        news: what has been told to this seat since its latest question.
-        nonce: its word for the cards, once it is ready.
-        notes_left: how many bytes of notes the record still has room for.
-        time_charge: of the latest decision, unless it was so quick that nobody looked.
-    """
+    table: LiveMatch
+    seat: int
+    player: BotSession
+    limits: Limits  # of time, of who sits here
+    id: str = field(init=False)  # what the wire calls this seat of this match
+    free_until_s: float = field(init=False)  # a quicker answer costs nothing: no clock is read
+    grace_s: float = field(init=False)  # for how long its connection may still be lost
+    clock: SeatClock = field(init=False)
+    invitation: messages.Match | None = field(default=None, init=False)
+    nonce: str | None = field(default=None, init=False)  # None until the seat is ready
+    news: list[News] = field(default_factory=list, init=False)  # since its latest question
+    ask: Ask | None = field(default=None, init=False)  # the pending question
+    asked: int = field(default=0, init=False)  # how many questions there have been
+    repeated: int = field(default=0, init=False)  # `asked` when the bot was last told one again
+    asked_at: float = field(default=0.0, init=False)  # when the question or invitation was written
+    lag_s: float = field(default=0.0, init=False)  # the arena's total lag at that moment
+    waiting: int = field(default=0, init=False)  # other questions that the bot had then
+    notes_left: int = field(default=NOTE_BYTES, init=False)  # bytes of notes
+    # of the latest decision, unless it was so quick that nobody looked
+    time_charge: TimeCharge | None = field(default=None, init=False)
+    watched_until: float = field(default=math.inf, init=False)  # its time in the referee's heap
 
-    __slots__ = (
-        "ask",
-        "asked",
-        "asked_at",
-        "clock",
-        "free_until_s",
-        "grace_s",
-        "id",
-        "invitation",
-        "lag_s",
-        "limits",
-        "news",
-        "nonce",
-        "notes_left",
-        "player",
-        "repeated",
-        "seat",
-        "table",
-        "time_charge",
-        "waiting",
-        "watched_until",
-    )
-
-    def __init__(self, table: LiveMatch, seat: int, player: BotSession, limits: Limits) -> None:
-        self.table = table
-        self.seat = seat
-        self.player = player
-        self.id = f"{table.id}.{seat}"
-        self.limits = limits
+    def __post_init__(self) -> None:
+        limits = self.limits
+        self.id = f"{self.table.id}.{self.seat}"
         self.free_until_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
-        self.clock = SeatClock(limits)
         self.grace_s = limits.grace_ms / 1000
-        self.news: list[News] = []
-        self.nonce: str | None = None
-        self.notes_left = NOTE_BYTES
-        self.invitation: messages.Match | None = None
-        self.ask: Ask | None = None
-        self.asked = self.repeated = 0
-        self.asked_at = 0.0
-        self.lag_s = 0.0
-        self.waiting = 0
-        self.time_charge: TimeCharge | None = None
-        self.watched_until = math.inf
+        self.clock = SeatClock(limits)
 
     def invite(self, invitation: messages.Match) -> None:
-        """Have the bot take this seat."""
         self.invitation = invitation
         self.player.chairs[self.id] = self
         self.player.send(invitation)
 
     def note_within_limit(self, note: str | None) -> str | None:
-        """The note, if the record has room for it."""
+        """The note if the record has room for it, else None."""
         if note is None:
             return None
         self.notes_left -= len(msgspec.json.encode(note))
@@ -138,39 +99,38 @@ class MatchSeat:
 
     def resend(self) -> None:
         """Send the invitation or the question again to a bot that has come back."""
-        assert self.invitation is not None, "chairs are invited at once"
+        assert self.invitation is not None, "seats are invited at once"
         self.player.send(self.invitation)
         if self.ask is not None:
             self.player.send(self.ask)  # its time goes on when that is written
 
     def questions_after(self, first: int) -> Iterator[Past | None]:
-        """What has been asked here after the first so many questions, with its answers."""
+        """The questions after the first so many, with answers; None for each that is skipped."""
         match = self.table.match
         if match is None:
             return
         for number, told in enumerate(match.history_for(self.seat), start=1):
             if number <= first:
-                yield None  # a step of the rules all the same: whoever sends it may pause
+                yield None  # it took a step of the rules all the same, after which one may pause
             else:
                 question, news, answer = told
-                ask = ask_id(self.id, number)
-                yield Past(self.id, ask, question, news, answer)
+                yield Past(self.id, ask_id(self.id, number), question, news, answer)
 
     # --- time ---
 
     @property
     def has_been_away(self) -> bool:
-        """Whether its connection was lost in this match, other than by the arena, and is there again."""
+        """Whether its connection was lost in this match, other than by the arena, and is back."""
         return self.grace_s < self.limits.grace_ms / 1000
 
     def grace_left_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
-        """For how long the connection may still be lost before this seat is out; negative if that is over (J7)."""
+        """How long the connection may still be lost before the seat is out (J7), or negative."""
         whole_s = self.limits.grace_ms / 1000
         left_s = whole_s if loss.by_arena else self.grace_s
         return left_s - self._lost_s(loss, now, lag_s)
 
     def go_on(self, loss: ConnectionLoss, now: float, lag_s: float) -> None:
-        """The connection is there again: the clock goes on, and the grace is less by what the loss has used."""
+        """The connection is back: the clock goes on, and the grace is less by the loss."""
         if not loss.by_arena:
             self.grace_s -= self._lost_s(loss, now, lag_s)
         if self.asked_at < loss.since:
@@ -180,16 +140,15 @@ class MatchSeat:
             self.asked_at, self.lag_s = now, lag_s
 
     def clock_time(self, now: float) -> float:
-        """What this seat's clock shows: the present, unless it stands as the connection is lost."""
+        """The time on this seat's clock: now, unless it stands as the connection is lost."""
         loss = self.player.loss
         return now if loss is None else max(loss.since, self.asked_at)
 
     def _lost_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
-        """What a loss has used of the grace so far: not the time in which the arena stood still, nor what was before the match."""
+        """What a loss has used of the grace, without the arena's lag and time before the match."""
         return max(0.0, now - max(loss.since, self.table.opened_at) - (lag_s - loss.lag_s))
 
     def measure(self, now: float, lag: Lag) -> TimeCharge:
-        """What the decision that is waited for has taken so far."""
         player, limits = self.player, self.limits
         loss = player.loss
         lag_s = lag.total_s(now) if loss is None else loss.lag_s
@@ -212,31 +171,29 @@ class MatchSeat:
         return TimeCharge(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
     def charge(self, now: float, lag: Lag) -> bool:
-        """Have the decision paid for that has been taken now; False if it came too late."""
+        """Charge the decision that was just taken; False if it came too late."""
         self.time_charge = time_charge = self.measure(now, lag)
         player = self.player
         if player.is_metered:
             player.cpu_ms = player.cpu_used_ms(now)
             if time_charge.mechanism is Mechanism.WALL_CAP:
-                return False  # its bank is of CPU time
-        return (
-            self.clock.charge(time_charge.taken_ms, time_charge.credit_ms)
-            and time_charge.left_ms >= 0
-        )
+                return False  # the bank holds CPU time and cannot pay for time on the wall
+        in_time = self.clock.charge(time_charge.taken_ms, time_charge.credit_ms)
+        return in_time and time_charge.left_ms >= 0
 
     def next_check(self, now: float, lag: Lag) -> float:
-        """When to look whether it is too late; it is now if that is not later than now."""
+        """When to check again whether it is too late; it is too late if that is not after `now`."""
         time_charge = self.measure(now, lag)
         left_s = time_charge.left_ms / 1000
         if time_charge.kind is not Ending.CPU or left_s <= 0:
             return now + left_s
         wall_ms = self.limits.wall_ms
         wall_left_s = (wall_ms - self._since(now, wall_ms)) / 1000
-        # All cores can be at work for it, so that it cannot be too late before.
+        # With all cores at work it uses the time that is left so many times as fast.
         return now + max(_LEAST_LOOK_S, min(left_s / _CORES, wall_left_s))
 
     def too_late(self) -> Finding:
-        """What is found when the bill is more than the seat can pay."""
+        """The finding for a decision that was charged and came too late."""
         time_charge = self.time_charge
         assert time_charge is not None, "it has been measured"
         if time_charge.kind is Ending.ABSENT:
@@ -252,7 +209,7 @@ class MatchSeat:
         return Finding(kind=time_charge.kind, text=text, mechanism=time_charge.mechanism)
 
     def verdict(self, finding: Finding, event: str, now: float, lag: Lag) -> Verdict:
-        """The evidence of an offence of this seat's (J4); `event` is the id of what brought it about."""
+        """The evidence of this seat's offence (J4); `event` is the id of what caused it."""
         table, player = self.table, self.player
         waits = self.ask is not None or self.nonce is None
         time_charge = (self.time_charge or self.measure(now, lag)) if waits else None
@@ -285,6 +242,6 @@ class MatchSeat:
         )
 
     def _since(self, now: float, turn_ms: int) -> float:
-        """For how many milliseconds this question has been the bot's business (J7)."""
+        """For how many milliseconds the bot has been charged with this question (J7)."""
         last_answer = self.player.last_answer
         return (now - charged_from(self.asked_at, last_answer, self.waiting, turn_ms)) * 1000

@@ -1,7 +1,6 @@
-"""The players of an arena: everybody who is connected or may come back, and the figures that others ask of all of them.
+"""The players of an arena: all bots that are connected or may come back.
 
-Nothing here looks at all players to answer: counts and lists are kept up to date as somebody comes and goes, so that a join costs the
-same however many are there.
+All is counted as they come and go, so that a join costs the same however many there are.
 """
 
 from __future__ import annotations
@@ -17,20 +16,15 @@ from arena.referee.bot_session import BotSession
 __all__ = ["BotSessions"]
 
 _Key: TypeAlias = tuple[str, str]
-"""What is counted: `game`, `token` or `address`, and which."""
+"""What a player is counted by: `game`, `token` or `address`, and its value."""
 
 
 class BotSessions(Mapping[str, BotSession]):
-    """Players by name, in the order in which they came.
-
-    Attributes:
-        spellings: the names that are in use: of those who are here, and of whoever else is told to it.
-        here: how many are connected.
-    """
+    """Players by name, in the order in which they came."""
 
     def __init__(self) -> None:
-        self.spellings = Spellings()
-        self.here = 0
+        self.spellings = Spellings()  # in use by players, and others that were added
+        self.here = 0  # how many are connected
         self._by_name: dict[str, BotSession] = {}
         self._by_game: dict[str, dict[str, BotSession]] = {}
         self._unseen: dict[str, dict[str, BotSession]] = {}
@@ -39,26 +33,22 @@ class BotSessions(Mapping[str, BotSession]):
         self._entries: dict[BotSession, tuple[tuple[_Key, ...], tuple[str, ...]]] = {}
         self._counts: Counter[_Key] = Counter()
         self._moved: dict[str, None] = {}
-        self._is_anonymous: Callable[[BotSession], bool] = lambda one: one.token is None
+        self._is_anonymous: Callable[[BotSession], bool] = lambda player: player.token is None
 
     def __getitem__(self, name: str) -> BotSession:
-        """The player of exactly that name."""
         return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        """Whether somebody has exactly that name."""
         return name in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        """Their names."""
         return iter(self._by_name)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._by_name)
 
     def values(self) -> ValuesView[BotSession]:
-        """All of them."""
+        """The players; quicker than what `Mapping` has, which looks each of them up."""
         return self._by_name.values()
 
     def like(self, name: str) -> BotSession | None:
@@ -68,7 +58,7 @@ class BotSessions(Mapping[str, BotSession]):
     # --- who comes and goes ---
 
     def add(self, player: BotSession) -> None:
-        """Somebody new; who had the name before is gone."""
+        """Add a player in place of any of the same name."""
         if (former := self.get(player.name)) is not None:
             self.remove(former)
         self.spellings.add(player.name)
@@ -79,7 +69,6 @@ class BotSessions(Mapping[str, BotSession]):
         self.note(player)
 
     def remove(self, player: BotSession) -> None:
-        """Somebody has gone for good."""
         self.spellings.remove(player.name)
         del self._by_name[player.name]
         for game in player.games:
@@ -88,7 +77,7 @@ class BotSessions(Mapping[str, BotSession]):
         self.note(player)
 
     def note(self, player: BotSession) -> None:
-        """Somebody has come or gone, has lost its connection, or hears again what is said: count it as it is now."""
+        """Count a player as it is now: added, removed, connected or disconnected."""
         keys, sessions = self._entries.pop(player, ((), ()))
         self.here -= bool(keys)
         for key in keys:
@@ -115,47 +104,41 @@ class BotSessions(Mapping[str, BotSession]):
         self._entries[player] = keys, sessions
 
     def take_moved(self) -> tuple[str, ...]:
-        """The names of those who have been noted since this was asked last."""
+        """The names of the players that were noted since the last call."""
         moved, self._moved = self._moved, {}
         return tuple(moved)
 
     def recount(self, is_anonymous: Callable[[BotSession], bool]) -> None:
-        """From now on those of whom this is true are counted by address."""
+        """Count those of whom this is true by address from now on."""
         self._is_anonymous = is_anonymous
         for player in self.values():
             self.note(player)
 
-    # --- what others ask ---
+    # --- what others ask; counts are of connected players ---
 
     def with_token(self, token: str) -> int:
-        """How many are connected with a token."""
         return self._counts["token", token]
 
     def anonymous(self, address: str) -> int:
-        """How many are connected from an address, of those who are counted by it."""
         return self._counts["address", address]
 
     def count(self, game: str) -> int:
-        """How many are connected and play a game."""
         return self._counts["game", game]
 
     def of_game(self, game: str) -> Collection[BotSession]:
-        """All who play a game, in the order in which they came, those too who have lost their connections."""
+        """The players of a game in the order in which they came, with and without a connection."""
         return self._by_game.get(game, {}).values()
 
     def of_session(self, secret: str) -> BotSession | None:
-        """Whose session may be that one; whether it is, the player says.
-
-        A hash is looked up, as nobody can choose a guess by its hash: how long that takes tells nothing of a secret.
-        """
+        """The player whose session this may be; ask its `is_session` whether it is."""
         return self._sessions.get(_key(secret))
 
     def unseen(self, game: str) -> Collection[str]:
-        """Who is connected, plays a game, and was not among those `see` was told of last."""
+        """The connected players of a game that were not in the latest call of `see`."""
         return self._unseen.get(game, {}).keys()
 
     def see(self, game: str, names: Collection[str]) -> None:
-        """These take part in what is played now."""
+        """Note who takes part in a competition of a game; its other players are `unseen`."""
         seen = frozenset(self._by_name[name] for name in names)
         self._seen[game] = seen
         self._unseen[game] = {
@@ -167,7 +150,6 @@ class BotSessions(Mapping[str, BotSession]):
     # --- within ---
 
     def _keys(self, player: BotSession) -> Iterator[_Key]:
-        """What a connected player counts for."""
         assert player.connection is not None, "it is connected"
         yield from (("game", game) for game in player.games)
         if player.token is not None:
@@ -177,5 +159,5 @@ class BotSessions(Mapping[str, BotSession]):
 
 
 def _key(secret: str) -> str:
-    """A session under which it is looked up: how long that takes tells nothing of the secret."""
+    """The hash to look a session up by: the time of a lookup tells nothing of the secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Deadlines that know the arena's own lag: a timer that rings late was held up by the arena, and nobody may suffer for that (J7).
+"""Deadlines that allow for the arena's own lag (J7).
 
-It is set again for as long as the arena stood still meanwhile. So whoever it is about has all of its time, and what waits in the
-sockets is read before the deadline is ruled on.
+A timer that rings is set again for as long as the arena stood still meanwhile. So everybody has the
+whole time, and what waits in the sockets is read before the deadline is ruled on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Ticker", "Timer", "Timers"]
 
 
 class Timer:
-    """One call to come; made by `Timers.after`."""
+    """A call to come; made by `Timers.after`."""
 
     __slots__ = ("_call", "_due_s", "_handle", "_lag_s", "_loop")
 
@@ -54,12 +54,7 @@ class Timer:
 
 
 class Timers:
-    """Makes the timers of one arena.
-
-    Args:
-        loop: whose clock counts.
-        lag_s: how late that loop has been in all, in seconds, up to a time of its clock; without it nothing is moved.
-    """
+    """Makes timers; `lag_s` gives the loop's total lag up to a time of its clock."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, lag_s: Callable[[float], float] = lambda now: 0.0
@@ -68,17 +63,12 @@ class Timers:
         self._lag_s = lag_s
 
     def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
-        """Call in so many seconds in which the arena has not stood still."""
+        """Call after so many seconds in which the arena has not stood still."""
         return Timer(self._loop, self._lag_s, delay_s, call)
 
 
 class Ticker:
-    """Calls the arena every `TICK_S`, so that it rules on deadlines.
-
-    Args:
-        loop: whose clock counts.
-        tick: does what is due, and raises nothing: without it no deadline would be kept any more.
-    """
+    """Calls `tick` every `TICK_S`, so that the arena rules on deadlines; `tick` must not raise."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tick: Callable[[], None]) -> None:
         self._loop = loop
@@ -91,7 +81,6 @@ class Ticker:
             self._wait()
 
     def stop(self) -> None:
-        """Call no more."""
         if self._handle is not None:
             self._handle.cancel()
 
@@ -100,7 +89,7 @@ class Ticker:
         self._handle = self._loop.call_at(due, self._ring, due)
 
     def _ring(self, due: float) -> None:
-        """If it is late, what waits in the sockets is read before the tick, which may put its senders out."""
+        # After a stall, what waits in the sockets is read before the tick rules on its senders.
         if self._loop.time() - due > TICK_S:
             self._handle = self._loop.call_soon(self._call)
         else:

@@ -1,6 +1,7 @@
-"""What the arena asks of whatever carries a bot's frames, and of the process of one that it has launched; and what it is told by it.
+"""The Protocols between the arena and its transports, and the one of a launched bot's process.
 
-There are two kinds: a WebSocket (`arena/server/websocket.py`) and the pipes of a process that the arena has launched (`arena/server/stdio.py`).
+Transports are WebSockets (`arena/server/websocket.py`) and the pipes of a process that the arena
+has launched (`arena/server/stdio.py`).
 """
 
 from __future__ import annotations
@@ -18,32 +19,22 @@ __all__ = ["Caller", "ConnectionOwner", "LaunchedProcess", "OnRequest", "Wire"]
 
 
 class Wire(Protocol):
-    """What carries frames to and from one bot: a WebSocket, or the pipes of a process (`arena/server/stdio.py`).
+    """Carries frames to and from one bot: a WebSocket, or the pipes of a process."""
 
-    Attributes:
-        peer: who is there, for people.
-        address: where connections of the same origin are counted together.
-        encoding: that of its first frame.
-        has_link: whether there is a network in between, with a round trip to be measured.
-        is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
-        is_behind: whether the peer has not read yet what was written some time ago.
-        useless: how many messages in a row have come to nothing; the owner counts. From the first on their CPU time is measured, and
-            after some only little is read at a time; nobody is out for it.
-        budget: how much may come to nothing in a second; who goes on beyond it is out. A bot that comes back goes on with the one that it had.
-    """
-
-    peer: str
-    address: str
-    encoding: Encoding | None
-    has_link: bool
-    is_open: bool
-    is_behind: bool
+    peer: str  # who is there, for people to read
+    address: str  # connections with the same one are counted together
+    encoding: Encoding | None  # that of its first frame
+    has_link: bool  # whether there is a network in between, with a round trip to be measured
+    is_open: bool  # whether frames can be sent and received; false once either side closes
+    is_behind: bool  # whether the peer has not read yet what was written some time ago
+    # How many messages in a row had no effect; the owner counts. From the first on their CPU time
+    # is measured, and after some only little is read at a time.
     useless: int
-    budget: Budget
+    budget: Budget  # for messages without effect; more is an offence; it outlives the connection
 
     @property
     def close_code(self) -> int | None:
-        """The code that the peer closed with, if it was the peer who closed."""
+        """The code that the peer closed with; None if it did not."""
 
     @property
     def close_reason(self) -> str:
@@ -51,83 +42,77 @@ class Wire(Protocol):
 
     @property
     def min_rtt_ms(self) -> float | None:
-        """The least round trip that the kernel has seen, where there is one and it tells."""
+        """The least round trip that the kernel has measured; None if it does not tell."""
 
     def silent_since(self, now: float) -> float | None:
-        """Since when the peer's machine has acknowledged nothing of what was sent; None if it has, or if nobody can tell.
-
-        Args:
-            now: the time of the loop's clock, in seconds.
-        """
+        """Since when the peer's machine has acknowledged nothing; None if it has, or unknown."""
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
-        """Write one frame; nothing happens if the connection is closing."""
+        """Write one frame; does nothing if the connection is closing."""
 
     def ping(self, payload: bytes) -> None:
-        """Have the peer send these bytes back; only with a link."""
+        """Send a ping with this payload; only with a link."""
 
     def rest(self, until: float) -> None:
-        """Read nothing until then, a time of the loop's clock; what comes meanwhile is read later. A close ends it."""
+        """Read nothing until a time of the loop's clock, or until the connection closes."""
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close in order; the connection is cut if the peer does not play along."""
+        """Close in order; the connection is cut if the peer does not answer the close."""
 
-    def cut(self) -> None:
-        """Close without a word."""
+    def cut(self) -> None: ...
 
     def hello_received(self) -> None:
-        """The peer has said who it is, and is welcome: it may stay."""
+        """The peer has said `hello` and is welcome: no more deadline for that."""
 
 
 class Caller(Wire, Protocol):
-    """Perhaps a WebSocket to be: its peer has sent a request, which gets exactly one answer, now or later.
+    """A connection with an HTTP request, which gets exactly one response, or becomes a WebSocket.
 
-    Attributes:
-        is_secure: the request came over TLS, to us or to a proxy that we trust.
+    `is_secure` says that the request came over TLS, to us or to a proxy that we trust.
     """
 
     is_secure: bool
 
     def accept(self, request: Request) -> None:
-        """Let it become a WebSocket, which `is_open` then, if the request is in order."""
+        """Make it a WebSocket if the request is valid; `is_open` says whether it is."""
 
     def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
-        """Answer in HTTP; nothing happens if the peer has gone."""
+        """Send an HTTP response; does nothing if the peer has gone."""
 
     def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
-        """Somebody else is told of it from now on; the peer may stay, within these limits."""
+        """Give it another owner and other limits; the deadline for `hello` is lifted."""
 
 
 OnRequest: TypeAlias = Callable[[Caller, Request], None]
-"""Answers a request, or sees to it that it will be answered."""
+"""Responds to a request, now or later."""
 
 
 class ConnectionOwner(Protocol):
-    """What a connection tells of what happens on it."""
+    """Is called with what happens on a connection."""
 
     def connected(self, connection: Wire) -> None:
-        """A socket was accepted; its peer has yet to say anything."""
+        """A socket was accepted; its peer has sent nothing yet."""
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        """A whole frame came in, at a time of the loop's monotonic clock, in seconds."""
+        """A whole frame has arrived, at a time of the loop's monotonic clock, in seconds."""
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
-        """The peer broke the WebSocket protocol or sent too large a frame; last words can be sent, then it is closed."""
+        """The peer broke the WebSocket protocol or sent too large a frame; it is then closed."""
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
-        """More bytes wait for the peer to read than the limit allows; the connection has been cut."""
+        """More unread bytes than allowed wait for the peer; the connection has been cut."""
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """The peer answered a ping, or pretends to have."""
+        """A pong came, whether or not it answers a ping."""
 
     def was_read(self, connection: Wire, took_s: float) -> None:
-        """What the peer of a WebSocket said before it was welcome, or while it is closed, has been dealt with; it took so long."""
+        """Reading what came before the welcome of a WebSocket, or after its close, took so long."""
 
     def on_trivial_frame(self, connection: Wire) -> None:
-        """The peer sent what means nothing by itself: a ping, which has been answered, or a part of a frame."""
+        """The peer sent a ping, which has been answered, or a part of a frame."""
 
     def drained(self, connection: Wire) -> None:
-        """The peer has read what it had fallen behind with."""
+        """The peer is not behind with reading any more."""
 
     def lost(self, connection: Wire) -> None:
         """The connection is gone, whoever closed it."""
@@ -142,10 +127,9 @@ class LaunchedProcess(Protocol):
 
     @property
     def is_metered(self) -> bool:
-        """Whether its CPU time can be measured on this machine; else it is charged the time on the wall."""
+        """Whether its CPU time can be measured here; else it is charged the time on the wall."""
 
-    def cpu_ms(self) -> float:
-        """The CPU time that its processes have used so far."""
+    def cpu_ms(self) -> float: ...
 
     def tail(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The end of what the bot wrote to stderr."""

@@ -1,1 +1,1 @@
-"""Audits a database and exports it. It needs no live arena, and changes nothing."""
+"""Audits a database and exports it, without a running arena and without a change to it."""

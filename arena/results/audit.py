@@ -1,16 +1,15 @@
-"""Whether the matches of a competition are the right ones: those that its schedule asks for, each once, between those bots.
+"""Checks the matches of a competition against its schedule: each pairing once, between its bots.
 
-The schedule is run again with the results that are there (`arena/formats/formats.py`), an elimination's tables are drawn again from its seed, and
-the ranking is compared with what comes of it. What counts for nothing must have been taken back by somebody, and every verdict must be
-that of its match. Whether a single match is what its record says is `arena/records/verify.py`'s business. Pure: it gets what a database says
-and returns what does not fit, in words.
+The schedule is run again with the stored results (`arena/formats/formats.py`), an elimination's
+tables are drawn again from its seed, and the ranking is compared with theirs. A match that does not
+count must be void or have been taken back, and each verdict must fit its match. Whether one match
+fits its record is checked in `arena/records/verify.py`. Pure: rows in, flaws in words out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count, pairwise, zip_longest
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,28 +17,18 @@ from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.records.verify import OpenQuestion
-from arena.results.verdict_audit import Said, all_out, eventful, evident, ruled, ruling
-from arena.storage.models import CompetitionState
+from arena.results.verdict_audit import Findings, all_out, eventful, evident, ruled, ruling
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
 
-if TYPE_CHECKING:
-    from arena.storage.store import Act, CompetitionRow, MatchRow
-
 __all__ = ["Flaw", "audit", "remarks"]
 
-_SHOWN = 5  # of what is missing
-_OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
+_SHOWN = 5  # most names or pairings that a text lists
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """Something that does not fit.
-
-    Attributes:
-        competition: its id; empty where there is none.
-        match: the id of the match; None if it is about the competition.
-        text: what it is, in words.
-    """
+    """What does not fit in a match, or in the competition itself; "" is an unknown competition."""
 
     competition: str
     match: str | None
@@ -51,21 +40,15 @@ def audit(
     matches: Sequence[MatchRow],
     verdicts: Sequence[Verdict],
     acts: Sequence[Act],
-    *,
     undealt: Collection[str] = (),
     asked: Mapping[str, OpenQuestion | None] | None = None,
     events: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[Flaw]:
-    """What does not fit in a competition.
+    """What does not fit in a competition; `matches` are all of its own, in the order of writing.
 
-    Args:
-        competition: with its plan and its ranking.
-        matches: all of it, in the order in which they were written.
-        verdicts: its offences.
-        acts: what was done to it from outside.
-        undealt: the ids of matches that ended before there were cards: nobody has played there.
-        asked: what was asked when an offence ended a match, or None if nothing was; of those matches whose record tells.
-        events: which events these offences were, by match, in the order of who is out; of those matches whose record tells.
+    `undealt` are the ids of matches that ended before cards were dealt: nobody has played there.
+    Of matches that an offence ended and whose records are sound, by id: `asked` is the question
+    that waited, or None, and `events` those of the offences, in the order of `Result.out`.
     """
     played = [match for match in matches if match.counts and match.id not in undealt]
     book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
@@ -95,13 +78,7 @@ def audit(
 def remarks(
     competition: CompetitionRow, matches: Sequence[MatchRow], acts: Sequence[Act]
 ) -> Iterator[str]:
-    """What is to be known and need not be wrong: removals after the end, and of a ladder, which has no schedule, order and gaps.
-
-    Args:
-        competition: with its plan and its state.
-        matches: all of it, in the order in which they were written.
-        acts: what was done to it from outside.
-    """
+    """What is notable and need not be wrong: removals after the end, a ladder's order and gaps."""
     ended_at = competition.finished_at
     for bot, at in _removed(acts).items():
         if ended_at is not None and at > ended_at:
@@ -118,7 +95,7 @@ def remarks(
         )
     numbers = {match.pairing for match in matches if match.pairing > 0}
     gaps = max(numbers, default=0) - len(numbers)
-    if gaps and competition.state in _OVER:  # else they may be being played
+    if gaps and competition.state.is_over:  # else these matches may be going on
         first = next(number for number in count(1) if number not in numbers)
         yield (
             f"{gaps:,} of its pairings have no match, the first is {first}: "
@@ -126,24 +103,22 @@ def remarks(
         )
 
 
-def _counting(matches: Sequence[MatchRow]) -> Said:
-    """Void matches count for nothing, and a pairing counts once."""
+def _counting(matches: Sequence[MatchRow]) -> Findings:
+    """Void matches do not count, and no pairing counts twice."""
     first: dict[int, str] = {}
     for match in matches:
         if not match.counts:
             continue
         if match.result.termination.kind is Ending.VOID:
             yield match.id, "it is void, and is counted all the same"
-        if match.pairing in first:
-            yield (
-                match.id,
-                f"pairing {match.pairing} is counted in match {first[match.pairing]} already",
-            )
-        first.setdefault(match.pairing, match.id)
+        pairing = match.pairing
+        if pairing in first:
+            yield match.id, f"pairing {pairing} is counted in match {first[pairing]} already"
+        first.setdefault(pairing, match.id)
 
 
-def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Said:
-    """What is not void and counts for nothing was taken back by somebody, and what was taken back does not count."""
+def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Findings:
+    """A match that is not void counts unless it was taken back."""
     back = {act.match for act in acts if act.what == Action.VOID}
     for match in matches:
         is_void = match.result.termination.kind is Ending.VOID
@@ -153,16 +128,16 @@ def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Said:
             yield match.id, "it was taken back, and is counted all the same"
 
 
-def _standing(competition: CompetitionRow, acts: Sequence[Act]) -> Said:
-    """Its state, when it ended, and whether it may have a ranking; whoever stops one is written down with that."""
+def _standing(competition: CompetitionRow, acts: Sequence[Act]) -> Findings:
+    """The state, the time of the end and the ranking fit each other, and a stop has its act."""
     state, plan = competition.state, competition.plan
     for name in sorted({*plan.players} & {*plan.not_there}):
         yield None, f"{one_line(name)} takes part, and is listed as not there"
     if state is CompetitionState.STOPPED and not any(act.what == Action.STOP for act in acts):
         yield None, "it is stopped, and nobody has stopped it"
-    if state in _OVER and competition.finished_at is None:
+    if state.is_over and competition.finished_at is None:
         yield None, f"it is {state.value}, and nothing says when it ended"
-    if state not in _OVER and competition.finished_at is not None:
+    if not state.is_over and competition.finished_at is not None:
         yield None, f"it is {state.value}, and has the time of an end"
     is_ladder = plan.form is Form.LADDER
     if competition.ranking and (is_ladder or state is not CompetitionState.FINISHED):
@@ -175,8 +150,8 @@ def _afterwards(
     matches: Sequence[MatchRow],
     acts: Sequence[Act],
     out_by: Mapping[str, Collection[str]],
-) -> Said:
-    """Whoever is out does not play any more (J3), but on a ladder; of what was played and counts."""
+) -> Findings:
+    """A bot that is out plays no more (J3), except on a ladder; of matches that count."""
     if plan.form is Form.LADDER:
         return
     out: dict[str, str] = {}
@@ -194,8 +169,8 @@ def _afterwards(
 
 def _scheduled(
     competition: CompetitionRow, matches: Sequence[MatchRow], acts: Sequence[Act], book: Scorebook
-) -> Said:
-    """What counts is what the schedule asks for, and the ranking is what it returns."""
+) -> Findings:
+    """The matches that count are those that the schedule asks for, and the ranking is its own."""
     plan = competition.plan
     if plan.form is Form.LADDER:
         return
@@ -204,22 +179,18 @@ def _scheduled(
         if match.counts:
             counted.setdefault(match.pairing, match)
     run, why = ScheduleRun(plan), ""
+    results = {number: match.result for number, match in counted.items()}
     try:
-        run.run(
-            {number: match.result for number, match in counted.items()},
-            {*_removed(acts), *book.out},
-        )
+        run.run(results, {*_removed(acts), *book.out})
     except UsageError as error:
         why = one_line(str(error))
-    except Exception as error:  # by results that no match can have
+    except Exception as error:  # of results that no match can have
         why = in_words(error)
     for number, pairing in run.asked.items():
         if number in counted and counted[number].players != pairing.players:
             match = counted[number]
-            yield (
-                match.id,
-                f"it is {_versus(match.players)}, the schedule asks for {_versus(pairing.players)}",
-            )
+            got, expected = _versus(match.players), _versus(pairing.players)
+            yield match.id, f"it is {got}, the schedule asks for {expected}"
     if why:
         yield None, f"its schedule cannot be run again: {why}"
     for number, match in counted.items():
@@ -237,7 +208,7 @@ def _scheduled(
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:
-    """Whom the instructor has removed, and when first."""
+    """The bots that the instructor has removed, each with the first time."""
     removed: dict[str, float] = {}
     for act in acts:
         if act.what == Action.REMOVE and act.bot is not None:
@@ -250,16 +221,16 @@ def _versus(players: Sequence[str]) -> str:
 
 
 def _first_difference(written: Ranking, made: Ranking) -> str:
-    """Where two rankings part; the places below differ too if somebody has been put in between."""
-    one, other = next((one, other) for one, other in zip_longest(written, made) if one != other)
-    says, makes = _place(one), _place(other)
+    """The first place in which two rankings differ: an insertion moves all places below it."""
+    places = next(places for places in zip_longest(written, made) if places[0] != places[1])
+    says, makes = map(_place, places)
     if says == makes:
-        says, makes = _place(one, in_full=True), _place(other, in_full=True)
+        says, makes = (_place(place, in_full=True) for place in places)
     return f"its ranking says {says}, the matches make {makes}"
 
 
 def _place(placed: RankingPlace | None, *, in_full: bool = False) -> str:
-    """A place, as `3. ann ben`; in full with all names and how far they came."""
+    """A place, as `3. ann ben`; in full with all names, the stage and the score."""
     if placed is None:
         return "nobody more"
     if in_full:
@@ -272,7 +243,6 @@ def _place(placed: RankingPlace | None, *, in_full: bool = False) -> str:
 
 
 def _placed(ranking: Ranking) -> str:
-    """A ranking in a line, or its beginning."""
     if not ranking:
         return "nothing"
     more = ", …" if len(ranking) > _SHOWN else ""

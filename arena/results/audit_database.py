@@ -1,8 +1,9 @@
-"""Goes through a database and has everything in it checked: every match (`arena/records/verify.py`), every competition (`arena/results/audit.py`).
+"""Audits a database: every match (`arena/records/verify.py`), every competition (`audit.py`).
 
-Records are streamed, a few at a time, so that a database may be larger than memory; when there are many, the matches are played again on
-all cores. Of a competition only the outlines of its matches are kept. Nothing is written. What cannot even be read is a
-`StoreFailed`, in one line; what can be read and does not fit is a `Flaw`.
+Records are streamed, a few at a time, so that a database may be larger than memory; if there are
+many, they are replayed on all cores. Of a competition only the rows of its matches are in memory.
+Nothing is written. Every function raises StoreFailed, in one line, if the database is so damaged
+that it cannot be read; what can be read and does not fit is a `Flaw`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck, stored_text
+from arena.records.document import stored_text
+from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
 from arena.results.audit import Flaw, audit, remarks
 from arena.results.workers import CheckWorkers, Stored
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
@@ -26,13 +28,9 @@ __all__ = ["AuditedRun", "count", "examine", "loose_ends", "named", "opened"]
 
 
 class AuditedRun(msgspec.Struct, frozen=True):
-    """What became of a competition.
+    """The outcome of the audit of a competition; `matches` counts void ones, too.
 
-    Attributes:
-        competition: its id.
-        matches: how many there are, void ones too.
-        flaws: what does not fit, the same match once.
-        notes: what cannot be checked, and why.
+    `flaws` are at most one per match; `notes` say what cannot be checked, and why.
     """
 
     competition: str
@@ -42,29 +40,19 @@ class AuditedRun(msgspec.Struct, frozen=True):
 
 
 def opened(where: str) -> Store:
-    """The database, to be read.
-
-    Raises:
-        UsageError: it is not there, or no arena's.
-        StoreFailed: it is so damaged that it cannot be opened.
-    """
+    """Open a database for reading; UsageError if it is not there or no arena's."""
     with _reading():
         return Store(where, create=False)
 
 
 def named(store: Store, text: str) -> str:
-    """The id of a competition as people name it.
-
-    Raises:
-        UsageError: there is none, or more than one.
-        StoreFailed: the database is so damaged that it cannot be read.
-    """
+    """The id of the competition that `Store.find` finds; raises what `find` raises."""
     with _reading():
         return store.find(text).id
 
 
 def count(store: Store, competition: str | None = None) -> int:
-    """How many matches there are."""
+    """How many matches one competition or the database has."""
     query = sa.select(sa.func.count()).select_from(MATCHES)
     if competition is not None:
         query = query.where(MATCHES.c.competition == competition)
@@ -75,43 +63,23 @@ def count(store: Store, competition: str | None = None) -> int:
 def examine(
     store: Store, competition: str | None = None, tick: Callable[[], None] = lambda: None
 ) -> Iterator[AuditedRun]:
-    """Check a competition, or all, one after another.
-
-    Args:
-        store: the database.
-        competition: the id of one; None for all.
-        tick: called after every match.
-
-    Raises:
-        UsageError: there is no such competition.
-        StoreFailed: the database is so damaged that it cannot be read.
-    """
+    """Check one competition, or all if None, and `tick` each match; UsageError if it is unknown."""
     with _reading():
         found = store.competitions() if competition is None else (store.competition(competition),)
-    with CheckWorkers() as checkers:
-        for one in found:
-            yield _examined(store, one, checkers, tick)
+    with CheckWorkers() as workers:
+        for row in found:
+            yield _examined(store, row, workers, tick)
 
 
 def loose_ends(store: Store) -> tuple[Flaw, ...]:
-    """What belongs to nothing, or says the same thing in two ways: rows that no reader of the store would see.
-
-    Raises:
-        StoreFailed: the database is so damaged that it cannot be read.
-    """
+    """Rows that belong to nothing or contradict another: no reader of the store would see them."""
     return (*_seats(store), *_orphans(store), *_columns(store))
 
 
 class _Gathered:
-    """What the matches of a competition have come to, one by one.
+    """The checked matches of a competition: `made` is `rows` with the results of the answers.
 
-    Attributes:
-        rows: the matches, as the rows say.
-        made: the same with what their answers make.
-        reasons: what does not fit, by match.
-        undealt: those without cards.
-        asked: what was asked when an offence ended a match, or None, where there is nothing wrong with that match.
-        events: which events the offences were, by match.
+    `reasons` says what does not fit, by match; `asked` and `events` are of sound ones, for `audit`.
     """
 
     def __init__(self) -> None:
@@ -123,7 +91,6 @@ class _Gathered:
         self.events: dict[str, tuple[str, ...]] = {}
 
     def add(self, played: MatchRow, checked: RecordCheck) -> None:
-        """One more."""
         self.rows.append(played)
         self.made.append(_corrected(played, checked))
         if checked.reasons:
@@ -137,19 +104,16 @@ class _Gathered:
             self.blame(played.id, "it was dealt without a commitment")
 
     def taken_back(self, matches: Collection[str]) -> None:
-        """These do not count any more."""
-        for kept in (self.rows, self.made):
-            kept[:] = [
+        for rows in (self.rows, self.made):
+            rows[:] = [
                 msgspec.structs.replace(played, counts=False) if played.id in matches else played
-                for played in kept
+                for played in rows
             ]
 
     def blame(self, match: str, text: str) -> None:
-        """Something more does not fit."""
         self.reasons.setdefault(match, []).append(text)
 
     def flaws(self, competition: str) -> list[Flaw]:
-        """A line for every match that does not fit."""
         return [
             Flaw(competition, played.id, "; ".join(self.reasons[played.id]))
             for played in self.rows
@@ -158,42 +122,28 @@ class _Gathered:
 
 
 def _examined(
-    store: Store, competition: CompetitionRow, checkers: CheckWorkers, tick: Callable[[], None]
+    store: Store, competition: CompetitionRow, workers: CheckWorkers, tick: Callable[[], None]
 ) -> AuditedRun:
     plan, gathered = competition.plan, _Gathered()
     stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in checkers.check(stored, PlannedMatch(plan.game, plan.settings)):
+    for played, checked in workers.check(stored, PlannedMatch(plan.game, plan.settings)):
         gathered.add(played, checked)
         tick()
     with _reading():
         verdicts, acts = _now(store, gathered, competition.id)
     notes = tuple(remarks(competition, gathered.rows, acts))
-    _dated(store, gathered, competition.id)
-    # What is wrong with one match is not to be said of those that came after it: the
-    # results are those of the rows, or what the answers make, whichever fits better.
+    _check_times(store, gathered, competition.id)
+    from_records = gathered.undealt, gathered.asked, gathered.events
+    # One wrong match must not be blamed on those that came after it: the results are those of
+    # the rows or those of the answers, whichever fits better.
+    either = (gathered.rows, gathered.made)
     found = min(
-        (
-            list(
-                audit(
-                    competition,
-                    matches,
-                    verdicts,
-                    acts,
-                    undealt=gathered.undealt,
-                    asked=gathered.asked,
-                    events=gathered.events,
-                )
-            )
-            for matches in (gathered.rows, gathered.made)
-        ),
-        key=len,
+        (list(audit(competition, rows, verdicts, acts, *from_records)) for rows in either), key=len
     )
-    others = []
     for flaw in found:
-        if flaw.match is None:
-            others.append(flaw)
-        else:
+        if flaw.match is not None:
             gathered.blame(flaw.match, flaw.text)
+    others = (flaw for flaw in found if flaw.match is None)
     flaws = (*gathered.flaws(competition.id), *others)
     return AuditedRun(competition.id, len(gathered.rows), flaws, notes)
 
@@ -201,8 +151,8 @@ def _examined(
 def _now(
     store: Store, gathered: _Gathered, competition: str
 ) -> tuple[list[Verdict], tuple[Act, ...]]:
-    """Its verdicts and what was done to it; an arena may have gone on since the matches were read."""
-    known = {played.id: played for played in gathered.rows}
+    """The verdicts and acts of a competition, without those of matches that ended since then."""
+    known = {played.id for played in gathered.rows}
     verdicts = [
         verdict
         for verdict in store.verdicts(competition)
@@ -210,8 +160,8 @@ def _now(
     ]
     acts = store.actions(competition)
     void = {act.match for act in acts if act.what == Action.VOID}
-    counted = [one for one in gathered.rows if one.counts and one.id in void]
-    gathered.taken_back({one.id for one in counted if not store.played(one.id).counts})
+    counted = [played.id for played in gathered.rows if played.counts and played.id in void]
+    gathered.taken_back({match for match in counted if not store.played(match).counts})
     return verdicts, acts
 
 
@@ -221,8 +171,8 @@ def _is_there(store: Store, match: str, competition: str) -> bool:
     return bool(_rows(store, query))
 
 
-def _dated(store: Store, gathered: _Gathered, competition: str) -> None:
-    """A verdict is of the moment at which its match ended."""
+def _check_times(store: Store, gathered: _Gathered, competition: str) -> None:
+    """A verdict has the time at which its match ended."""
     ends = {played.id: played.finished_at for played in gathered.rows}
     query = sa.select(VERDICTS.c.match, VERDICTS.c.at).where(VERDICTS.c.competition == competition)
     for row in _rows(store, query):
@@ -231,7 +181,7 @@ def _dated(store: Store, gathered: _Gathered, competition: str) -> None:
 
 
 def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
-    """A match with the result that its answers make, where the rows say another."""
+    """A match with the result that its answers make, if its check has made one."""
     if checked.made is None or len(checked.made.scores) != len(played.players):
         return played
     counts = checked.made.termination.kind is not Ending.VOID and played.counts
@@ -242,7 +192,7 @@ def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
 
 
 def _stream(stored: Iterator[Stored]) -> Iterator[Stored]:
-    """What the store reads; a record that is no blob any more is what it is as bytes."""
+    """The matches that the store reads; a damaged record that is no blob any more is encoded."""
     while True:
         with _reading():
             try:
@@ -253,7 +203,6 @@ def _stream(stored: Iterator[Stored]) -> Iterator[Stored]:
 
 
 def _seats(store: Store) -> Iterator[Flaw]:
-    """Matches whose seats are not numbered from 0 on."""
     seat = SEATS.c.seat
     gaps = sa.or_(sa.func.min(seat) != 0, sa.func.max(seat) != sa.func.count(seat) - 1)
     query = (
@@ -263,12 +212,10 @@ def _seats(store: Store) -> Iterator[Flaw]:
         .having(gaps)
     )
     for row in _rows(store, query):
-        text = "its seats are not numbered one by one"
-        yield Flaw(row.competition or "", row.match, text)
+        yield Flaw(row.competition or "", row.match, "its seats are not numbered one by one")
 
 
 def _orphans(store: Store) -> Iterator[Flaw]:
-    """What belongs to a competition or a match that is not there."""
     known = sa.select(COMPETITIONS.c.id)
     gone = sa.select(VERDICTS).where(VERDICTS.c.competition.not_in(known))
     for row in _rows(store, gone):
@@ -288,23 +235,21 @@ def _orphans(store: Store) -> Iterator[Flaw]:
 
 
 def _columns(store: Store) -> Iterator[Flaw]:
-    """Columns that say otherwise than the document beside them."""
+    """Columns that contradict the JSON beside them."""
     table = COMPETITIONS.c
     with _reading():
-        plans = {one.id: one.plan for one in store.competitions()}
+        plans = {competition.id: competition.plan for competition in store.competitions()}
     for row in _rows(store, sa.select(table.id, table.game, table.form)):
         plan = plans.get(row.id)
         if plan is not None and (row.game, row.form) != (plan.game, plan.form.value):
-            text = (
-                f"its row says {row.form} of {row.game}, its plan {plan.form.value} of {plan.game}"
-            )
+            planned = f"{plan.form.value} of {plan.game}"
+            text = f"its row says {row.form} of {row.game}, its plan {planned}"
             yield Flaw(row.id, None, text)
     for row in _rows(store, sa.select(VERDICTS)):
         with _reading():
             verdict = msgspec.json.decode(row.evidence, type=Verdict)
-        text = stored_text(verdict.text)
-        said = verdict.match, verdict.bot, verdict.kind.value, text
-        if (row.match, row.bot, row.kind, row.text) != said:
+        expected = verdict.match, verdict.bot, verdict.kind.value, stored_text(verdict.text)
+        if (row.match, row.bot, row.kind, row.text) != expected:
             text = "the row of its verdict says otherwise than the evidence"
             yield Flaw(row.competition, verdict.match, text)
 
@@ -316,7 +261,7 @@ def _rows(store: Store, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Whatever a damaged database makes go wrong is one error of ours."""
+    """Turns any error of a damaged database into StoreFailed."""
     try:
         yield
     except (ArenaError, GeneratorExit):

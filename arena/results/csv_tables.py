@@ -1,7 +1,8 @@
-"""Results as CSV, for spreadsheets and for programs: what the columns are, and how a value is written.
+"""Results as CSV, for spreadsheets and programs: the columns, and how a value is written.
 
-Numbers are written as numbers, with a point; what is unknown is empty. A text that a spreadsheet would take for a formula gets an
-apostrophe in front: bots choose their names themselves. Pure: rows in, text out; who writes it to a file does so with `newline=""`.
+Numbers have a decimal point, and unknown values are empty. A text that a spreadsheet would take for
+a formula gets an apostrophe in front, as bots choose their names themselves. Pure: rows in, text
+out, to be written to a file with `newline=""`.
 """
 
 from __future__ import annotations
@@ -21,44 +22,30 @@ from protocol.messages import Termination, Verdict
 
 __all__ = ["MATCHES", "Owner", "cross_table", "matches", "ranking", "standings", "text", "verdicts"]
 
+# How a formula may begin, in wide letters too (OWASP, CSV Injection).
 _FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet may take for no text, wide letters too (OWASP, CSV Injection)."""
 
 MATCHES = (
-    "match",
-    "pairing",
-    "counts",
-    "seat",
-    "name",
-    "score",
-    "points",
-    "kind",
-    "kind_seat",
-    "text",
-    "started_at",
-    "finished_at",
-    "digest",
+    *("match", "pairing", "counts", "seat", "name", "score", "points", "kind", "kind_seat"),
+    *("text", "started_at", "finished_at", "digest"),
 )
-"""The columns of `matches`: a row is a seat, from 0; `kind_seat` is the seat of whoever ended the match by an offence."""
+"""The columns of `matches`; `seat` counts from 0, `kind_seat` is the offender's."""
 
 
 def text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV, lines ended as RFC 4180 has it."""
+    """Rows as CSV, with line ends as in RFC 4180."""
     file = io.StringIO(newline="")
     csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue()
 
 
-Owner: TypeAlias = Callable[[str], Member | None]
-"""(name of a bot) → whose it is, if somebody's on the roster."""
+Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None: not on the roster
 
 
 def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
-    """The table of any form, with the fields of its rows as columns; who has no rank has a name and a reason, and no numbers.
+    """The table of any form, with the fields of its rows, at least one, as columns.
 
-    Args:
-        rows: at least one.
-        owner: knows e-mail and team.
+    A row without a rank has a name and a reason, and no numbers.
     """
     fields = rows[0].__struct_fields__
     lead = [name for name in ("rank", "name") if name in fields]
@@ -80,7 +67,7 @@ def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
 
 
 def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
-    """The scores of every bot, one a row, against every bot, one a column."""
+    """The scores of every bot, a row each, against every bot, a column each."""
     yield ["name", *cells]
     for name, row in cells.items():
         yield [name, *(row[other].score if other in row else None for other in cells)]
@@ -89,7 +76,7 @@ def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[obj
 def ranking(
     places: Ranking, owner: Owner, not_there: Sequence[str] = ()
 ) -> Iterator[Sequence[object]]:
-    """The places of an elimination, a bot a row, and at the end who was not there when it started."""
+    """The places of an elimination, a row for each bot; at the end those that were not there."""
     about_it = "stage", "offence", "score_in_final", "not_there"
     yield ["rank", "name", *_PERSON, *about_it]
     for placed in places:
@@ -101,7 +88,7 @@ def ranking(
 
 
 def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
-    """Every elimination with all its evidence; the limits are one column, as JSON."""
+    """Every verdict with all its evidence; the limits are one column, as JSON."""
     yield Verdict.__struct_fields__
     yield from map(msgspec.structs.astuple, found)
 
@@ -111,22 +98,10 @@ def matches(played: MatchRow) -> Iterator[Sequence[object]]:
     result = played.result
     ended = result.termination
     by_seat = zip(played.players, result.scores, result.points, strict=True)
-    for seat, (name, score, points) in enumerate(by_seat):
-        yield (
-            played.id,
-            played.pairing,
-            played.counts,
-            seat,
-            name,
-            score,
-            points,
-            ended.kind,
-            ended.seat,
-            ended.text,
-            played.started_at,
-            played.finished_at,
-            played.digest,
-        )
+    for seat, by in enumerate(by_seat):
+        start = played.id, played.pairing, played.counts, seat, *by
+        end = played.started_at, played.finished_at, played.digest
+        yield *start, ended.kind, ended.seat, ended.text, *end
 
 
 _PERSON = ("email", "team")  # the columns of `_person`
@@ -137,7 +112,6 @@ def _person(member: Member | None) -> tuple[str | None, str | None]:
 
 
 def _cell(value: object) -> str | int | float:
-    """A value as it stands in the file."""
     match value:
         case None:
             return ""
@@ -153,5 +127,5 @@ def _cell(value: object) -> str | int | float:
             return _guarded(msgspec.json.encode(value).decode())
 
 
-def _guarded(said: str) -> str:
-    return f"'{said}" if said.startswith(_FORMULAS) else said
+def _guarded(value: str) -> str:
+    return f"'{value}" if value.startswith(_FORMULAS) else value

@@ -1,8 +1,9 @@
-"""Writes competitions into a folder: tables as CSV, everything as JSON, and one web page that shows them and links the files.
+"""Writes competitions into a folder: tables as CSV, all as JSON, and a web page with links to them.
 
-The folder is there with all that belongs into it or not at all: everything is written beside it and renamed at the end. What
-somebody else has put into it is never touched. What is in the tables is said in `arena/results/csv_tables.py`, the page is
-`arena/results/html_report.py`'s; here are the folders, the files, and what must not leave the arena while a competition goes on (J8).
+The folder appears complete or not at all: it is written beside its place and renamed at the end.
+Files of others in it are never touched. `csv_tables.py` makes the tables and `html_report.py` the
+page. This module makes the folders and files, and leaves out what must not leave the arena while a
+competition goes on (J8).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from arena.records.document import UNREADABLE
 from arena.results import csv_tables
 from arena.results.html_report import page
 from arena.storage.live_results import LiveResults, Summary
@@ -36,23 +38,17 @@ __all__ = [
     "manifest_of",
 ]
 
-MANIFEST = "export.json"
-"""What an export has written, so that it can be told from what others have put beside it."""
-
-MATCHES = "matches.jsonl"
-"""The matches of a competition in its folder, a record in every line."""
+MANIFEST = "export.json"  # lists the files of an export, which tells them from those of others
+MATCHES = "matches.jsonl"  # of a competition, a document in every line
 _PAGE = "index.html"
 _UNSAFE = re.compile(r"[^\w.-]+|^\.+")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written.
+    """What is written: `matches` with their records, `emails` in standings and rankings only.
 
-    Attributes:
-        matches: the matches, with their records.
-        unfinished: also the records of competitions that go on, and the evidence of their verdicts in full.
-        emails: the e-mails of the roster, in the tables of who came where; no other file has them.
-        force: in place of an earlier export.
+    `unfinished` competitions are written with the records and the full evidence, too. `force`
+    replaces an earlier export.
     """
 
     matches: bool = True
@@ -62,14 +58,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition that was written.
-
-    Attributes:
-        id: of the competition.
-        folder: its name in the export.
-        files: their names in that folder.
-        matches: how many are in `MATCHES`.
-    """
+    """The folder of one competition; `matches` is the number of lines in its `MATCHES`."""
 
     id: str
     folder: str
@@ -78,12 +67,7 @@ class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written: the manifest.
-
-    Attributes:
-        files: in the folder itself.
-        competitions: each in a folder of its own.
-    """
+    """The manifest: the files in the folder itself, and the folders of the competitions."""
 
     files: tuple[str, ...]
     competitions: tuple[ExportedCompetition, ...]
@@ -96,55 +80,42 @@ def export(
     options: Options = Options(),  # noqa: B008
     tick: Callable[[], None] = lambda: None,
 ) -> Exported:
-    """Write competitions into a folder.
+    """Write competitions, by id in the page's order, into a folder; `tick` after every match.
 
-    Args:
-        store: the database.
-        folder: it must not be there, be empty, or hold an earlier export that is to be replaced.
-        competitions: their ids, in the order of the page.
-        options: what is written.
-        tick: called after every match.
-
-    Raises:
-        UsageError: the folder holds something else, or there is no such competition; nothing has changed.
-        OSError: the folder cannot be written; nothing has changed.
+    The folder must be new, empty, or an earlier export that is to be replaced. UsageError if it is
+    not, or a competition is unknown; OSError if it cannot be written. Then nothing has changed.
     """
     folder = folder.resolve()
     _check(folder, options)
     people = Roster(store.engine).history()
     with _beside(folder) as partial:
         written: list[ExportedCompetition] = []
-        shown: list[tuple[Summary, dict[str, str]]] = []
+        sections: list[tuple[Summary, dict[str, str]]] = []
         for competition in dict.fromkeys(competitions):
-            summary = LiveResults(store, competition).summary()
-            name = _folder_name(competition, [one.folder for one in written])
-            told = _told(summary, options)
-            writer = _Writer(store, told, people, partial / name)
+            summary = _publishable(LiveResults(store, competition).summary(), options)
+            name = _folder_name(competition, [other.folder for other in written])
+            writer = _Writer(store, summary, people, partial / name)
             writer.write(options, tick)
-            links = {file: f"{name}/{file}" for file in writer.files}
-            shown.append((writer.summary, links))
+            files = tuple(writer.files)
+            sections.append((summary, {file: f"{name}/{file}" for file in files}))
             written.append(
                 ExportedCompetition(
-                    id=competition, folder=name, files=tuple(writer.files), matches=writer.matches
+                    id=competition, folder=name, files=files, matches=writer.matches
                 )
             )
-        _write(partial / _PAGE, page(shown))
+        _write(partial / _PAGE, page(sections))
         done = Exported(files=(_PAGE, MANIFEST), competitions=tuple(written))
         _write(partial / MANIFEST, _json(done))
-        _check(folder, options)  # it may have taken a while
+        _check(folder, options)  # again, as all this may have taken a while
         _put(partial, folder)
     return done
 
 
 def manifest_of(folder: Path) -> Exported:
-    """What an export has written into a folder.
-
-    Raises:
-        UsageError: the folder is no export.
-    """
+    """Read the manifest of an export; raises UsageError if the folder has none."""
     try:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Exported)
-    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+    except (OSError, *UNREADABLE):
         raise UsageError(
             f"expected a folder that arena export has written, {folder} has no {MANIFEST} of one"
         ) from None
@@ -159,17 +130,16 @@ class _Writer:
     def __init__(
         self, store: Store, summary: Summary, people: NameHistory[Member], folder: Path
     ) -> None:
-        self.summary = summary
-        self._people = people
         self.files: list[str] = []
         self.matches = 0
+        self._summary = summary
+        self._people = people
         self._store = store
         self._folder = folder
         folder.mkdir()
 
     def write(self, options: Options, tick: Callable[[], None]) -> None:
-        """All of them."""
-        summary = self.summary
+        summary = self._summary
 
         def owner(bot: str) -> Member | None:
             # Nobody gets another name while a competition goes on.
@@ -179,49 +149,45 @@ class _Writer:
             return msgspec.structs.replace(member, email=None)
 
         if summary.standings:
-            rows = csv_tables.standings(summary.standings, owner)
-            self._table("standings.csv", rows)
+            self._table("standings.csv", csv_tables.standings(summary.standings, owner))
         if summary.cross_table:
             self._table("cross_table.csv", csv_tables.cross_table(summary.cross_table))
         if summary.ranking:
-            away = summary.plan.not_there
-            places = csv_tables.ranking(summary.ranking, owner, away)
+            places = csv_tables.ranking(summary.ranking, owner, summary.plan.not_there)
             self._table("ranking.csv", places)
         self._table("verdicts.csv", csv_tables.verdicts(summary.verdicts))
-        self._add("competition.json")
-        _write(self._folder / "competition.json", _json(summary))
+        _write(self._new_file("competition.json"), _json(summary))
         if options.matches:
-            self._matches(tick, records=summary.is_over or options.unfinished)
+            self._matches(tick, records=summary.state.is_over or options.unfinished)
 
     def _table(self, name: str, rows: Iterator[Sequence[object]]) -> None:
-        self._add(name)
-        _write(self._folder / name, csv_tables.text(rows))
+        _write(self._new_file(name), csv_tables.text(rows))
 
     def _matches(self, tick: Callable[[], None], *, records: bool) -> None:
-        """A row per seat and, unless they are still secret, a record per line; a few are in memory at a time."""
-        self._add("matches.csv")
-        with open(self._folder / "matches.csv", "w", encoding="utf-8", newline="") as rows:
+        """Write the tables of the matches and, unless they are still secret, their records."""
+        competition = self._summary.id
+        with open(self._new_file("matches.csv"), "w", encoding="utf-8", newline="") as rows:
             rows.write(csv_tables.text([csv_tables.MATCHES]))
             if not records:
-                for played in self._store.matches(self.summary.id):
+                for played in self._store.matches(competition):
                     rows.write(csv_tables.text(csv_tables.matches(played)))
                     tick()
                 return
-            self._add(MATCHES)
-            with open(self._folder / MATCHES, "wb") as lines:
-                for played, record in self._store.sealed_matches(self.summary.id):
+            with open(self._new_file(MATCHES), "wb") as lines:
+                for played, record in self._store.sealed_matches(competition):
                     rows.write(csv_tables.text(csv_tables.matches(played)))
                     lines.write(document_of(played, record).to_json() + b"\n")
                     self.matches += 1
                     tick()
 
-    def _add(self, name: str) -> None:
+    def _new_file(self, name: str) -> Path:
         self.files.append(name)
+        return self._folder / name
 
 
-def _told(summary: Summary, options: Options) -> Summary:
-    """What may leave: of a competition that goes on no cards, which the evidence of verdicts has (J8)."""
-    if summary.is_over or options.unfinished:
+def _publishable(summary: Summary, options: Options) -> Summary:
+    """A summary that may leave the arena: no evidence, which has cards, while it goes on (J8)."""
+    if summary.state.is_over or options.unfinished:
         return summary
     verdicts = tuple(
         msgspec.structs.replace(verdict, asked=None, legal=None, got=None, stderr=None)
@@ -231,7 +197,7 @@ def _told(summary: Summary, options: Options) -> Summary:
 
 
 def _folder_name(competition: str, taken: Sequence[str]) -> str:
-    """An id as the name of a folder, whatever system it will be opened on."""
+    """An id as the name of a folder, on any system."""
     name = first = _UNSAFE.sub("-", competition)[:64] or "competition"
     number = 1
     while name.lower() in [other.lower() for other in (*taken, _PAGE, MANIFEST)]:
@@ -244,11 +210,7 @@ def _folder_name(competition: str, taken: Sequence[str]) -> str:
 
 
 def _check(folder: Path, options: Options) -> None:
-    """See that nothing of others is in the way.
-
-    Raises:
-        UsageError: something is.
-    """
+    """Raise UsageError if files of others are in the way."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -266,20 +228,21 @@ def _check(folder: Path, options: Options) -> None:
 
 
 def _ours(folder: Path) -> set[str]:
-    """All that an earlier export has written there."""
+    """The files and folders that an earlier export has written."""
     try:
         earlier = manifest_of(folder)
     except UsageError:
         return set()
     ours = set(earlier.files)
-    for one in earlier.competitions:
-        ours |= {one.folder, *(f"{one.folder}/{file}" for file in one.files)}
+    for competition in earlier.competitions:
+        name = competition.folder
+        ours |= {name, *(f"{name}/{file}" for file in competition.files)}
     return ours
 
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[Path]:
-    """A new folder beside that one, which is removed if it has not become it."""
+    """A new folder beside another; it is removed at the end unless it has been renamed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = folder.parent / f".{folder.name}.{secrets.token_hex(4)}.partial"
     partial.mkdir()
@@ -290,7 +253,7 @@ def _beside(folder: Path) -> Iterator[Path]:
 
 
 def _put(partial: Path, folder: Path) -> None:
-    """Put a folder in the place of another, which is removed when it has been."""
+    """Put a folder in the place of another, which is removed then."""
     if not folder.exists():
         os.rename(partial, folder)
         return
@@ -305,8 +268,7 @@ def _put(partial: Path, folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 def _json(document: msgspec.Struct) -> str:

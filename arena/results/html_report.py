@@ -1,7 +1,7 @@
-"""Results as one static web page: a section per competition, with its tables and links to its files.
+"""Results as a static web page: a section per competition, with its tables and links to its files.
 
-The page is the Jinja template `html_report.jinja`, filled with what is chosen and counted here. It has no scripts and loads nothing from
-elsewhere. Jinja escapes every text, as bots choose their names and what they say themselves. Pure: summaries in, text out.
+The page is the Jinja template `html_report.jinja`. It has no scripts and loads nothing from
+elsewhere. Jinja escapes every text, as bots choose their names and texts themselves. Pure.
 """
 
 from __future__ import annotations
@@ -21,24 +21,15 @@ from arena.storage.live_results import Summary
 
 __all__ = ["WIDEST", "page"]
 
-WIDEST = 64
-"""Bots: a cross table of more is in its file only, as no browser likes ten thousand cells."""
-
+WIDEST = 64  # bots: a browser is slow with a cross table of more; it is in its file only
 _SHADES = 3  # of winning and of losing
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition as the template takes it.
+    """A competition as the template takes it; `links` are paths of files by the texts of the links.
 
-    Attributes:
-        id: of the competition.
-        title: its run if it has one, its game and its form.
-        summary: what it has come to.
-        settings: of its matches, in words.
-        links: its files, by what their links say.
-        columns: of the standings; the second is the bot.
-        rows: of the standings; one without numbers ends with the reason after its bot.
-        cross_table: by bot, its cells against every bot; empty if there is none.
+    The second column is the bot; a row without numbers ends with the reason after it.
+    `cross_table` has by bot its cells against every bot; it is empty if there is none.
     """
 
     id: str
@@ -52,7 +43,7 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ShadedCell(msgspec.Struct, frozen=True):
-    """A score against one opponent, what it is made of, and the class of its colour, empty if it has none."""
+    """A score against one opponent, its details, and the CSS class of its colour, or ""."""
 
     score: int
     title: str
@@ -60,11 +51,9 @@ class _ShadedCell(msgspec.Struct, frozen=True):
 
 
 def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None = None) -> str:
-    """The page.
+    """The page as HTML; each competition has its files: text of the link → path from the page.
 
-    Args:
-        found: the competitions, each with its files: what a link says → the path from the page, with `/`.
-        zone: of the times that are shown; the machine's own if None.
+    `zone` is that of the times on the page; the machine's own if None.
     """
     templates = Environment(
         loader=PackageLoader("arena.results", ""),
@@ -77,7 +66,7 @@ def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None
     templates.filters["number"] = _number
     templates.filters["signed"] = _signed
     template = templates.get_template("html_report.jinja")
-    return template.render(sections=[_section(*one) for one in found])
+    return template.render(sections=[_section(*section) for section in found])
 
 
 def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
@@ -104,7 +93,6 @@ def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
 
 
 def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """The columns of the table, and its rows."""
     rows = summary.standings
     match summary.plan.form:
         case Form.ROUND_ROBIN:
@@ -123,7 +111,6 @@ def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[objec
 
 
 def _places(ranking: Ranking, not_there: Sequence[str]) -> Iterator[Sequence[object]]:
-    """A bot a row."""
     for placed, stage in reached(ranking):
         score = "" if placed.score is None else _signed(placed.score)
         out = "out" if placed.offence else ""
@@ -134,8 +121,8 @@ def _places(ranking: Ranking, not_there: Sequence[str]) -> Iterator[Sequence[obj
 
 
 def _unlisted(row: Any) -> str:
-    """Why a row has no numbers; empty if it has."""
-    if getattr(row, "not_there", False):  # which a ladder does not have
+    """Why a row has no numbers; "" if it has."""
+    if getattr(row, "not_there", False):  # rows of a ladder have no such field
         return _NOT_THERE
     return "" if row.eliminated is None else f"out: {row.eliminated.kind.value}"
 
@@ -174,7 +161,7 @@ def _stands(row: Any) -> str:
 def _without_empty(
     columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """The same table without columns that need more than one match, or another game, to have anything in them."""
+    """The table without those columns that some games and single matches leave empty."""
     numbers = [row for row in rows if len(row) == len(columns)]
     empty = {
         place
@@ -203,7 +190,7 @@ _LADDER = (
 def _cross_table(
     cells: Mapping[str, Mapping[str, Cell]],
 ) -> Mapping[str, Sequence[_ShadedCell | None]]:
-    """A heat map: by how far the row is ahead of the column, beside the greatest lead of all."""
+    """A heat map: shaded by the lead of the row over the column, relative to the greatest lead."""
     if not 1 < len(cells) <= WIDEST:
         return {}
     leads = {
@@ -226,7 +213,7 @@ def _cross_table(
 
 
 def _lead(cells: Mapping[str, Mapping[str, Cell]], name: str, other: str) -> float:
-    """By how much a bot's mean score is above its opponent's: in gin who loses scores 0, as both do in a draw (G15)."""
+    """By how much a bot's mean score exceeds its opponent's: a loser of gin scores 0 (G15)."""
     mirror = cells[other].get(name)
     return (cells[name][other].mean or 0) - ((mirror and mirror.mean) or 0)
 

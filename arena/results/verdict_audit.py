@@ -1,4 +1,4 @@
-"""Whether the verdicts of a competition are those of its matches: on whom, about what, and with the evidence that the records have. Pure."""
+"""Checks the verdicts of a competition against its matches and their records. Pure."""
 
 from __future__ import annotations
 
@@ -7,54 +7,51 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from arena.formats.spec import Plan
-from arena.records.verify import OpenQuestion, stored_text
+from arena.records.document import stored_text
+from arena.records.verify import OpenQuestion
 from arena.storage.models import MatchRow
 from protocol.errors import one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import shorten
 
-__all__ = ["Said", "all_out", "eventful", "evident", "ruled", "ruling"]
+__all__ = ["Findings", "all_out", "eventful", "evident", "ruled", "ruling"]
 
-Said: TypeAlias = Iterator[tuple[str | None, str]]
-"""A match, or None for the competition, and what is wrong with it."""
+# The id of a match, None for the competition, and what is wrong with it.
+Findings: TypeAlias = Iterator[tuple[str | None, str]]
 
 
-def ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Said:
-    """Whoever is out by a match has its verdict (J4)."""
-    ruled = {(one.match, one.bot): one.kind for one in verdicts}
+def ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
+    """Each bot that is out by a match has a verdict of that match (J4)."""
+    kinds = {(verdict.match, verdict.bot): verdict.kind for verdict in verdicts}
     for match in matches:
-        kind, offender = match.result.termination.kind, _offender(match)
+        ended, offender = match.result.termination.kind, _offender(match)
         for bot in all_out(match):
-            said = ruled.get((match.id, bot))
-            if said is None or (bot == offender and said is not kind):
-                yield match.id, f"{bot} is out by {kind.value}, no verdict says so"
+            kind = kinds.get((match.id, bot))
+            if kind is None or (bot == offender and kind is not ended):
+                yield match.id, f"{bot} is out by {ended.value}, no verdict says so"
 
 
-def ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Said:
-    """Every verdict is on somebody who is out by its match, forfeits included, and there is one."""
+def ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
+    """Each verdict is on a bot that is out by its match, forfeits included, and is the only one."""
     by_id = {match.id: match for match in matches}
     for verdict in verdicts:
+        bot = one_line(verdict.bot)
         match = by_id.get(verdict.match)
         if match is None:
-            yield (
-                None,
-                f"a verdict on {one_line(verdict.bot)} is about match {one_line(verdict.match)}, which is not there",
-            )
+            name = one_line(verdict.match)
+            yield None, f"a verdict on {bot} is about match {name}, which is not there"
             continue
         ended, is_offender = match.result.termination, verdict.bot == _offender(match)
         is_other = is_offender and verdict.kind is not ended.kind
         if is_other or verdict.bot not in all_out(match):
-            yield (
-                match.id,
-                f"a verdict says {one_line(verdict.bot)} is out by {verdict.kind.value}, the match does not",
-            )
+            text = f"a verdict says {bot} is out by {verdict.kind.value}, the match does not"
+            yield match.id, text
             continue
         seats = [seat for seat in match.result.out if seat < len(match.players)]
-        told = stored_text(verdict.text), stored_text(ended.text)
         fits = {
             "seat": (verdict.seat, verdict.bot) in [(seat, match.players[seat]) for seat in seats],
-            # Of the others who did not come only the verdict says why.
-            "text": not is_offender or told[0] == told[1],
+            # Why the others did not come is in their verdicts alone.
+            "text": not is_offender or stored_text(verdict.text) == stored_text(ended.text),
             "game": verdict.game == match.game,
         }
         odd = [what for what, is_so in fits.items() if not is_so]
@@ -68,29 +65,29 @@ def ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Said:
 
 def evident(
     plan: Plan, verdicts: Sequence[Verdict], asked: Mapping[str, OpenQuestion | None]
-) -> Said:
-    """The evidence, as far as it can be had from elsewhere: the limits, the question, what was legal, what was answered."""
+) -> Findings:
+    """The evidence is right where it can be known: limits, question, legal answers, the answer."""
     for verdict in verdicts:
         odd = [] if verdict.limits == plan.limits else ["limits"]
         if verdict.match in asked:
             was = asked[verdict.match]
             if was is not None and was.seat != verdict.seat:
-                was = None  # another was asked
+                was = None  # another seat was asked
             if verdict.asked != (None if was is None else was.question):
                 odd.append("asked")
             if verdict.legal != (None if was is None else was.legal):
                 odd.append("legal")
             is_told = bool(verdict.got) and str(verdict.got) in verdict.text
             if verdict.kind is Ending.ILLEGAL and was is not None and not is_told:
-                odd.append("got")  # the text has it too
+                odd.append("got")  # which the text repeats
         if odd:
             yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
 
 
 def eventful(
     matches: Sequence[MatchRow], verdicts: Sequence[Verdict], events: Mapping[str, Sequence[str]]
-) -> Said:
-    """Every verdict is about the event that the record, which is sealed, says: whoever counts events can rely on it (J3)."""
+) -> Findings:
+    """Each verdict has the event of its sealed record, as events are counted (J3)."""
     told = {
         (match.id, bot): event
         for match in matches
@@ -99,20 +96,18 @@ def eventful(
     for verdict in verdicts:
         event = told.get((verdict.match, verdict.bot), verdict.event)
         if event != verdict.event:
-            yield (
-                verdict.match,
-                f"its verdict is about the event {shorten(verdict.event)}, its record says {shorten(event)}",
-            )
+            theirs, ours = shorten(verdict.event), shorten(event)
+            yield verdict.match, f"its verdict is about the event {theirs}, its record says {ours}"
 
 
 def _offender(match: MatchRow) -> str | None:
-    """Whose offence ended it, as far as the seat is one; its own check says so if not."""
+    """The bot whose offence ended the match; None also for a wrong seat, which `verify` reports."""
     seat = match.result.offender
-    is_one = seat is not None and 0 <= seat < len(match.players)
-    return match.players[seat] if seat is not None and is_one else None
+    is_known = seat is not None and 0 <= seat < len(match.players)
+    return match.players[seat] if seat is not None and is_known else None
 
 
 def all_out(match: MatchRow) -> tuple[str, ...]:
-    """Who is out by it: the offender, and those who did not come either."""
+    """The bots that are out by a match: the offender, and those that did not come either."""
     seats = range(len(match.players))
     return tuple(match.players[seat] for seat in match.result.out if seat in seats)

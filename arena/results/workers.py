@@ -1,7 +1,7 @@
-"""Checks the records of many matches (`arena/records/verify.py`), in the order in which they come; if there are many, on all cores.
+"""Checks the records of many matches (`arena/records/verify.py`) in order, if need be on all cores.
 
-A few are done in this process, as starting others takes longer. The others are started anew and not forked, as whoever checks a
-database has threads; so a module that calls this must be one that can be imported without doing anything.
+A few are checked in this process, as the start of others takes longer. Others are spawned, not
+forked, as a store has threads; so the main module must do nothing when it is imported.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["CheckWorkers", "Stored"]
 
 _CHUNK_BYTES = 256 * 1024  # of records that are checked in one go
 _CHUNK_MATCHES = 100
-_ALONE_BYTES = 1024 * 1024  # what is checked before other processes are worth their start
+_ALONE_BYTES = 1024 * 1024  # of records: more are worth the start of other processes
 _MOST_WORKERS = 8
 
-Stored: TypeAlias = tuple[MatchRow, bytes]
-"""A match from the database, and the bytes of its record."""
+Stored: TypeAlias = tuple[MatchRow, bytes]  # a match of the database, and its record
+_Running: TypeAlias = deque[tuple[list[Stored], Future[list[RecordCheck]]]]
 
 
 class CheckWorkers:
-    """Use it as a context: it ends the processes that it has started."""
+    """Checks stored matches, many at once in processes, which end with its `with` block."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -49,23 +49,18 @@ class CheckWorkers:
     def check(
         self, stored: Iterable[Stored], expected: PlannedMatch
     ) -> Iterator[tuple[MatchRow, RecordCheck]]:
-        """Each match with what became of it.
-
-        Raises:
-            ArenaError: one of the processes was ended from outside.
-        """
-        running: deque[tuple[list[Stored], Future[list[RecordCheck]]]] = deque()
+        """Each match with the outcome of its check; ArenaError if a process was killed."""
+        running: _Running = deque()
         for chunk in _chunks(stored):
             if self._works_alone(chunk):
-                yield from _together(chunk, _check_chunk(chunk, expected))
+                yield from _with_matches(chunk, _check_chunk(chunk, expected))
                 continue
             assert self._pool is not None, "it was started when there were many"
-            future = self._pool.submit(_check_chunk, chunk, expected)
-            running.append((chunk, future))
+            running.append((chunk, self._pool.submit(_check_chunk, chunk, expected)))
             if len(running) > 2 * self._workers:
-                yield from _waited_for(running)
+                yield from _first_result(running)
         while running:
-            yield from _waited_for(running)
+            yield from _first_result(running)
 
     def _works_alone(self, chunk: Sequence[Stored]) -> bool:
         if self._pool is not None:
@@ -73,15 +68,13 @@ class CheckWorkers:
         self._alone += sum(len(record) for _, record in chunk)
         if self._alone <= _ALONE_BYTES or self._workers == 1:
             return True
-        # Not by fork: the store has threads.
-        self._pool = ProcessPoolExecutor(
-            self._workers, multiprocessing.get_context("spawn"), _leave_interrupts
-        )
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(self._workers, context, _ignore_interrupts)
         return False
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches all processes of a terminal; who has started us sees to it."""
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches all processes of a terminal; the one that has started us ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -89,32 +82,29 @@ def _check_chunk(chunk: Sequence[Stored], expected: PlannedMatch) -> list[Record
     return [check(document_of(played, record), expected) for played, record in chunk]
 
 
-def _waited_for(
-    running: deque[tuple[list[Stored], Future[list[RecordCheck]]]],
-) -> Iterator[tuple[MatchRow, RecordCheck]]:
+def _first_result(running: _Running) -> Iterator[tuple[MatchRow, RecordCheck]]:
     chunk, future = running.popleft()
     try:
-        done = future.result()
+        checks = future.result()
     except BrokenProcessPool:
         raise ArenaError(
             "a process that checked matches was ended from outside; is there enough memory"
         ) from None
-    yield from _together(chunk, done)
+    yield from _with_matches(chunk, checks)
 
 
-def _together(
-    chunk: Sequence[Stored], done: Sequence[RecordCheck]
+def _with_matches(
+    chunk: Sequence[Stored], checks: Sequence[RecordCheck]
 ) -> Iterator[tuple[MatchRow, RecordCheck]]:
-    for (played, _), checked in zip(chunk, done, strict=True):
-        yield played, checked
+    return zip((played for played, _ in chunk), checks, strict=True)
 
 
 def _chunks(stored: Iterable[Stored]) -> Iterator[list[Stored]]:
     chunk: list[Stored] = []
     size = 0
-    for one in stored:
-        chunk.append(one)
-        size += len(one[1])
+    for played, record in stored:
+        chunk.append((played, record))
+        size += len(record)
         if size >= _CHUNK_BYTES or len(chunk) >= _CHUNK_MATCHES:
             yield chunk
             chunk, size = [], 0

@@ -1,4 +1,4 @@
-"""Processes of bots: how a command line becomes one that is isolated, limited, watched and ended, and leaves nothing behind.
+"""Bot processes: started from a command line, isolated, limited, watched and ended.
 
-It knows nothing of matches, and what the bots say goes through pipes and sockets that others hold.
+It knows nothing of matches. What the bots say goes through pipes and sockets that others hold.
 """

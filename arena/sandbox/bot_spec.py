@@ -1,6 +1,6 @@
-"""A bot as people name it to the arena: `java -cp . MyBot`, or `ann=java -cp . MyBot` to say what it is called too.
+"""A bot as people name it to the arena: `java -cp . MyBot`, or `ann=java -cp . MyBot`.
 
-Who does not say gets a name from the command line, the one that its author would recognize. Nothing is started here.
+Without a name it gets one from the command line, one that its author will recognize.
 """
 
 from __future__ import annotations
@@ -21,17 +21,12 @@ __all__ = ["BotSpec", "check_name", "named", "read_entry", "some", "unused"]
 _NAME = re.compile(r"[\w-]{1,64}")  # 64 is what `hello` takes
 _NAMED = re.compile(r"\s*([\w-]+)=(.*)", re.DOTALL)
 _LONGEST_DEFAULT = 24  # for a table on a terminal
+# Stems and folders that tell no bot from another.
 _SAYS_NOTHING = frozenset({"bot", "main", "run", "start", "src", "target", "build"})
 
 
 class BotSpec(msgspec.Struct, frozen=True):
-    """A bot to be launched.
-
-    Attributes:
-        program: its command line.
-        name: what it is called; None before `named` has found a name for it.
-        game: what it is there for; None if it says itself, in its `hello`.
-    """
+    """A bot to be launched; `name` is None before `named`, `game` is None if `hello` says it."""
 
     program: Program
     name: str | None = None
@@ -39,10 +34,9 @@ class BotSpec(msgspec.Struct, frozen=True):
 
 
 def read_entry(text: str) -> BotSpec:
-    """Read `COMMAND` or `NAME=COMMAND`; a name is letters, digits, `-` and `_`, with no space before the `=`.
+    """Read `COMMAND` or `NAME=COMMAND`; raises `UsageError` if one is invalid.
 
-    Raises:
-        UsageError: the name is too long, or the command cannot be one.
+    A name is letters, digits, `-` and `_`, with no space before the `=`.
     """
     parts = _NAMED.fullmatch(text)
     if parts is None:
@@ -51,22 +45,14 @@ def read_entry(text: str) -> BotSpec:
 
 
 def check_name(name: str) -> str:
-    """The name, if it can be one.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """The same name, or a `UsageError` if it is too long or has other characters."""
     if _NAME.fullmatch(name) is None:
         raise UsageError(f"expected a name of 1 to 64 letters, digits, - and _, got {name!r}")
     return name
 
 
 def named(entries: Iterable[BotSpec]) -> tuple[BotSpec, ...]:
-    """The same bots, each with a name of its own; a name that was given is kept.
-
-    Raises:
-        UsageError: two were given the same name.
-    """
+    """The same bots, each with a name of its own; raises `UsageError` if given ones look alike."""
     entries = tuple(entries)
     taken: set[str] = set()
     for entry in entries:
@@ -89,13 +75,13 @@ def named(entries: Iterable[BotSpec]) -> tuple[BotSpec, ...]:
 
 
 def unused(name: str, taken: Collection[str]) -> str:
-    """The name, or the first of `name-2`, `name-3` and so on that nobody has, nor one that looks like it."""
-    found, number = name, 1
+    """The first of `name`, `name-2`, `name-3` and so on that no taken name looks like."""
+    free, number = name, 1
     keys = set(map(alike, taken))
-    while alike(found) in keys:
+    while alike(free) in keys:
         number += 1
-        found = f"{name}-{number}"
-    return found
+        free = f"{name}-{number}"
+    return free
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
@@ -106,7 +92,7 @@ def some(names: Sequence[str], most: int = 3) -> str:
 
 
 def _default_name(program: Program) -> str:
-    """What its author would call it: `mybot` for `./mybot --fast`, `MyBot` for `java -cp . MyBot`, `ann` for `python3 ann/bot.py`."""
+    """`mybot` for `./mybot`, `MyBot` for `java -cp . MyBot`, `ann` for `python3 ann/bot.py`."""
     plain = re.sub(r"[^\w-]+", "-", _telling_word(program))[:_LONGEST_DEFAULT]
     return plain.strip("-") or "bot"
 
@@ -114,7 +100,7 @@ def _default_name(program: Program) -> str:
 def _telling_word(program: Program) -> str:
     first, *rest = program.words
     if os.path.dirname(first) and not os.path.isabs(first):
-        return _stem(first)  # its own program; else an interpreter
+        return _stem(first)  # the author's own program, not an interpreter
     words = [word for word in rest if not word.startswith("-")]
     folder = program.folder or Path()
     for word in words:
@@ -127,7 +113,7 @@ def _telling_word(program: Program) -> str:
 
 
 def _stem(word: str) -> str:
-    """A file's name without its ending, or that of its folder if it says more."""
+    """A file's name without its ending, or its folder's name if that says more."""
     path = PurePath(word)
     for part in (path.stem, *reversed(path.parent.parts)):
         if part.lower() not in _SAYS_NOTHING and part not in (os.curdir, os.pardir):

@@ -1,8 +1,8 @@
-"""Bubblewrap: a bot in namespaces of its own, that sees the system's programs, what it is shown, and one directory to write in.
+"""Isolation by bubblewrap: a bot runs in namespaces of its own.
 
-The arena's database, records and tokens, other bots' directories and people's homes are not in there at all. It works where
-unprivileged user namespaces do, which many systems forbid: `probe` tries it. Nothing here raises when there is no
-bubblewrap; ask `probe` first.
+It sees the system's programs, the files that it is shown, and one directory to write in. The
+arena's database, records and tokens, other bots' directories and people's homes are absent.
+It needs unprivileged user namespaces, which many systems forbid: ask `probe` first.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from protocol.errors import one_line
 __all__ = ["probe", "wrap"]
 
 _PROBE_S = 10.0  # a loaded machine; it takes some milliseconds
-_TMPFS_BYTES = 64 << 20  # of memory that is nobody's: enough for locks and pipes, no place to hoard
-# Within /etc, for an arena that runs as root: what it may read and a bot need not.
+# No process is charged for this memory: enough for locks and pipes, too little to hoard in.
+_TMPFS_BYTES = 64 << 20
+# In /etc, for an arena that runs as root: a bot must not read these.
 _SECRETS = ("shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "ssh", "ssl/private")
 _NAMESPACES = (
     "--unshare-user",
@@ -41,8 +42,7 @@ _NAMESPACES = (
 def probe(*, network: bool = True) -> str | None:
     """Why bubblewrap cannot be used, in one line, or None if it can; it is tried once.
 
-    Args:
-        network: False to ask for programs without a network, for which some machines lack a permission more.
+    Without a network it needs one permission more, which some machines lack.
     """
     if sys.platform != "linux":
         return "bubblewrap is there for Linux only"
@@ -76,14 +76,10 @@ def wrap(
     hidden: Sequence[Path] = (),
     network: bool = True,
 ) -> list[str]:
-    """The command line that runs a program in a sandbox.
+    """The command line that runs a program in a sandbox, where only `scratch` can be written to.
 
-    Args:
-        command: the program and its arguments; its first word is looked up on PATH, or from the scratch directory.
-        scratch: the only directory it can write in, where it starts.
-        shown: what it sees besides the system; relative places are in the scratch directory.
-        hidden: resolved paths of what it must not see, even if it lies in the system's directories.
-        network: whether it can connect to anything.
+    It starts in `scratch`: relative places in `shown` are there, and `command` is looked up there
+    or on PATH. The `hidden` paths are resolved, and not seen even in the system's directories.
     """
     words = _frame(hidden, network=network)
     bound = [Path(path) for path in SYSTEM]
@@ -97,10 +93,8 @@ def wrap(
     )
     for item in sorted(outside, key=lambda item: len(item.place.parts)):
         words += ["--ro-bind-try", str(item.source), str(item.place)]
-    if _knows("--size"):  # in memory: no bot fills the arena's disk
-        words += ["--size", str(_TMPFS_BYTES), "--tmpfs", str(scratch)]
-    else:
-        words += ["--bind", str(scratch), str(scratch)]
+    # In memory where it can be bounded, so that no bot fills the arena's disk.
+    words += _tmpfs(str(scratch)) or ["--bind", str(scratch), str(scratch)]
     for item in shown:
         if not item.place.is_absolute():
             words += ["--ro-bind-try", str(item.source), str(scratch / item.place)]
@@ -112,11 +106,11 @@ def _is_in(path: Path, folders: Sequence[Path]) -> bool:
 
 
 def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
-    """Bubblewrap with its namespaces, the system's directories, and nothing of anybody."""
+    """Bubblewrap's own words: its namespaces and the system's directories."""
     words = [shutil.which("bwrap") or "bwrap", *_NAMESPACES]
     if not network:
         words.append("--unshare-net")
-    if _knows("--disable-userns"):  # within one it could mount memory of its own
+    if _knows("--disable-userns"):  # in a user namespace it could mount memory of its own
         words.append("--disable-userns")
     for path in SYSTEM:
         if os.path.islink(path):
@@ -133,18 +127,20 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
         elif os.access(secret, os.R_OK):
             words += ["--ro-bind", os.devnull, secret]
     words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
-    # Files in memory count for no process: they are few, or there are none.
+    # No process is charged for files in memory: bound them, or forbid them.
     for folder in ("/dev/shm", "/tmp"):
-        if _knows("--size"):
-            words += ["--size", str(_TMPFS_BYTES), "--tmpfs", folder]
-        else:
-            words += ["--tmpfs", folder, "--remount-ro", folder]
+        words += _tmpfs(folder) or ["--tmpfs", folder, "--remount-ro", folder]
     return words
+
+
+def _tmpfs(folder: str) -> list[str]:
+    """A bounded directory in memory; nothing where bubblewrap cannot bound one."""
+    return ["--size", str(_TMPFS_BYTES), "--tmpfs", folder] if _knows("--size") else []
 
 
 @functools.cache
 def _knows(option: str) -> bool:
-    """Whether this bubblewrap has an option: it can bound a tmpfs since 0.7, and forbid further namespaces since 0.8."""
+    """Whether bubblewrap has an option: `--size` since 0.7, `--disable-userns` since 0.8."""
     done = subprocess.run(
         [shutil.which("bwrap") or "bwrap", "--help"],
         capture_output=True,
@@ -158,7 +154,7 @@ def _knows(option: str) -> bool:
 
 
 def _support(command: str) -> Iterator[Path]:
-    """Where the program is installed, a Python with our packages, and a Java."""
+    """Our Python with its packages, JAVA_HOME, and where the program is installed."""
     yield Path(sys.base_prefix)
     yield Path(sys.prefix)
     for package in ("bots", "protocol"):
@@ -167,24 +163,23 @@ def _support(command: str) -> Iterator[Path]:
             yield Path(place)
     if java := os.environ.get("JAVA_HOME"):
         yield Path(java)
-    found = find_program(command)
     if os.path.dirname(command) and not os.path.isabs(command):
-        return  # among what it is shown
-    while found:
-        yield _installation(Path(found))
-        found = (
-            os.path.normpath(os.path.join(os.path.dirname(found), os.readlink(found)))
-            if os.path.islink(found)
-            else None
-        )
+        return  # it lies in the bot's own folder
+    program = find_program(command)
+    while program:
+        yield _installation(Path(program))
+        if not os.path.islink(program):
+            return
+        link = os.readlink(program)
+        program = os.path.normpath(os.path.join(os.path.dirname(program), link))
 
 
 def _installation(program: Path) -> Path:
-    """What has to be there for a program to run: of `jdk/bin/java` the `jdk`, but never a home."""
+    """What a program needs to run: of `jdk/bin/java` the `jdk`, but never a home."""
     folder = program.parent
     whole = folder.parent if folder.name in ("bin", "sbin", "shims") else folder
     for candidate in (whole, folder):
-        # ~/.local has bin in it, and also what people's programs keep.
+        # ~/.local holds bin, and private data of people's programs too.
         if candidate.name != ".local" and not holds_home(candidate):
             return candidate
     return program

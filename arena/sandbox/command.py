@@ -1,12 +1,13 @@
-"""The command line of a bot: what it is made of, and which files it may see.
+"""The command line of a bot, and which files that bot may see.
 
-A program runs in a scratch directory of its own, and its relative paths are to work there. What is shown to it there
-depends on what its words name:
+A program runs in a scratch directory of its own, and its relative paths work there. It is shown
+what its words name:
 
 - something in a folder, like `python3 ann/bot.py`: that folder, `ann`;
-- a file directly here, `.`, or nothing at all, like `java -cp . MyBot`: all that is here, without the entries that start with a dot.
+- a file in the current folder, `.`, or no file at all, like `java -cp . MyBot`: the whole
+  current folder, without the entries that start with a dot.
 
-Never shown are the arena's own files, also where they lie deeper in a folder that is shown. This module only reads directories.
+The arena's own files are never shown, not even deep in a folder that is shown.
 """
 
 from __future__ import annotations
@@ -38,21 +39,18 @@ __all__ = [
     "views",
 ]
 
-_MOST_SHOWN = 1_000  # each is a mount: beyond that bubblewrap takes long, then refuses
-_PATIENCE_S = 5  # a bot of ours whose arena has died goes away by itself
+_MOST_SHOWN = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
+_PATIENCE_S = 5  # after this a house bot whose arena has died ends by itself
 _STDIO = "stdio:"
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt")
-"""The system's own directories: every program sees them."""
+"""The system's own directories, which every program sees."""
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A bot's command line.
+    """A bot's command line; with `stdio` it speaks the protocol in lines over its standard streams.
 
-    Attributes:
-        words: the program and its arguments.
-        stdio: it speaks the protocol in lines over its standard input and output.
-        folder: where relative paths in it are from; None shows it nothing, for a command without paths.
+    Relative paths start from `folder`; None is for a command without paths, which sees no file.
     """
 
     words: tuple[str, ...]
@@ -61,21 +59,17 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class VisiblePath(msgspec.Struct, frozen=True):
-    """A file or folder that a program sees: the real one, and where; a relative place is in the scratch directory."""
+    """A file or folder, and the place where a program sees it, relative to its directory."""
 
     source: Path
     place: Path
 
 
 def read_program(text: str, folder: Path | None = None) -> Program:
-    """Read a command line such as `java -cp . MyBot` or `stdio: ./mybot --fast`, or FILE.py with a strategy.
+    """Read a command line such as `java -cp . MyBot` or `stdio: ./mybot --fast`, or a FILE.py.
 
-    Args:
-        text: the command line, quoted as in a shell.
-        folder: where its relative paths are from; the current directory if it is not given.
-
-    Raises:
-        UsageError: there is no command in it, its quotes are not closed, or there is no such program.
+    Relative paths start from `folder`, by default the current directory. Raises `UsageError` if
+    the command is missing, its quotes are not closed, or there is no such program.
     """
     if "\0" in text:
         raise UsageError(f"expected a command line without NUL, got {text!r}")
@@ -96,7 +90,7 @@ def read_program(text: str, folder: Path | None = None) -> Program:
 
 
 def _is_strategy(file: Path) -> bool:
-    """Whether it is a FILE.py that our client connects: each but a program of its own, which begins with `#!`."""
+    """Whether our client connects it: a FILE.py, unless it is executable and begins with `#!`."""
     if file.suffix != ".py" or not file.is_file():
         return False
     if shutil.which(file) is None:
@@ -115,30 +109,27 @@ def _command(word: str, folder: Path) -> str:
     else:
         path, word = folder / word, os.path.join(os.curdir, word)
     if not path.is_file():
+        game = next((game for game in VOCABULARIES if given in house_bots(game)), None)
+        hint = "" if game is None else f"; for a house bot: `arena connect {game} {given}`"
         raise UsageError(
-            f"expected a program on PATH or in {folder}, got {given!r}, which is in neither{_hint(given)}"
+            f"expected a program on PATH or in {folder}, got {given!r}, which is in neither{hint}"
         )
     if shutil.which(path) is None:
         raise UsageError(
-            f"expected a program, got {word!r}, which is not executable; start it as in 'python3 bot.py', or chmod +x it"
+            f"expected a program, got {word!r}, which is not executable; "
+            "start it as in 'python3 bot.py', or chmod +x it"
         )
     return word
 
 
-def _hint(word: str) -> str:
-    """How to get a house bot, for whoever names one where a program is expected."""
-    game = next((game for game in VOCABULARIES if word in house_bots(game)), None)
-    return "" if game is None else f"; for a house bot: `arena connect {game} {word}`"
-
-
 def search_path() -> str:
-    """Our PATH as bots get it: what is relative in it would be looked for in their directories."""
+    """Our PATH as bots get it, without relative entries: those would mean the bots' directories."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(entry for entry in entries if os.path.isabs(entry))
 
 
 def find_program(word: str) -> str | None:
-    """Where a program lies that is named by a single word."""
+    """Where PATH has a program that is named by a single word."""
     return shutil.which(word, path=search_path())
 
 
@@ -150,7 +141,7 @@ def bot_command(
     tables: int = 1,
     encoding: Encoding = Encoding.JSON,
 ) -> list[str]:
-    """The command line that connects a bot, given as GAME NAME or FILE.py; without `url` it is what ARENA_URL says."""
+    """The command line that connects a bot, GAME NAME or FILE.py, to `url` or else to ARENA_URL."""
     options = {
         **({} if url is None else {"--url": url}),
         "--name": name,
@@ -158,16 +149,16 @@ def bot_command(
         "--encoding": encoding.value,
         "--patience": str(_PATIENCE_S),
     }
-    # -P: a folder `bots` in the present directory is not the package.
+    # -P: a folder `bots` in the current directory is not the package.
     words = [word for option in options.items() for word in option]
-    flags = ("--quiet", "--no-session")  # it does not outlive its scratch directory
+    flags = ("--quiet", "--no-session")  # a session file would not outlive the scratch directory
     return [sys.executable, "-P", "-m", "bots", *bot, *words, *flags]
 
 
 def strategy_program(file: str, *, name: str, url: str | None = None, tables: int = 1) -> Program:
-    """The command line that connects the strategy in a FILE.py; its folder is shown to it, wherever it is."""
+    """The command line that connects the strategy in a FILE.py, which is shown its own folder."""
     path = Path(file)
-    if ".." in path.parts:  # which is not to be seen from a scratch directory
+    if ".." in path.parts:  # it would lead out of the scratch directory
         path = path.resolve()
     words = bot_command((str(path),), url=url, name=name, tables=tables)
     return Program(tuple(words), folder=Path().resolve())
@@ -177,48 +168,38 @@ def strategy_program(file: str, *, name: str, url: str | None = None, tables: in
 
 
 def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
-    """What a program is shown of its folder, and where its words name files by their whole paths, of theirs.
+    """What a program is shown: parts of its folder, and what its words name by absolute paths.
 
-    Args:
-        program: its words decide.
-        hidden: what it must not see, files or folders, which need not be there yet.
-
-    Raises:
-        UsageError: it names something above its folder, or its folder holds too much.
+    It does not see `hidden` files or folders, which need not exist yet. Raises `UsageError` if it
+    names something above its folder, or its folder has too many entries.
     """
     folder = program.folder
     if folder is None:
         return ()
     secret = tuple(path.resolve() for path in hidden)
-    found: dict[Path, VisiblePath] = {}
     tops, wants_all = _named(program.words, folder)
     if wants_all:
         tops |= {name for name in _names_in(folder) if not name.startswith(".")}
-    for top in sorted(tops):
-        found |= {shown.place: shown for shown in expose(folder / top, Path(top), secret)}
-    for path in _absolute(program.words):
-        found |= {
-            shown.place: shown
-            for source in _around(path)
-            for shown in expose(source, source, secret)
-        }
-    if len(found) > _MOST_SHOWN:
+    exposed = [(folder / top, Path(top)) for top in sorted(tops)]
+    exposed += [(file, file) for path in _absolute(program.words) for file in _around(path)]
+    shown = {
+        item.place: item for source, place in exposed for item in expose(source, place, secret)
+    }
+    if len(shown) > _MOST_SHOWN:
         raise UsageError(
-            f"expected at most {_MOST_SHOWN:,} files beside the bot, got {len(found):,} in {folder}; "
+            f"expected at most {_MOST_SHOWN:,} files beside the bot, "
+            f"got {len(shown):,} in {folder}; "
             "put the bot into a folder of its own there, and name that, as in 'python3 ann/bot.py'"
         )
-    return tuple(found.values())
+    return tuple(shown.values())
 
 
 def expose(
     source: Path, place: Path, hidden: Sequence[Path], _above: frozenset[Path] = frozenset()
 ) -> Iterator[VisiblePath]:
-    """A file or folder, or, where something hidden lies in it, its entries without that.
+    """A file or folder, to be seen at `place`, or its entries without those that are hidden.
 
-    Args:
-        source: it need not exist.
-        place: where it is to be seen.
-        hidden: resolved paths, which need not exist either.
+    `source` need not exist, nor the paths in `hidden`, which are resolved.
     """
     real = source.resolve()
     if not source.exists() or any(real.is_relative_to(secret) for secret in hidden):
@@ -231,7 +212,7 @@ def expose(
 
 
 def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
-    """The entries of a folder that a command line names, and whether it is to see the others too."""
+    """The entries of a folder that a command line names, and whether all others are shown too."""
     tops: set[str] = set()
     wants_all = False
     # Without a slash, the program itself was found on PATH.
@@ -243,7 +224,8 @@ def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
         if top == os.pardir:
             if os.path.lexists(folder / path):
                 raise UsageError(
-                    f"expected paths in {folder}, got {text!r}; start the arena there, or write the whole path"
+                    f"expected paths in {folder}, got {text!r}; "
+                    "start the arena there, or write the whole path"
                 )
         elif top == os.curdir:
             wants_all = True
@@ -256,7 +238,7 @@ def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
 
 
 def _absolute(words: Sequence[str]) -> Iterator[Path]:
-    """The files and folders that a command line names by their whole paths; not the program, nor what all see."""
+    """What a command line names by absolute paths, without the program and the system's files."""
     for text in _paths(words[1:]):
         path = Path(os.path.normpath(text))
         is_seen = any(path.is_relative_to(folder) for folder in SYSTEM)
@@ -265,7 +247,7 @@ def _absolute(words: Sequence[str]) -> Iterator[Path]:
 
 
 def _paths(words: Sequence[str]) -> Iterator[str]:
-    """All in a command line that may be a path: words, values in them, elements of class paths."""
+    """All that may be a path: words, values of options, elements of class paths."""
     for word in words:
         value = word.partition("=")[2]
         for text in {word, value, *word.split(os.pathsep), *value.split(os.pathsep)}:
@@ -274,7 +256,7 @@ def _paths(words: Sequence[str]) -> Iterator[str]:
 
 
 def _around(path: Path) -> Iterator[Path]:
-    """A folder, or a file with what lies beside it: in a home directory, only the file."""
+    """A folder, or a file with its siblings; of a home directory only the file itself."""
     if path.is_dir():
         if not holds_home(path):
             yield path
@@ -288,7 +270,7 @@ def _around(path: Path) -> Iterator[Path]:
 
 
 def holds_home(folder: Path) -> bool:
-    """Whether the home directory is this folder or lies in it."""
+    """Whether the folder is the home directory or contains it."""
     return Path(os.path.expanduser("~")).resolve().is_relative_to(folder.resolve())
 
 

@@ -1,7 +1,7 @@
-"""What holds launched bots to their limits on this machine, and why not where something does not.
+"""What holds launched bots to their limits on this machine, and why a layer does not work here.
 
-Each layer is tried, not guessed from the system's name. Nothing here raises and nothing is left changed: a layer that does not
-work is a line that says why, and what to do about it if there is something to do.
+Each layer is tried, not guessed from the system's name. A layer that does not work is no error:
+its line says why, and what to do about it. Nothing is left changed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,15 @@ from arena.sandbox import bubblewrap, cgroup, process_table
 
 __all__ = ["DoctorReport", "Layer", "examine"]
 
-RESERVED_FILES = 64  # the database, the log, libraries, connections of strangers
-# A launched bot: its connection or two pipes, its stderr, and two pipes and a handle for its keeper.
+RESERVED_FILES = 64  # the database, the log, libraries, connections that have not said hello
+# Of a launched bot: its connection or two pipes, its stderr, three for its supervisor.
 LAUNCHED_FILES = 8
 COARSE_S = 0.001  # decisions are charged in milliseconds
 PR_GET_CHILD_SUBREAPER = 37  # linux/prctl.h
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A line of the report.
-
-    Attributes:
-        name: what it is about.
-        active: whether it works here.
-        detail: how, or why not and what to do.
-    """
+    """A line of the report: whether something works here, and how, or why not and what to do."""
 
     name: str
     active: bool
@@ -41,101 +35,83 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 class DoctorReport(msgspec.Struct, frozen=True):
-    """All layers."""
+    """What `arena doctor` prints."""
 
     layers: tuple[Layer, ...]
 
 
 def examine() -> DoctorReport:
-    """Try everything; takes some tens of milliseconds."""
-    return DoctorReport(
-        (
-            _sampler(),
-            _cgroup(),
-            _isolation(),
-            _subreaper(),
-            _cpu(),
-            _clock(),
-            _open_files(),
-            _system(),
-        )
-    )
+    """Try every layer and report which ones work. This takes some tens of milliseconds."""
+    return DoctorReport(tuple(Layer(name, *check()) for name, check in _CHECKS.items()))
 
 
 def _no_sampling() -> str | None:
-    """Why nothing can be sampled here."""
+    """Why nothing can be sampled here; None if it can."""
     if sys.platform == "win32":
-        return "launched bots have no keeper on Windows"
+        return "launched bots have no supervisor on Windows"
     return process_table.probe()
 
 
-def _sampler() -> Layer:
+def _sampler() -> tuple[bool, str]:
     why = _no_sampling()
-    how = "memory and processes of launched bots, ten times a second, from " + (
-        "/proc" if sys.platform == "linux" else "psutil"
-    )
-    return Layer("sampler", why is None, why or how)
+    source = "/proc" if sys.platform == "linux" else "psutil"
+    how = f"memory and processes of launched bots, ten times a second, from {source}"
+    return why is None, why or how
 
 
-def _cgroup() -> Layer:
+def _cgroup() -> tuple[bool, str]:
     why = cgroup.probe()
     how = "a group for each launched bot; the kernel itself limits memory and processes"
-    return Layer("memory by cgroup v2", why is None, why or how)
+    return why is None, why or how
 
 
-def _isolation() -> Layer:
+def _isolation() -> tuple[bool, str]:
     why = bubblewrap.probe()
     if why is None:
-        how = "launched bots see the system's programs and one directory of their own"
-        return Layer("isolation by bubblewrap", True, how)
+        return True, "launched bots see the system's programs and one directory of their own"
+    todo = "run the arena on Linux, or in a virtual machine"
     if sys.platform == "linux":
         todo = (
             "install bubblewrap and allow it unprivileged user namespaces "
             "(on Ubuntu 24.04 it takes an AppArmor profile for bwrap)"
         )
-    else:
-        todo = "run the arena on Linux, or in a virtual machine"
-    text = (
+    return False, (
         f"not isolated: {why}. Launched bots can read and write what you can: "
         f"{todo}, or start only bots that you trust"
     )
-    return Layer("isolation by bubblewrap", False, text)
 
 
-def _subreaper() -> Layer:
-    name = "subreaper"
+def _subreaper() -> tuple[bool, str]:
     if sys.platform != "linux":
-        text = "not Linux: a bot that leaves its process group can outlive its match"
-        return Layer(name, False, text)
+        return False, "not Linux: a bot that leaves its process group can outlive its match"
     is_set = ctypes.c_int()
     try:
         refused = ctypes.CDLL(None).prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(is_set), 0, 0, 0)
     except (OSError, AttributeError) as error:
-        return Layer(name, False, f"the C library has no prctl: {error}")
+        return False, f"the C library has no prctl: {error}"
     if refused:
-        return Layer(name, False, "the kernel has none (it takes Linux 3.4)")
-    return Layer(name, True, "orphans of a launched bot are found and ended with it")
+        return False, "the kernel has none (it takes Linux 3.4)"
+    return True, "orphans of a launched bot are found and ended with it"
 
 
-def _cpu() -> Layer:
-    name = "CPU metering"
+def _cpu() -> tuple[bool, str]:
     if (why := _no_sampling()) is not None:
-        return Layer(name, False, f"{why}; launched bots are charged the time on the wall")
+        return False, f"{why}; launched bots are charged the time on the wall"
     step = process_table.cpu_resolution_ms()
     if step is None:
-        text = "whole process trees, in the steps of psutil; children that have ended are estimates"
-    else:
-        text = f"whole process trees; steps of {_short(step / 1000)}, 10 ms for children that have ended"
-    return Layer(name, True, text)
+        how = "in the steps of psutil; children that have ended are estimates"
+        return True, f"whole process trees, {how}"
+    steps = _short(step / 1000)
+    return True, f"whole process trees; steps of {steps}, 10 ms for children that have ended"
 
 
-def _clock() -> Layer:
+def _clock() -> tuple[bool, str]:
     steps = {
         "monotonic clock": time.get_clock_info("monotonic").resolution,
         "event loop": _loop_resolution_s(),
     }
     text = ", ".join(f"{name}: steps of {_short(step)}" for name, step in steps.items())
-    return Layer("clock", max(steps.values()) <= COARSE_S, text)
+    return max(steps.values()) <= COARSE_S, text
 
 
 def _loop_resolution_s() -> float:
@@ -149,15 +125,14 @@ def _loop_resolution_s() -> float:
         loop.close()
 
 
-def _open_files() -> Layer:
-    name = "open files"
+def _open_files() -> tuple[bool, str]:
     if sys.platform == "win32":
-        return Layer(name, True, "no limit is known on Windows")
+        return True, "no limit is known on Windows"
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return Layer(name, True, "no limit")
+        return True, "no limit"
     left = max(0, soft - RESERVED_FILES)
     text = (
         f"at most {soft:,}: good for about {left:,} bots that connect "
@@ -166,21 +141,31 @@ def _open_files() -> Layer:
     if hard == resource.RLIM_INFINITY or soft < hard:
         most = "no limit" if hard == resource.RLIM_INFINITY else f"{hard:,}"
         text += f"; ulimit -n can raise it (up to: {most})"
-    return Layer(name, left > 0, text)
+    return left > 0, text
 
 
-def _system() -> Layer:
+def _system() -> tuple[bool, str]:
     cores = os.cpu_count() or 1
-    text = (
+    return True, (
         f"{platform.python_implementation()} {platform.python_version()} "
         f"on {platform.platform()}, {cores} {'core' if cores == 1 else 'cores'}"
     )
-    return Layer("Python and platform", True, text)
 
 
 def _short(seconds: float) -> str:
-    """A short time in the unit that suits it."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
+
+
+_CHECKS = {
+    "sampler": _sampler,
+    "memory by cgroup v2": _cgroup,
+    "isolation by bubblewrap": _isolation,
+    "subreaper": _subreaper,
+    "CPU metering": _cpu,
+    "clock": _clock,
+    "open files": _open_files,
+    "Python and platform": _system,
+}

@@ -1,13 +1,13 @@
-"""Bots as processes of ours: started with what they need, limited, and stopped with all that they have started.
+"""Launches bots as processes: starts, limits and stops them, with all that they have started.
 
-The arena never imports a bot's code to play: `python -m bots` is a program like any student's. What it takes:
+The arena never imports a bot's code to play: `python -m bots` is a program like any student's.
+This module puts together:
 
-- `arena/sandbox/command.py`: the command line, and which files it may see;
-- `arena/sandbox/workdir.py`: its directory, with those files, and its environment;
-- `arena/sandbox/process.py`, `arena/sandbox/supervisor.py`: the process, its stderr, its end and that of its children (on Windows `arena/sandbox/windows.py`);
-- `arena/sandbox/bubblewrap.py`, `arena/sandbox/cgroup.py`, `arena/sandbox/sampler.py`: isolation and limits, as far as this machine has them.
-
-This module holds them together: it knows who runs, whom to tell, and what is to be cleared away.
+- `command`: the command line, and which files it may see;
+- `workdir`: the bot's directory with those files, and its environment;
+- `process` and `supervisor`: the process, its stderr, its end and that of its children
+  (on Windows `windows`);
+- `bubblewrap`, `cgroup` and `sampler`: isolation and limits, as far as this machine has them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import msgspec
 from arena.engine.verdict import Finding
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import Process
+from arena.sandbox.process_table import probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
 from arena.sandbox.windows import PlainProcess
@@ -35,71 +36,63 @@ from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["LaunchedBot", "Launcher", "Program", "bot_command", "read_program"]
 
-_SHELL_SIGNAL = 128  # how bubblewrap says that its program was ended by a signal
+_SHELL_SIGNAL = 128  # bubblewrap adds it to the number of the signal that ended its program
+
+_KIND = PlainProcess if os.name == "nt" else Process
 
 OnFinding = Callable[[str, Finding], None]
 
 
 class LaunchedBot:
-    """A bot that was started.
+    """A bot that was started; `pid` is that of its program, or of the sandbox around it.
 
-    Attributes:
-        name: what we call it.
-        pid: of its program, or of the sandbox around it.
-        stdin_fd: our end of its standard input if it is a `stdio` program, non-blocking: whoever takes it closes it.
-        stdout_fd: the same of its standard output.
-        enforced: which limits it is held to, and by what, for people.
-        is_metered: whether its CPU time can be measured here.
+    Of a `stdio` program `stdin_fd` and `stdout_fd` are our ends of its pipes, non-blocking; their
+    user closes them. `enforced` says which limits it is held to, and by what, for people.
+    `is_metered` is whether its CPU time can be measured here.
     """
 
     def __init__(
         self,
         name: str,
+        prepared: PreparedBot,
         process: Process | PlainProcess,
-        enforced: str,
-        is_metered: bool,
-        cpu_ms: Callable[[], float],
-        peak: Callable[[], Peak],
+        sampler: Sampler | None,
     ) -> None:
         self.name = name
         self.pid = process.pid
         self.stdin_fd = process.stdin_fd
         self.stdout_fd = process.stdout_fd
-        self.enforced = enforced
-        self.is_metered = is_metered
-        self._cpu_ms = cpu_ms
-        self._peak = peak
+        self.is_metered = prepared.group is not None or sampler is not None
+        self.enforced = _enforced(prepared, is_sampled=sampler is not None)
+        self._prepared = prepared
+        self._process = process
+        self._sampler = sampler
+        self._is_muted = False  # it is known already why it ends
+        self._final_cpu_ms: float | None = None
+        self._final_peak: Peak | None = None
+        self._watcher: asyncio.Task[None] | None = None
 
     def cpu_ms(self) -> float:
         """The CPU time of all its processes so far; after its end, what it was by then."""
-        return self._cpu_ms()
+        if self._final_cpu_ms is not None:
+            return self._final_cpu_ms
+        if self._prepared.group is not None:
+            return self._prepared.group.cpu_ms()
+        return 0.0 if self._sampler is None else self._sampler.cpu_ms(self.name)
 
     def peak(self) -> Peak:
-        """The most memory and processes that it was seen to have; zeros where nothing is sampled."""
-        return self._peak()
-
-
-class _RunningBot:
-    """What the launcher knows of a running bot."""
-
-    def __init__(self, name: str, prepared: PreparedBot, process: Process | PlainProcess) -> None:
-        self.name = name
-        self.prepared = prepared
-        self.process = process
-        self.is_muted = False  # somebody knows already why it ends
-        self.final_cpu_ms: float | None = None
-        self.final_peak: Peak | None = None
-        self.watcher: asyncio.Task[None] | None = None
+        """The most memory and processes that were sampled; zeros where nothing is sampled."""
+        if self._final_peak is not None:
+            return self._final_peak
+        return Peak() if self._sampler is None else self._sampler.peak(self.name)
 
 
 class Launcher:
-    """The bots that this arena has started.
+    """The bots that this arena has started, each with `memory_mib` and `processes` of `limits`.
 
-    Args:
-        limits: `memory_mib` and `processes` are held for each.
-        hidden: the arena's files and folders, which need not exist yet; SQLite's companions of each are hidden too.
-        on_finding: told a bot's name and its offence, once, in the event loop: it ended by itself, or took too much.
-        isolate: False never to use bubblewrap.
+    The `hidden` files and folders need not exist yet; SQLite's companions of each are hidden too.
+    `on_finding` is called in the event loop, once per bot, when it ends by itself or exceeds a
+    limit. With `isolate=False` bubblewrap is never used.
     """
 
     def __init__(
@@ -109,7 +102,7 @@ class Launcher:
         self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
-        self._bots: dict[str, _RunningBot] = {}
+        self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
         self._root: Path | None = None
         self._sampler: Sampler | None = None
@@ -118,17 +111,10 @@ class Launcher:
     async def start(
         self, name: str, program: Program, *, url: str = "", token: str = ""
     ) -> LaunchedBot:
-        """Start a program.
+        """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        Args:
-            name: of the bot; none that runs has it.
-            program: its command line.
-            url: the arena's address, if it is to connect.
-            token: what it says `hello` with, for this once.
-
-        Raises:
-            UsageError: the name is taken, or the program cannot be shown what it names.
-            ArenaError: it cannot be started on this machine, or the launcher is closed.
+        Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
+        names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
         """
         if name in self._bots or name in self._starting:
             raise UsageError(f"expected a name that no bot has, got {name!r}")
@@ -147,7 +133,7 @@ class Launcher:
                 if self._closed:
                     raise ArenaError(f"cannot start {name}: the arena is closing")
                 variables = environment(name, prepared.scratch, url, token)
-                process = await _execute(prepared, variables, stdio=program.stdio)
+                process = await _KIND.start(prepared, variables, stdio=program.stdio)
             except BaseException:
                 clear(prepared)
                 raise
@@ -156,23 +142,23 @@ class Launcher:
             self._starting.discard(name)
 
     async def stop(self, name: str) -> None:
-        """End a bot and all that it has started: politely, then not; nothing is told of it any more.
+        """End a bot and all that it has started: with SIGTERM, then SIGKILL.
 
-        A bot that has ended, or never was, is no error.
+        Its end is not reported. A bot that has ended, or never was, is no error.
         """
         if (bot := self._bots.get(name)) is not None:
-            bot.is_muted = True
-            await bot.process.stop()
-            if bot.watcher is not None:
-                await asyncio.wait([bot.watcher])
+            bot._is_muted = True
+            await bot._process.stop()
+            if bot._watcher is not None:
+                await asyncio.wait([bot._watcher])
 
     async def close(self) -> None:
-        """End all bots; comes back within some seconds whatever they do."""
+        """End all bots; returns within some seconds whatever they do."""
         self._closed = True
         while self._bots or self._starting:
             if self._bots:
                 await asyncio.gather(*(self.stop(name) for name in list(self._bots)))
-            else:  # one that is being started will be here in a moment, or fail
+            else:  # a bot that is being started will be in `_bots` in a moment, or fail
                 await asyncio.sleep(0.01)
         if self._sampler is not None:
             await asyncio.to_thread(self._sampler.close)
@@ -182,11 +168,11 @@ class Launcher:
             self._root = None
 
     def tail(self, name: str) -> str:
-        """The end of what a running bot wrote to stderr; nothing once it has ended, as its finding has it."""
+        """The end of what a running bot wrote to stderr; empty once it has ended."""
         bot = self._bots.get(name)
-        return bot.process.tail if bot is not None else ""
+        return bot._process.tail if bot is not None else ""
 
-    # ---- To start
+    # ---- Start
 
     def _make_root(self) -> Path:
         """The folder of all scratch directories, which only we can enter."""
@@ -197,110 +183,65 @@ class Launcher:
     def _started(
         self, name: str, prepared: PreparedBot, process: Process | PlainProcess
     ) -> LaunchedBot:
-        if self._sampler is None:
-            self._sampler = Sampler(self._limits, self._found)
-            self._sampler.start()
-        bot = self._bots[name] = _RunningBot(name, prepared, process)
-        if process.keeper_pid is not None:
-            self._sampler.watch(name, process.keeper_pid)
-        bot.watcher = asyncio.create_task(self._watch(bot))
-        in_group = prepared.group is not None
-        sampled = process.keeper_pid is not None and self._sampler.inactive is None
-        enforced = _enforced(in_group=in_group, sampled=sampled, isolated=prepared.isolated)
-        return LaunchedBot(
-            name,
-            process,
-            enforced,
-            in_group or sampled,
-            lambda: self._cpu_ms(bot),
-            lambda: self._peak(bot),
-        )
+        if process.supervisor_pid is not None and probe() is None:
+            if self._sampler is None:
+                self._sampler = Sampler(self._limits, self._on_sampled, reader())
+                self._sampler.start()
+            self._sampler.watch(name, process.supervisor_pid)
+        bot = self._bots[name] = LaunchedBot(name, prepared, process, self._sampler)
+        bot._watcher = asyncio.create_task(self._watch(bot))
+        return bot
 
-    # ---- To watch
+    # ---- Watch
 
-    def _found(self, name: str, finding: Finding) -> None:
-        """The sampler has found something: a hog is not left running until somebody stops it."""
+    def _on_sampled(self, name: str, finding: Finding) -> None:
+        """The sampler has found an offence: end the bot at once, and report it."""
         if (bot := self._bots.get(name)) is not None:
-            bot.process.kill()
-            self._tell(bot, finding)
+            bot._process.kill()
+            self._report(bot, finding)
 
-    async def _watch(self, bot: _RunningBot) -> None:
-        """Wait for the end of a bot, and clear away what it had."""
-        status = await bot.process.ended
-        bot.final_cpu_ms = self._cpu_ms(bot)
-        bot.final_peak = self._peak(bot)
+    async def _watch(self, bot: LaunchedBot) -> None:
+        """Wait for the end of a bot, report it, and remove its directory and group."""
+        status = await bot._process.ended
+        bot._final_cpu_ms = bot.cpu_ms()
+        bot._final_peak = bot.peak()
         try:
-            self._tell(bot, _ending(bot, status))
+            self._report(bot, _ending(bot._prepared, status))
         finally:
-            await bot.process.gone
+            await bot._process.gone
             if self._sampler is not None:
                 self._sampler.forget(bot.name)
             del self._bots[bot.name]
-            await asyncio.to_thread(clear, bot.prepared)
+            await asyncio.to_thread(clear, bot._prepared)
 
-    def _tell(self, bot: _RunningBot, finding: Finding) -> None:
-        if not bot.is_muted:
-            bot.is_muted = True
-            self._on_finding(bot.name, msgspec.structs.replace(finding, stderr=bot.process.tail))
-
-    def _cpu_ms(self, bot: _RunningBot) -> float:
-        if bot.final_cpu_ms is not None:
-            return bot.final_cpu_ms
-        if bot.prepared.group is not None:
-            return bot.prepared.group.cpu_ms()
-        if self._sampler is None or bot.process.keeper_pid is None:
-            return 0.0
-        return self._sampler.cpu_ms(bot.name)
-
-    def _peak(self, bot: _RunningBot) -> Peak:
-        if bot.final_peak is not None:
-            return bot.final_peak
-        if self._sampler is None or bot.process.keeper_pid is None:
-            return Peak()
-        return self._sampler.peak(bot.name)
+    def _report(self, bot: LaunchedBot, finding: Finding) -> None:
+        if not bot._is_muted:
+            bot._is_muted = True
+            self._on_finding(bot.name, msgspec.structs.replace(finding, stderr=bot._process.tail))
 
 
-async def _execute(
-    prepared: PreparedBot, variables: dict[str, str], *, stdio: bool
-) -> Process | PlainProcess:
-    """Start what was prepared, in the way that this system has."""
-    command, scratch = prepared.command, prepared.scratch
-    if os.name == "nt":
-        return await PlainProcess.start(
-            command, scratch=scratch, environment=variables, stdio=stdio
-        )
-    return await Process.start(
-        command,
-        scratch=scratch,
-        environment=variables,
-        stdio=stdio,
-        isolated=prepared.isolated,
-        procs=prepared.group.procs if prepared.group else None,
-    )
-
-
-def _enforced(*, in_group: bool, sampled: bool, isolated: bool) -> str:
-    """Which limits a bot is held to, in words."""
+def _enforced(prepared: PreparedBot, *, is_sampled: bool) -> str:
+    """Which limits a bot is held to, and by what, as records say it."""
     words = "time"
-    if in_group or sampled:
-        words += f", memory and processes ({'cgroup' if in_group else 'sampled'})"
-    words += ", isolated (bubblewrap)" if isolated else ", not isolated"
+    if prepared.group is not None or is_sampled:
+        words += f", memory and processes ({'sampled' if prepared.group is None else 'cgroup'})"
+    words += ", isolated (bubblewrap)" if prepared.isolated else ", not isolated"
     if sys.platform != "linux":
         words += ", what leaves its process group is not stopped"
     return words
 
 
-def _ending(bot: _RunningBot, status: int | None) -> Finding:
-    """What is found when a bot ends by itself."""
-    if bot.prepared.isolated and status is not None and status > _SHELL_SIGNAL:
-        with contextlib.suppress(ValueError):  # else it is a status of its own
+def _ending(prepared: PreparedBot, status: int | None) -> Finding:
+    """The offence of a bot that ended by itself."""
+    if prepared.isolated and status is not None and status > _SHELL_SIGNAL:
+        with contextlib.suppress(ValueError):  # no such signal: the program's own status
             status = -signal.Signals(status - _SHELL_SIGNAL)
-    group = bot.prepared.group
+    group = prepared.group
     if group is not None and (finding := group.finding()) is not None:
         return msgspec.structs.replace(finding, exit_status=status)
     return Finding(
         kind=Ending.CRASH,
-        # Nobody asked it to go, but a program that ends in order has not crashed in its author's words.
+        # Exit status 0 is an offence too, but its author would not call it a crash.
         text=f"{'ended by itself' if status == 0 else 'crashed'}: {_in_words(status)}",
         mechanism=Mechanism.EXIT,
         exit_status=status,
@@ -309,7 +250,7 @@ def _ending(bot: _RunningBot, status: int | None) -> Finding:
 
 def _in_words(status: int | None) -> str:
     if status is None:
-        return "the process that keeps it was killed"
+        return "its supervisor was killed"
     if status >= 0:
         return f"exit status {status}"
     try:

@@ -1,7 +1,8 @@
-"""How a system is asked for its processes: what they hold, whose children they are, and the CPU time that they have used.
+"""Reads the system's table of processes: their memory, parents and CPU time.
 
-Two readers behind the same functions (`Processes`): Linux's /proc, and `psutil` where there is none. They only read, and raise nothing for a
-process that has ended meanwhile; what the figures mean for a bot is the business of `arena/sandbox/sampler.py`.
+There are two readers with the same functions (`Processes`): Linux's /proc, and `psutil` elsewhere.
+Neither raises anything for a process that has ended meanwhile. What the figures mean for a bot is
+in `arena/sandbox/process_usage.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ __all__ = [
     "reader",
 ]
 
-
-_MEMFD = "/memfd:"  # what the link of such a file begins with, wherever it is looked at
-# Of a mapping of one: its inode, and after lines of which each begins with a capital its share.
+_MEMFD = "/memfd:"  # what the link of a memfd in /proc/PID/fd begins with
+# A mapping of a memfd in /proc/PID/smaps: its inode, and below it, among other lines, its PSS.
 _MAPPED_MEMFD = re.compile(
     rb"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +/memfd:.*(?:\n[A-Z].*)*?\nPss: +(\d+) kB",
     re.MULTILINE,
@@ -39,7 +39,7 @@ _MAPPED_MEMFD = re.compile(
 
 
 class ProcessEntry(NamedTuple):
-    """A line of the table of processes; `started` tells it from a later one with the same number."""
+    """A line of the process table; `started` tells it from a later process with the same id."""
 
     pid: int
     parent: int
@@ -49,14 +49,14 @@ class ProcessEntry(NamedTuple):
 
 
 class ProcessMemory(NamedTuple):
-    """What a process holds, and the most it ever held (the same, where the system does not know)."""
+    """The memory of a process, and its peak (the same where the system does not know that)."""
 
     rss_bytes: int
     peak_bytes: int
 
 
 class ProcessCpu(NamedTuple):
-    """CPU time of a process: its own, and that of children that it has waited for, theirs included."""
+    """CPU time of a process: its own, and that of its reaped children with their descendants."""
 
     pid: int
     started: float
@@ -65,27 +65,25 @@ class ProcessCpu(NamedTuple):
 
 
 class Processes(Protocol):
-    """How a system is asked for its processes; None always means that the process is gone."""
+    """A reader of the system's processes; None always means that the process is gone."""
 
-    def table(self) -> Mapping[int, ProcessEntry]:
-        """All processes."""
+    def table(self) -> Mapping[int, ProcessEntry]: ...
 
-    def memory(self, pid: int) -> ProcessMemory | None:
-        """What it holds."""
+    def memory(self, pid: int) -> ProcessMemory | None: ...
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-        """Its fair share of the pages it holds, in bytes; all of them if it may not be seen. Files in memory with the inodes
-        `but` do not count.
+        """The process's fair share of its pages, in bytes, without memfds with the inodes `but`.
+
+        Where that cannot be read, all its resident pages.
         """
 
     def most_in_files(self) -> int:
-        """What all files in memory on this machine hold together at most, in bytes."""
+        """An upper bound of what all files in memory on this machine hold, in bytes."""
 
     def files(self, pid: int) -> Mapping[int, int]:
-        """The files in memory that it has open and that are in no directory: by inode, what each holds in bytes."""
+        """The memfds that the process has open: inode to size in bytes."""
 
-    def cpu(self, pid: int) -> ProcessCpu | None:
-        """Its CPU time."""
+    def cpu(self, pid: int) -> ProcessCpu | None: ...
 
 
 class Stat(NamedTuple):
@@ -97,12 +95,13 @@ class Stat(NamedTuple):
 
 
 def parse_stat(line: bytes) -> Stat | None:
-    """Read /proc/PID/stat, whose second field is a name with whatever the process likes in it; None if it is cut off."""
+    """Read /proc/PID/stat; None if it is cut off."""
+    # The name may hold anything, brackets and spaces too.
     opens, closes = line.find(b"("), line.rfind(b")")
     fields = line[closes + 2 :].split(None, 20)
     if opens < 0 or len(fields) < 20:
         return None
-    # A main thread that has ended is a zombie too, while other threads of its process go on.
+    # An ended main thread is a zombie too, while other threads of its process go on.
     is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
     entry = ProcessEntry(
         int(line[:opens]),
@@ -121,19 +120,16 @@ class LinuxProcesses:
         self._tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
 
     def table(self) -> Mapping[int, ProcessEntry]:
-        """All processes."""
         stats = (self._stat(int(pid)) for pid in os.listdir("/proc") if pid.isdigit())
         return {stat.entry.pid: stat.entry for stat in stats if stat}
 
     def memory(self, pid: int) -> ProcessMemory | None:
-        """VmRSS and VmHWM."""
         status = self._of_a_thread(pid, "status", b"VmHWM:")
         if status is None:
             return None
         return ProcessMemory(_kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024)
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-        """Pss; of a process that does not let itself be looked at, VmRSS."""
         rollup = self._of_a_thread(pid, "smaps_rollup", b"Pss:")
         if rollup is not None:
             counted = _mapped_memfds(pid, but) if but else 0
@@ -142,7 +138,7 @@ class LinuxProcesses:
         return None if memory is None else memory.rss_bytes
 
     def most_in_files(self) -> int:
-        """Shmem, and all that is swapped, as some of it may be theirs."""
+        """Shmem, and all that is swapped, as some of that may be in files."""
         machine = _read("/proc/meminfo")
         if machine is None or b"\nShmem:" not in machine:
             return sys.maxsize
@@ -150,21 +146,21 @@ class LinuxProcesses:
         return (_kib(machine, b"Shmem:") + swapped) * 1024
 
     def files(self, pid: int) -> Mapping[int, int]:
-        """What memfd_create(2) made: neither RSS nor PSS has what is written to it and not mapped."""
-        found: dict[int, int] = {}
+        """What memfd_create(2) made: pages that are written and not mapped are in no RSS or PSS."""
+        sizes: dict[int, int] = {}
         folder = f"/proc/{pid}/fd"
-        with suppress(OSError):  # it has ended, or does not let itself be looked at
+        with suppress(OSError):  # it has ended, or we may not inspect it
             for number in os.listdir(folder):
                 path = f"{folder}/{number}"
                 with suppress(OSError):  # closed just now
-                    # Only these are asked for more: a file system of the bot's own might never answer.
+                    # `stat` of any other file might hang: a file system may be the bot's own.
                     if os.readlink(path).startswith(_MEMFD):
                         file = os.stat(path)
-                        found[file.st_ino] = file.st_blocks * 512
-        return found
+                        sizes[file.st_ino] = file.st_blocks * 512
+        return sizes
 
     def cpu(self, pid: int) -> ProcessCpu | None:
-        """The process's CPU clock, which counts nanoseconds; what its children took is known in ticks."""
+        """The process's CPU clock in nanoseconds; its reaped children's time in ticks."""
         stat = self._stat(pid)
         if stat is None:
             return None
@@ -179,7 +175,7 @@ class LinuxProcesses:
         return None if line is None else parse_stat(line)
 
     def _of_a_thread(self, pid: int, file: str, has: bytes) -> bytes | None:
-        """What that file says of the process; if its main thread has ended it is another one that knows."""
+        """A file of the process, or of another thread of it if its main thread has ended."""
         if (text := _read(f"/proc/{pid}/{file}")) and has in text:
             return text
         with suppress(OSError):
@@ -190,7 +186,7 @@ class LinuxProcesses:
 
 
 def _read(path: str) -> bytes | None:
-    """A file of /proc, None if its process has ended; a tenth of the time that `open` takes."""
+    """A file of /proc, None if its process has ended; ten times as fast as `open`."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -204,14 +200,14 @@ def _read(path: str) -> bytes | None:
 
 
 def _mapped_memfds(pid: int, inodes: Collection[int]) -> int:
-    """A process's share, in bytes, of the pages of those files that it has mapped."""
+    """What a process's PSS contains of these memfds, in bytes."""
     try:
         with open(f"/proc/{pid}/smaps", "rb") as file:
             maps = file.read()
     except OSError:
         return 0
-    found = (map(int, one.groups()) for one in _MAPPED_MEMFD.finditer(maps))
-    return sum(share * 1024 for inode, share in found if inode in inodes)
+    mapped = (map(int, match.groups()) for match in _MAPPED_MEMFD.finditer(maps))
+    return sum(share * 1024 for inode, share in mapped if inode in inodes)
 
 
 def _kib(text: bytes, label: bytes) -> int:
@@ -222,53 +218,50 @@ def _kib(text: bytes, label: bytes) -> int:
 class PsutilProcesses:
     """`psutil`, for systems without Linux's /proc.
 
-    Windows knows the peak of a process; macOS does not, so that one between two samples is missed. Both know only the pages that a process
-    shares with nobody, which is never more than its fair share: they never find memory that is not there.
+    Windows knows the peak of a process. macOS does not, so a peak between two samples is missed.
+    Instead of PSS both know the pages that a process shares with nobody, which is never more.
     """
 
     def __init__(self) -> None:
         self._psutil = importlib.import_module("psutil")
 
     def table(self) -> Mapping[int, ProcessEntry]:
-        """All processes."""
         zombie = self._psutil.STATUS_ZOMBIE
         wanted = ["pid", "ppid", "name", "create_time", "status"]
         return {
-            found["pid"]: ProcessEntry(
-                found["pid"],
-                found["ppid"] or 0,
-                found["name"] or "",
-                found["create_time"] or 0.0,
-                found["status"] == zombie,
+            info["pid"]: ProcessEntry(
+                info["pid"],
+                info["ppid"] or 0,
+                info["name"] or "",
+                info["create_time"] or 0.0,
+                info["status"] == zombie,
             )
-            for found in (each.info for each in self._psutil.process_iter(wanted))
+            for info in (process.info for process in self._psutil.process_iter(wanted))
         }
 
     def memory(self, pid: int) -> ProcessMemory | None:
-        """The resident set, and on Windows its peak."""
         with suppress(self._psutil.Error):
-            found = self._psutil.Process(pid).memory_info()
-            return ProcessMemory(found.rss, getattr(found, "peak_wset", found.rss))
+            memory = self._psutil.Process(pid).memory_info()
+            return ProcessMemory(memory.rss, getattr(memory, "peak_wset", memory.rss))
         return None
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-        """The fair share, or what is not shared, or else all."""
         with suppress(self._psutil.Error):
-            found = self._psutil.Process(pid).memory_full_info()
-            return int(getattr(found, "pss", found.uss))
+            full = self._psutil.Process(pid).memory_full_info()
+            return int(getattr(full, "pss", full.uss))
         memory = self.memory(pid)
         return None if memory is None else memory.rss_bytes
 
     def most_in_files(self) -> int:
-        """Not known, and not asked for."""
+        """Always 0, as psutil does not know."""
         return 0
 
     def files(self, pid: int) -> Mapping[int, int]:
-        """None are known."""
+        """Always empty, as psutil does not know."""
         return {}
 
     def cpu(self, pid: int) -> ProcessCpu | None:
-        """User and system time; that of children only where the system keeps it."""
+        """User and system time; that of children only where the system records it."""
         with suppress(self._psutil.Error):
             process = self._psutil.Process(pid)
             used = process.cpu_times()
@@ -279,7 +272,7 @@ class PsutilProcesses:
 
 
 def probe() -> str | None:
-    """Why bots cannot be sampled on this system; None if they can."""
+    """Why bots cannot be sampled on this system, in one line; None if they can."""
     if _has_proc():
         return None
     try:
@@ -290,22 +283,22 @@ def probe() -> str | None:
 
 
 def reader() -> Processes:
-    """What reads this system; only where `probe` has found nothing that is missing."""
+    """The reader for this system; call it only where `probe` returns None."""
     return LinuxProcesses() if _has_proc() else PsutilProcesses()
 
 
 def cpu_resolution_ms() -> float | None:
-    """The smallest step of CPU time that is seen of a process that runs; None where that is not known."""
+    """The smallest step in which the CPU time of a running process grows; None if not known."""
     if not _has_proc():
         return None
     try:
         return time.clock_getres(_cpu_clock(os.getpid())) * 1000
-    except OSError:  # a kernel that hides it: what /proc says is left
+    except OSError:  # a kernel that hides the clock: /proc has ticks
         return 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def _cpu_clock(pid: int) -> int:
-    """What clock_getcpuclockid(3) returns: of all threads of a process, in nanoseconds, by one call of the kernel."""
+    """What clock_getcpuclockid(3) returns: one system call reads all threads of a process."""
     return ~pid << 3 | 2
 
 

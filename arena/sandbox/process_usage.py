@@ -1,4 +1,7 @@
-"""What a bot's living processes use, and whether that is within its limits: memory, how many they are, and CPU time; without I/O."""
+"""What a bot's processes use, and whether that is within its limits: memory, number, CPU time.
+
+It is pure: `process_table` reads the system, `sampler` brings both together.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,17 @@ from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["MIB", "Meter", "Peak", "ProcessReading", "judge", "tree_of"]
 
-ROUNDING_MS = 20.0  # of a child two times are known, each rounded down to a tick of 10 ms
+ROUNDING_MS = 20.0  # a child has two times, each rounded down to a tick of 10 ms
 MIB = 1 << 20
-BWRAP = "bwrap"  # as /proc names it
+BWRAP = "bwrap"  # as /proc names bubblewrap
 
 
 class ProcessReading(NamedTuple):
-    """A living process of a bot.
+    """A living process of a bot; `rss_bytes` are its pages in memory, shared or not.
 
-    Attributes:
-        rss_bytes: pages in memory, shared or not.
-        peak_bytes: the most that ever was.
-        pss_bytes: pages in memory, each divided by the number of those who share it; None if it was not asked for.
-        is_structure: a process of the sandbox. It does not count as one of the bot's, but its memory does,
-            a MiB or two: so there is nothing to gain by looking like one.
+    `pss_bytes` has each page divided by the number of processes that share it; None if it was not
+    read. `is_structure` means a process of the sandbox. It does not count as one of the bot's, but
+    its memory does, a MiB or two: a bot gains nothing by looking like one.
     """
 
     pid: int
@@ -36,13 +36,13 @@ class ProcessReading(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The most that a bot was ever seen to have: memory, of one process ever or of all at one moment, and processes."""
+    """The most that a bot was seen to have: memory, of one process or of all at once; processes."""
 
     memory_bytes: int = 0
     processes: int = 0
 
     def and_now(self, tree: Sequence[ProcessReading]) -> Peak:
-        """With another look at its living processes; pages that they share count for each of them."""
+        """The peak after another sample; pages that processes share count for each of them."""
         together = sum(process.rss_bytes for process in tree)
         highest = max((process.peak_bytes for process in tree), default=0)
         count = sum(not process.is_structure for process in tree)
@@ -50,7 +50,7 @@ class Peak(NamedTuple):
 
 
 def judge(tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0) -> Finding | None:
-    """What a bot's living processes do against its limits, if they do; `files_bytes` are in files, and in nobody's PSS."""
+    """The limit that a bot's living processes exceed, if any; no PSS contains `files_bytes`."""
     limit_bytes = limits.memory_mib * MIB
     held = max((process.peak_bytes for process in tree), default=0)
     if held <= limit_bytes:
@@ -66,59 +66,57 @@ def judge(tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0) 
 
 
 def _shares(tree: Sequence[ProcessReading]) -> int | None:
-    """What the tree holds together in bytes, if that is known of all of it."""
+    """The sum of all PSS in bytes; None if one was not read."""
     shares = [process.pss_bytes for process in tree]
     known = [share for share in shares if share is not None]
     return sum(known) if len(known) == len(shares) else None
 
 
-def tree_of(keeper: int, table: Iterable[ProcessEntry]) -> tuple[list[ProcessEntry], set[int]]:
-    """All processes below the keeper, parents first, and which of them are the sandbox's.
+def tree_of(supervisor: int, table: Iterable[ProcessEntry]) -> tuple[list[ProcessEntry], set[int]]:
+    """All processes below the supervisor, parents first, and which of them are the sandbox's.
 
-    bwrap is the keeper's only child, and its only child is bwrap again, as the first process of the bot's namespace. Whoever else
-    stands there under that name has two processes more than others, and nothing else.
+    bwrap is the supervisor's only child, and its only child is bwrap again, as the first process
+    of the bot's namespace. A bot that imitates them gains two processes and nothing else.
     """
     children: dict[int, list[ProcessEntry]] = {}
     for entry in table:
-        children.setdefault(entry.parent, []).append(entry)
-    tree: list[ProcessEntry] = []
-    layer = children.get(keeper, [])
-    while layer:
-        tree += layer
-        layer = [
-            child for entry in layer for child in children.pop(entry.pid, ()) if child.pid != keeper
-        ]
-    return tree, _structure(keeper, [entry for entry in tree if not entry.is_zombie])
+        if entry.pid != supervisor:  # ids may be used again while the table is read: no loop
+            children.setdefault(entry.parent, []).append(entry)
+    tree = children.pop(supervisor, [])
+    for entry in tree:
+        tree += children.pop(entry.pid, ())  # which this loop comes to later
+    return tree, _structure(supervisor, [entry for entry in tree if not entry.is_zombie])
 
 
-def _structure(keeper: int, tree: Sequence[ProcessEntry]) -> set[int]:
-    found: set[int] = set()
-    parent = keeper
+def _structure(supervisor: int, tree: Sequence[ProcessEntry]) -> set[int]:
+    structure: set[int] = set()
+    parent = supervisor
     for _ in range(2):
         below = [entry for entry in tree if entry.parent == parent]
         if len(below) != 1 or below[0].name != BWRAP:
             break
         parent = below[0].pid
-        found.add(parent)
-    return found
+        structure.add(parent)
+    return structure
 
 
 class Meter:
-    """The CPU time of a tree, in which processes come and go: it never runs backwards.
+    """The CPU time of a tree in which processes start and end; it never decreases.
 
-    A process that has ended is found again in the time of the one that waited for it, and must not be counted twice; nor may it be
-    forgotten if nobody waited for it. Readings must have parents first: then a child's time is never read as its own and,
-    a moment later, as its parent's.
+    The time of an ended process turns up again in that of the parent that waited for it. It must
+    not be counted twice, nor be lost if no parent waited. Readings must have parents first: else
+    a child's time could be read as its own and, a moment later, as its parent's.
     """
 
     def __init__(self) -> None:
         self.total_ms = 0.0
         self._last: dict[tuple[int, float], ProcessCpu] = {}
-        self._owed_ms = 0.0  # of processes that have just gone: counted already
+        # Counted time of processes that have just gone, which a parent may report again.
+        self._owed_ms = 0.0
         self._owed_before_ms = 0.0
 
     def read(self, readings: Iterable[ProcessCpu]) -> None:
-        """Add what has been used since the last reading; it has all processes that are still there."""
+        """Add what was used since the last call; the readings have all processes that still run."""
         now: dict[tuple[int, float], ProcessCpu] = {}
         reaped_ms = 0.0
         for reading in readings:
@@ -133,13 +131,13 @@ class Meter:
         self.total_ms += self._settle(reaped_ms)
 
     def forgive(self) -> None:
-        """A sample has passed: who was not waited for by the next one never will be, but for what rounding hides."""
+        """End a sample: what no parent has reported by the end of the next one, none will."""
         rounding_ms = min(self._owed_before_ms, ROUNDING_MS)
         self._owed_before_ms = self._owed_ms + rounding_ms
         self._owed_ms = 0.0
 
     def _settle(self, reaped_ms: float) -> float:
-        """What of the time of children that were waited for is new."""
+        """The part of the reaped children's time that has not been counted yet."""
         known_ms = min(reaped_ms, self._owed_before_ms)
         self._owed_before_ms -= known_ms
         reaped_ms -= known_ms

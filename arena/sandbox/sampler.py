@@ -1,15 +1,23 @@
-"""Memory, processes and CPU time of the bots that this arena has launched, sampled ten times a second.
+"""Samples memory, processes and CPU time of all launched bots ten times a second.
 
-A bot's tree is everything below its keeper (arena/sandbox/supervisor.py), which adopts orphans: a child cannot leave it. One thread looks at the table of
-all processes once for all bots; what the figures mean for a bot is in `arena/sandbox/process_usage.py`, without I/O, and how
-the system is asked in `arena/sandbox/process_table.py`.
+A bot's tree is everything below its supervisor (`arena/sandbox/supervisor.py`), which adopts
+orphans, so no child can leave it. One thread reads the table of all processes once for all bots,
+by `arena/sandbox/process_table.py`. `arena/sandbox/process_usage.py` judges the figures.
 
-Memory is VmHWM, the kernel's own high-water mark, so that no peak of a process falls between two samples, and PSS for a tree, as processes
-share pages, with all that the tree's memfds hold, each once, mapped or not. It is neither rusage, which a child inherits, nor RLIMIT_AS, which ends Go, Node and Java at start.
+The memory of a process is VmHWM, the kernel's own high-water mark, so that no peak falls between
+two samples. The memory of a tree is PSS, as processes share pages, and all that its memfds hold,
+each counted once, mapped or not. rusage would not do, as a child inherits it, nor RLIMIT_AS, which
+ends Go, Node and Java at start.
 
-What it cannot see: a process that starts and ends between two samples and whose parent ignores SIGCHLD leaves no trace of its
-CPU time in /proc; the clock on the wall limits that. Nor can it see memory that no process has mapped and that is in no memfd of /proc/PID/fd:
-a memfd on its way through a socket or in a thread's own table of files, a detached segment of shared memory. A cgroup counts these. It takes at most a tenth of a core: with many processes it samples less often.
+It cannot see:
+
+- the CPU time of a process that starts and ends between two samples, if its parent ignores
+  SIGCHLD; the limit on wall time covers that;
+- memory that no process has mapped and that is in no memfd of /proc/PID/fd: a memfd in flight over
+  a socket or in a thread's own file table, a detached segment of shared memory. A control group
+  counts these.
+
+Sampling takes at most a tenth of a core: with many processes it is less frequent.
 """
 
 from __future__ import annotations
@@ -18,37 +26,30 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from arena.engine.verdict import Finding
-from arena.sandbox.process_table import (
-    ProcessCpu,
-    ProcessEntry,
-    Processes,
-    ProcessMemory,
-    probe,
-    reader,
-)
+from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
 from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, judge, tree_of
 from protocol.messages import Limits
 
 __all__ = ["Sampler"]
 
 INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB/s
-SHARE = 9  # rests nine times as long as a sample took: at most a tenth of a core
+SHARE = 9  # it pauses nine times as long as a sample took: at most a tenth of a core
 JOIN_S = 5.0  # a sample takes milliseconds; a thread that hangs must not hang the arena
 
 log = logging.getLogger(__name__)
 
 
 class _WatchedBot:
-    """A bot that is watched; everything here is under its lock."""
+    """A bot that is watched; `lock` guards `meter` and `pids`."""
 
-    def __init__(self, name: str, keeper: int, started: float | None) -> None:
+    def __init__(self, name: str, supervisor: int, started: float | None) -> None:
         self.name = name
-        self.keeper = keeper
-        self.started = started  # of the keeper, None if it had gone by then
+        self.supervisor = supervisor
+        self.started = started  # of the supervisor, None if it was gone by then
         self.lock = threading.Lock()
         self.meter = Meter()
         self.pids: tuple[int, ...] = ()
@@ -58,98 +59,71 @@ class _WatchedBot:
 
 
 class Sampler:
-    """Looks at all launched bots ten times a second, and at a bot's CPU time whenever it is asked.
+    """Samples all launched bots ten times a second, and a bot's CPU time on request.
 
-    Args:
-        limits: `memory_mib` and `processes` are what it is about.
-        on_finding: told the bot's name and its first offence, in the event loop.
-        processes: how to read the system; found out if it is None.
-
-    Attributes:
-        inactive: why nothing is sampled here, or None. Then CPU time is always 0 and nothing is ever found.
-        samples: how often all bots have been looked at.
+    `on_finding` is called in the event loop with a bot's name and its first offence.
     """
 
     def __init__(
-        self,
-        limits: Limits,
-        on_finding: Callable[[str, Finding], None],
-        processes: Processes | None = None,
+        self, limits: Limits, on_finding: Callable[[str, Finding], None], processes: Processes
     ) -> None:
-        self.inactive = probe() if processes is None else None
-        self.samples = 0
-        if processes is None and self.inactive is None:
-            processes = reader()
+        self.samples = 0  # taken so far
         self._limits = limits
         self._on_finding = on_finding
         self._processes = processes
         self._bots: dict[str, _WatchedBot] = {}
         self._most_in_files = 0  # of the whole machine, at this sample
         self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+        self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
-        """Begin; the event loop that runs now is the one that is told of findings."""
-        assert self._thread is None, "a sampler starts once"
-        self._loop = asyncio.get_running_loop()
-        if self._processes is None:
-            return
-        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop; nothing is told any more."""
+        """Stop the thread; `on_finding` is not called any more."""
         self._closing.set()
         self._bots = {}
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join(JOIN_S)
 
-    def watch(self, name: str, keeper_pid: int) -> None:
-        """From now on, all that is below that process is the bot; a bot of the same name is forgotten."""
-        keeper = self._processes.cpu(keeper_pid) if self._processes else None
-        bot = _WatchedBot(name, keeper_pid, keeper.started if keeper else None)
-        if keeper is not None:
-            bot.meter.read([keeper._replace(own_ms=0.0)])
-            bot.meter.total_ms = 0.0  # what the keeper had waited for is not the bot's
+    def watch(self, name: str, supervisor_pid: int) -> None:
+        """Watch all processes below this one as a bot, in place of an earlier bot of that name."""
+        supervisor = self._processes.cpu(supervisor_pid)
+        bot = _WatchedBot(name, supervisor_pid, supervisor.started if supervisor else None)
+        if supervisor is not None:
+            bot.meter.read([supervisor._replace(own_ms=0.0)])
+            bot.meter.total_ms = 0.0  # what the supervisor had waited for is not the bot's
         self._bots = {**self._bots, name: bot}  # replaced: the thread may be in it
 
     def forget(self, name: str) -> None:
-        """The bot has ended; nothing more is found of it."""
         self._bots = {key: bot for key, bot in self._bots.items() if key != name}
 
     def cpu_ms(self, name: str) -> float:
-        """The CPU time of the bot since it was started, by now, of all its processes, those that have ended included.
+        """The CPU time of all the bot's processes so far, ended ones included, or a `KeyError`.
 
-        A process that is younger than the last sample is counted from the next one.
-
-        Raises:
-            KeyError: no such bot is watched.
+        A process that is younger than the last sample is counted from the next one on.
         """
         bot = self._bots[name]
         with bot.lock:
-            if not bot.pids and self._processes is not None:  # before the first sample
+            if not bot.pids:  # before the first sample
                 self._find(bot, self._processes.table())
             self._meter(bot)
             return bot.meter.total_ms
 
     def peak(self, name: str) -> Peak:
-        """The most that the bot was seen to have, at the samples so far.
-
-        Raises:
-            KeyError: no such bot is watched.
-        """
+        """The most that the bot had at any sample; a `KeyError` if no such bot is watched."""
         return self._bots[name].peak
 
     def _run(self) -> None:
         pause_s = INTERVAL_S
         has_failed = False
         while not self._closing.wait(pause_s):
-            # Its own time, not the wall's: who is made to wait for a core must not rest nine times as long.
+            # Thread time, not wall time: waiting for a core must not lengthen the pause.
             began_s = time.thread_time()
             try:
                 self._sample()
-            except Exception:  # ours, not a bot's: say so once and go on (J5)
+            except Exception:  # our fault, not a bot's: log it once and go on (J5)
                 if not has_failed:
                     log.exception("a sample failed")
                 has_failed = True
@@ -157,7 +131,7 @@ class Sampler:
 
     def _sample(self) -> None:
         bots = self._bots
-        if bots and self._processes is not None:
+        if bots:
             table = self._processes.table()
             self._most_in_files = self._processes.most_in_files()
             for bot in bots.values():
@@ -167,10 +141,10 @@ class Sampler:
     def _find(
         self, bot: _WatchedBot, table: Mapping[int, ProcessEntry]
     ) -> tuple[list[ProcessEntry], set[int]]:
-        """The bot's processes and which of them are the sandbox's; call it with the lock."""
-        keeper = table.get(bot.keeper)
-        is_there = keeper is not None and keeper.started == bot.started
-        tree, structure = tree_of(bot.keeper, table.values() if is_there else ())
+        """The bot's processes and which of them are the sandbox's; the caller holds the lock."""
+        supervisor = table.get(bot.supervisor)
+        is_there = supervisor is not None and supervisor.started == bot.started
+        tree, structure = tree_of(bot.supervisor, table.values() if is_there else ())
         bot.pids = tuple(entry.pid for entry in tree)
         return tree, structure
 
@@ -196,24 +170,28 @@ class Sampler:
     ) -> Finding | None:
         """Whether the tree is too large, though no process is: at two samples in a row.
 
-        A child between vfork and exec shares all its parent's memory without having any, for less than a millisecond.
+        One sample is no proof: between vfork and exec, for less than a millisecond, a child seems
+        to have all its parent's memory.
         """
-        assert self._processes is not None, "who samples has a reader"
         rss_bytes = sum(reading.rss_bytes for reading in readings)
         limit_bytes = self._limits.memory_mib * MIB
-        # With so little in all files on the machine there is no need to look for the bot's.
-        looks = readings if rss_bytes + self._most_in_files > limit_bytes else ()
-        files = dict(file for each in looks for file in self._processes.files(each.pid).items())
+        files: dict[int, int] = {}
+        # Else all files in memory on this machine together would not make the tree too large.
+        if rss_bytes + self._most_in_files > limit_bytes:
+            for reading in readings:
+                files |= self._processes.files(reading.pid)
         files_bytes = sum(files.values())
         finding = None
-        if rss_bytes + files_bytes > limit_bytes:  # reading PSS takes milliseconds
-            shares = [self._with_pss(each, files) for each in readings]
+        if rss_bytes + files_bytes > limit_bytes:  # only then, as reading PSS takes milliseconds
+            shares = [
+                reading._replace(pss_bytes=self._processes.pss(reading.pid, files) or 0)
+                for reading in readings
+            ]
             finding = judge(shares, self._limits, files_bytes)
         was_suspect, bot.is_suspect = bot.is_suspect, finding is not None
         return finding if was_suspect else None
 
     def _read(self, pids: Sequence[int], structure: set[int]) -> list[ProcessReading]:
-        assert self._processes is not None, "who samples has a reader"
         gone = ProcessMemory(0, 0)
         return [
             ProcessReading(
@@ -222,19 +200,12 @@ class Sampler:
             for pid in pids
         ]
 
-    def _with_pss(self, reading: ProcessReading, but: Collection[int]) -> ProcessReading:
-        assert self._processes is not None, "who samples has a reader"
-        share = self._processes.pss(reading.pid, but)
-        return reading._replace(pss_bytes=share or 0)
-
     def _meter(self, bot: _WatchedBot) -> None:
-        """Read the CPU time of the processes that are known, the keeper's first; call it with the lock."""
-        if self._processes is None:
-            return
+        """Read the CPU time of all processes, the supervisor first; the caller holds the lock."""
         readings: list[ProcessCpu] = []
-        keeper = self._processes.cpu(bot.keeper)
-        if keeper is not None and keeper.started == bot.started:
-            readings.append(keeper._replace(own_ms=0.0))
+        supervisor = self._processes.cpu(bot.supervisor)
+        if supervisor is not None and supervisor.started == bot.started:
+            readings.append(supervisor._replace(own_ms=0.0))
         for pid in bot.pids:
             if (reading := self._processes.cpu(pid)) is not None:
                 readings.append(reading)
@@ -245,6 +216,5 @@ class Sampler:
             if self._bots.get(bot.name) is bot:  # neither forgotten nor started again
                 self._on_finding(bot.name, finding)
 
-        assert self._loop is not None, "it was started"
         with suppress(RuntimeError):  # the loop has been closed
             self._loop.call_soon_threadsafe(tell)

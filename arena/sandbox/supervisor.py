@@ -1,14 +1,17 @@
-"""Stands between the arena and one bot, as a process of its own, so that nothing of the bot is left when either of them has ended.
+"""The process between the arena and a bot: when either ends, it ends what is left of the bot.
 
-Run as `python -I -S supervisor.py CONTROL STATUS SCRATCH PROCS ISOLATED COMMAND...`, it knows only the standard library and starts in
-a few milliseconds. It adopts whatever the bot's processes leave behind (a child subreaper), so its descendants are the bot's whole
-tree, whatever forks twice or opens a session of its own.
+Run as `python -I -S supervisor.py CONTROL STATUS SCRATCH PROCS ISOLATED COMMAND...`. It uses only
+the standard library and starts in a few milliseconds. As a child subreaper it adopts all that
+the bot's processes leave behind. So its descendants are the bot's whole tree, even what forks twice
+or opens a session of its own.
 
-- `CONTROL` is a pipe that nothing is written to. At its end the arena is gone, or in a hurry: the tree is killed at once.
-- `STATUS` is a pipe for lines: `started PID` or `failed WHY`, later `exit N` or `signal N`, when nothing of the tree is left.
-- `SIGTERM` to the keeper is a `SIGTERM` to the tree, and a `SIGKILL` a second later.
+- `CONTROL` is a pipe that nothing is written to. At its end the arena is gone, or wants the bot
+  ended at once: the tree is killed.
+- `STATUS` is a pipe for lines: `started PID` or `failed WHY`; later, when nothing of the tree is
+  left, `exit N` or `signal N`.
+- `SIGTERM` to the supervisor is a `SIGTERM` to the tree, and a `SIGKILL` a second later.
 
-Where there is no `/proc` and no subreaper (macOS) it kills the bot's process group, which a program can leave.
+Without `/proc` and subreapers (macOS) it kills the bot's process group, which a program can leave.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from collections.abc import Iterator, Sequence
 __all__ = ["descendants", "end_strays", "main"]
 
 GRACE_S = 1.0  # from SIGTERM to SIGKILL
-_PAUSE_S = 0.005  # between two rounds of killing: time for the killed to go
+_PAUSE_S = 0.005  # between two rounds of killing: time for killed processes to end
 _OOM_SCORE = "500"  # if the machine runs out of memory, the kernel takes a bot first
 
 # linux/prctl.h
@@ -51,37 +54,34 @@ def main(arguments: Sequence[str]) -> int:
         _say(status, f"failed {error.strerror}: {error.filename}")
     else:
         _say(status, f"started {child}")
-        _let_go_of_streams()
+        _close_streams()
         spared = child if isolated else 0
-        how, arena_is_gone = _attend(child, control, wakeup, spared)
+        how, arena_is_gone = _watch(child, control, wakeup, spared)
         how = _end_all(child, procs, how)
         if os.WIFSIGNALED(how):
             _say(status, f"signal {os.WTERMSIG(how)}")
         else:
             _say(status, f"exit {os.WEXITSTATUS(how)}")
     _remove(scratch)
-    if arena_is_gone:  # and cannot clear away; what is not empty belongs to others yet
+    # A dead arena cannot remove these. While they are not empty, other bots still use them.
+    if arena_is_gone:
         for folder in (scratch, procs):
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.dirname(folder))
     return 0
 
 
-# ---- To start
+# ---- Start
 
 
 def _spawn(command: Sequence[str], procs: str, *, may_gain: bool) -> int:
-    """Fork and execute, and wait until that has worked or not.
-
-    Raises:
-        OSError: it has not; `filename` is what the trouble was with.
-    """
-    reader, writer = os.pipe()  # closes by itself when a program is executed
-    keeper = os.getpid()
+    """Fork and execute, and wait until that has worked; an `OSError` names the file that failed."""
+    reader, writer = os.pipe()  # `exec` closes it
+    supervisor = os.getpid()
     child = os.fork()
     if not child:
         try:
-            _become(command, procs, keeper, may_gain=may_gain)
+            _become(command, procs, supervisor, may_gain=may_gain)
         except OSError as error:
             why = f"{error.errno} {error.filename or command[0]}"
             os.write(writer, why.encode(errors="replace"))
@@ -89,23 +89,24 @@ def _spawn(command: Sequence[str], procs: str, *, may_gain: bool) -> int:
             os._exit(127)
     os.close(writer)
     with open(reader, "rb") as pipe:
-        said = pipe.read().decode(errors="replace")
-    if said:
+        failure = pipe.read().decode(errors="replace")
+    if failure:
         os.waitpid(child, 0)
-        number, _, what = said.partition(" ")
+        number, _, what = failure.partition(" ")
         raise OSError(int(number), os.strerror(int(number)), what)
     return child
 
 
-def _become(command: Sequence[str], procs: str, keeper: int, *, may_gain: bool) -> None:
+def _become(command: Sequence[str], procs: str, supervisor: int, *, may_gain: bool) -> None:
     """In the child: become the bot."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != keeper:  # it has died before that was asked for
+    if os.getppid() != supervisor:  # it died before PDEATHSIG was set
         os._exit(1)
-    if not may_gain:  # by sudo, where we could not end it; bubblewrap sees to that itself
+    # Else the bot could run a set-user-ID program, which we cannot end. bubblewrap sets it too.
+    if not may_gain:
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(_OOM_SCORE)
@@ -116,28 +117,28 @@ def _become(command: Sequence[str], procs: str, keeper: int, *, may_gain: bool) 
 
 
 def _prctl(option: int, value: int) -> None:
-    """Ask the kernel for something that is good to have; elsewhere than on Linux there is nobody to ask."""
+    """Set an option that is useful but not necessary; only Linux has any."""
     if sys.platform != "linux":
         return
     with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes  # takes a while: only where it is of use
+        import ctypes  # slow to import, and useless elsewhere
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _wake_by_signals() -> int:
-    """A pipe that the numbers of arriving signals come out of."""
+    """The reading end of a pipe that gets the number of each signal that arrives."""
     reader, writer = os.pipe()
     for end in (reader, writer):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    for heard in (signal.SIGTERM, signal.SIGCHLD):
-        signal.signal(heard, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
     return reader
 
 
-def _let_go_of_streams() -> None:
-    """Hold no end of the bot's pipes: when the bot has closed them, they are closed."""
+def _close_streams() -> None:
+    """Close our ends of the bot's pipes, so that they are closed once the bot closes its own."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -145,18 +146,18 @@ def _let_go_of_streams() -> None:
 
 
 def _say(status: int, line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody is there any more
+    with contextlib.suppress(OSError):  # the arena is gone
         os.write(status, f"{line}\n".encode(errors="replace"))
 
 
-# ---- To watch
+# ---- Watch
 
 
-def _attend(child: int, control: int, wakeup: int, spared: int) -> tuple[int | None, bool]:
+def _watch(child: int, control: int, wakeup: int, spared: int) -> tuple[int | None, bool]:
     """Wait until the bot has ended or has to.
 
-    Returns:
-        How its first process ended, as from `waitpid`, None if it is still there; and whether the arena has let go.
+    Returns the status of its first process from `waitpid`, None while it runs, and whether the
+    arena has closed the control pipe.
     """
     poll = select.poll()
     poll.register(control, select.POLLIN)
@@ -179,7 +180,7 @@ def _attend(child: int, control: int, wakeup: int, spared: int) -> tuple[int | N
 
 
 def _reap(child: int) -> tuple[int | None, bool]:
-    """Collect who has ended: how the bot's first process did if it was among them, and whether there are others."""
+    """Reap ended children: the status of the first process if it ended, and whether any is left."""
     how = None
     try:
         while True:
@@ -193,7 +194,7 @@ def _reap(child: int) -> tuple[int | None, bool]:
 
 
 def _terminate(child: int, spared: int) -> None:
-    """Ask all politely, but for the sandbox: it would take its inmates with it at once."""
+    """Send SIGTERM to all but the sandbox, which would kill the processes in it at once."""
     if not os.path.isdir("/proc/self"):
         _kill_group(child, signal.SIGTERM)
     for pid, _ in descendants(os.getpid()):
@@ -202,11 +203,11 @@ def _terminate(child: int, spared: int) -> None:
                 os.kill(pid, signal.SIGTERM)
 
 
-# ---- To end
+# ---- End
 
 
 def _end_all(child: int, procs: str, how: int | None) -> int:
-    """Kill until nobody is left, for a fork bomb forks meanwhile; return how the first process ended."""
+    """Kill until no process is left, as a fork bomb forks meanwhile; the first process's status."""
     has_proc = os.path.isdir("/proc/self")
     while True:
         if procs:
@@ -216,7 +217,7 @@ def _end_all(child: int, procs: str, how: int | None) -> int:
             ):
                 file.write("1")
         family = descendants(os.getpid())
-        # A whole group dies in one moment, in which none of it can fork.
+        # A signal to a whole group is atomic: no process of it can fork meanwhile.
         groups = {group for _, group in family} if has_proc else {child}
         for group in groups - {0, os.getpgrp()}:
             _kill_group(group, signal.SIGKILL)
@@ -236,22 +237,19 @@ def _kill_group(group: int, number: int) -> None:
 
 
 def descendants(root: int) -> list[tuple[int, int]]:
-    """The process ids and process groups of all that descend from a process, itself left out; none where there is no /proc."""
+    """The process id and group of all descendants of a process; empty where there is no /proc."""
     groups: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     for pid in _pids():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-            # pid (name) state parent group ...; the name can hold anything, brackets too
+            # pid (name) state parent group ...; the name may hold anything, brackets too
             fields = file.read().rpartition(b")")[2].split()
             groups[pid] = int(fields[2])
             children.setdefault(int(fields[1]), []).append(pid)
-    found: list[int] = []
-    ahead = list(children.get(root, ()))
-    while ahead:
-        pid = ahead.pop()
-        found.append(pid)
-        ahead += children.get(pid, ())
-    return [(pid, groups[pid]) for pid in found]
+    below = list(children.get(root, ()))
+    for pid in below:
+        below += children.get(pid, ())  # which this loop comes to later
+    return [(pid, groups[pid]) for pid in below]
 
 
 def _pids() -> Iterator[int]:
@@ -262,11 +260,10 @@ def _pids() -> Iterator[int]:
 
 
 def end_strays(scratch: str, within_s: float = 1.0) -> None:
-    """Kill what is left of a bot whose keeper was killed: all that have its scratch directory as their home, or work in it.
+    """Kill what is left of a bot whose supervisor was killed.
 
-    Args:
-        scratch: the directory; no other process has it.
-        within_s: when to give up on a bot that forks faster than that.
+    These are the processes with its scratch directory as their HOME or working directory. It gives
+    up after `within_s` on a bot that forks faster than it is killed.
     """
     deadline_s = time.monotonic() + within_s
     while left := [pid for pid in _pids() if _lives_in(pid, os.fsencode(scratch))]:
@@ -291,7 +288,7 @@ def _lives_in(pid: int, scratch: bytes) -> bool:
 
 
 def _remove(scratch: str) -> None:
-    """Remove the bot's directory, what it has made unreadable too; links are removed, not followed."""
+    """Remove the bot's directory, even if it is unreadable; links are removed, not followed."""
     with contextlib.suppress(OSError, RecursionError):
         os.chmod(scratch, 0o700)
         for entry in list(os.scandir(scratch)):

@@ -1,7 +1,8 @@
-"""One bot as a process without a keeper, for systems that have neither process groups nor pipes to wait for: Windows.
+"""A bot's process without a supervisor: for Windows, where there are no process groups.
 
-Threads wait here instead. What the bot has started is ended with it as far as the system knows it for its child; when the
-arena is killed, its bots find out by themselves. Elsewhere it is `arena/sandbox/process.py`, which has the same face.
+Threads wait instead. The bot's children end with it as far as the system knows them as its
+children. When the arena is killed, its bots have to notice that themselves. Elsewhere
+`arena/sandbox/process.py` does this, with the same interface.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from arena.sandbox.process import TAIL_BYTES
+from arena.sandbox.workdir import PreparedBot
 from protocol.errors import ArenaError, UsageError
 
 __all__ = ["PlainProcess"]
@@ -28,11 +30,11 @@ _CHUNK_BYTES = 1 << 16
 class PlainProcess:
     """A started program; `start` makes one.
 
-    `ended` and `gone` are as those of `arena.sandbox.process.Process`; here both are done when the program itself has ended. There is no
-    keeper, so nothing can be sampled, and no pipes to talk over.
+    `ended` and `gone` are as those of `Process`, but both are done when the program itself has
+    ended. Without a supervisor nothing is sampled, and there are no pipes to talk over.
     """
 
-    keeper_pid = None
+    supervisor_pid = None
     stdin_fd = None
     stdout_fd = None
 
@@ -50,7 +52,7 @@ class PlainProcess:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            # Ctrl-C is for the arena, which then stops its bots in order.
+            # Ctrl-C must reach the arena only, which stops its bots.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
@@ -61,36 +63,25 @@ class PlainProcess:
 
     @classmethod
     async def start(
-        cls,
-        command: Sequence[str],
-        *,
-        scratch: Path,
-        environment: Mapping[str, str],
-        stdio: bool = False,
+        cls, prepared: PreparedBot, environment: Mapping[str, str], *, stdio: bool = False
     ) -> PlainProcess:
-        """Start a program.
-
-        Raises:
-            UsageError: it is one that talks over its pipes.
-            ArenaError: it cannot be executed.
-        """
+        """Start a program; raises `UsageError` for `stdio`, `ArenaError` if it does not start."""
         if stdio:
             raise UsageError("expected a bot that connects: stdio needs Linux or macOS")
-        program = command[0]
-        if os.path.dirname(program):  # relative to where it runs, not to where we do
-            program = str(scratch / program)
+        program, *arguments = prepared.command
+        path = program
+        if os.path.dirname(program):  # relative to its directory, not to ours
+            path = str(prepared.scratch / program)
         try:
-            return cls([program, *command[1:]], scratch, environment)
+            return cls([path, *arguments], prepared.scratch, environment)
         except OSError as error:
-            raise ArenaError(f"cannot start {command[0]}: {error.strerror}") from error
+            raise ArenaError(f"cannot start {program}: {error.strerror}") from error
 
     @property
     def tail(self) -> str:
-        """The end of what it wrote to stderr so far."""
         return self._tail.decode(errors="replace")
 
     def kill(self) -> None:
-        """End it and its children at once; does not wait for that."""
         if sys.platform == "win32":
             subprocess.run(
                 ["taskkill", "/T", "/F", "/PID", str(self.pid)], capture_output=True, check=False
@@ -100,25 +91,25 @@ class PlainProcess:
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """End it and its children: politely where there is a way, then not."""
-        if sys.platform != "win32":  # there, `terminate` is not polite either, and for one
+        """End it and its children: with SIGTERM where there is one, then at once."""
+        if sys.platform != "win32":  # there `terminate` kills, and the program alone
             self._process.terminate()
             await asyncio.wait([self.ended], timeout=_GRACE_S)
         self.kill()
         await asyncio.wait([self.ended], timeout=_GRACE_S)
 
-    # ---- In threads of their own
+    # ---- Threads
 
     def _drain(self) -> None:
         assert self._process.stderr is not None, "it is a pipe"
         pipe = self._process.stderr.fileno()
         with contextlib.suppress(OSError):
-            while said := os.read(pipe, _CHUNK_BYTES):
-                self._tail = (self._tail + said)[-TAIL_BYTES:]
+            while chunk := os.read(pipe, _CHUNK_BYTES):
+                self._tail = (self._tail + chunk)[-TAIL_BYTES:]
 
     def _wait(self) -> None:
         status = self._process.wait()
-        # The last words are on their way; a child that holds the pipe is not waited for.
+        # Wait for the rest of stderr, but not for a child that holds the pipe open.
         self._reader.join(_GRACE_S)
         if not self._reader.is_alive() and self._process.stderr is not None:
             self._process.stderr.close()

@@ -1,6 +1,6 @@
-"""What a bot finds when it starts: a fresh directory, what it sees there, and an environment with nothing of the arena's own.
+"""What a bot finds when it starts: a fresh directory with its files, and its environment.
 
-It waits for disks and for the sandbox's probe, so `prepare` and `clear` belong in a thread.
+`prepare` and `clear` wait for disks and for the sandbox's probe: call them in a thread.
 """
 
 from __future__ import annotations
@@ -29,26 +29,22 @@ __all__ = [
     "with_companions",
 ]
 
-# Of our environment, and LC_*; in the second line what nothing starts without on Windows.
-_KEPT = frozenset(
+# A bot gets these of our environment, and LC_*. On Windows nothing starts without the second line.
+_PASSED_ON = frozenset(
     "PATH LANG LANGUAGE JAVA_HOME TZ "
     "SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT NUMBER_OF_PROCESSORS".split()
 )
-# Beside a database: what SQLite puts there, and the lock of its arena.
 LOCK_SUFFIX = "-lock"
-"""Of the file that is locked beside a database."""
+"""Of the file beside a database that its arena locks."""
 
-_COMPANIONS = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)
+_COMPANIONS = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)  # the three in the middle are SQLite's
 
 
 class PreparedBot(msgspec.Struct, frozen=True):
-    """A bot that can be started.
+    """A bot that can be started in its directory, `scratch`.
 
-    Attributes:
-        scratch: its directory.
-        command: what is to be executed there: its program, or the sandbox with it.
-        isolated: whether that is a sandbox.
-        group: its control group, if there are any here.
+    If it is `isolated`, `command` is the sandbox around its program. `group` is None where we
+    cannot make control groups.
     """
 
     scratch: Path
@@ -58,7 +54,7 @@ class PreparedBot(msgspec.Struct, frozen=True):
 
 
 def with_companions(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Files, resolved, each with what lies beside it if it is a database."""
+    """The files, resolved, each with the companions that it has if it is a database."""
     return tuple(
         path.with_name(path.name + companion)
         for path in (path.resolve() for path in paths)
@@ -75,18 +71,10 @@ def prepare(
     hidden: Sequence[Path],
     isolate: bool,
 ) -> PreparedBot:
-    """Make a bot's directory with what it sees.
+    """Make a bot's directory with the files that it sees, in `root`.
 
-    Args:
-        name: of the bot.
-        program: its command line.
-        limits: for its control group.
-        root: where the directories of all bots are.
-        hidden: what it must not see besides those.
-        isolate: whether to use a sandbox if there is one.
-
-    Raises:
-        UsageError: it cannot be shown what it names.
+    No bot sees `root`, nor what is `hidden`. `isolate` uses bubblewrap where it works. Raises
+    `UsageError` if the program cannot be shown what it names.
     """
     isolated = isolate and bubblewrap.probe() is None
     network = not program.stdio or bubblewrap.probe(network=False) is not None
@@ -107,24 +95,26 @@ def prepare(
 
 
 def clear(prepared: PreparedBot) -> None:
-    """Remove what a bot had, as far as its keeper has not."""
+    """Remove a bot's group and directory, as far as its supervisor has not."""
     if prepared.group is not None:
         prepared.group.remove()
     remove(prepared.scratch)
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it, however deep a bot has nested it."""
+    """Remove a folder, however deep a bot has nested it."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:  # `rm` walks without recursion
+    except RecursionError:  # `rm` does without recursion
         subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str]:
-    """All that a program finds in its environment; the address and the token only if there are any."""
+    """A program's whole environment, with ARENA_URL and ARENA_TOKEN if they are not empty."""
     ours = {
-        key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")
+        key: value
+        for key, value in os.environ.items()
+        if key in _PASSED_ON or key.startswith("LC_")
     }
     ours["PATH"] = search_path()
     theirs = {"ARENA_NAME": name, "ARENA_URL": url, "ARENA_TOKEN": token}
@@ -133,19 +123,15 @@ def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str
 
 
 def _link(scratch: Path, shown: Sequence[VisiblePath]) -> None:
-    """Show a program its files without a sandbox; what it names by its whole path is there anyway."""
+    """Show a program its files without a sandbox; absolute paths are there anyway."""
     for item in shown:
         if not item.place.is_absolute():
-            place = scratch / item.place
+            source, place = item.source.absolute(), scratch / item.place
             place.parent.mkdir(parents=True, exist_ok=True)
-            _show(item.source.absolute(), place)
-
-
-def _show(source: Path, place: Path) -> None:
-    try:
-        place.symlink_to(source, target_is_directory=source.is_dir())
-    except OSError:
-        if os.name != "nt":
-            raise
-        # Links are a privilege there: a copy.
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, place)
+            try:
+                place.symlink_to(source, target_is_directory=source.is_dir())
+            except OSError:
+                if os.name != "nt":
+                    raise
+                # On Windows, making links is a privilege: copy.
+                (shutil.copytree if source.is_dir() else shutil.copy2)(source, place)

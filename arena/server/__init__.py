@@ -1,4 +1,5 @@
-"""Sockets and pipes: bots connect, log in and are throttled, frames go to the referee, and HTTP comes in.
+"""Sockets and pipes: bots connect, log in and are throttled, frames go to the referee, HTTP is
+answered.
 
-It knows the page and the instructor by Protocols, and no competition.
+The page and the instructor are Protocols here; competitions are unknown.
 """

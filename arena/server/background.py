@@ -1,4 +1,4 @@
-"""Tasks that run beside what has started them, kept in one place until they end."""
+"""Background tasks, held until they end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ __all__ = ["BackgroundTasks"]
 
 
 class BackgroundTasks:
-    """Keeps tasks until they end: the event loop alone would let them be collected while they run.
+    """Holds a reference to each task until it ends, as the event loop holds only a weak one.
 
-    Args:
-        on_end: told of each that has ended, however it did, when it is kept no longer.
+    `on_end` is called with each task that has ended, however it did.
     """
 
     def __init__(self, on_end: Callable[[asyncio.Task[None]], None] | None = None) -> None:
@@ -21,11 +20,9 @@ class BackgroundTasks:
         self._on_end = on_end
 
     def __len__(self) -> int:
-        """How many have not ended."""
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Have something done from the loop's next turn on."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -34,10 +31,10 @@ class BackgroundTasks:
         return task
 
     def cancel(self) -> None:
-        """Ask all to end; those that are started later go on."""
+        """Cancel all that run now; those that are started later are not affected."""
         for task in tuple(self._tasks):
             task.cancel()
 
     async def ended(self) -> None:
-        """Wait until none is left, whatever becomes of them."""
+        """Wait until all have ended; their exceptions are ignored."""
         await asyncio.gather(*self._tasks, return_exceptions=True)

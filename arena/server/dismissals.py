@@ -1,6 +1,6 @@
-"""Players who have to go: by an offence, as their token is good no longer, or as the arena itself has failed.
+"""Dismissals: a player leaves for an offence, a revoked token, or a failure of the arena.
 
-What that means for the matches that they play is ruled by the conduct; here it is said to the player, and its connection is closed.
+The referee rules on their matches; here the player is told, and its connection is closed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,7 @@ __all__ = ["Dismissals", "on_wire"]
 
 
 class Dismissals:
-    """Has players leave one gateway.
-
-    Attributes:
-        referee: the matches.
-    """
+    """Removes players from one gateway."""
 
     def __init__(self, referee: Referee, login: Login, outboxes: Outboxes) -> None:
         self.referee = referee
@@ -44,7 +40,7 @@ class Dismissals:
         self._loop = asyncio.get_running_loop()
 
     def rule_out(self, player: BotSession, finding: Finding) -> None:
-        """The player is gone for good; that is an offence in every match that it plays."""
+        """Remove a player for good; it commits an offence in every match that it plays."""
         player.leaving = True
         self.referee.offence(player, finding)
         if self._players.get(player.name) is player:
@@ -55,7 +51,7 @@ class Dismissals:
             )
 
     def send_away(self, player: BotSession, text: str) -> None:
-        """The player has to go and has done nothing: its matches are void, and it may come back as somebody else."""
+        """Remove a player that is not to blame: its matches are void; it may log in again."""
         player.leaving = True
         for chair in tuple(player.chairs.values()):
             self.referee.void(chair.table, f"{player.name}: {text}")
@@ -67,7 +63,7 @@ class Dismissals:
         self._login.on_change()
 
     def has_crashed(self, connection: Wire, player: BotSession) -> bool:
-        """Whether a close says that the bot has crashed (J7); of one that we have launched, its exit says more."""
+        """Whether a close tells of a crash (J7); a launched bot's exit tells more."""
         reason = connection.close_reason.casefold()
         return (
             connection.close_code == CLOSE_CRASHED
@@ -77,7 +73,7 @@ class Dismissals:
         )
 
     def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
-        """Rule that a player is out of all its matches, from evidence that did not come over the wire."""
+        """Rule a player out by evidence from elsewhere, and close its connection."""
         player = self._players.get(name)
         if player is not None:
             self.rule_out(player, finding)
@@ -86,7 +82,7 @@ class Dismissals:
                 player.connection.close(code, finding.text)
 
     def roster_changed(self, access: Access) -> None:
-        """Whoever is here with a token that is good no longer has to go."""
+        """Remove those whose token is no longer valid."""
         for player, text, is_out in self._login.admission.change(access):
             if player.connection is not None:
                 player.send(Refused("token", text))
@@ -99,15 +95,15 @@ class Dismissals:
             connection.close(CLOSE_REFUSED, "the token was replaced")
 
     def gone(self, player: BotSession, finding: Finding) -> None:
-        """A player has not come back in time."""
+        """Rule out a player that has not come back in time."""
         connection = player.connection
         self.rule_out(player, finding)
-        if connection is not None:  # which nothing has come over for so long
+        if connection is not None:  # open, but silent for too long
             connection.cut()
         self._login.on_change()
 
     def failed(self, connection: Wire) -> None:
-        """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
+        """Void the matches of a connection that the arena failed to serve (J5)."""
         player = self._login.session_by_connection.get(connection)
         if player is not None:
             for chair in list(player.chairs.values()):
@@ -117,5 +113,5 @@ class Dismissals:
 
 
 def on_wire(kind: Ending, text: str) -> Finding:
-    """What was found by what came, or did not come, over a connection."""
+    """A finding from what came, or did not come, over a connection."""
     return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)

@@ -1,7 +1,7 @@
-"""Where every request comes in: a bot's WebSocket, a viewer's, or something that a browser fetches.
+"""Dispatches HTTP requests: a bot's WebSocket, a viewer's, or something that a browser fetches.
 
-Browsers have to come from a page that may speak with us (`arena/server/origin.py`). Without a page there is a greeting for people, and
-bots are served as ever.
+A browser's page must have an origin that is allowed (`arena/server/origin.py`). An arena without a
+page greets people in plain text, and serves bots all the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["WATCH", "Entrance", "EntrancePage", "send"]
 log = logging.getLogger(__name__)
 
 WATCH = "/watch"
-"""The path of viewers' WebSockets, below the base path; those of bots have any other."""
+"""The path of viewers' WebSockets, below the base path; on any other one they are bots'."""
 
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
@@ -34,36 +34,28 @@ _GREETING = (
 
 
 class EntrancePage(Protocol):
-    """What there is for browsers."""
+    """The page, as the entrance needs it."""
 
     def answer(self, visitor: Visitor, request: Request) -> None:
-        """Respond to what is fetched, now or later."""
+        """Respond to a plain request, now or later."""
 
     def enter(self, caller: Caller, request: Request) -> None:
-        """Let somebody watch, or respond why not."""
+        """Open a viewer's WebSocket, or respond why not."""
 
     def disconnected(self, caller: Wire) -> None:
-        """A connection is gone, whoever's it was."""
+        """A connection is gone, which may never have asked for the page."""
 
     def tick(self, now: float) -> None:
         """Do what is due, at a time of the loop's clock."""
 
     def roster_changed(self) -> None:
-        """Tokens may have come to mean something else."""
+        """Check again what a viewer's token permits."""
 
 
 class Entrance:
-    """A gateway's.
+    """Takes the requests of one gateway, all below `base_path`, which begins and ends with a slash.
 
-    Args:
-        throttle: told of those who have not said who they are; without it there is time for all of them.
-
-    Attributes:
-        origins: whose pages may open WebSockets here.
-        proxies: who may say where a request comes from.
-        base_path: below which browsers find everything, as a proxy passes it on; it begins and ends with a slash.
-        page: what there is for browsers, if there is anything.
-        idle: the connections that have their answers and may ask again.
+    `page` answers browsers; without one they are greeted. Without a `throttle` nobody has to wait.
     """
 
     def __init__(self, throttle: Throttle | None = None) -> None:
@@ -76,27 +68,27 @@ class Entrance:
         self._has_warned = False
 
     def moved(self, caller: ThrottledConnection, address: str) -> bool:
-        """Its request says that it comes from there; whether it is heard now, or when it is served again."""
+        """Count a connection at the address that its request gives; False if it has to wait."""
         if self._throttle is not None:
             return self._throttle.moved(caller, address)
         caller.address = address
         return True
 
     def shakes(self, stranger: ThrottledConnection) -> None:
-        """Something of a handshake of TLS has come."""
+        """Process a step of a TLS handshake, now or later."""
         if self._throttle is None:
             stranger.shake()
         else:
             self._throttle.shakes(stranger)
 
     def idles(self, caller: Caller, address: str) -> None:
-        """One has its answer, and may ask again; before it does it is counted there."""
+        """A connection has had its answer, and is counted at `address` until it asks again."""
         if self.page is not None:
             self.page.disconnected(caller)
         self.idle.add(caller, address)
 
     def asks_again(self, caller: ThrottledConnection) -> None:
-        """Its next request has begun to come: it is a stranger again."""
+        """An idle connection has begun its next request: it is throttled like a new one."""
         self.idle.discard(caller)
         if self._throttle is not None:
             self._throttle.connected(caller)
@@ -104,7 +96,6 @@ class Entrance:
             caller.resume_reading()
 
     def requested(self, caller: Caller, request: Request) -> None:
-        """Answer a request, or see to it that it will be."""
         self._see_proxy(caller, request)
         path = below(self.base_path, request.path)
         try:
@@ -121,13 +112,11 @@ class Entrance:
             send(caller, text(500, line, NO_STORE, CLOSE))
 
     def disconnected(self, caller: Wire) -> None:
-        """A connection is gone, whoever's it was."""
         self.idle.discard(caller)
         if self.page is not None:
             self.page.disconnected(caller)
 
     def tick(self, now: float) -> None:
-        """The loop's clock says so much."""
         if self.page is not None:
             try:
                 self.page.tick(now)
@@ -135,19 +124,19 @@ class Entrance:
                 log.exception("the page failed")
 
     def roster_changed(self) -> None:
-        """Tokens may have come to mean something else."""
         if self.page is not None:
             self.page.roster_changed()
 
     def _see_proxy(self, caller: Caller, request: Request) -> None:
-        """Say once that a proxy on this machine is in front that nobody has told us of: all through it pass for programs on this machine."""
+        """Warn once of a local proxy that is not trusted: all its clients count as local."""
         if self._has_warned or self.proxies or HEADER not in request.headers:
             return
         if is_loopback(caller.address):
             self._has_warned = True
             log.warning(
-                "a proxy at %s seems to be in front of the arena, and all who come through it pass for programs on this machine:"
-                " start the arena with --trusted-proxy %s, which tells them apart",
+                "a proxy at %s seems to be in front of the arena, and all who come through it pass"
+                " for programs on this machine: start the arena with --trusted-proxy %s, "
+                "which tells them apart",
                 caller.address,
                 caller.address,
             )
@@ -167,7 +156,7 @@ class Entrance:
             caller.accept(request)
 
     def _redirect(self, caller: Caller, request: Request) -> None:
-        """What is not below the base path is not here; who has only left out its last slash is told."""
+        """Answer a request that is not below the base path, or lacks only its last slash."""
         self._asked(caller)
         path, mark, query = request.path.partition("?")
         if f"{path}/" == self.base_path:
@@ -187,12 +176,12 @@ class Entrance:
 
 
 def _wants_websocket(request: Request) -> bool:
-    """Whether it is no plain request; some programs offer HTTP/2 with those."""
+    """Whether a WebSocket is asked for; `Upgrade` may also offer HTTP/2 with a plain request."""
     offers = ",".join(request.headers.get_all("Upgrade")).split(",")
     return any(offer.strip().lower() == "websocket" for offer in offers)
 
 
 def send(visitor: Visitor, reply: Reply) -> None:
-    """Respond with an answer that has been made."""
+    """Send a reply, with its date."""
     date = ("Date", formatdate(usegmt=True))
     visitor.respond(reply.status, (date, *reply.headers), reply.body)

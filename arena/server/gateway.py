@@ -1,7 +1,7 @@
-"""The server's door: connections become players, frames become messages, and messages go to the matches they are about.
+"""The gateway: connections become players, and their frames messages to the referee.
 
-Everything from a frame that came in to the frames that go out happens in one synchronous pass; what is to be sent gathers in
-the players' outboxes and is written one tick of the event loop later, so that a frame carries as much as possible (design §4).
+A frame is processed in one synchronous pass. What is to be sent gathers in the players' outboxes,
+which are written in the next turn of the event loop, so that a frame carries as much as possible.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from arena.server.dismissals import Dismissals, on_wire
 from arena.server.entrance import Entrance
 from arena.server.listener import Listeners
 from arena.server.login import Login, OnInstruct
+from arena.server.tcp import ConnectionContext
 from arena.server.websocket import Connection
 from arena.storage.tokens import Access
 from protocol.codec import Encoding, decode_from_bot
@@ -46,33 +47,20 @@ __all__ = ["Gateway"]
 
 log = logging.getLogger(__name__)
 
-_PROBE_S = 0.05  # so often those who watch are looked at
+_PROBE_S = 0.05  # between two ticks of the page
 _FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
-_USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
-_LARGE_BYTES = 4 * 1024  # of a frame, which may take long to be read
+_USELESS_BYTES = 256  # a useless message counts once for each: an answer takes no more
+_LARGE_BYTES = 4 * 1024  # decoding a larger frame may take long
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 
 
 class Gateway:
-    """A server for bots on one address, or several.
+    """A server for bots on one address, or several; the referee is ticked as long as it is open.
 
-    Args:
-        referee: the matches; it is ticked as long as the gateway is open.
-        limits: what `welcome` announces and connections are held to.
-        on_change: called after a player has come or gone.
-        on_offence: told the name of a player who is out of all its matches, after they have ended, and why.
-        access: the roster, if there is one; `roster_changed` tells of a later one.
-        requires_token: whether nobody comes in without a token.
-        on_instruct: does what an instructor wants, given the message and the name on the token; raises `ArenaError` if it cannot.
-
-    Attributes:
-        players: by name, those that are connected or may come back.
-        admission: who may come in.
-        entrance: where requests come in, and browsers find the page.
-        login: where everybody else does.
-        dismissals: who has to go.
-        timers: keep deadlines, and know how late the arena is.
+    `welcome` announces the `limits`, and connections are held to them. `on_change` is called after
+    a player has come or gone, `on_offence` once a player is out of all its matches and they have
+    ended. `players` has, by name, those that are connected or may come back.
     """
 
     def __init__(
@@ -124,28 +112,20 @@ class Gateway:
     async def open(
         self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None
     ) -> int:
-        """Listen, on one more address if it is not the first; returns the port, which is a free one for port 0.
+        """Listen on one more address; returns the port, which is a free one for port 0.
 
-        `tls` says what a new connection is encrypted with.
-
-        Raises:
-            Unreachable: the address cannot be listened on.
+        `tls` makes what a new connection is encrypted with. Raises `Unreachable` if that fails.
         """
         self.entrance.origins.listens(host)
+        context = ConnectionContext(self, self.limits, self.timers, self._buffer, self.entrance)
         listening = await self._listeners.open(
-            lambda: Connection(
-                *(self, self.limits, self.timers, self._buffer),
-                None if tls is None else tls(),
-                self.entrance,
-            ),
-            host,
-            port,
+            lambda: Connection(context, None if tls is None else tls()), host, port
         )
         self._ticker.start()
         return listening
 
     async def close(self, code: int = CLOSE_DONE, reason: str = "the arena has closed") -> None:
-        """Say why the arena closes to all who are connected, and stop listening."""
+        """Stop listening, and close all connections with a code and a reason."""
         self._listeners.close()
         self._ticker.stop()
         self._outboxes.flush()
@@ -158,19 +138,17 @@ class Gateway:
         for connection in list(self._connections):
             connection.cut()
 
-    # --- what connections tell (the Owner's side) ---
+    # --- what connections tell: `ConnectionOwner` ---
 
     def connected(self, connection: Wire) -> None:
-        """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
         self.login.connected(connection)
 
     def was_read(self, connection: Wire, took_s: float) -> None:
-        """So much of the loop's time has gone to somebody who plays nothing."""
+        """Charge the loop's time to a peer that is no player."""
         self.login.throttle.was_read(connection, took_s)
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        """A frame: all that its messages bring about, but for the writing."""
         player = self._session_by_connection.get(connection)
         if player is None or player.share is None:
             self._receive(connection, frame, encoding, arrived)
@@ -180,14 +158,15 @@ class Gateway:
         took_s = time.thread_time() - began_s + _FRAME_S
         now = self._loop.time()
         until = player.share.spend(now, took_s)
-        # A house bot plays at the tables of many, and has nothing to say when they wait.
+        # A house bot plays with many people, and says nothing anyway while they are not read.
         if until is not None and player.process is None:
             connection.rest(max(until, connection.budget.rests_until(now) or until))
 
     def _receive(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         if connection.encoding is None:
             connection.encoding = encoding
-        # This clock takes longer than many a message: only who has just said something useless is measured, and what is large.
+        # This clock takes longer than many a message, so only large frames are measured,
+        # and those of a peer that has just sent something useless.
         is_measured = connection.useless or len(frame) > _LARGE_BYTES
         began_s = time.thread_time() if is_measured else None
         count = useless = 0
@@ -198,7 +177,7 @@ class Gateway:
                 if not self._heard(connection, message, arrived):
                     useless += 1
                 if not connection.is_open:
-                    return  # refused, or gone by itself: what follows does not count
+                    return  # refused, or gone: what follows in this frame does not count
         except ProtocolError as error:
             self.misbehaved(connection, error, frame)
             count = useless = 1
@@ -209,12 +188,12 @@ class Gateway:
         if useless or not count:
             took_s = 0.0 if began_s is None else time.thread_time() - began_s
             share = useless / count if count else 1.0
-            # Reading a large one takes as long as many small ones.
+            # Reading a large message takes as long as many small ones.
             each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
             self._waste(connection, max(1, useless) * each, share * took_s, frame)
 
     def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> bool:
-        """One message: from a stranger, or from a player to be taken; False if it has no effect any more, and should have."""
+        """Process a message; False if it was useless, as it comes too late or again."""
         player = self._session_by_connection.get(connection)
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
@@ -228,15 +207,15 @@ class Gateway:
         return True
 
     def on_trivial_frame(self, connection: Wire) -> None:
-        """What means nothing by itself is fine, in reason."""
+        """Charge a frame without a message to the connection's budget."""
         self._waste(connection, 1)
 
     def _waste(
         self, connection: Wire, messages: int, cpu_s: float = 0.0, frame: bytes | None = None
     ) -> None:
-        """Book what came to nothing; who has had too much of it is not read for a while, or is out."""
+        """Charge useless messages: a peer over its budget is not read for a while, or is out."""
         connection.useless += messages
-        try:  # also of one that is out by it: it may come again
+        try:  # also of a peer that is out: it may come back to the same budget
             until = connection.budget.spend(self._loop.time(), messages, cpu_s)
         except Flood as error:
             if connection.is_open:
@@ -246,7 +225,7 @@ class Gateway:
                 connection.rest(until)
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """A ping has come back, or something that pretends to be one."""
+        """A pong has come, which need not answer a ping of ours."""
         player = self._session_by_connection.get(connection)
         was_silent = player is not None and player.event != ""
         if player is not None and player.loss is not None:
@@ -254,12 +233,11 @@ class Gateway:
         if player is not None and player.link_probe.ponged(payload, arrived):
             player.link_probe.probe(arrived, self.referee.lag.total_s(arrived))
             if was_silent:
-                self._is_here(player)  # it was out of time, and can be dealt to again
+                self._is_here(player)  # it had run out of time, and can be given matches again
         else:
             self.on_trivial_frame(connection)
 
     def drained(self, connection: Wire) -> None:
-        """There is room for more of a transcript."""
         player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.mark_dirty(player)
@@ -267,7 +245,7 @@ class Gateway:
     def misbehaved(
         self, connection: Wire, error: ProtocolError, frame: bytes | None = None
     ) -> None:
-        """Refuse what came, rule on it, and close the connection; in practice go on if the frame was a whole one."""
+        """Refuse a frame, rule on it, and close; in practice a player stays if it was whole."""
         player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.flush_now(player)
@@ -289,7 +267,6 @@ class Gateway:
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
-        """A reader so slow that too much waits for it is out."""
         player = self._session_by_connection.get(connection)
         if player is not None:
             limit = self.limits.buffer_bytes
@@ -297,7 +274,7 @@ class Gateway:
             self.dismissals.rule_out(player, on_wire(Ending.OVERFLOW, text))
 
     def lost(self, connection: Wire) -> None:
-        """A connection is gone; its player may come back within the grace period."""
+        """A connection is gone; its player may come back within the grace."""
         self._connections.discard(connection)
         self.entrance.disconnected(connection)
         self.login.disconnected(connection)
@@ -313,14 +290,12 @@ class Gateway:
         self.on_change()
 
     def roster_changed(self, access: Access) -> None:
-        """Who has a token is different now: whoever is here with one that is good no longer has to go."""
+        """Take a new roster; those whose token is no longer valid are dismissed."""
         self.dismissals.roster_changed(access)
         self.entrance.roster_changed()
 
-    # --- within ---
-
     def _take(self, player: BotSession, message: object, arrived: float) -> None:
-        """One message of a player that its session's table has let through."""
+        """Process a player's message that is in turn."""
         if isinstance(message, Answer):
             self.referee.answer(player, message, arrived)
         elif isinstance(message, Ready):
@@ -334,7 +309,7 @@ class Gateway:
                 player.connection.close(CLOSE_DONE, "goodbye")
 
     def _is_here(self, player: BotSession) -> None:
-        """A player is there again, and has been told all that it had missed."""
+        """A player is back, and has been sent all that it had missed."""
         self.players.note(player)
         self.on_change()
 
@@ -353,10 +328,9 @@ class Gateway:
             if now >= self._probe_at:
                 self._probe_at = now + _PROBE_S
                 self.entrance.tick(now)
-        except Exception:  # without the tick no deadline would be kept any more
+        except Exception:  # without the next tick no deadline would be ruled on
             log.exception("the arena failed at a deadline")
 
 
 def _shown(frame: bytes) -> str:
-    """The beginning of a frame, as evidence."""
     return one_line(frame[:_SHOWN_BYTES].decode(errors="replace"), _SHOWN_BYTES)

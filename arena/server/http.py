@@ -1,7 +1,8 @@
-"""HTTP/1.1 on one connection, as a server speaks it: bytes in, requests out, answers to bytes. Pure.
+"""The server's side of HTTP/1.1 on one connection: bytes in, requests out, answers to bytes. Pure.
 
-Requests have no bodies, and are given out one at a time, in their order: the next one is parsed when the last has its answer. A
-connection stays open after an answer, unless the peer or the answer says otherwise or it has had its share of requests.
+Requests have no bodies. They are given out one at a time: the next one is parsed when the last has
+its answer. A connection stays open after an answer, unless the peer or the answer says otherwise or
+it has had its share of requests.
 """
 
 from __future__ import annotations
@@ -21,16 +22,12 @@ __all__ = ["CLOSE", "BadRequest", "Http"]
 CLOSE = ("Connection", "close")
 """An answer with this header is the last one on its connection."""
 
-_MOST_REQUESTS = 1_000  # as nginx has it: then whatever it has gathered is let go
+_MOST_REQUESTS = 1_000  # on one connection, as in nginx: then its memory is freed
 _SHOWN = 200  # letters of what is wrong
 
 
 class BadRequest(Exception):
-    """What came is no request that is answered here; nothing after it can be read.
-
-    Attributes:
-        status: of the answer, in HTTP.
-    """
+    """The peer sent something other than a request; nothing after it can be read."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -38,11 +35,9 @@ class BadRequest(Exception):
 
 
 class Http:
-    """What is said on one connection.
+    """The requests and answers of one connection.
 
-    Attributes:
-        request: the one that waits for its answer.
-        keeps_open: whether there may be more after the latest.
+    `request` waits for its answer; `keeps_open` is whether the connection stays open after that.
     """
 
     __slots__ = ("_asked", "_parser", "_reader", "keeps_open", "request")
@@ -56,18 +51,16 @@ class Http:
 
     @property
     def has_unread(self) -> bool:
-        """Whether bytes wait that belong to no request so far."""
+        """Whether bytes wait that belong to no request yet."""
         return self._parser is not None or bool(self._reader.buffer)
 
     def receive(self, data: bytes) -> None:
-        """The peer has sent this."""
         self._reader.feed_data(data)
 
     def next_request(self) -> Request | None:
-        """The next request, once it is whole and the one before it has its answer.
+        """The next request, once it is complete and the one before it has its answer; else None.
 
-        Raises:
-            BadRequest: what came is none.
+        Raises `BadRequest` if the bytes are no request.
         """
         if self.request is not None or not self.has_unread:
             return None
@@ -81,7 +74,7 @@ class Http:
         except Exception as error:
             self._parser = None
             raise _bad(error) from None
-        else:  # the head is not whole
+        else:  # the head is not complete
             return None
         self.request = request
         self._asked += 1
@@ -89,33 +82,30 @@ class Http:
         return request
 
     def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
-        """The bytes of the answer to the request that waits, or to what was none.
+        """The bytes of an answer, to the request that waits or to a bad one; HEAD gets no `body`.
 
-        Args:
-            status: of HTTP.
-            headers: with a `Content-Length`; `CLOSE` among them makes it the last answer.
-            body: to HEAD it is not sent.
+        `headers` must have a `Content-Length`; `CLOSE` among them makes it the last answer.
         """
         request, self.request = self.request, None
-        said = Headers(headers)
-        if request is None or CLOSE[0] in said:
+        fields = Headers(headers)
+        if request is None or CLOSE[0] in fields:
             self.keeps_open = False
-        if not self.keeps_open and CLOSE[0] not in said:
-            said.set_insecure(*CLOSE)
+        if not self.keeps_open and CLOSE[0] not in fields:
+            fields.set_insecure(*CLOSE)
         is_head = request is not None and request.method == "HEAD"
         phrase = HTTPStatus(status).phrase
-        return Response(status, phrase, said, b"" if is_head else body).serialize()
+        return Response(status, phrase, fields, b"" if is_head else body).serialize()
 
     def take_rest(self) -> bytes:
-        """What came after the latest request, if that has made something else of the connection."""
+        """The bytes after the latest request, which has made a WebSocket of the connection."""
         rest = bytes(self._reader.buffer)
         self._reader.discard()
         return rest
 
 
 def _may_stay(request: Request) -> bool:
-    said = ",".join(request.headers.get_all("Connection")).split(",")
-    wants_close = any(word.strip().lower() == "close" for word in said)
+    options = ",".join(request.headers.get_all("Connection")).split(",")
+    wants_close = any(option.strip().lower() == "close" for option in options)
     return request.protocol == "HTTP/1.1" and not wants_close
 
 

@@ -1,7 +1,8 @@
-"""Requests and their answers in HTTP on one connection, until one of them makes a WebSocket of it.
+"""A connection as long as it speaks HTTP: requests and answers, until one of them opens a
+WebSocket.
 
-Every request is a stranger's: when it has its answer the connection is idle, and with the first byte of the next one it is a stranger's
-again, so that many requests on one connection cost their sender what they cost on many.
+After an answer the connection is idle. With the first byte of the next request it is throttled like
+a new one, so that many requests cost their sender the same on one connection as on many.
 """
 
 from __future__ import annotations
@@ -12,59 +13,47 @@ from enum import Enum, auto
 
 from websockets.http11 import Request
 
-from arena.referee.timers import Timers
-from arena.referee.transport import ConnectionOwner
-from arena.server.entrance import Entrance, send
+from arena.server.entrance import send
 from arena.server.http import CLOSE, BadRequest, Http
 from arena.server.reply import text
-from arena.server.tcp import CLOSE_S, TcpConnection
-from protocol.messages import Limits
+from arena.server.tcp import CLOSE_S, ConnectionContext, TcpConnection
 
 __all__ = ["HttpConnection", "HttpTurn"]
 
-_ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
-_FETCH_S = 30.0  # to read an answer that the kernel has no room for
-_IDLE_S = 15.0  # between two requests, as a page asks again every few seconds
-_HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
+_ANSWER_S = 60.0  # to make an answer: its maker gives up earlier
+_FETCH_S = 30.0  # for the peer to read an answer that the kernel has no room for
+_IDLE_S = 15.0  # between two requests: the page asks every few seconds
+_HEAD_BYTES = 64 * 1024  # more than an answer has before its body
 
 
 class HttpTurn(Enum):
-    """Who is to do something in HTTP."""
+    """What a connection in HTTP waits for."""
 
-    ASK = auto()  # the peer sends a request
-    ANSWER = auto()  # we make its answer
-    FETCH = auto()  # the peer reads it
-    IDLE = auto()  # nobody; the peer may ask again
+    ASK = auto()  # the peer to send a request
+    ANSWER = auto()  # the arena to answer it
+    FETCH = auto()  # the peer to read the answer
+    IDLE = auto()  # nothing; the peer may ask again
 
 
 class HttpConnection(TcpConnection):
-    """A connection as long as it is no WebSocket; the arguments are those of `TcpConnection`."""
+    """A connection that has not become a WebSocket yet."""
 
     __slots__ = ("_has_ended", "_http", "_postponed", "_turn", "is_secure")
 
-    def __init__(
-        self,
-        owner: ConnectionOwner,
-        limits: Limits,
-        timers: Timers,
-        buffer: memoryview,
-        tls: ssl.SSLContext | None = None,
-        entrance: Entrance | None = None,
-    ) -> None:
-        super().__init__(owner, limits, timers, buffer, tls, entrance)
+    def __init__(self, context: ConnectionContext, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(context, tls)
         self.is_secure = False
         self._http: Http | None = Http()  # until it is a WebSocket
         self._turn = HttpTurn.ASK
-        self._postponed: Request | None = None  # waits until it is served
-        self._has_ended = False  # it sends no more, but may read on
+        self._postponed: Request | None = None  # until the throttle lets it be served
+        self._has_ended = False  # the peer sends no more, but may read on
 
     def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
-        """Answer in HTTP; nothing happens if the peer has gone."""
         http, transport = self._http, self._transport
         if http is None or transport is None or transport.is_closing():
             return
         self._buffer_bytes = max(self._buffer_bytes, len(body) + _HEAD_BYTES)
-        transport.set_write_buffer_limits(1)  # we are told when all is on its way
+        transport.set_write_buffer_limits(1)  # so that `resume_writing` comes when all is sent
         self._write_answer(http.answer(status, headers, body))
         if not http.keeps_open or self._is_last(http):
             self._end()
@@ -75,20 +64,17 @@ class HttpConnection(TcpConnection):
             self._answered()
 
     def resume_reading(self) -> None:
-        """Read what a stranger says; a request that had to wait is answered."""
+        """Read on; a request that had to wait is answered."""
         super().resume_reading()
         waits = self._postponed or (self._http is not None and self._http.has_unread)
         if waits and self._transport is not None:
             self._loop.call_soon(self._go_on)
 
     def resume_writing(self) -> None:
-        """It has caught up."""
         self.is_behind = False
         if self._turn is HttpTurn.FETCH:
             self._answered()
         self._owner.drained(self._caller)
-
-    # --- within ---
 
     def _go_on(self) -> None:
         """Answer a request that had to wait."""
@@ -97,7 +83,7 @@ class HttpConnection(TcpConnection):
             self._attend(b"")
 
     def _read_request(self, http: Http, data: bytes) -> bytes:
-        """Pass a request on once it is whole; what came after one that has made a WebSocket of the connection."""
+        """Pass on a complete request; returns the bytes that follow one for a WebSocket."""
         http.receive(data)
         try:
             request, self._postponed = self._postponed or http.next_request(), None
@@ -126,13 +112,13 @@ class HttpConnection(TcpConnection):
         return http.take_rest() if self._http is None else b""
 
     def _is_last(self, http: Http) -> bool:
-        """Whether the peer has said that it sends no more, and has had its answers."""
+        """Whether the peer sends no more, and has all its answers."""
         return self._has_ended and not http.has_unread
 
     def _answered(self) -> None:
-        """The answer is on its way; the next request may come, or has come already."""
+        """The answer is sent; the next request may come, or has come already."""
         assert self._http is not None, "a WebSocket is not answered"
-        assert self._transport is not None, "it has been written to"
+        assert self._transport is not None, "the answer was written to it"
         if self._is_last(self._http):
             self._end()
             return
@@ -145,12 +131,12 @@ class HttpConnection(TcpConnection):
             self._transport.resume_reading()
 
     def _write_answer(self, data: bytes) -> None:
-        """Write it so that `is_behind` tells whether all is on its way."""
+        """Write an answer; `is_behind` is true until the kernel has taken all of it."""
         transport = self._transport
         is_long = len(data) > _HEAD_BYTES
         if is_long and transport is not None and not transport.can_write_eof():
-            # A transport that encrypts counts nothing that it has passed on: only
-            # a second write waits in it until the kernel has taken the first.
+            # A transport with TLS does not count what it has passed on to the socket:
+            # only a second write waits in it until the kernel has taken the first.
             whole = memoryview(data)
             self._write(whole[:-1])
             self._write(whole[-1:])
@@ -158,7 +144,7 @@ class HttpConnection(TcpConnection):
             self._write(data)
 
     def _ask_again(self) -> None:
-        """The peer goes on: it is as if it had just connected."""
+        """The peer sends its next request: it is treated as if it had just connected."""
         if self._turn is HttpTurn.IDLE and self._transport is not None:
             self._turn = HttpTurn.ASK
             self._is_served = False
@@ -167,14 +153,14 @@ class HttpConnection(TcpConnection):
             self._entrance.asks_again(self)
 
     def _end(self) -> None:
-        """Nothing follows the answer that has been written."""
+        """Close after the answer that has been written."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
         self._closing = True
         self._write(b"")
-        # A transport that encrypts does not tell all that waits.
+        # A transport with TLS does not tell all that waits.
         waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
         self._set_deadline(_FETCH_S if waits else CLOSE_S)
         if self._has_ended:
-            transport.close()  # once all is written
+            transport.close()  # it flushes first

@@ -1,8 +1,7 @@
-"""The addresses that an arena listens on, and TLS there: the certificate that it shows, what it offers, and handshakes that are worked
-on when there is time.
+"""Listening sockets and TLS: the certificate, the cipher suites, and handshakes that are throttled.
 
-Whatever is wrong with the files is told in one line. A handshake is the most that somebody without a token can make us compute, so only
-what is cheap is offered, and how long each step took is measured.
+A handshake is the most that a peer without a token can make the arena compute. So only cheap key
+exchanges are offered, and the time of each step is measured.
 """
 
 from __future__ import annotations
@@ -23,37 +22,31 @@ __all__ = ["Certificate", "Handshake", "Listeners", "allow_many_files", "context
 
 log = logging.getLogger(__name__)
 
-# That the kernel accepts for us: a class comes back at once after a stall.
-_BACKLOG = 1024
+_BACKLOG = 1024  # connections in the kernel's queue: a class comes back at once after a stall
 _SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
 _STEP_BYTES = 16 * 1024  # of a handshake, read at once
-
-_LOOK_S = 2.0  # between two looks at the files; they change every other month
+_LOOK_S = 2.0  # between two looks at the files, which change every other month
+_FILES = 16_384  # open at once: enough for thousands of bots
 
 _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
-"""What OpenSSL says of a key that belongs to another certificate: of the same kind, or of another, as RSA to one that is EC."""
-
-
-_FILES = 16_384  # that may be open at once: thousands of bots
+"""OpenSSL's reasons for a key that belongs to another certificate, of the same kind or another."""
 
 
 class Listeners:
-    """Any number of addresses."""
+    """The listening sockets of one server."""
 
     def __init__(self) -> None:
         self._servers: list[asyncio.Server] = []
 
     def __iter__(self) -> Iterator[asyncio.Server]:
-        """Those that are open."""
         return iter(self._servers)
 
     async def open(self, make: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
-        """Listen on one more; `make` makes what a connection talks to. Returns the port, which is a free one for port 0.
+        """Listen on one more address; returns the port, which is a free one for port 0.
 
-        Raises:
-            Unreachable: the address cannot be listened on.
+        `make` makes the protocol of each connection. Raises `Unreachable` if that fails.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -70,19 +63,19 @@ class Listeners:
         return listening
 
     def close(self) -> None:
-        """Accept nobody any more; who is connected stays."""
+        """Accept no more connections; those that are open stay."""
         for server in self._servers:
             server.close()
 
 
 def allow_many_files() -> None:
-    """Raise the soft limit of open files to the hard one: a class of 500 needs more than the usual 1,024."""
+    """Raise the soft limit of open files: a class of 500 needs more than the usual 1,024."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Not more: some programs that bots may be close every file that they could have.
+    # Not more: some bots are programs that begin by closing every file that they could have open.
     most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
@@ -90,31 +83,22 @@ def allow_many_files() -> None:
 
 
 class Certificate:
-    """A certificate and its key in files; when these are renewed new connections are encrypted with what they hold then.
-
-    Args:
-        cert: as `context` takes it.
-        key: as `context` takes it.
-        clock: seconds, of a clock that never goes back.
-
-    Raises:
-        UsageError: as `context`.
-    """
+    """A certificate and its key, as for `context`, in files that are read again once renewed."""
 
     def __init__(self, cert: Path, key: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = cert, key
         self._clock = clock
         self._looked_at = clock()
-        self._seen = self._stamps()
+        self._seen = [*map(_stamp, self._files)]
         self._current = context(cert, key)
 
     def current(self) -> ssl.SSLContext:
-        """What the next connection is encrypted with. The old pair stays while the new one is not complete, which is logged."""
+        """What the next connection is encrypted with; a renewed pair that is invalid is skipped."""
         now = self._clock()
         if now - self._looked_at < _LOOK_S:
             return self._current
         self._looked_at = now
-        stamps = self._stamps()
+        stamps = [*map(_stamp, self._files)]
         if stamps == self._seen:
             return self._current
         self._seen = stamps
@@ -126,28 +110,21 @@ class Certificate:
             log.warning("the certificate was renewed: %s", self._files[0])
         return self._current
 
-    def _stamps(self) -> tuple[object, ...]:
-        """What changes when one of the files does."""
-        return tuple(map(_stamp, self._files))
-
 
 def _stamp(file: Path) -> tuple[int, ...] | None:
+    """A value that changes when a file does."""
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def context(cert: Path, key: Path) -> ssl.SSLContext:
-    """What a server encrypts with.
+    """A server's TLS context; raises `UsageError` if a file is missing, or not what it should be.
 
-    Args:
-        cert: the certificate in PEM, and those that lead to a known authority after it.
-        key: its private key in PEM, not encrypted, as nobody is there to type a password when an arena starts again by itself.
-
-    Raises:
-        UsageError: a file is not there, or is not what it should be.
+    `cert` is the certificate in PEM, followed by those that lead to a known authority; `key` is its
+    private key in PEM, without a password, as nobody types one when an arena restarts by itself.
     """
     _check(cert, "a certificate", b"CERTIFICATE-----")
     _check(key, "a private key", b"PRIVATE KEY-----")
@@ -168,10 +145,10 @@ def context(cert: Path, key: Path) -> ssl.SSLContext:
 
 
 def offer(made: Any) -> None:
-    """Have a server's `ssl.SSLContext` offer nothing that costs it much.
+    """Have a server's `ssl.SSLContext` offer only cheap handshakes.
 
-    With a finite field such as ffdhe8192 a handshake takes a hundred times as long as on an elliptic curve, and whoever
-    has recorded the first message of one can send it for nothing.
+    With a finite field such as ffdhe8192 a handshake takes a hundred times as long as on an
+    elliptic curve, and an attacker can send a recorded first message at no cost.
     """
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     made.options |= ssl.OP_NO_RENEGOTIATION
@@ -183,12 +160,9 @@ def offer(made: Any) -> None:
 
 
 class Handshake(asyncio.BufferedProtocol):
-    """Stands between a socket and asyncio's protocol for TLS until that has shaken hands: what comes in waits until `step`.
+    """Stands between a `raw` socket and asyncio's TLS protocol until the handshake is over.
 
-    Args:
-        raw: the socket's transport.
-        within: asyncio's protocol.
-        came: told that something waits.
+    Input waits for `step`; `came` is called when there is some.
     """
 
     def __init__(
@@ -197,11 +171,11 @@ class Handshake(asyncio.BufferedProtocol):
         self._raw = raw
         self._within = within
         self._came = came
-        self._waiting = 0  # bytes that have been read
+        self._waiting = 0  # bytes in the buffer
         raw.set_protocol(self)
 
     def step(self) -> float:
-        """Work off what waits, and read on; the seconds that it took."""
+        """Process what waits, and read on; returns the seconds that it took."""
         began_s = time.perf_counter()
         waiting, self._waiting = self._waiting, 0
         if waiting and not self._raw.is_closing():
@@ -210,35 +184,30 @@ class Handshake(asyncio.BufferedProtocol):
         return time.perf_counter() - began_s
 
     def end(self) -> None:
-        """They have shaken hands: what comes in from now on waits no more."""
+        """The handshake is over: input no longer waits."""
         self.step()
         self._raw.set_protocol(self._within)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes are to be read into."""
         return memoryview(self._within.get_buffer(-1))[:_STEP_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes came in: no more of them, until these are worked off."""
+        """Read nothing more until these bytes are processed."""
         self._waiting = nbytes
         self._raw.pause_reading()
         self._came()
 
     def eof_received(self) -> bool | None:
-        """The peer sends no more."""
         return self._within.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is closed."""
         self._waiting = 0
         self._within.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The peer reads more slowly than is written."""
         self._within.pause_writing()
 
     def resume_writing(self) -> None:
-        """It has caught up."""
         self._within.resume_writing()
 
 

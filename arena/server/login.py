@@ -1,7 +1,7 @@
-"""The first words of a connection: a stranger becomes a player, or is an instructor, or has to go (design §5).
+"""Login: the first message of a connection makes it a player's or an instructor's, or it is closed.
 
-What an instructor wants is carried out by whoever runs the competitions. Who may come in is the admission's to say, and how long strangers are heard is for `arena/server/throttle.py`; here what they say is done.
-What a player says after its `welcome` is the gateway's business.
+Who may come in is decided in `arena/server/admission.py`, and how long a peer has to wait before it
+in `arena/server/throttle.py`. The gateway processes what a player sends after its `welcome`.
 """
 
 from __future__ import annotations
@@ -48,27 +48,17 @@ __all__ = ["AdminRequests", "Login", "OnInstruct"]
 
 log = logging.getLogger(__name__)
 
-_MOST_BUDGETS = 4096  # remembered; that which was used longest ago goes first
+_MOST_BUDGETS = 4096  # remembered; the least recently used one is dropped
 
 OnInstruct: TypeAlias = Callable[[Instruct, str], Done | Awaitable[Done]]
-"""Does what an instructor wants, given the name on the token; raises `ArenaError` if that cannot be done.
+"""Carries out an instructor's request, given the name on the token; may raise `ArenaError`.
 
-What has to wait for the database is done later, so that matches go on meanwhile.
+What needs the database is awaited, so that matches go on meanwhile.
 """
 
 
 class Login:
-    """Where everybody comes in; the arguments are the gateway's.
-
-    Attributes:
-        players: by name, those that are connected or may come back.
-        session_by_connection: whose a connection is, if it is a player's.
-        admission: who may come in.
-        throttle: those who have not said who they are.
-        admin_requests: where instructors are heard.
-        on_change: called after a player has come or gone.
-        on_offence: told the name of a player who is out, and why.
-    """
+    """Logs the peers of one gateway in; the arguments and `players` are the gateway's."""
 
     def __init__(
         self,
@@ -93,35 +83,30 @@ class Login:
         self._pings = pings
         self.on_change = on_change
         self.on_offence = on_offence
-        self._vouched: dict[str, Known] = {}
+        self._known_by_address: dict[str, Known] = {}
         self._budgets: dict[str, Budget] = {}  # by the hash of a token
         self._loop = asyncio.get_running_loop()
         self.throttle = Throttle(limits, lambda: bool(referee.tables), self._loop.time)
 
     def preauthenticate(self, address: str, known: Known) -> None:
-        """Whoever says `hello` from this address is known."""
-        self._vouched[address] = known
+        """Log in whoever says `hello` from this address as a bot that is known."""
+        self._known_by_address[address] = known
 
     def connected(self, connection: Wire) -> None:
-        """Somebody has come, who has yet to say anything."""
-        if isinstance(connection, Connection):  # else we have launched it
+        """Throttle a new connection, unless it is the pipe of a launched bot."""
+        if isinstance(connection, Connection):
             self.throttle.connected(connection)
 
     def disconnected(self, connection: Wire) -> None:
-        """A connection is gone, whoever's it was."""
         if self._referee.lag.follows_stall(self._loop.time()):
-            self.throttle.known(connection)  # it was we who did not answer
+            self.throttle.known(connection)  # no failure of its own: the arena did not answer
         else:
             self.throttle.disconnected(connection)
         self.admin_requests.disconnected(connection)
-        self._vouched.pop(connection.address, None)
+        self._known_by_address.pop(connection.address, None)
 
     def received(self, connection: Wire, message: BotMessage) -> None:
-        """The first message of a connection must be a `hello` that can be accepted, or an instructor's word.
-
-        Raises:
-            OutOfTurn: it is neither.
-        """
+        """Take a first `hello`, or `instruct` at any time; all else raises `OutOfTurn`."""
         try:
             if isinstance(message, Instruct):
                 self.admin_requests.received(connection, message, partial(self.tell, connection))
@@ -138,30 +123,24 @@ class Login:
             self.offended(connection, finding)
 
     def tell(self, connection: Wire, message: ArenaMessage) -> None:
-        """Say something to who is no player."""
+        """Send a message at once to a peer that is no player."""
         encoding = connection.encoding or Encoding.JSON
         connection.send(encode(message, encoding), encoding)
 
     def offended(self, connection: Wire, finding: Finding) -> None:
-        """Somebody who is no player did what cannot be accepted; one that we have launched is known all the same."""
+        """Note an offence of a peer that is no player; a launched bot is known by its address."""
         self.throttle.failed(connection)
-        if (known := self._vouched.get(connection.address)) is not None:
+        if (known := self._known_by_address.get(connection.address)) is not None:
             name, process = known
             enforced = "time" if process is None else process.enforced
             self.on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
 
-    # --- within ---
-
     def _enter(self, connection: Wire, hello: Hello) -> None:
-        """A bot that is welcome becomes a player, or is the one that it was.
-
-        Raises:
-            Unwelcome: it is not.
-        """
+        """Make a new player, or resume one; raises `Unwelcome` if the bot is refused."""
         former = self.admission.resumed(hello)
         if former is None:
             name, process = self.admission.admitted(
-                hello, self._vouched.get(connection.address), connection.address
+                hello, self._known_by_address.get(connection.address), connection.address
             )
         self._known(connection)
         if former is not None:
@@ -173,7 +152,7 @@ class Login:
         self.on_change()
 
     def _resume(self, player: BotSession, hello: Hello, connection: Wire) -> None:
-        """The same bot over another connection, which replaces an earlier one."""
+        """Go on with a session over another connection, which replaces the earlier one."""
         former = player.connection
         if former is not None:
             self.session_by_connection.pop(former, None)
@@ -199,7 +178,7 @@ class Login:
         player.send(Welcome(VERSION, player.name, player.secret, self._limits, practice))
 
     def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
-        """What it, or another bot with its token, has left to spend: or coming back would be a way to another budget."""
+        """Its session's budget, or its token's, so that a new connection brings no new budget."""
         if player.budget is not None or player.token is None:
             return player.budget or connection.budget
         key = hashed(player.token)
@@ -214,16 +193,11 @@ class Login:
 
 
 class AdminRequests:
-    """The instructors who are connected.
-
-    Args:
-        admission: knows their tokens.
-        on_instruct: carries their words out; without one none can be.
-    """
+    """The requests of the connected instructors; without `on_instruct` all are refused."""
 
     def __init__(self, admission: Admission, on_instruct: OnInstruct | None) -> None:
         self._admission = admission
-        self._on_instruct = on_instruct or _nothing_to_instruct
+        self._on_instruct = on_instruct or _refuse
         self._tokens: dict[Wire, str] = {}
         self._busy: set[Wire] = set()
         self._tasks = BackgroundTasks()
@@ -231,21 +205,16 @@ class AdminRequests:
     def received(
         self, connection: Wire, message: Instruct, tell: Callable[[Done | Refused], None]
     ) -> None:
-        """Have done what an instructor wants; every message has the token, and a connection may bring many.
+        """Carry out a request; a connection may send many, each with an instructor's token.
 
-        Args:
-            connection: where it came from.
-            message: what is wanted.
-            tell: is given the answer, now or once it is done; not if the connection has gone by then.
-
-        Raises:
-            Unwelcome: it is no instructor.
+        `tell` is called with the answer, now or once it is done; not if the connection is gone by
+        then. Raises `Unwelcome` if the token is no instructor's.
         """
         who = self._admission.instructs(message)
         self._tokens[connection] = message.token
         try:
             if connection in self._busy:
-                raise UsageError("expected one word at a time, the last one goes on")
+                raise UsageError("expected one instruction at a time; the last is still running")
             done = self._on_instruct(message, who)
         except ArenaError as error:
             tell(Refused("instruct", str(error)))
@@ -257,28 +226,25 @@ class AdminRequests:
         self._tasks.start(self._work(connection, done, tell))
 
     def disconnected(self, connection: Wire) -> None:
-        """A connection is gone, whoever's it was; what it wants done is done all the same."""
+        """A connection is gone; a request that it has sent is carried out all the same."""
         self._tokens.pop(connection, None)
 
     def former(self) -> Iterator[Wire]:
-        """The connections whose token is good no longer."""
+        """The connections whose token is no longer valid."""
         for connection, token in tuple(self._tokens.items()):
             if not self._admission.is_instructors(token):
                 yield connection
 
-    # --- within ---
-
     async def _work(
         self, connection: Wire, done: Awaitable[Done], tell: Callable[[Done | Refused], None]
     ) -> None:
-        """Wait for what is done later, and tell what came of it."""
         answer: Done | Refused
         try:
             answer = await done
         except ArenaError as error:
             answer = Refused("instruct", str(error))
-        except Exception:  # the log should have it, whoever is still there
-            log.exception("an instructor's word failed")
+        except Exception:  # logged, as the instructor may be gone
+            log.exception("an instruction failed")
             answer = Refused("instruct", "the arena failed at this; see its log")
         finally:
             self._busy.discard(connection)
@@ -286,5 +252,5 @@ class AdminRequests:
             tell(answer)
 
 
-def _nothing_to_instruct(message: Instruct, who: str) -> Done:
+def _refuse(message: Instruct, who: str) -> Done:
     raise UsageError("expected an arena with competitions to instruct, here are none")

@@ -1,6 +1,6 @@
-"""Answers to plain HTTP requests: a status, headers and bytes, with what every answer of ours says to browsers.
+"""Answers to plain HTTP requests: a status, headers and a body, with our security headers. Pure.
 
-Pure: nothing here knows a socket. The policy forbids the page whatever it does not need, so that a mistake in it stays small.
+The content policy forbids the page all that it does not need, so that a mistake in it stays small.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = [
 ]
 
 NO_CACHE = ("Cache-Control", "no-cache")
-"""It may be kept, but has to be asked for again, by its ETag."""
+"""A browser may cache it, but has to revalidate it by its ETag."""
 NO_STORE = ("Cache-Control", "no-store")
 PACKED = ("Content-Encoding", "gzip")
-"""The body is what `pack` has made of it."""
+"""The header of a body that `pack` has made."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page's own scripts and styles need, and nothing else."""
+"""Permits what the page's own scripts and styles need, and nothing else."""
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
-_WORTH = 0.9  # what packing must save, or it is not worth unpacking
-_TINY_BYTES = 1_000  # goes in one segment of TCP, packed or not
+_WORTH = 0.9  # of the size at most: to save less is not worth unpacking
+_TINY_BYTES = 1_000  # fits into one TCP segment, packed or not
 _CSP = "Content-Security-Policy"
 _ALWAYS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -62,20 +62,14 @@ Header: TypeAlias = tuple[str, str]
 
 
 class Headers(Protocol):
-    """Those of a request."""
+    """The headers of a request."""
 
     def get_all(self, key: str, /) -> list[str]:
-        """Every value that one has, in order."""
+        """All values of one header, in order."""
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What goes back, once and for all.
-
-    Attributes:
-        status: a status of HTTP.
-        headers: in their order.
-        body: what they describe.
-    """
+    """An HTTP answer."""
 
     status: int
     headers: tuple[Header, ...]
@@ -83,58 +77,52 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Visitor(Protocol):
-    """Who has sent a request and waits for its answer.
+    """A connection whose request waits for its answer.
 
-    Attributes:
-        address: where connections of the same origin are counted together.
-        is_secure: its request came over TLS, to us or to a proxy that we trust.
+    Those with the same `address` are counted together. The request came over TLS, to the arena or
+    to a trusted proxy, if it `is_secure`.
     """
 
     address: str
     is_secure: bool
 
     def respond(self, status: int, headers: Iterable[Header], body: bytes) -> None:
-        """Send the answer; nothing happens if the visitor has gone."""
+        """Send the answer. Do nothing if the connection is gone."""
 
-    def cut(self) -> None:
-        """Close without a word."""
+    def cut(self) -> None: ...
 
 
 def reply(status: int, body: bytes, kind: str, *more: Header, policy: str = PAGE_POLICY) -> Reply:
-    """An answer of some kind of content; `policy` says what a browser may do with it."""
+    """An answer of a content type; `policy` is its Content-Security-Policy."""
     size = ("Content-Length", str(len(body)))
     headers = (("Content-Type", kind), size, *more, (_CSP, policy), *_ALWAYS)
     return Reply(status, headers, body)
 
 
 def unchanged(*more: Header, policy: str = PAGE_POLICY) -> Reply:
-    """What the visitor has is still what it would get."""
+    """The answer that the visitor's cached version is still valid."""
     return Reply(304, (*more, (_CSP, policy), *_ALWAYS))
 
 
 def text(status: int, line: str, *more: Header) -> Reply:
-    """A line for people, which is of this moment."""
+    """A line of plain text, which is not cached unless `more` says so."""
     return reply(status, f"{line}\n".encode(), _TEXT, *(more or (NO_STORE,)))
 
 
 def document(status: int, body: bytes, *more: Header) -> Reply:
-    """A document in JSON."""
+    """A JSON document."""
     return reply(status, body, _JSON, *more)
 
 
 def problem(status: int, line: str) -> Reply:
-    """Why there is no document, in one line."""
+    """An error in JSON, instead of a document."""
     return document(status, msgspec.json.encode({"error": line}), NO_STORE)
 
 
 def pack(body: bytes, effort: int) -> bytes | None:
-    """A body packed with gzip; None if that is not worth it.
+    """A body packed with gzip, with an `effort` from 1 (quick) to 9 (small); None if not worth it.
 
-    It may hold nothing secret beside what somebody else can choose and send again and again: how long it is when packed would tell (BREACH).
-
-    Args:
-        body: as it is.
-        effort: from 1, quick, to 9, small.
+    It may not hold a secret beside what an attacker can choose: its size would tell (BREACH).
     """
     if len(body) < _TINY_BYTES:
         return None
@@ -143,7 +131,7 @@ def pack(body: bytes, effort: int) -> bytes | None:
 
 
 def takes_gzip(headers: Headers) -> bool:
-    """Whether `Accept-Encoding` names gzip, and not to refuse it."""
+    """Whether `Accept-Encoding` permits gzip."""
     for value in headers.get_all("Accept-Encoding"):
         for offer in value.split(","):
             name, _, weight = offer.partition(";")
@@ -154,7 +142,7 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 def knows(headers: Headers, etag: str) -> bool:
-    """Whether a request has `If-None-Match` with this tag: then the visitor has that version."""
+    """Whether a request has `If-None-Match` with a tag, so that the visitor has that version."""
     wanted = etag.removeprefix("W/")
     for value in headers.get_all("If-None-Match"):
         tags = (tag.strip().removeprefix("W/") for tag in value.split(","))

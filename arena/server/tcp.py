@@ -1,6 +1,6 @@
-"""One TCP connection: encrypted if need be, read when it may be, written as fast as its peer reads, and cut when its time is over.
+"""One TCP connection: TLS, reading and pausing, writing within a limit, deadlines.
 
-What its bytes mean is the business of `arena/server/http_connection.py` and `arena/server/websocket.py`.
+What its bytes mean is known to `arena/server/http_connection.py` and `arena/server/websocket.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import socket
 import ssl
 import struct
 import sys
+from abc import ABC, abstractmethod
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from arena.referee.timers import Timer, Timers
@@ -19,33 +21,40 @@ from arena.server.entrance import Entrance
 from arena.server.listener import Handshake
 from protocol.messages import Limits
 
-__all__ = ["CLOSE_S", "TcpConnection", "min_rtt_ms"]
+__all__ = ["CLOSE_S", "ConnectionContext", "TcpConnection", "min_rtt_ms"]
 
-_TCP_INFO_BYTES = 256  # room for Linux's struct tcp_info, whose fields stand at:
+_TCP_INFO_BYTES = 256  # room for Linux's struct tcp_info, with these offsets of fields:
 _UNACKED_AT = 24  # tcpi_unacked, segments that were sent
 _LAST_DATA_AT = 52  # tcpi_last_data_recv, ms ago
 _LAST_ACK_AT = 56  # tcpi_last_ack_recv, ms ago; data need not count as one
 _MIN_RTT_AT = 148  # tcpi_min_rtt, in µs
 _TLS_S = 0.000_3
-"""What asyncio takes to begin with TLS, most of it for buffers, which cannot be measured from here; the handshake itself is."""
+"""The time that asyncio takes to begin TLS, mostly for buffers; it cannot be measured from here."""
 
 CLOSE_S = 2.0
-"""How long a peer may take to answer a close before the socket is cut."""
+"""The time for a peer to answer a close before the socket is cut."""
 
 
-class TcpConnection(asyncio.BufferedProtocol):
+@dataclass(frozen=True, eq=False, slots=True)
+class ConnectionContext:
+    """What the connections of one server have in common.
+
+    They can share a `buffer` to read into, as every read is taken out of it at once. Without it
+    asyncio maps and unmaps 256 KiB at every receive. By default the `entrance` opens WebSockets
+    and greets people.
+    """
+
+    owner: ConnectionOwner
+    limits: Limits
+    timers: Timers
+    buffer: memoryview
+    entrance: Entrance = field(default_factory=Entrance)
+
+
+class TcpConnection(asyncio.BufferedProtocol, ABC):
     """One peer behind a socket.
 
-    It begins to read, or to speak TLS, when its owner says `resume_reading`.
-
-    Args:
-        owner: what is told.
-        limits: what the peer is held to.
-        timers: keep its deadlines.
-        buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
-            kept because asyncio else maps and unmaps 256 KiB at every receive.
-        tls: what the connection is encrypted with.
-        entrance: answers its requests; one of its own opens a WebSocket, and greets people.
+    It begins to read, or to speak TLS, when its owner calls `resume_reading`.
     """
 
     __slots__ = (
@@ -76,58 +85,46 @@ class TcpConnection(asyncio.BufferedProtocol):
         "peer",
     )
 
-    def __init__(
-        self,
-        owner: ConnectionOwner,
-        limits: Limits,
-        timers: Timers,
-        buffer: memoryview,
-        tls: ssl.SSLContext | None = None,
-        entrance: Entrance | None = None,
-    ) -> None:
+    def __init__(self, context: ConnectionContext, tls: ssl.SSLContext | None = None) -> None:
         self.peer = self.address = self._host = "?"
         self._first_address = "?"  # before a request has come, perhaps through a proxy
         self.is_behind = self.is_open = False
-        self._owner = owner
-        self._limits = limits
-        self._buffer = buffer
-        self._buffer_bytes = limits.buffer_bytes
+        self._owner = context.owner
+        self._limits = context.limits
+        self._timers = context.timers
+        self._buffer = context.buffer
+        self._entrance = context.entrance
+        self._buffer_bytes = context.limits.buffer_bytes
         self._tls = tls  # until it is begun
-        self._entrance = entrance or Entrance()
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._timers = timers
         self._deadline: Timer | None = None  # for `hello`, or to close
         self._handshaking: asyncio.Task[None] | None = None
         self._handshake_of_tls: Handshake | None = None
-        self._early = bytearray()  # came before asyncio gave us the encrypted transport
+        self._early = bytearray()  # came in before asyncio gave us the encrypted transport
         self._closing = self._is_held = self._is_served = False
-        self._is_watched = True  # a stranger, or closing: what it says takes our time
-        self._sent_at: float | None = None  # the first that the peer may not have
-        self._rest: asyncio.TimerHandle | None = None  # what ends it
-
-    # --- what is built on it ---
+        self._is_watched = True  # not logged in, or closing: its time is measured
+        self._sent_at: float | None = None  # the oldest that the peer may not have
+        self._rest: asyncio.TimerHandle | None = None  # ends it
 
     @property
+    @abstractmethod
     def _caller(self) -> Caller:
-        """What others see of this connection: itself."""
-        raise NotImplementedError
+        """The connection itself, as others see it."""
 
+    @abstractmethod
     def _attend(self, data: bytes) -> None:
-        """Bytes of somebody who is watched have come."""
-        raise NotImplementedError
+        """Take bytes of a peer that is watched."""
 
     # --- what the owner calls ---
 
     @property
     def min_rtt_ms(self) -> float | None:
-        """The least round trip that the kernel has seen on this connection, where it tells."""
         if self._transport is None:
             return None
         return min_rtt_ms(self._transport.get_extra_info("socket"))
 
     def silent_since(self, now: float) -> float | None:
-        """Since when the peer's machine has acknowledged nothing of what was sent; None if it has, or the kernel does not tell."""
         if self._transport is None:
             return None
         tcp = self._transport.get_extra_info("socket")
@@ -138,42 +135,37 @@ class TcpConnection(asyncio.BufferedProtocol):
         if segments == 0:
             self._sent_at = None
             return None
-        # Before that it was silent, too, but had nothing to acknowledge.
+        # Before `_sent_at` it was silent, too, but had nothing to acknowledge.
         return max(self._sent_at or 0.0, now - min(ago_ms) / 1000)
 
     def cut(self) -> None:
-        """Drop the socket without a word."""
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def handshake_s(self) -> float:
-        """What serving it will cost at first beyond what `shake` tells and what is read."""
         return _TLS_S if self._tls is not None else 0.0
 
     def shake(self) -> float:
-        """Work off what has come of a handshake of TLS; the seconds that it took."""
-        shaking = self._handshake_of_tls
-        return 0.0 if shaking is None else shaking.step()
+        handshake = self._handshake_of_tls
+        return 0.0 if handshake is None else handshake.step()
 
     def rest(self, until: float) -> None:
-        """Read nothing until then; what comes meanwhile waits in the kernel."""
         if self._transport is None or self._is_watched:
-            return  # others see to who is a stranger, or closing
+            return  # the throttle, or the close, decides when it is read
         if self._rest is not None:
             self._rest.cancel()
         self._transport.pause_reading()
         self._rest = self._loop.call_at(until, self._read_on)
 
     def pause_reading(self) -> None:
-        """Read no more of what a stranger says, until it is served again."""
         self._is_held = True
         if self._transport is not None and self._handshaking is None:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read what a stranger says, and be encrypted first if need be; the first time its time for `hello` begins."""
+        """Read on, after TLS has begun. The first call starts the time for `hello`."""
         if self._transport is None:
             return
         was_held, self._is_held = self._is_held, False
@@ -189,7 +181,6 @@ class TcpConnection(asyncio.BufferedProtocol):
     # --- what asyncio calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A socket was accepted."""
         assert isinstance(transport, asyncio.Transport), "it is a stream's"
         self._transport = transport
         peer = transport.get_extra_info("peername")
@@ -199,13 +190,12 @@ class TcpConnection(asyncio.BufferedProtocol):
             self._first_address = self.address
         if self._tls is not None:
             transport.pause_reading()
-        # Until it is served; then it has as much time once more.
+        # It may wait this long for the throttle, and then has as much time once more.
         self._set_deadline(self._limits.hello_ms / 1000)
         self._owner.connected(self._caller)
         self._loop.call_soon(self._hold_on)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is closed."""
         self.is_open = False
         if self._transport is not None:
             self._read_on()
@@ -214,43 +204,40 @@ class TcpConnection(asyncio.BufferedProtocol):
             self._owner.lost(self._caller)
 
     def pause_writing(self) -> None:
-        """The peer reads more slowly than we write."""
         self.is_behind = True
 
-    # --- within ---
-
     def _hold_on(self) -> None:
-        """Whoever is to wait does: asyncio before 3.11.4 starts to read after `connection_made`, whatever was said in there."""
+        """Pause once more: asyncio before 3.11.4 resumes reading after `connection_made`."""
         waits = self._is_held or self._tls is not None
         if self._transport is not None and waits:
             _pause(self._transport)
 
     async def _encrypt(self, tls: ssl.SSLContext) -> None:
-        """Speak TLS from now on; whoever cannot is gone. The deadline for `hello` goes on."""
+        """Begin TLS; a peer that cannot is cut. The deadline for `hello` goes on."""
         raw = self._transport
         assert raw is not None, "it is served"
         _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
-        shaking = self._loop.create_task(self._loop.start_tls(raw, self, tls, server_side=True))
+        starting = self._loop.create_task(self._loop.start_tls(raw, self, tls, server_side=True))
         await asyncio.sleep(0)
-        # The socket is asyncio's protocol's now, and nothing has been read.
+        # The socket is now with asyncio's TLS protocol, and nothing has been read.
         within = raw.get_protocol()
         if isinstance(within, asyncio.BufferedProtocol) and within is not self:
             came = partial(self._entrance.shakes, self)
             self._handshake_of_tls = Handshake(raw, within, came)
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
-            encrypted = await shaking
+            encrypted = await starting
         ended, self._handshake_of_tls = self._handshake_of_tls, None
         if ended is not None:
-            ended.end()  # what it still had goes to `_early`
+            ended.end()  # the bytes that it still had go to `_early`
         self._handshaking = None
         if encrypted is None or self._transport is None:
             raw.abort()
-            self.connection_lost(None)  # asyncio says so only after a handshake
+            self.connection_lost(None)  # asyncio calls it only after a handshake
             return
         self._transport = encrypted
-        # TLS keeps to itself what comes while any waits here, and tells of it.
+        # So TLS holds back its own output while some waits here, and counts it.
         raw.set_write_buffer_limits(1)
         if self._is_held:
             encrypted.pause_reading()
@@ -259,14 +246,13 @@ class TcpConnection(asyncio.BufferedProtocol):
             self._attend(early)
 
     def _read_on(self) -> None:
-        """Its rest is over, if it has one."""
         if self._rest is not None and self._transport is not None:
             self._rest.cancel()
             self._rest = None
             self._transport.resume_reading()
 
     def _set_deadline(self, seconds: float | None) -> None:
-        """When the connection is cut, or that it is not."""
+        """Cut the connection after so long; None removes the deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -274,7 +260,7 @@ class TcpConnection(asyncio.BufferedProtocol):
             self._deadline = self._timers.after(seconds, self.cut)
 
     def _write(self, data: bytes | memoryview) -> None:
-        """Write some bytes, or the end of all writing if there are none; a peer that does not read them is cut."""
+        """Write bytes; none end the stream. A peer for which too much waits is cut."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -285,7 +271,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         elif transport.can_write_eof():
             try:
                 transport.write_eof()
-            except OSError:  # the peer has said all, and is gone already
+            except OSError:  # the peer has closed, and is gone already
                 transport.close()
         else:
             transport.close()
@@ -296,20 +282,20 @@ class TcpConnection(asyncio.BufferedProtocol):
 
 
 def _pause(transport: asyncio.Transport) -> None:
-    """Read no more for certain, also where asyncio reads though it says that it has paused."""
+    # asyncio may read though it says that it is paused, and then a second pause does nothing.
     transport.resume_reading()
     transport.pause_reading()
 
 
 def min_rtt_ms(tcp: socket.socket) -> float | None:
-    """The least round trip that the kernel has seen on a TCP connection, where it tells: evidence, never a rule (design §5)."""
+    """The kernel's least round trip of a TCP connection, if it tells; it is evidence only."""
     info = _tcp_info(tcp, _MIN_RTT_AT)
     # ~0: not measured yet
     return None if info is None or info[0] == 2**32 - 1 else info[0] / 1000
 
 
 def _tcp_info(tcp: socket.socket, *offsets: int) -> tuple[int, ...] | None:
-    """Some fields of what the kernel knows of a connection; None where it does not tell."""
+    """Fields of the kernel's `tcp_info`; None where there is none."""
     option = getattr(socket, "TCP_INFO", None)
     if option is None or sys.platform != "linux":
         return None

@@ -1,18 +1,21 @@
-"""Those who are connected and have not said who they are: how many there may be, and how much of the loop's time they may take.
+"""The throttle: limits connections that have not logged in, in number and in their share of time.
 
-Whoever means well says `hello` at once and is read at once. Strangers from an address where many have failed lately stand in a
-line while matches are played: their sockets are read only in their turns, and all their turns together take at most a twentieth of the
-loop's time. Nobody is refused for an address: a whole class may sit behind the one that somebody guesses tokens from, and
-who has a good token gets its turn like the others.
+They are called strangers. A stranger is read at once. But while matches are played,
+those from an address with many recent failures are queued: their sockets are read only in their
+turns, and all turns together take at most a twentieth of the loop's time. No address is refused: a
+whole class may share one with somebody who guesses tokens, and a peer with a valid token gets its
+turn like the others.
 
-Whoever only asks for the page is no stranger any more when it has its answer, and has not failed, unless its address asks more than
-anybody needs.
+A peer that asks for the page is no stranger once it has its answer. That is no failure, unless its
+address sends more requests than anybody needs.
 
-Nothing here knows what strangers say. A turn ends with the first bytes that were read, or with the tick if none came, and whoever is
-a stranger still goes to the end of the line: one that says nothing, or half of something, holds nobody up.
+The throttle does not know what strangers send. A turn ends with the first bytes that were read, or
+with the tick if none came. A peer that is still a stranger then goes to the end of the queue, so
+that silence or half a message holds nobody up.
 
-With TLS a handshake comes first. Of all handshakes only so many steps are worked off in a tick, and for only so long, whoever they are with; those with an
-address where many have failed only while its strangers have some of their share of the time left, and are paid for out of it.
+With TLS a handshake comes first. The steps of all handshakes in a tick are limited in number and
+time. Those of failing addresses are charged to the strangers' share of the time, and wait while it
+is used up.
 """
 
 from __future__ import annotations
@@ -26,43 +29,35 @@ from protocol.messages import Limits
 
 __all__ = ["Allowance", "Throttle", "ThrottledConnection"]
 
-_FAILURES = 10  # in a minute: a class has some in its first lesson
-_FAILURES_ANYWHERE = 500  # then they may come from many addresses, and no longer count by
+_FAILURES = 10  # of an address in a minute: a class has some in its first lesson
+_FAILURES_ANYWHERE = 500  # of all addresses in a minute: then every address counts as failing
 _MEMORY_S = 60.0
-_MOST_ADDRESSES = 4096  # remembered: more than that is `anywhere`
-_MOST = 4096  # from everywhere: a flood of them must not use up all sockets
+_MOST_ADDRESSES = 4096  # remembered
+_MOST = 4096  # strangers in all: a flood must not use up all sockets
 _SHARE = 0.05  # of the loop's time while matches are played
-_SAVED_S = 0.01  # what is not used does not gather: it would be a burst
-_MOST_DEBT_S = 0.005  # by accepting, a tenth of a second's share: what a flood has cost is not paid by who comes next
-_PATIENCE = 2  # turns without a word: those who mean well have something to say
-_STEPS = 8  # of handshakes of TLS in a tick
-_STEPS_S = 0.004  # and so long at most: with a key of RSA-4096 one takes nearly as long
-_TURNS = 8  # at once, as what one costs is known only afterwards
+_SAVED_S = 0.01  # of unused time at most: more would allow a burst
+_MOST_DEBT_S = 0.005  # by accepting: the next strangers do not pay for all that a flood has cost
+_PATIENCE = 2  # turns without a byte: an honest peer has something to send
+_STEPS = 8  # of TLS handshakes in a tick
+_STEPS_S = 0.004  # for them in a tick: one with an RSA-4096 key takes nearly as long
+_TURNS = 8  # at once, as the cost of a turn is known only afterwards
 _ASKS, _ASKS_PER_S = 3_000, 50
-"""The requests of an address: a hundred browsers load the page at the same moment, and each looks at something now and then."""
+"""The requests of an address: a hundred browsers load the page at once, and then look around."""
 _ACCEPT_S = 0.000_15
-"""What asyncio takes to accept a socket and to close it, which cannot be measured from here."""
+"""The time that asyncio takes to accept and to close a socket; it cannot be measured from here."""
 
 
 class Allowance:
-    """How many requests an address may send: so many at once, and then so many a second.
-
-    A whole class behind one address opens the page in the same minute, which is fine; one program that asks without end is not.
-
-    Args:
-        at_once: what an address has that was quiet for long.
-        per_s: what comes back in a second.
-        clock: a monotonic clock, in seconds.
-    """
+    """A token bucket for each address; `at_once` is its size, and `per_s` tokens come back."""
 
     def __init__(self, at_once: float, per_s: float, clock: Callable[[], float]) -> None:
         self._at_once = at_once
         self._per_s = per_s
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}  # and when
+        self._left: dict[str, tuple[float, float]] = {}  # tokens, and at which time
 
     def spend(self, address: str) -> bool:
-        """Take one; False if there is none left."""
+        """Take a token; False if there is none left."""
         now = self._clock()
         left, at = self._left.pop(address, (self._at_once, now))
         left = min(self._at_once, left + (now - at) * self._per_s)
@@ -74,33 +69,27 @@ class Allowance:
 
 
 class ThrottledConnection(Protocol):
-    """A connection, as far as it matters here.
-
-    Attributes:
-        address: where connections of the same origin are counted together.
-        handshake_s: what serving it will cost at first beyond what is told by `shake` and to `was_read`.
-    """
+    """A connection, as the throttle needs it; those with one `address` are counted together."""
 
     address: str
 
     @property
     def handshake_s(self) -> float:
-        """See above."""
+        """The estimated time to begin TLS, in seconds, which `shake` does not measure."""
 
     def shake(self) -> float:
-        """Work off what has come of its handshake of TLS; the seconds that it took."""
+        """Process what has come of its TLS handshake; returns the seconds that it took."""
 
     def pause_reading(self) -> None:
-        """Read no more from it."""
+        """Read nothing until `resume_reading`."""
 
     def resume_reading(self) -> None:
-        """Read on; what it has to say it must say soon."""
+        """Read on, for as long as the peer may take to log in."""
 
-    def cut(self) -> None:
-        """Close without a word."""
+    def cut(self) -> None: ...
 
 
-_Queue: TypeAlias = "dict[_ThrottleEntry, None]"  # in order, and quick to leave
+_Queue: TypeAlias = "dict[_ThrottleEntry, None]"  # ordered, and an entry is removed quickly
 
 
 @dataclass(eq=False, slots=True)
@@ -113,13 +102,7 @@ class _ThrottleEntry:
 
 
 class Throttle:
-    """The strangers of one gateway.
-
-    Args:
-        limits: of their number.
-        is_busy: whether matches are played; else nobody has to wait.
-        clock: the loop's monotonic clock, in seconds.
-    """
+    """Serves the strangers of one gateway; unless it `is_busy` with matches, nobody has to wait."""
 
     def __init__(
         self, limits: Limits, is_busy: Callable[[], bool], clock: Callable[[], float]
@@ -127,205 +110,205 @@ class Throttle:
         self._limits = limits
         self._is_busy = is_busy
         self._clock = clock
-        self._places: dict[object, _ThrottleEntry] = {}
-        self._near = Counter[str]()  # how many there are, by address
+        self._entries: dict[object, _ThrottleEntry] = {}
+        self._near = Counter[str]()  # strangers by address
         self._free: _Queue = {}  # are read at any time
         self._line: _Queue = {}  # wait for their turns
-        self._turn: _Queue = {}  # have it
+        self._turn: _Queue = {}  # have their turns
         self._shaking: _Queue = {}  # wait for a step of their handshakes
         self._steps, self._steps_s = 0, 0.0  # in this tick
-        self._failures: dict[str, deque[float]] = {}  # when: the latest, by address
+        self._failures: dict[str, deque[float]] = {}  # the latest times, by address
         self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
         self._credit_s = 0.0
         self._ticked_at = clock()
 
     def __len__(self) -> int:
-        """How many there are."""
-        return len(self._places)
+        return len(self._entries)
 
     def connected(self, stranger: ThrottledConnection) -> None:
-        """A new one: it is served at once, or gets into the line, or has no place."""
-        place = self._places[stranger] = _ThrottleEntry(stranger, self._free)
-        self._free[place] = None
-        if self._counted(place):
+        """Take a new stranger: it is served at once, or queued, or cut."""
+        entry = self._entries[stranger] = _ThrottleEntry(stranger, self._free)
+        self._free[entry] = None
+        if self._counted(entry):
             stranger.resume_reading()
 
     def moved(self, stranger: object, address: str) -> bool:
-        """By its request one turns out to come from elsewhere, through a proxy; whether it may go on, or has to wait to be served, or has no place."""
-        place = self._places.get(stranger)
-        if place is None:
+        """Count a stranger at its request's address; False if it has to wait, or is cut."""
+        entry = self._entries.get(stranger)
+        if entry is None:
             return False
-        self._uncounted(place.stranger.address)
-        place.stranger.address = address
-        return self._counted(place)
+        self._uncounted(entry.stranger.address)
+        entry.stranger.address = address
+        return self._counted(entry)
 
     def was_read(self, stranger: object, took_s: float) -> None:
-        """Something that one said has been dealt with, in so many seconds."""
-        place = self._places.get(stranger)
-        if place is None:
+        """Charge a stranger for processing what it has sent; its turn is over."""
+        entry = self._entries.get(stranger)
+        if entry is None:
             return
-        is_failing = self._is_failing(place.stranger.address)
-        if place.queue is not self._free or is_failing:
+        is_failing = self._is_failing(entry.stranger.address)
+        if entry.queue is not self._free or is_failing:
             self._credit_s -= took_s
-            if self._is_busy() and not place.has_asked:
-                self._queue(place)
-            elif place.queue is self._free:
-                self._move(place, self._turn)
-        if place.has_asked:
+            if self._is_busy() and not entry.has_asked:
+                self._queue(entry)
+            elif entry.queue is self._free:
+                self._move(entry, self._turn)
+        if entry.has_asked:
             self.known(stranger)
 
     def shakes(self, stranger: object) -> None:
-        """Something of a handshake of TLS has come from one: it is worked off now, or in a later tick."""
-        place = self._places.get(stranger)
-        if place is not None:
-            self._shaking[place] = None
+        """Process a step of a stranger's TLS handshake, now or in a later tick."""
+        entry = self._entries.get(stranger)
+        if entry is not None:
+            self._shaking[entry] = None
             if self._shakes_more:
-                self._shake(place)
+                self._shake(entry)
 
     def known(self, stranger: object) -> None:
-        """One has said who it is: it is none any more."""
-        place = self._places.pop(stranger, None)
-        if place is not None:
-            self._shaking.pop(place, None)
-            del place.queue[place]
-            self._uncounted(place.stranger.address)
+        """A connection has logged in, or has its answer, and is no stranger any more."""
+        entry = self._entries.pop(stranger, None)
+        if entry is not None:
+            self._shaking.pop(entry, None)
+            del entry.queue[entry]
+            self._uncounted(entry.stranger.address)
 
     def asked(self, stranger: object) -> None:
-        """One has sent a request: it gets its answer, or watches from now on, and wants nothing else."""
-        place = self._places.get(stranger)
-        if place is not None and not place.has_asked:
-            place.has_asked = True
-            self.spent(place.stranger.address)
+        """A stranger has sent a plain request, or begins to watch: after this turn it is known."""
+        entry = self._entries.get(stranger)
+        if entry is not None and not entry.has_asked:
+            entry.has_asked = True
+            self.spent(entry.stranger.address)
 
     def spent(self, address: str) -> bool:
-        """Somebody there, stranger or not, has had us do something; False if that was too much, which is a failure."""
+        """Count a request from an address; False if that is one too many, which is a failure."""
         is_within = self._asks.spend(address)
         if not is_within:
-            self._count(address)
+            self.blame(address)
         return is_within
 
     def blame(self, address: str) -> None:
-        """Somebody there, who is no stranger any more, was refused."""
-        self._count(address)
+        """Count a failure at an address, of a stranger or not."""
+        now = self._clock()
+        times = self._failures.pop(address, None) or deque(maxlen=_FAILURES)
+        was_failing = len(times) == times.maxlen and times[0] > now - _MEMORY_S
+        times.append(now)
+        self._failures[address] = times  # as the latest
+        if not was_failing:  # a failing address is throttled already, and tells nothing of others
+            self._anywhere.append(now)
+        if len(self._failures) > _MOST_ADDRESSES:
+            del self._failures[next(iter(self._failures))]
 
     def failed(self, stranger: object) -> None:
-        """One was refused; until it has gone its words cost time."""
-        place = self._places.get(stranger)
-        if place is not None and not place.has_failed:
-            place.has_failed = True
-            self._count(place.stranger.address)
+        """Count a failure of a stranger, at most one; it stays a stranger until it is gone."""
+        entry = self._entries.get(stranger)
+        if entry is not None and not entry.has_failed:
+            entry.has_failed = True
+            self.blame(entry.stranger.address)
 
     def disconnected(self, stranger: object) -> None:
-        """One has gone; without ever being known or asking for anything, that is a failure."""
-        place = self._places.get(stranger)
-        if place is None or not place.has_asked:
+        """A connection is gone; a stranger's is a failure, unless it has asked for something."""
+        entry = self._entries.get(stranger)
+        if entry is None or not entry.has_asked:
             self.failed(stranger)
         self.known(stranger)
 
     def tick(self) -> None:
-        """The next turns, as far as there is time for them."""
+        """Serve queued strangers and resume handshakes, as far as their share of time allows."""
         now = self._clock()
         passed_s, self._ticked_at = now - self._ticked_at, now
         self._steps, self._steps_s = 0, 0.0
         if not self._is_busy():
             self._credit_s = _SAVED_S
-            for place in tuple(self._line):
-                self._serve(place)
-            self._shake_on()
-            return
-        self._credit_s = min(self._credit_s + _SHARE * passed_s, _SAVED_S)
-        for silent in tuple(self._turn):
-            silent.silent += 1
-            self._queue(silent)
-        for place in tuple(self._line)[:_TURNS]:
-            if self._credit_s <= 0:
+            for entry in tuple(self._line):
+                self._serve(entry)
+        else:
+            self._credit_s = min(self._credit_s + _SHARE * passed_s, _SAVED_S)
+            for silent in tuple(self._turn):
+                silent.silent += 1
+                self._queue(silent)
+            for entry in tuple(self._line)[:_TURNS]:
+                if self._credit_s <= 0:
+                    break
+                self._serve(entry)
+        for entry in tuple(self._shaking):
+            if not self._shakes_more:
                 break
-            self._serve(place)
-        self._shake_on()
+            self._shake(entry)
 
-    # --- within ---
-
-    def _counted(self, place: _ThrottleEntry) -> bool:
-        """Count one where it comes from; whether it can be served at once."""
-        address = place.stranger.address
+    def _counted(self, entry: _ThrottleEntry) -> bool:
+        """Count a stranger at its address; whether it can be served at once."""
+        address = entry.stranger.address
         is_failing = self._is_failing(address)
-        had_its_turn = place.queue is not self._free
+        had_its_turn = entry.queue is not self._free
         waits = is_failing and self._is_busy() and not had_its_turn
         self._near[address] += 1
-        if is_failing and self._credit_s > -_MOST_DEBT_S:  # else it is less already
+        if is_failing and self._credit_s > -_MOST_DEBT_S:
             self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
         if waits:
-            self._queue(place)
+            self._queue(entry)
         elif is_failing:
-            self._move(place, self._turn)
+            self._move(entry, self._turn)
         if self._near[address] > self._limits.strangers or len(self) > _MOST:
-            self._make_room(place)
-        return not waits and place.stranger in self._places
+            self._make_room(entry)
+        return not waits and entry.stranger in self._entries
 
     def _uncounted(self, address: str) -> None:
         self._near[address] -= 1
         if not self._near[address]:
             del self._near[address]
 
-    def _shake_on(self) -> None:
-        """The next steps of handshakes, in the order in which they came."""
-        for place in tuple(self._shaking):
-            if not self._shakes_more:
-                break
-            self._shake(place)
-
     @property
     def _shakes_more(self) -> bool:
-        """Whether there is room for another step in this tick; what one takes is known only afterwards."""
+        """Whether another step fits into this tick; its cost is known only afterwards."""
         return self._steps < _STEPS and self._steps_s < _STEPS_S
 
-    def _shake(self, place: _ThrottleEntry) -> None:
-        """One step, unless it has to wait."""
-        is_failing = self._is_failing(place.stranger.address)
+    def _shake(self, entry: _ThrottleEntry) -> None:
+        """Process one step, unless the share of time is used up."""
+        is_failing = self._is_failing(entry.stranger.address)
         if is_failing and self._is_busy() and self._credit_s <= 0:
             return
-        del self._shaking[place]
+        del self._shaking[entry]
         self._steps += 1
-        took_s = place.stranger.shake()
+        took_s = entry.stranger.shake()
         self._steps_s += took_s
         if is_failing:
             self._credit_s -= took_s
 
     def _make_room(self, newest: _ThrottleEntry) -> None:
-        """There is one too many, who must go.
+        """Cut one stranger, as there is one too many.
 
-        Of those that are read at any time the oldest, as it had the time to say who it is. In the line the newest: those before it
-        have their turns soon, and if they went for whoever comes next, a flood would see to it that nobody ever gets there.
+        Of those that are read at any time the oldest is cut, which had the time to log in. Of
+        those in the queue the newest is cut: else, in a flood, nobody would ever get a turn.
         """
         address = newest.stranger.address
         crowd = self._near[address] > self._limits.strangers
         waits = newest.queue is self._line
         gone = next(
             (
-                place
-                for place in self._places.values()
-                if (not crowd or place.stranger.address == address)
-                and (place.silent >= _PATIENCE or not waits)
+                entry
+                for entry in self._entries.values()
+                if (not crowd or entry.stranger.address == address)
+                and (entry.silent >= _PATIENCE or not waits)
             ),
             newest,
         )
         self.disconnected(gone.stranger)
         gone.stranger.cut()
 
-    def _serve(self, place: _ThrottleEntry) -> None:
-        self._move(place, self._turn)
-        self._credit_s -= place.stranger.handshake_s
-        place.stranger.resume_reading()
+    def _serve(self, entry: _ThrottleEntry) -> None:
+        self._move(entry, self._turn)
+        self._credit_s -= entry.stranger.handshake_s
+        entry.stranger.resume_reading()
 
-    def _queue(self, place: _ThrottleEntry) -> None:
-        self._move(place, self._line)
-        place.stranger.pause_reading()
+    def _queue(self, entry: _ThrottleEntry) -> None:
+        self._move(entry, self._line)
+        entry.stranger.pause_reading()
 
-    def _move(self, place: _ThrottleEntry, queue: _Queue) -> None:
-        del place.queue[place]
-        queue[place] = None
-        place.queue = queue
+    def _move(self, entry: _ThrottleEntry, queue: _Queue) -> None:
+        del entry.queue[entry]
+        queue[entry] = None
+        entry.queue = queue
 
     def _is_failing(self, address: str) -> bool:
         since = self._clock() - _MEMORY_S
@@ -334,14 +317,3 @@ class Throttle:
             times is not None and len(times) == times.maxlen and times[0] > since
             for times in (here, self._anywhere)
         )
-
-    def _count(self, address: str) -> None:
-        now = self._clock()
-        times = self._failures.pop(address, None) or deque(maxlen=_FAILURES)
-        has_line = len(times) == times.maxlen and times[0] > now - _MEMORY_S
-        times.append(now)
-        self._failures[address] = times  # as the latest
-        if not has_line:  # who has a line of its own says nothing of others
-            self._anywhere.append(now)
-        if len(self._failures) > _MOST_ADDRESSES:
-            del self._failures[next(iter(self._failures))]

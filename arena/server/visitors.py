@@ -1,6 +1,6 @@
-"""Those who fetch something: how many there may be, and how much may be on its way to them; and how many may be idle when they have it.
+"""Limits of plain HTTP connections: their number, the bytes on their way, and how many are idle.
 
-Whoever means well reads at once. When there is one too many the oldest is cut, who had the most time.
+When there is one too many the oldest is cut, which had the most time: an honest peer reads at once.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from arena.server.reply import Visitor
 __all__ = ["IdleConnections", "Visitors"]
 
 _MOST = 2048
-_MOST_BYTES = 128 << 20  # of what is no small answer: a dozen of the longest records
-_SMALL_BYTES = 64 * 1024  # the kernel takes that
+_MOST_BYTES = 128 << 20  # of answers that are not small: a dozen of the longest records
+_SMALL_BYTES = 64 * 1024  # fits into the kernel's buffer
 _MOST_IDLE = 1024  # with TLS each has 256 KiB of buffers
-_MOST_IDLE_NEAR = 512  # of one address: a class, whose browsers have six each
+_MOST_IDLE_NEAR = 512  # from one address: a class, whose browsers have six each
 
 
 class Visitors:
@@ -24,46 +24,43 @@ class Visitors:
         self._owed: dict[object, int] = {}  # large answers, in bytes
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._there)
 
     def came(self, visitor: Visitor) -> None:
-        """One more, who has asked."""
+        """Add a visitor who has sent a request; one too many has the oldest cut."""
         self._there[visitor] = visitor
         if len(self._there) > _MOST:
             self._cut(next(iter(self._there)))
 
     def gets(self, visitor: Visitor, size: int) -> None:
-        """An answer is about to be sent; others may have to go for it."""
+        """Make room for an answer of `size` bytes that is about to be sent."""
         if visitor in self._there and size > _SMALL_BYTES:
             while self._owed and sum(self._owed.values()) + size > _MOST_BYTES:
                 self._cut(next(iter(self._owed)))
             self._owed[visitor] = size
 
     def disconnected(self, gone: object) -> None:
-        """Somebody is gone, who may have been a visitor."""
         self._there.pop(gone, None)
         self._owed.pop(gone, None)
 
     def _cut(self, visitor: object) -> None:
-        there = self._there[visitor]
+        gone = self._there[visitor]
         self.disconnected(visitor)
-        there.cut()
+        gone.cut()
 
 
 class IdleConnections:
-    """The connections of one arena that have their answers and may ask again."""
+    """The connections of one arena that have had an answer and may ask again."""
 
     def __init__(self) -> None:
-        self._there: dict[object, str] = {}  # and where, the longest idle first
+        self._there: dict[object, str] = {}  # with their addresses, the longest idle first
         self._near: dict[str, dict[object, Visitor]] = {}
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._there)
 
     def add(self, visitor: Visitor, address: str) -> None:
-        """One more from there; if it is one too many, the one that has been idle for longest is cut."""
+        """Add one; if it is one too many, the one that has been idle for longest is cut."""
         near = self._near.setdefault(address, {})
         self._there[visitor] = address
         near[visitor] = visitor
@@ -74,7 +71,7 @@ class IdleConnections:
             self._cut(self._near[where][oldest])
 
     def discard(self, visitor: object) -> None:
-        """One asks again, or is gone; it need not be among them."""
+        """Remove one that asks again, or is gone; it need not be here."""
         address = self._there.pop(visitor, None)
         if address is not None:
             near = self._near[address]

@@ -1,4 +1,7 @@
-"""The database: its schema, the one writer, the readers, and the roster.
+"""The database: its schema, its writer, its readers, and the roster.
 
-Readers never wait for the writer. What goes in and what comes out are structs; SQL stays in here.
+A storage is a dialect of SQLAlchemy; there is no other interface to implement. What depends on the
+dialect is in `schema`, `lock` and `backup` here, in `arena/cli/backup.py` and in
+`arena/web/reader_answers.py`. Of other packages, `arena/results/audit_database.py` and
+`arena/cli/replay.py` build queries of their own.
 """

@@ -1,7 +1,7 @@
-"""A copy of an arena's database in SQLite, as it is at one moment, while an arena runs on it: by SQLite's own backup API.
+"""Copies an arena's SQLite database while an arena runs on it, by SQLite's own backup API.
 
-The whole copy is made in one read transaction, which keeps no writer waiting (WAL), so it has every transaction in whole or not at all.
-It appears under its name when it is complete and on the disk, not before.
+The copy is made in one read transaction, which makes no writer wait (WAL), so it has every
+transaction in whole or not at all. It gets its name only when it is complete and on the disk.
 """
 
 from __future__ import annotations
@@ -21,34 +21,33 @@ _COMPANIONS = ("-wal", "-shm", "-journal", LOCK_SUFFIX)
 
 
 def backup(store: Store, file: Path) -> None:
-    """Copy a database of SQLite to a file that is not there yet.
+    """Copy a database of SQLite to a new file.
 
-    Args:
-        store: the database, perhaps beside an arena that runs on it.
-        file: where the copy is to be.
-
-    Raises:
-        UsageError: the file is there, or what SQLite would take for a part of it; or its directory is not.
-        ArenaError: it cannot be written, or the database cannot be read; nothing is left of the copy.
+    Raises UsageError if the file exists, or one that SQLite would take for a part of it, or if its
+    directory does not; ArenaError if reading or writing fails, and then no part is left behind.
     """
     database = store.file
     assert database is not None, "it is SQLite's"
     _check(database, file)
+    part = None
     try:
-        # Its name is no database's, as nobody is to open it yet.
+        # No database's name, as nobody is to open it yet.
         number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
-    except OSError as error:
-        raise ArenaError(_failed(file, error)) from None
-    os.close(number)
-    part = Path(name)
-    try:
+        os.close(number)
+        part = Path(name)
         _copy(store, part)
         _name(part, file)
     except (OSError, sqlite3.Error) as error:
-        raise ArenaError(_failed(file, error)) from None
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise ArenaError(f"cannot write the copy {file}: {reason}") from None
     finally:
-        for companion in ("", *_COMPANIONS):
-            part.with_name(part.name + companion).unlink(missing_ok=True)
+        if part is not None:
+            for path in _with_companions(part):
+                path.unlink(missing_ok=True)
+
+
+def _with_companions(file: Path) -> list[Path]:
+    return [file.with_name(file.name + suffix) for suffix in ("", *_COMPANIONS)]
 
 
 def _check(database: Path, file: Path) -> None:
@@ -56,10 +55,9 @@ def _check(database: Path, file: Path) -> None:
         raise UsageError(f"expected a directory for the copy, there is no {file.parent}")
     if file.exists() and database.exists() and file.samefile(database):
         raise UsageError(f"expected another file than the database, got {file}")
-    for companion in ("", *_COMPANIONS):
-        one = file.with_name(file.name + companion)
-        if os.path.lexists(one):
-            raise UsageError(f"expected a file that is not there yet, {one} is")
+    for path in _with_companions(file):
+        if os.path.lexists(path):
+            raise UsageError(f"expected a file that is not there yet, {path} is")
 
 
 def _copy(store: Store, part: Path) -> None:
@@ -76,7 +74,7 @@ def _copy(store: Store, part: Path) -> None:
 
 
 def _name(part: Path, file: Path) -> None:
-    """Give it its name; whoever has made a file of that name meanwhile keeps it."""
+    """Give the copy its name, unless somebody has made a file of that name meanwhile."""
     try:
         os.link(part, file)
     except FileExistsError:
@@ -85,8 +83,3 @@ def _name(part: Path, file: Path) -> None:
         if file.exists():
             raise FileExistsError(17, "File exists") from None
         part.rename(file)
-
-
-def _failed(file: Path, error: Exception) -> str:
-    reason = (isinstance(error, OSError) and error.strerror) or error
-    return f"cannot write the copy {file}: {reason}"

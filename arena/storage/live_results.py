@@ -1,8 +1,8 @@
-"""The results of a competition, followed in the database from any process: standings, cross table, ranking, progress.
+"""The results of a running competition, read from the database by any process.
 
-Each `update` reads what has been written since the last, and adds it up as the arena itself does: the standings of a competition of
-any length cost a look at its newest matches. Only after a match was taken back, or a bot taken out, everything is added up anew. Nothing
-here writes or reads a clock.
+Each `update` reads the matches written since the last one, and adds them up as the arena does. All
+matches are added up again only after one was taken back or a bot was removed. Nothing here writes,
+or reads a clock.
 """
 
 from __future__ import annotations
@@ -24,58 +24,28 @@ from protocol.messages import Action, Progress, Termination, Verdict
 
 __all__ = ["LiveResults", "Summary"]
 
-_OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
-
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a competition has come to at one moment.
-
-    Attributes:
-        id: its own in its database.
-        plan: what is played; without commands of bots, and without the seed of an elimination that goes on.
-        state: whether it goes on.
-        started_at: in Unix seconds.
-        finished_at: when it ended, if it has.
-        played: how many matches count.
-        standings: as in `LiveResults`; empty if there is a ranking.
-        cross_table: of a round robin.
-        ranking: of an elimination that has been played to its end.
-        verdicts: every offence that stands, with its evidence.
-        actions: what instructors did.
-    """
+    """The results of a competition at one moment, to be published; times in Unix seconds."""
 
     id: str
-    plan: Plan
+    plan: Plan  # without the bots' commands, and the seed of an elimination that goes on
     state: CompetitionState
     started_at: float
     finished_at: float | None
-    played: int
-    standings: tuple[Any, ...]
-    cross_table: dict[str, dict[str, Any]]
-    ranking: Ranking
-    verdicts: tuple[Verdict, ...]
+    played: int  # matches that count
+    standings: tuple[Any, ...]  # as in `LiveResults`; empty if there is a ranking
+    cross_table: dict[str, dict[str, Any]]  # empty but for a round robin
+    ranking: Ranking  # empty but for an elimination that has been played to its end
+    verdicts: tuple[Verdict, ...]  # of every offence that stands, with its evidence
     actions: tuple[Act, ...]
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has been played to its end or been stopped."""
-        return self.state in _OVER
 
 
 class LiveResults:
-    """What a competition has come to; it begins with what is there now.
+    """The results of the competition with an id; `competition` is its row at the last `update`.
 
-    Args:
-        store: the database, open for reading at least.
-        competition: its id.
-
-    Attributes:
-        competition: as it was set up, and whether it goes on, at the last update.
-
-    Raises:
-        UsageError: there is no such competition.
-        StoreFailed: the database cannot be read; also from `update`.
-        ArenaError: a result is not one of this competition's schedule; also from `update`.
+    Raises UsageError if there is no such competition. Here and in `update`, StoreFailed means that
+    the database cannot be read, and ArenaError that a result does not fit the schedule.
     """
 
     def __init__(self, store: StoreReader, competition: str) -> None:
@@ -85,19 +55,18 @@ class LiveResults:
         self._read_new()
 
     def update(self) -> bool:
-        """Read what is new; whether anything was."""
+        """Read what is new, and return whether anything was."""
         before = (self.competition, self._book.removed, self._last)
-        # First what says whether to begin anew: what comes in meanwhile is then seen the next time.
+        # The revision is read before the matches: one that changes in between is seen next time.
         self.competition = self._store.competition(self.competition.id)
-        out = self._read_acts()
-        if (self.competition.revision, out) != (before[0].revision, before[1]):
-            self._begin(out)
+        removed = self._read_acts()
+        if (self.competition.revision, removed) != (before[0].revision, before[1]):
+            self._begin(removed)
         self._read_new()
         return (self.competition, self._book.removed, self._last) != before
 
     @property
     def plan(self) -> Plan:
-        """What is played."""
         return self.competition.plan
 
     @property
@@ -107,18 +76,17 @@ class LiveResults:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has been played to its end or been stopped."""
-        return self.competition.state in _OVER
+        return self.competition.state.is_over
 
     @property
     def seconds(self) -> float:
-        """How long it has taken: to its end, or to that of the last match so far."""
+        """The time from its start to its end, or to the end of the last match so far."""
         began = self.competition.started_at
         return (self.competition.finished_at or self._pace.last or began) - began
 
     @property
     def standings(self) -> tuple[Any, ...]:
-        """`Row`s, `LeagueRow`s or `LadderRow`s, best first, the eliminated at the end; of an elimination `BracketRow`s."""
+        """`Row`s, `LeagueRow`s, `LadderRow`s or `BracketRow`s, best first; those out at the end."""
         if self._bracket is not None:
             return tuple(
                 msgspec.structs.replace(row, eliminated=self.out.get(row.name))
@@ -128,18 +96,18 @@ class LiveResults:
 
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
-        """Row bot → column bot → `Cell`: who has done how against whom, in a round robin."""
+        """Row bot → column bot → `Cell`, in a round robin."""
         return self._book.cross_table
 
     @property
     def ranking(self) -> Ranking:
-        """The places of an elimination that has been played to its end."""
+        """Empty but for an elimination that has been played to its end."""
         computed = () if self._bracket is None else self._bracket.ranking
         return computed or self.competition.ranking
 
     @property
     def stages(self) -> tuple[BracketStage, ...]:
-        """An elimination as it was drawn, with what came of it; empty for other forms."""
+        """The bracket of an elimination, with its results; empty for other forms."""
         return () if self._bracket is None else self._bracket.stages
 
     def match_of(self, pairing: int) -> str | None:
@@ -148,27 +116,26 @@ class LiveResults:
 
     @property
     def out(self) -> dict[str, Termination]:
-        """Who is out, and why: offenders who are not forgiven, and those whom the instructor took out. On a ladder only these are (J3)."""
+        """Removed bots, and offenders that are not forgiven; a ladder keeps offenders in (J3)."""
         return self._book.out | self._book.removed
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """All offences that stand, with their evidence, forgiven ones too; read anew each time, as they are few."""
+        """The verdicts that stand, forgiven ones included; read from the database each time."""
         return tuple(verdict for _, verdict in self.rulings)
 
     @property
     def rulings(self) -> tuple[tuple[float, Verdict], ...]:
-        """The same, each with when it was put in."""
-        rulings = self._store.rulings(self.competition.id)
+        """The verdicts that stand, each with its time in Unix seconds."""
         return tuple(
             (at, standing)
-            for at, verdict in rulings
+            for at, verdict in self._store.rulings(self.competition.id)
             for standing in self._book.standing((verdict,))
         )
 
     @property
     def progress(self) -> Progress:
-        """How far it is; the time left is that of the matches left, at the pace of the last ones."""
+        """How many matches are settled, and the time left at the pace of the last ones."""
         settled, scheduled = self._settled()
         left_s = None
         is_running = self.competition.state is CompetitionState.RUNNING
@@ -186,7 +153,6 @@ class LiveResults:
         )
 
     def summary(self) -> Summary:
-        """All of it, to be written down where others read it: a bot's command and a seed that is still in use are nobody's business."""
         competition, ranking = self.competition, self.ranking
         seed = self.plan.seed if self.is_over else ""
         return Summary(
@@ -206,7 +172,6 @@ class LiveResults:
     # --- within ---
 
     def _begin(self, removed: dict[str, Termination]) -> None:
-        """Forget all that was added up."""
         self._last = 0
         self._book = Scorebook(self.plan, removed)
         self._matches: dict[int, str] = {}
@@ -216,10 +181,9 @@ class LiveResults:
         self._bracket = Bracket(self.plan) if is_elimination else None
 
     def _read_acts(self) -> dict[str, Termination]:
-        """Whom the instructor has taken out, and with what words; and when it went on after the last pause."""
+        """The bots that were removed; notes the end of the last pause as well."""
         acts = self._store.actions(self.competition.id)
-        resumed = (act.at for act in acts if act.what == Action.RESUME)
-        self._resumed_at = max(resumed, default=0.0)
+        self._resumed_at = max((act.at for act in acts if act.what == Action.RESUME), default=0.0)
         return removed(acts)
 
     def _read_new(self) -> None:
@@ -240,7 +204,7 @@ class LiveResults:
             self._matches[played.pairing] = played.id
 
     def _settled(self) -> tuple[int, int]:
-        """How many matches have been played or never will be, and how many there are in all."""
+        """How many matches have been played or will never be, and how many there are in all."""
         expected = expected_matches(self.plan)
         if expected is None or (self._bracket is not None and self.is_over):
             return self.played, self.played
@@ -248,16 +212,19 @@ class LiveResults:
             return expected, expected
         if self._bracket is not None:
             return self.played, max(expected, self.played)
-        # Those of bots that are out are settled, whether they were played or not.
+        # The matches of bots that are out are settled, whether they were played or not.
         out = self._book.out
         players = tuple(name for name in self.plan.players if name not in out)
         among = msgspec.structs.replace(self.plan, players=players)
         left = sum(count for names, count in self._meetings.items() if out.keys().isdisjoint(names))
         struck = expected - (expected_matches(among) or 0)
-        return struck + left + self._never(players), expected
+        return struck + left + self._unplayable(players), expected
 
-    def _never(self, players: tuple[str, ...]) -> int:
-        """How many matches with themselves bots will not play: one that has played all others and none of these has one table."""
+    def _unplayable(self, players: tuple[str, ...]) -> int:
+        """How many matches of bots against themselves cannot be played.
+
+        A bot that has met all others and never itself plays at one table at a time.
+        """
         if not self.plan.with_itself or len(players) < 2:
             return 0
         met: Counter[str] = Counter()

@@ -1,9 +1,10 @@
-"""The lock that the arena which runs on a database holds, so that no second one plays the same competitions.
+"""The lock of the arena that runs on a database, so that no second one plays the same competitions.
 
-For SQLite it is a file beside the database, locked by the operating system; for PostgreSQL an advisory lock on a connection of its
-own. Either is freed by the death of its holder, however that comes: nothing has to be cleaned up after `kill -9` or a power cut.
-Either can be lost as well, with the file or with the connection; so whoever writes sees each time that it is still held.
-Readers, and commands that write a row, do not take it. A launched bot does not inherit it: Python's files are closed on exec.
+For SQLite it is a file beside the database, locked by the operating system. For PostgreSQL it is an
+advisory lock on a connection of its own. Both are freed when their holder dies, so nothing has to
+be cleaned up after `kill -9` or a power cut. Both can be lost, with the file or the connection, so
+the writer checks before each commit that the lock is still held. Readers, and commands that write
+a row, do not take it. A launched bot does not inherit it: Python's files are closed on exec.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from protocol.errors import StoreFailed, UsageError
 
 __all__ = ["DatabaseInUse", "Lock", "hold"]
 
-"""What the file is called beside its database."""
-_BYTE = 1 << 30  # the one that Windows locks: far behind the pid, which stays readable
+_BYTE = 1 << 30  # the byte that Windows locks: far behind the pid, which stays readable
 _ARENA = 0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
 
 
@@ -37,27 +37,22 @@ class Lock(Protocol):
     """A lock that is held."""
 
     def keep(self) -> None:
-        """Make sure that it is still held, before something is written.
+        """Make sure that the lock is still held, before something is written.
 
-        Raises:
-            StoreFailed: it was lost, and another arena has it or may have it.
-            SQLAlchemyError: the server cannot be reached; it may be tried again.
+        Raises StoreFailed if it was lost, as another arena may have it, and SQLAlchemyError if the
+        server cannot be reached; the caller may try again then.
         """
 
     def release(self) -> None:
-        """Free it; once more does nothing."""
+        """Free the lock; a second call does nothing."""
 
 
 def hold(engine: sa.Engine, name: str) -> Lock:
-    """Take the lock of an arena's database.
-
-    Args:
-        engine: the database.
-        name: what it is called in messages.
+    """Take the lock of an arena's database, which messages call `name`.
 
     Raises:
-        Taken: another arena holds it.
-        UsageError: there is no place for it.
+        DatabaseInUse: another arena holds it.
+        UsageError: the lock file cannot be made.
         SQLAlchemyError: the server cannot be reached.
     """
     if engine.dialect.name == "sqlite":
@@ -71,11 +66,10 @@ def _taken(name: str, holder: str) -> str:
 
 
 class _FileLock:
-    """A file beside the database, with the holder's pid in it; it is there only while it is held."""
+    """A file beside the database, with the holder's pid in it; it exists only while it is held."""
 
     def __init__(self, database: Path, name: str) -> None:
-        # Resolved: whoever comes by a link meets the same lock.
-        database = database.resolve()
+        database = database.resolve()  # a link to the database leads to the same lock
         self._file = database.with_name(database.name + LOCK_SUFFIX)
         try:
             self._fd: int | None = self._take(name)
@@ -84,7 +78,7 @@ class _FileLock:
             raise UsageError(f"cannot lock the database {name}: {self._file}: {reason}") from error
 
     def keep(self) -> None:
-        """It is lost with its file: whoever comes then makes another, and locks that."""
+        """The lock is lost with its file: the next arena would make another file, and lock that."""
         fd = self._fd
         if fd is None:
             return
@@ -95,21 +89,22 @@ class _FileLock:
             raise StoreFailed(f"cannot see the lock {self._file}: {reason}") from error
         if not is_there:
             raise StoreFailed(
-                f"expected the lock {self._file} to stay, it was removed or replaced: another arena may run on this database"
+                f"expected the lock {self._file} to stay, but it was removed or replaced: "
+                "another arena may run on this database"
             )
 
     def release(self) -> None:
         fd, self._fd = self._fd, None
         if fd is None:
             return
-        is_ours = False  # if it was lost, the file is another arena's by now
+        is_ours = False  # a lost lock's file is another arena's by now
         with contextlib.suppress(OSError):
             is_ours = self._is_there(fd)
             os.ftruncate(fd, 0)
-        if sys.platform == "win32":  # what is open cannot be removed there
+        if sys.platform == "win32":  # an open file cannot be removed there
             os.close(fd)
             fd = None
-        # A new holder may have the file open by now; it sees that its own is gone, and makes another.
+        # A new holder that has this file open by now sees that it is gone, and makes another.
         if is_ours:
             with contextlib.suppress(OSError):
                 self._file.unlink()
@@ -133,7 +128,7 @@ class _FileLock:
             os.close(fd)
 
     def _is_there(self, fd: int) -> bool:
-        """Whether the file that was locked is still the one that others find."""
+        """Whether the locked file is still the one that others find."""
         try:
             return os.path.samestat(os.fstat(fd), os.stat(self._file))
         except FileNotFoundError:
@@ -173,7 +168,7 @@ else:
 
 
 class _ServerLock:
-    """An advisory lock; the server frees it with the connection, at the latest a minute after its holder's machine has died."""
+    """An advisory lock, freed with its connection: at most a minute after the machine has died."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
         self._engine = engine
@@ -202,15 +197,13 @@ class _ServerLock:
             self._drop()
 
     def _take(self) -> str | None:
-        """Take it; who has it, if another does, as far as that can be seen."""
+        """Take the lock; else return the process that has it, or "" if that is unknown."""
         connection = self._engine.connect()
         try:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            # Of its own, never back into the pool: the lock lives as long as it.
-            connection.detach()
+            connection.detach()  # never back into the pool: the lock lives as long as it
             key = {"arena": _ARENA}
-            taken = connection.execute(sa.text(_TAKE), key).scalar_one()
-            if taken:
+            if connection.execute(sa.text(_TAKE), key).scalar_one():
                 shown = f"card-arena {os.getpid()} {socket.gethostname()}"
                 for text in _SETTINGS:
                     connection.exec_driver_sql(text)

@@ -1,4 +1,4 @@
-"""What is written down of competitions: themselves, their matches, and what was done to them; as the database's readers get it."""
+"""The rows of the database as its readers get them: competitions, matches, and acts."""
 
 from __future__ import annotations
 
@@ -15,97 +15,64 @@ from protocol.messages import Action, Ending, Termination
 __all__ = ["ARENA", "Act", "CompetitionRow", "CompetitionState", "MatchRow", "removed"]
 
 ARENA = "the arena"
-"""Who acts when nobody does."""
+"""`Act.who` of what the arena does by itself."""
 
 
 class CompetitionState(StrEnum):
-    """How a competition stands; one that is `stopped` was ended by the instructor.
+    """The states of a competition."""
 
-    One that the arena could not go on with is `running` still, and goes on when the arena is started again.
-    """
-
-    RUNNING = "running"
+    RUNNING = "running"  # also one that the arena could not continue; it goes on at the next start
     PAUSED = "paused"
     FINISHED = "finished"
-    STOPPED = "stopped"
+    STOPPED = "stopped"  # ended by the instructor
+
+    @property
+    def is_over(self) -> bool:
+        return self in (CompetitionState.FINISHED, CompetitionState.STOPPED)
 
 
 class CompetitionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition as it was set up, and how it stands.
-
-    Attributes:
-        id: its own in this database.
-        plan: what is to be played.
-        state: whether it goes on.
-        revision: goes up when a match that counted does so no longer; whoever adds up results then begins anew.
-        started_at: when it was begun.
-        finished_at: when it ended, if it has.
-        ranking: of an elimination that has ended.
-    """
+    """A competition as it was set up, and its state; times in Unix seconds."""
 
     id: str
     plan: Plan
     state: CompetitionState
-    revision: int
+    revision: int  # goes up when a match is taken back: all results are added up again then
     started_at: float
     finished_at: float | None
-    ranking: tuple[RankingPlace, ...]
+    ranking: tuple[RankingPlace, ...]  # empty but for an elimination that has ended
 
 
 class MatchRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that is over, without its record.
+    """A match that is over, without its record; times in Unix seconds."""
 
-    Attributes:
-        number: goes up in the order of writing.
-        id: its own in this database.
-        competition: the id of that.
-        pairing: its number in the competition's schedule.
-        counts: whether it is neither void nor taken back.
-        game: its name.
-        players: the bots' names by seat.
-        result: its scores, points and termination.
-        started_at: when the seats were invited.
-        finished_at: when the result was known.
-        digest: what `arena/records/digest.py` made of all that when it was written.
-    """
-
-    number: int
+    number: int  # goes up in the order of writing
     id: str
-    competition: str
-    pairing: int
-    counts: bool
+    competition: str  # its id
+    pairing: int  # its number in the competition's schedule, from 1
+    counts: bool  # neither void nor taken back
     game: str
-    players: tuple[str, ...]
+    players: tuple[str, ...]  # the bots' names by seat
     result: Result
-    started_at: float
-    finished_at: float
-    digest: str
+    started_at: float  # when the seats were invited
+    finished_at: float  # when the result was known
+    digest: str  # its seal (`arena/records/digest.py`)
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody did to a competition, or to the arena.
+    """What somebody did to a competition, or to the arena."""
 
-    Attributes:
-        competition: its id, if it was one.
-        at: when.
-        who: the instructor's name, or `arena`.
-        what: in a word: pause, resume, stop, void, remove, flag; `out` and `in` of a bot that offended where it sat nowhere, and was excused.
-        match: the match's id, if it was one.
-        bot: the bot's name, if it was one.
-        text: what came of it, for people.
-    """
-
-    competition: str | None = None
-    at: float
-    who: str
-    what: str
+    competition: str | None = None  # its id, None if it was done to the arena
+    at: float  # in Unix seconds
+    who: str  # the instructor's name, or `ARENA`
+    what: str  # an `Action`, or `out` and `in`: a bot offended outside of a match, and was excused
     match: str | None = None
     bot: str | None = None
-    text: str = ""
+    text: str = ""  # what came of it, for people
 
 
 def removed(acts: Iterable[Act]) -> dict[str, Termination]:
-    """Whom the instructor has taken out, and with what words."""
+    """The bots that the instructor has removed, each with its termination."""
     out: dict[str, Termination] = {}
     for act in acts:
         if act.what == Action.REMOVE and act.bot is not None:

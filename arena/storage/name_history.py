@@ -1,4 +1,4 @@
-"""Whose the names in results are: results keep the names of their day, and the roster may have changed since. Pure."""
+"""Whose a name in results is: results keep the names of their day, the roster may change. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Person = TypeVar("Person")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Somebody got another name, or with `new` None was taken off the roster; `at` in Unix seconds."""
+    """Somebody was renamed, or with `new` None left the roster; `at` in Unix seconds."""
 
     at: float
     name: str
@@ -23,12 +23,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class NameHistory(Generic[Person]):
-    """The people of a roster, and how they came by their names.
-
-    Args:
-        people: by name, all who are on the roster now.
-        changes: of names, in the order in which they were made.
-    """
+    """The people on a roster now, by name, and all changes of names in their order."""
 
     def __init__(self, people: Mapping[str, Person], changes: Sequence[Change] = ()) -> None:
         self._people = dict(people)
@@ -36,7 +31,7 @@ class NameHistory(Generic[Person]):
         self._changes = changes
 
     def owner(self, bot: str, at: float) -> Person | None:
-        """Whose bot played under a name at a time; None for a stranger, and for who has been taken off the roster since."""
+        """Who owned the bot of that name at that time; None if nobody who is on the roster now."""
         name = owner_of(bot)
         for change in self._changes:
             if change.at > at and alike(change.name) == alike(name):

@@ -1,7 +1,8 @@
-"""Reading the database: competitions, matches with their records, eliminations, what instructors did.
+"""Reads competitions, matches with their records, verdicts and acts from the database.
 
-Readers, in this process or in another, see whole transactions and hold nobody up (SQLite's WAL). They read in the calling thread;
-from a coroutine use `asyncio.to_thread`. Damage that is met is one line that names the match or competition.
+Readers, in this process or in another, see whole transactions and block nobody (SQLite's WAL). They
+read in the calling thread; from a coroutine use `asyncio.to_thread`. The error about a damaged row
+is one line that names the match or competition.
 """
 
 from __future__ import annotations
@@ -24,48 +25,36 @@ from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["StoreReader", "document_of"]
 
-_BATCH = 100  # records in memory at once, for whoever reads them all
+_BATCH = 100  # records in memory at once
 
 _OUTLINE = [column for column in MATCHES.c if column.name != "record"]
 
 
 class StoreReader:
-    """What an arena's database holds.
+    """Reads an arena's database, which messages call `where`.
 
-    Args:
-        engine: the database; its owner disposes of it.
-        where: the database's name for messages.
-
-    Raises:
-        StoreFailed: every method, if the database cannot be read.
+    Every method raises StoreFailed if the database cannot be read, and UsageError if the
+    competition or match that it returns is not there.
     """
 
     def __init__(self, engine: sa.Engine, where: str) -> None:
-        self._engine = engine
+        self.engine = engine
         self._where = where
 
     def competitions(self) -> tuple[CompetitionRow, ...]:
         """All competitions, in the order in which they started."""
-        table = COMPETITIONS.c
-        query = sa.select(COMPETITIONS).order_by(table.started_at, table.id)
+        query = sa.select(COMPETITIONS).order_by(COMPETITIONS.c.started_at, COMPETITIONS.c.id)
         return tuple(self._competition(row) for row in self._read(query))
 
     def competition(self, competition: str) -> CompetitionRow:
-        """A competition as it stands.
-
-        Raises:
-            UsageError: there is none with that id.
-        """
-        query = sa.select(COMPETITIONS).where(COMPETITIONS.c.id == competition)
-        for row in self._read(query):
+        for row in self._read(sa.select(COMPETITIONS).where(COMPETITIONS.c.id == competition)):
             return self._competition(row)
         raise UsageError(f"expected the id of a competition in {self._where}, got {competition!r}")
 
     def find(self, text: str) -> CompetitionRow:
-        """A competition as people name it: by its id, by the name of its run (the latest), or by how its id begins.
+        """The competition of that id, else the latest of that run, else the one whose id begins so.
 
-        Raises:
-            UsageError: there is none, or more than one.
+        Raises UsageError if there is none, or more than one.
         """
         found = [
             competition
@@ -82,32 +71,23 @@ class StoreReader:
             return found[0]
         got = f"got {text!r}"
         if found:
-            got += f", which may be {' or '.join(one.id for one in found[:3])}"
+            ids = (competition.id for competition in found[:3])
+            got += f", which may be {' or '.join(ids)}"
         raise UsageError(
             f"expected the id of a competition in {self._where}, or the name of its run, {got}"
         )
 
     def results(self, competition: str, after: int = 0) -> tuple[MatchRow, ...]:
-        """The matches of a competition that count, in the order of writing.
-
-        Args:
-            competition: its id.
-            after: only those with a greater `number`, for whoever has read up to there.
-        """
+        """The matches that count and have a `number` above `after`, in the order of writing."""
         return self._played(
             MATCHES.c.competition == competition, MATCHES.c.counts, MATCHES.c.number > after
         )
 
     def matches(self, competition: str) -> tuple[MatchRow, ...]:
-        """The matches of a competition, void ones and those that were taken back too, in the order of writing."""
+        """All matches, void ones and those that were taken back too, in the order of writing."""
         return self._played(MATCHES.c.competition == competition)
 
     def played(self, match: str) -> MatchRow:
-        """What came of a match.
-
-        Raises:
-            UsageError: there is no such match.
-        """
         for played in self._played(MATCHES.c.id == match):
             return played
         raise self._no_match(match)
@@ -115,13 +95,10 @@ class StoreReader:
     def latest(
         self, competition: str, most: int, *, bots: Sequence[str] = (), before: int | None = None
     ) -> tuple[MatchRow, ...]:
-        """The latest matches of a competition, void ones and those that were taken back too, the newest first.
+        """At most `most` matches, void ones and those that were taken back too, the newest first.
 
-        Args:
-            competition: its id.
-            most: how many at most.
-            bots: only those in which one bot sat, or two did; the same one twice for those against itself.
-            before: only those with a smaller `number`.
+        With `bots`, only matches of that bot, or of these two; the same one twice means against
+        itself. With `before`, only matches with a smaller `number`.
         """
         query = sa.select(*_OUTLINE).where(MATCHES.c.competition == competition)
         if bots:
@@ -135,17 +112,11 @@ class StoreReader:
     def scores(
         self, competition: str, bot: str, after: int = 0
     ) -> tuple[tuple[int, float, int], ...]:
-        """What a bot has scored: (`number`, when it was over, score) of its matches that count, in the order of writing.
-
-        Those against itself are left out.
-        """
+        """(`number`, time of the end, score) of a bot's matches that count; none against itself."""
         number = MATCHES.c.number
+        at, score = sa.func.max(MATCHES.c.finished_at), sa.func.max(SEATS.c.score)
         query = (
-            sa.select(
-                number,
-                sa.func.max(MATCHES.c.finished_at).label("at"),
-                sa.func.max(SEATS.c.score).label("score"),
-            )
+            sa.select(number, at.label("at"), score.label("score"))
             .join(SEATS, SEATS.c.match == MATCHES.c.id)
             .where(SEATS.c.bot == bot, MATCHES.c.competition == competition)
             .where(MATCHES.c.counts, number > after)
@@ -156,7 +127,7 @@ class StoreReader:
         return tuple((row.number, row.at, row.score) for row in self._read(query))
 
     def counts(self) -> dict[str, int]:
-        """How many matches count, by competition."""
+        """How many matches count, by the id of their competition."""
         query = (
             sa.select(MATCHES.c.competition, sa.func.count().label("matches"))
             .where(MATCHES.c.counts)
@@ -165,41 +136,27 @@ class StoreReader:
         return {row.competition: row.matches for row in self._read(query)}
 
     def entered(self, competition: str) -> int:
-        """How many bots have sat at any of its tables."""
-        query = (
-            sa.select(sa.func.count(SEATS.c.bot.distinct()))
-            .join(MATCHES, SEATS.c.match == MATCHES.c.id)
-            .where(MATCHES.c.competition == competition)
-        )
-        [[number]] = self._read(query)
+        query = sa.select(sa.func.count(SEATS.c.bot.distinct())).join(MATCHES)
+        [[number]] = self._read(query.where(MATCHES.c.competition == competition))
         return int(number)
 
     def record(self, match: str) -> Record:
-        """The record of a match, to be replayed.
-
-        Raises:
-            UsageError: there is no such match.
-        """
         try:
             return Record.from_json(self.stored(match))
         except (msgspec.DecodeError, TypeError) as error:
             raise failed(f"read match {match} in", self._where, error) from error
 
     def stored(self, match: str) -> bytes:
-        """The record of a match as it is stored.
-
-        Raises:
-            UsageError: there is no such match.
-        """
+        """The record of a match as JSON, to the byte as it is stored."""
         for row in self._read(sa.select(MATCHES.c.record).where(MATCHES.c.id == match)):
             data: bytes = row.record
             return data
         raise self._no_match(match)
 
     def sealed_matches(self, competition: str | None = None) -> Iterator[tuple[MatchRow, bytes]]:
-        """All matches of a competition, or of all, each with its record as it is stored, in the order of writing.
+        """The matches of one competition or of all, with their stored records, the first one first.
 
-        A few at a time are in memory, and what is written meanwhile comes, too.
+        A few at a time are in memory; matches that are written meanwhile come, too.
         """
         number = 0
         while True:
@@ -215,11 +172,11 @@ class StoreReader:
                 yield played, row.record
 
     def verdicts(self, competition: str | None = None) -> tuple[Verdict, ...]:
-        """The eliminations of a competition, or of all, in the order in which they were put in."""
+        """The verdicts of one competition or of all, in the order of writing."""
         return tuple(verdict for _, verdict in self.rulings(competition))
 
     def rulings(self, competition: str | None = None) -> tuple[tuple[float, Verdict], ...]:
-        """The same, each with when it was put in."""
+        """The verdicts, each with its time in Unix seconds."""
         query = sa.select(VERDICTS.c.at, VERDICTS.c.evidence).order_by(VERDICTS.c.number)
         if competition is not None:
             query = query.where(VERDICTS.c.competition == competition)
@@ -228,17 +185,15 @@ class StoreReader:
         )
 
     def actions(self, competition: str | None = None) -> tuple[Act, ...]:
-        """What was done to a competition, or to any and to the arena, in the order in which it was put in."""
-        query = sa.select(ACTIONS).order_by(ACTIONS.c.number)
+        """What was done to one competition, or to all and the arena, in the order of writing."""
+        columns = [ACTIONS.c[name] for name in Act.__struct_fields__]
+        query = sa.select(*columns).order_by(ACTIONS.c.number)
         if competition is not None:
             query = query.where(ACTIONS.c.competition == competition)
-        return tuple(
-            Act(**{name: getattr(row, name) for name in Act.__struct_fields__})
-            for row in self._read(query)
-        )
+        return tuple(Act(**row._mapping) for row in self._read(query))
 
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        with reading(self._engine) as connection:
+        with reading(self.engine) as connection:
             return connection.execute(query).all()
 
     def _played(self, *where: sa.ColumnElement[bool]) -> tuple[MatchRow, ...]:
@@ -246,9 +201,10 @@ class StoreReader:
         return self._with_seats(self._read(query))
 
     def _with_seats(self, rows: Sequence[sa.Row[Any]]) -> tuple[MatchRow, ...]:
-        """Matches, by number; they never change their seats, so that these may be read later."""
+        """The matches of some rows, which are sorted by number."""
         if not rows:
             return ()
+        # Seats never change, so that a second transaction may read them.
         query = (
             sa.select(SEATS)
             .join(MATCHES)
@@ -260,15 +216,15 @@ class StoreReader:
         return self._seated(rows, query)
 
     def _seated(self, rows: Sequence[sa.Row[Any]], query: sa.Select[Any]) -> tuple[MatchRow, ...]:
-        """Matches, with a query for all that sat there."""
+        """The matches of some rows, with a query for all their seats."""
         if not rows:
             return ()
-        chairs: dict[str, list[sa.Row[Any]]] = {}
-        for chair in self._read(query):
-            chairs.setdefault(chair.match, []).append(chair)
-        return tuple(self._outline(row, chairs.get(row.id, ())) for row in rows)
+        seats: dict[str, list[sa.Row[Any]]] = {}
+        for seat in self._read(query):
+            seats.setdefault(seat.match, []).append(seat)
+        return tuple(self._outline(row, seats.get(row.id, ())) for row in rows)
 
-    def _outline(self, row: sa.Row[Any], chairs: Sequence[sa.Row[Any]]) -> MatchRow:
+    def _outline(self, row: sa.Row[Any], seats: Sequence[sa.Row[Any]]) -> MatchRow:
         try:
             kind = Ending(row.kind)
         except ValueError as error:
@@ -280,12 +236,12 @@ class StoreReader:
             pairing=row.pairing,
             counts=row.counts,
             game=row.game,
-            players=tuple(chair.bot for chair in chairs),
+            players=tuple(seat.bot for seat in seats),
             result=Result(
-                tuple(chair.score for chair in chairs),
-                tuple(chair.points for chair in chairs),
+                tuple(seat.score for seat in seats),
+                tuple(seat.points for seat in seats),
                 Termination(kind, row.seat, row.text),
-                tuple(chair.seat for chair in chairs if chair.also_out),
+                tuple(seat.seat for seat in seats if seat.also_out),
             ),
             started_at=row.started_at,
             finished_at=row.finished_at,
@@ -319,17 +275,17 @@ class StoreReader:
 
 
 def _meetings(bots: Sequence[str]) -> sa.Select[Any]:
-    """The ids of the matches in which a bot sat, or two did."""
-    chair, other = SEATS.alias(), SEATS.alias()
-    query = sa.select(chair.c.match).where(chair.c.bot == bots[0])
+    """A query for the ids of the matches of one bot, or of two against each other."""
+    seat, other = SEATS.alias(), SEATS.alias()
+    query = sa.select(seat.c.match).where(seat.c.bot == bots[0])
     if len(bots) == 1:
         return query
-    meets = sa.and_(other.c.match == chair.c.match, other.c.seat != chair.c.seat)
+    meets = sa.and_(other.c.match == seat.c.match, other.c.seat != seat.c.seat)
     return query.join(other, meets).where(other.c.bot == bots[1])
 
 
 def document_of(played: MatchRow, record: bytes) -> MatchDocument:
-    """The sheet of a match from the database and the bytes of its record."""
+    """The document of a match, from its row and its stored record."""
     return MatchDocument(
         match=played.id,
         competition=played.competition,

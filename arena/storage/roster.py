@@ -1,10 +1,11 @@
 """The roster: who may play here, in which team, and with which token; and who instructs.
 
-It is in the arena's database, and may be changed by `arena roster` while an arena runs on that: each change is one short
-transaction in the calling thread, and raises the roster's revision, which `arena/storage/roster_watch.py` looks at. A token is handed out when it
-is made; only its hash is kept, so nobody can be told it again, but be given another. Whoever should play no more is revoked, and the
-name stays kept. A name can also be changed or taken off the roster: results keep the old name, and the acts that are written down
-with the change say whose results they are (`arena/storage/name_history.py`).
+It is in the arena's database, and `arena roster` may change it while an arena runs on that. Each
+change is one short transaction in the calling thread and raises the roster's revision, which
+`arena/storage/roster_watch.py` polls. A token is shown once, when it is made, as only its hash is
+stored. Revoking a token reserves the name. A name can also be changed or removed: results keep the
+old name, and the acts written with the change say whose they are
+(`arena/storage/name_history.py`).
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from protocol.messages import Action
 __all__ = ["BY_HAND", "Imported", "Issued", "Member", "Roster", "raise_revision"]
 
 BY_HAND = "arena roster"
-"""Who acts by that command: whoever may write the database needs no token."""
+"""Who acts by that command, which needs no token: it writes the database itself."""
 
 _TOKEN_BYTES = 24  # random ones, in 32 letters
 _REVISION = "roster"  # of the table `meta`
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody on the roster; times in Unix seconds, `revoked_at` None while the token is good."""
+    """Somebody on the roster; times in Unix seconds, `revoked_at` None while the token is valid."""
 
     name: str
     email: str | None
@@ -49,7 +50,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Issued(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that was made just now: the one time that it is there to be handed out."""
+    """A token that was made just now; it cannot be read again later."""
 
     name: str
     email: str | None
@@ -58,7 +59,7 @@ class Issued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a list: the new ones with their tokens, how many others changed, and who of it stays revoked."""
+    """What importing a list did; `revoked` names those on it whose token stays revoked."""
 
     new: tuple[Issued, ...]
     changed: int
@@ -67,14 +68,11 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Roster:
-    """Reads and writes the roster in an arena's database.
+    """Reads and writes the roster in an arena's database; `now` gives Unix seconds.
 
-    Args:
-        engine: the database, of this schema; its owner disposes of it.
-        now: the time of day in Unix seconds.
-
-    Raises:
-        StoreFailed: every method, if the database cannot be read or written; nothing has changed.
+    A name may be given in any spelling that looks alike; a method that changes one returns it as it
+    was on the roster, and raises UsageError if it is not there. Every method raises StoreFailed if
+    the database cannot be read or written. Nothing has changed after an error.
     """
 
     def __init__(self, engine: sa.Engine, now: Callable[[], float] = time.time) -> None:
@@ -86,19 +84,16 @@ class Roster:
         students: Sequence[Student],
         hand_out: Callable[[Sequence[Issued]], None] = lambda issued: None,
     ) -> Imported:
-        """Add those who are new, with a token each, and bring the others up to date; nobody loses a token or gets it back.
+        """Add the new students, with a token each, and update the others, whose tokens stay.
 
-        Args:
-            students: a class; what they leave as None stays as it is.
-            hand_out: is given the new tokens before they count. If it raises nothing has changed, so that there is no token
-                that nobody has seen.
+        A field that is None stays as it is. `hand_out` gets the new tokens before they count. If it
+        raises, nothing has changed, so that there is no token that nobody has seen.
         """
         new: list[Issued] = []
         revoked: list[str] = []
         changed = 0
         with self._changes() as connection:
-            query = sa.select(ROSTER).order_by(ROSTER.c.name.desc())
-            rows = connection.execute(query).all()
+            rows = connection.execute(sa.select(ROSTER).order_by(ROSTER.c.name.desc())).all()
             known = {alike(row.name): row for row in rows}
             known |= {row.name: row for row in rows}
             for student in students:
@@ -119,11 +114,7 @@ class Roster:
         )
 
     def rotate(self, name: str) -> Issued:
-        """Give somebody another token: the former one is good no longer; who was revoked is in again.
-
-        Raises:
-            UsageError: nobody is called so.
-        """
+        """Give somebody a new token in place of the old or revoked one."""
         token = _new_token()
         with self._changes() as connection:
             row = self._known(connection, name)
@@ -132,11 +123,7 @@ class Roster:
         return Issued(name=row.name, email=row.email, team=row.team, token=token)
 
     def revoke(self, name: str) -> str:
-        """Somebody's token is good no longer, and there is no other; returns the name as it is on the roster.
-
-        Raises:
-            UsageError: nobody is called so, or it has been done before.
-        """
+        """Revoke somebody's token; raises UsageError if that has been done already."""
         with self._changes() as connection:
             row = self._known(connection, name)
             if row.revoked_at is not None:
@@ -145,38 +132,29 @@ class Roster:
         return str(row.name)
 
     def rename(self, name: str, new: str, who: str = BY_HAND) -> str:
-        """Give somebody another name; token, e-mail and team stay. Returns the name as it was there.
+        """Give somebody another name; token, e-mail and team stay.
 
-        Args:
-            name: as it is on the roster, or as it looks.
-            new: one that no other on the roster has.
-            who: written down with it.
-
-        Raises:
-            UsageError: nobody is called so, or the new name is none or somebody else's, or the old one takes part in a competition
-                that is not over.
+        Raises UsageError if the new name is invalid or taken, or if the old one takes part in a
+        competition that is not over.
         """
         check_name(new)
         with self._changes() as connection:
             row = self._idle(connection, name)
             names = connection.execute(sa.select(ROSTER.c.name)).scalars()
-            others = {alike(one): one for one in names if one != row.name}
+            others = {alike(other): other for other in names if other != row.name}
             if new == row.name:
                 raise UsageError(f"expected another name, got {new!r} again")
             if (other := others.get(alike(new))) is not None:
                 raise UsageError(
-                    f"expected a name that nobody on the roster has, got {new!r}, and {other!r} is on it"
+                    "expected a name that nobody on the roster has, "
+                    f"got {new!r}, and {other!r} is on it"
                 )
             self._set(connection, row.name, {"name": new})
             self._acted(connection, Action.RENAME, row.name, new, who)
         return str(row.name)
 
     def remove(self, name: str, who: str = BY_HAND) -> str:
-        """Take somebody off the roster, token and e-mail with it; returns the name as it was there.
-
-        Raises:
-            UsageError: nobody is called so, or somebody who takes part in a competition that is not over.
-        """
+        """Delete somebody; raises UsageError for a name in a competition that is not over."""
         with self._changes() as connection:
             row = self._idle(connection, name)
             connection.execute(ROSTER.delete().where(ROSTER.c.name == row.name))
@@ -184,59 +162,47 @@ class Roster:
         return str(row.name)
 
     def instructor(self, name: str = "instructor") -> str:
-        """An instructor's token, made now; a former one of that name, or of one that looks like it, is good no longer.
+        """Make an instructor's token, in place of that of a name that looks alike.
 
-        Raises:
-            UsageError: that is no name.
+        Raises UsageError if the name is invalid.
         """
         check_name(name)
         token = _new_token()
         query = sa.select(INSTRUCTORS.c.name).order_by(INSTRUCTORS.c.name)
         with self._changes() as connection:
-            known = [row.name for row in connection.execute(query)]
+            known = connection.execute(query).scalars().all()
             same = [other for other in known if alike(other) == alike(name)]
-            former = INSTRUCTORS.delete().where(INSTRUCTORS.c.name.in_(same))
-            connection.execute(former)
-            connection.execute(
-                INSTRUCTORS.insert().values(
-                    name=spelled(name, same), token_hash=hashed(token), made_at=self._now()
-                )
-            )
+            connection.execute(INSTRUCTORS.delete().where(INSTRUCTORS.c.name.in_(same)))
+            row = {"name": spelled(name, same), "token_hash": hashed(token), "made_at": self._now()}
+            connection.execute(INSTRUCTORS.insert().values(**row))
         return token
 
     def members(self) -> tuple[Member, ...]:
         """All on the roster, by name."""
+        columns = [ROSTER.c[name] for name in Member.__struct_fields__]
         with reading(self._engine) as connection:
-            rows = connection.execute(sa.select(ROSTER).order_by(ROSTER.c.name))
-            names = Member.__struct_fields__
-            return tuple(Member(**{name: getattr(row, name) for name in names}) for row in rows)
+            rows = connection.execute(sa.select(*columns).order_by(ROSTER.c.name))
+            return tuple(Member(**row) for row in rows.mappings())
 
     def teams(self) -> dict[str, str]:
-        """The teams by name, of those who are in one."""
-        return {one.name: one.team for one in self.members() if one.team}
+        return {member.name: member.team for member in self.members() if member.team}
 
     def revision(self) -> int:
-        """A number that goes up with every change."""
         with reading(self._engine) as connection:
             return _revision(connection)
 
     def history(self) -> NameHistory[Member]:
-        """Whose the names in results are."""
-        query = (
-            sa.select(ACTIONS)
-            .where(ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value)))
-            .order_by(ACTIONS.c.number)
-        )
+        """The members and the changes of their names, which tell whose a name in results is."""
+        changed = ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value))
+        query = sa.select(ACTIONS).where(changed).order_by(ACTIONS.c.number)
         with reading(self._engine) as connection:
-            changes = tuple(
-                Change(row.at, row.bot, row.text or None) for row in connection.execute(query)
-            )
-        return NameHistory({one.name: one for one in self.members()}, changes)
+            rows = connection.execute(query).all()
+        changes = tuple(Change(row.at, row.bot, row.text or None) for row in rows)
+        return NameHistory({member.name: member for member in self.members()}, changes)
 
     def access(self) -> Access:
-        """Who has a token now."""
         with reading(self._engine) as connection:
-            revision = _revision(connection)  # first: what changes now is seen once more
+            revision = _revision(connection)  # first: a change from now on is read once more
             rows = connection.execute(sa.select(ROSTER)).all()
             instructors = connection.execute(sa.select(INSTRUCTORS)).all()
         return Access(
@@ -249,16 +215,17 @@ class Roster:
     # --- within ---
 
     def _idle(self, connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]]:
-        """Somebody who takes part in nothing that goes on."""
+        """The row of somebody who takes part in no competition that is not over."""
         row = self._known(connection, name)
         unfinished = (CompetitionState.RUNNING.value, CompetitionState.PAUSED.value)
         query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
-        for one in connection.execute(query).all():
-            for bot in _taking_part(connection, one):
+        for competition in connection.execute(query).all():
+            for bot in _taking_part(connection, competition):
                 if alike(owner_of(bot)) == alike(row.name):
                     raise UsageError(
-                        f"expected somebody who takes part in nothing that goes on: {bot} is in {one.id}, "
-                        f"which is not over; `arena remove {bot}` takes it out"
+                        "expected somebody who takes part in nothing that goes on: "
+                        f"{bot} is in {competition.id}, which is not over; "
+                        f"`arena remove {bot}` takes it out"
                     )
         return row
 
@@ -269,27 +236,19 @@ class Roster:
         connection.execute(ACTIONS.insert().values(**msgspec.structs.asdict(act)))
 
     def _add(self, connection: sa.Connection, student: Student) -> Issued:
-        token = _new_token()
-        email, team = student.email or None, student.team or None
-        connection.execute(
-            ROSTER.insert().values(
-                name=student.name,
-                email=email,
-                team=team,
-                token_hash=hashed(token),
-                made_at=self._now(),
-            )
-        )
+        email, team, token = student.email or None, student.team or None, _new_token()
+        person = {"name": student.name, "email": email, "team": team}
+        row = {**person, "token_hash": hashed(token), "made_at": self._now()}
+        connection.execute(ROSTER.insert().values(**row))
         return Issued(name=student.name, email=email, team=team, token=token)
 
     def _update(
         self, connection: sa.Connection, student: Student, row: sa.Row[tuple[object, ...]]
     ) -> bool:
-        """Whether anything was new."""
-        told = {"email": student.email, "team": student.team}
+        """Write the e-mail and team of a list; return whether anything was new."""
         values = {
             column: value or None
-            for column, value in told.items()
+            for column, value in (("email", student.email), ("team", student.team))
             if value is not None and (value or None) != getattr(row, column)
         }
         if values:
@@ -309,31 +268,33 @@ class Roster:
 
     @contextmanager
     def _changes(self) -> Iterator[sa.Connection]:
-        """One transaction, and a new revision."""
         with writing(self._engine) as connection:
             raise_revision(connection)
             yield connection
 
 
 def _new_token() -> str:
-    """One that a spreadsheet, in which tokens are handed out, does not take for a formula."""
+    """A random token that no spreadsheet takes for a formula: it does not begin with `-`."""
     while (token := secrets.token_urlsafe(_TOKEN_BYTES)).startswith("-"):
         pass
     return token
 
 
 def raise_revision(connection: sa.Connection) -> None:
-    """Have the arena that runs on a database look at its roster once more; changes of one process wait for those of another."""
-    mine = META.c.key == _REVISION
-    row = connection.execute(sa.select(META.c.value).where(mine).with_for_update()).one()
-    connection.execute(META.update().where(mine).values(value=str(int(row.value) + 1)))
+    """Have the arena that runs on the database read its roster again.
+
+    The row is locked, so that the changes of several processes come one after another.
+    """
+    is_revision = META.c.key == _REVISION
+    row = connection.execute(sa.select(META.c.value).where(is_revision).with_for_update()).one()
+    connection.execute(META.update().where(is_revision).values(value=str(int(row.value) + 1)))
 
 
 def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequence[str]:
-    """The bots in a competition, but for those that the instructor has taken out: nothing brings them back."""
+    """The bots in a competition but those that were removed: they cannot come back."""
     plan = msgspec.json.decode(competition.plan, type=Plan)
     bots = list(plan.players)
-    if plan.form is Form.LADDER:  # which is entered by a match
+    if plan.form is Form.LADDER:  # a bot enters a ladder by its first match
         query = sa.select(SEATS.c.bot).distinct().join(MATCHES)
         query = query.where(MATCHES.c.competition == competition.id)
         bots += connection.execute(query).scalars()

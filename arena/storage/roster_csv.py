@@ -1,7 +1,8 @@
 """The list of a class, as a spreadsheet writes it: CSV with a line of column names.
 
-`name` is required, `email`, also as `e-mail` or `mail`, and `team` may be there. Commas, semicolons and tabs may separate them, and a byte order mark is
-no part of the first name. A list is read as a whole or not at all: the first line that is wrong is named.
+The column `name` is required; `email` (also `e-mail` or `mail`) and `team` are optional. The fields
+are separated by commas, semicolons or tabs, and a byte order mark is passed over. A list is read as
+a whole or not at all: the error names the first line that is wrong.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from protocol.errors import UsageError, one_line
 __all__ = ["COLUMNS", "Student", "check_name", "class_in", "read_class"]
 
 COLUMNS = ("name", "email", "team")
-_SAME = {"e-mail": "email", "mail": "email"}  # as spreadsheets of the world call it
+_SYNONYMS = {"e-mail": "email", "mail": "email"}
 _SEPARATORS = ",;\t"
-_NAME = 64  # letters, as in `hello`
-_EMAIL = 254  # RFC 5321 has room for no more
+_NAME_LENGTH = 64  # letters, as in `hello`
+_EMAIL_LENGTH = 254  # RFC 5321 has room for no more
 
 
 class Student(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the list; None where there is no such column, so that what is known stays."""
+    """A row of the list; None where the list has no such column."""
 
     name: str
     email: str | None = None
@@ -35,25 +36,15 @@ class Student(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_class(file: Path) -> tuple[Student, ...]:
-    """All rows of a file; those that are empty do not count.
+    """Read all rows of a file but the empty ones; raises OSError if it cannot be read.
 
-    Raises:
-        UsageError: a line is wrong: the text has both, as `class.csv:7: …`.
-        OSError: the file cannot be read.
+    If a line is wrong, UsageError begins with file and line: `class.csv:7: …`.
     """
     return class_in(_text(file), str(file))
 
 
 def class_in(text: str, where: str) -> tuple[Student, ...]:
-    """The same of a text that came from somewhere else.
-
-    Args:
-        text: all lines.
-        where: what they are called in what is raised, as in `class.csv:7: …`.
-
-    Raises:
-        UsageError: a line is wrong.
-    """
+    """Read a list from a text, which errors call `where`; UsageError if a line is wrong."""
     rows = _rows(text.removeprefix("\ufeff"), where)
     try:
         number, header = next(rows)
@@ -67,8 +58,8 @@ def class_in(text: str, where: str) -> tuple[Student, ...]:
         key = alike(student.name)
         if key in lines:
             line, other = lines[key]
-            said = "" if other == student.name else f", as {other!r}, which looks alike"
-            raise UsageError(f"{where}:{number}: {student.name!r} is in line {line} already{said}")
+            hint = "" if other == student.name else f", as {other!r}, which looks alike"
+            raise UsageError(f"{where}:{number}: {student.name!r} is in line {line} already{hint}")
         lines[key] = number, student.name
         students.append(student)
     if not students:
@@ -77,19 +68,16 @@ def class_in(text: str, where: str) -> tuple[Student, ...]:
 
 
 def check_name(name: str) -> str:
-    """A name for a roster, which is given back.
-
-    Raises:
-        UsageError: it cannot be one.
-    """
+    """Return the name; raises UsageError if no roster can have it."""
     if not name:
         raise UsageError("expected a name, got none")
-    _check_text("a name", name, _NAME)
+    _check_text("a name", name, _NAME_LENGTH)
     if not alike(name):
         raise UsageError(f"expected a name with letters that can be seen, got {name!a}")
     if "/" in alike(name):
         raise UsageError(
-            f"expected a name without '/', which begins the name of one of its programs, got {name!r}"
+            "expected a name without '/', which begins the name of one of its programs, "
+            f"got {name!r}"
         )
     return name
 
@@ -107,11 +95,10 @@ def _text(file: Path) -> str:
 
 
 def _rows(text: str, where: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """The rows that are not empty, with the numbers of their last lines."""
+    """The rows that are not empty, each with the number of its last line."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     separator = max(_SEPARATORS, key=first.count)
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
             cells = [unicodedata.normalize("NFC", cell.strip()) for cell in row]
@@ -122,7 +109,7 @@ def _rows(text: str, where: str) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _columns(where: str, header: Sequence[str]) -> tuple[str, ...]:
-    columns = tuple(_SAME.get(name.lower(), name.lower()) for name in header)
+    columns = tuple(_SYNONYMS.get(name.lower(), name.lower()) for name in header)
     expected = "expected the columns name and, if you like, email and team"
     for name in columns:
         if name not in COLUMNS:
@@ -130,20 +117,21 @@ def _columns(where: str, header: Sequence[str]) -> tuple[str, ...]:
         if columns.count(name) > 1:
             raise UsageError(f"{where}: {expected}, got {name!r} twice")
     if "name" not in columns:
-        raise UsageError(f"{where}: {expected}, got no name")
+        raise UsageError(f"{where}: {expected}, got no column name")
     return columns
 
 
 def _student(where: str, columns: Sequence[str], row: Sequence[str]) -> Student:
     if any(row[len(columns) :]):
         raise UsageError(
-            f"{where}: expected {len(columns)} fields, got {len(row)}; quote what has a separator in it"
+            f"{where}: expected {len(columns)} fields, got {len(row)}; "
+            "quote what has a separator in it"
         )
     cells = dict.fromkeys(columns, "") | dict(zip(columns, row, strict=False))
     try:
         check_name(cells["name"])
-        _check_text("an address", cells.get("email", ""), _EMAIL)
-        _check_text("a team", cells.get("team", ""), _NAME)
+        _check_text("an address", cells.get("email", ""), _EMAIL_LENGTH)
+        _check_text("a team", cells.get("team", ""), _NAME_LENGTH)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
     return Student(**cells)

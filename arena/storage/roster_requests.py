@@ -1,9 +1,10 @@
-"""What another process asks of the arena that runs on a database: changes of the roster that only it can judge.
+"""Requests of other processes to a running arena: changes of the roster that only it can judge.
 
-Only the arena knows who is connected. So `arena roster rename` and `remove` put a request into the table `meta`, and the arena,
-which looks at the roster again and again (`arena/storage/roster_watch.py`), claims it, carries it out, and writes the answer into the
-same row. Whoever asks waits a while for that, and then withdraws what was not claimed: it is done once or not at all. An arena
-that was killed holds its lock no longer (`arena/storage/lock.py`): nobody is connected then, and nothing is asked.
+Only the arena knows who is connected. So `arena roster rename` and `remove` put a request into the
+table `meta`. The arena, which polls the roster (`arena/storage/roster_watch.py`), claims it,
+carries it out, and writes the answer into the same row. The other process waits a while for that,
+and then withdraws a request that was not claimed: it is done once or not at all. An arena that was
+killed holds no lock (`arena/storage/lock.py`): nobody is connected then, and no request is needed.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from protocol.messages import Action
 __all__ = ["Request", "RequestStatus", "RosterRequests"]
 
 _KEY = "request-"  # of the table `meta`, with a random end
-_PATIENCE_S = 10.0  # the arena looks twice a second; a disk that is busy takes longer
+_PATIENCE_S = 10.0  # the arena looks twice a second; a busy disk takes longer
 _LOOK_S = 0.1
 
 
 class RequestStatus(StrEnum):
-    """How far a request is."""
+    """The stages of a request."""
 
     ASKED = "asked"
     CLAIMED = "claimed"
@@ -42,32 +43,17 @@ _ANSWERED = (RequestStatus.DONE, RequestStatus.REFUSED)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that is asked for.
+    """A change that is asked for."""
 
-    Attributes:
-        action: `rename` or `unlist`.
-        name: somebody's on the roster.
-        new: the new name, of `rename`.
-        status: how far it is.
-        answer: what came of it, in one line.
-    """
-
-    action: Action
-    name: str
-    new: str | None = None
+    action: Action  # `rename` or `unlist`
+    name: str  # as it is on the roster
+    new: str | None = None  # the new name, for `rename`
     status: RequestStatus = RequestStatus.ASKED
-    answer: str = ""
+    answer: str = ""  # what came of it, in one line, once it is done or refused
 
 
 class RosterRequests:
-    """The requests in an arena's database.
-
-    Args:
-        engine: the database; its owner disposes of it.
-
-    Raises:
-        StoreFailed: every method, if the database cannot be read or written.
-    """
+    """The requests in an arena's database; methods raise StoreFailed if that cannot be used."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -80,15 +66,14 @@ class RosterRequests:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> str:
-        """Have the arena do it, and wait for that; what came of it, in one line.
+        """Have the arena carry a request out, and return its answer, one line.
 
-        Raises:
-            UsageError: the arena refuses; nothing has changed.
-            Unreachable: it does not answer; the text says whether something may have changed.
+        Raises UsageError if the arena refuses, with nothing changed, and Unreachable if it does not
+        answer; the text says whether something may have changed.
         """
         key = _KEY + secrets.token_hex(8)
         with writing(self._engine) as connection:
-            raise_revision(connection)  # the arena looks when that has changed
+            raise_revision(connection)  # the arena reads requests only after a change
             connection.execute(META.insert().values(key=key, value=_text(request)))
         give_up = clock() + _PATIENCE_S
         seen = request
@@ -99,7 +84,7 @@ class RosterRequests:
                     break
                 sleep(_LOOK_S)
         finally:
-            # It is gone if the arena was started again: what was seen before counts then.
+            # An arena that starts clears all requests; the state last seen counts then.
             seen = self._withdraw(key) or seen
         if seen.status is RequestStatus.DONE:
             return seen.answer
@@ -107,35 +92,38 @@ class RosterRequests:
             raise UsageError(seen.answer)
         if seen.status is RequestStatus.CLAIMED:
             raise Unreachable(
-                f"the arena on {self._where} has begun with it, and it is not known whether it was done: see `arena roster list`"
+                f"the arena on {self._where} has begun with it, "
+                "and it is not known whether it was done: see `arena roster list`"
             )
         raise Unreachable(f"the arena on {self._where} does not answer; nothing has changed")
 
     def waiting(self) -> tuple[tuple[str, Request], ...]:
-        """What is asked for and nobody has claimed, each with its key."""
+        """The requests that nobody has claimed, each with its key."""
+        query = sa.select(META).where(META.c.key.startswith(_KEY)).order_by(META.c.key)
         with reading(self._engine) as connection:
-            rows = connection.execute(_ALL).all()
-        asked = ((row.key, _request(row.value)) for row in rows)
-        return tuple(one for one in asked if one[1].status is RequestStatus.ASKED)
+            rows = connection.execute(query).all()
+        requests = ((row.key, _request(row.value)) for row in rows)
+        return tuple(
+            (key, request) for key, request in requests if request.status is RequestStatus.ASKED
+        )
 
     def claim(self, key: str, request: Request) -> bool:
-        """Whether it is still asked for; then it cannot be withdrawn any more."""
+        """Claim a request, which cannot be withdrawn then; False if it has been withdrawn."""
         claimed = msgspec.structs.replace(request, status=RequestStatus.CLAIMED)
-        row = (META.c.key == key) & (META.c.value == _text(request))
+        is_asked = (META.c.key == key) & (META.c.value == _text(request))
         with writing(self._engine) as connection:
-            done = connection.execute(META.update().where(row).values(value=_text(claimed)))
+            done = connection.execute(META.update().where(is_asked).values(value=_text(claimed)))
         return done.rowcount == 1
 
     def answer(self, key: str, request: Request, text: str, *, is_done: bool) -> None:
-        """Write down what came of it."""
         status = RequestStatus.DONE if is_done else RequestStatus.REFUSED
-        said = msgspec.structs.replace(request, status=status, answer=text)
-        mine = META.c.key == key
+        answered = msgspec.structs.replace(request, status=status, answer=text)
+        update = META.update().where(META.c.key == key)
         with writing(self._engine) as connection:
-            connection.execute(META.update().where(mine).values(value=_text(said)))
+            connection.execute(update.values(value=_text(answered)))
 
     def clear(self) -> None:
-        """Forget those that were put to an earlier arena: who asked has gone."""
+        """Delete the requests to an earlier arena: nobody waits for their answers."""
         with writing(self._engine) as connection:
             connection.execute(META.delete().where(META.c.key.startswith(_KEY)))
 
@@ -148,17 +136,15 @@ class RosterRequests:
         return None if value is None else _request(value)
 
     def _withdraw(self, key: str) -> Request | None:
-        """Ask no more; the request as it was until then, None if it was gone."""
-        mine = META.c.key == key
-        # PostgreSQL lets others write after we have read, unless the row is locked: the arena may be claiming it.
-        query = sa.select(META.c.value).where(mine).with_for_update()
+        """Delete the request, and return it as it was until then; None if it was gone."""
+        is_it = META.c.key == key
+        # The arena may be claiming it: PostgreSQL lets others write between our read and our
+        # delete unless the row is locked.
+        query = sa.select(META.c.value).where(is_it).with_for_update()
         with writing(self._engine) as connection:
             value = connection.execute(query).scalar()
-            connection.execute(META.delete().where(mine))
+            connection.execute(META.delete().where(is_it))
         return None if value is None else _request(value)
-
-
-_ALL = sa.select(META).where(META.c.key.startswith(_KEY)).order_by(META.c.key)
 
 
 def _text(request: Request) -> str:

@@ -1,8 +1,9 @@
-"""Sees to it that what another process changes in the roster takes effect in a running arena, within about a second.
+"""Polls the roster, so that changes by another process take effect in a running arena at once.
 
-The database is read in a thread: the event loop never waits for it. While it cannot be read everything stays as it was. Whatever goes
-wrong where a change takes effect, later changes are still seen: a token that is revoked has to be. What other processes ask of the
-arena (`arena/storage/roster_requests.py`) is carried out here as well.
+The database is read in a thread, and the event loop never waits for it. While it cannot be read,
+everything stays as it was. A failure where a change takes effect is logged, and later changes are
+still seen: a revoked token must not stay valid. The requests of other processes
+(`arena/storage/roster_requests.py`) are carried out here as well.
 """
 
 from __future__ import annotations
@@ -21,22 +22,17 @@ __all__ = ["OnRequest", "RosterWatch"]
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 0.5  # a change is seen within that, and no look takes long
+_LOOK_S = 0.5  # a change is seen within that; one look takes a millisecond or two
 
 OnRequest: TypeAlias = Callable[[Request], Awaitable[str]]
-"""Carries a request out and says what came of it; raises `ArenaError` if that cannot be done."""
+"""Carries a request out and returns its answer; raises `ArenaError` if that cannot be done."""
 
 
 class RosterWatch:
-    """Looks at the roster again and again.
+    """Polls the roster, and calls `on_change` with its new content after every change.
 
-    Args:
-        roster: what is looked at.
-        on_change: told what is in it now, whenever that has changed.
-        seen: the revision that is known already.
-        every_s: how often to look.
-        requests: what other processes ask.
-        on_request: carries that out.
+    `seen` is the revision that is known already, `every_s` the pause between two looks.
+    `on_request` carries out the `requests` of other processes; they come together or not at all.
     """
 
     def __init__(
@@ -57,17 +53,15 @@ class RosterWatch:
         self._is_blind = False
 
     async def run(self) -> None:
-        """Look until cancelled."""
         while True:
             await asyncio.sleep(self._every_s)
             await self.look()
 
     async def look(self) -> None:
-        """Look once, now."""
         try:
             access, asked = await asyncio.to_thread(self._read)
         except StoreFailed as error:
-            if not self._is_blind:  # once, not twice a second
+            if not self._is_blind:  # logged once, not twice a second
                 log.warning("the roster stays as it was: %s", error)
             self._is_blind = True
             return
@@ -82,9 +76,9 @@ class RosterWatch:
             await self._carry_out(key, request)
 
     async def _carry_out(self, key: str, request: Request) -> None:
-        """Do what another process asks, unless it has given up meanwhile."""
+        """Carry out a request, unless the other process has given up meanwhile."""
         requests, on_request = self._requests, self._on_request
-        assert requests is not None, "there is a request"
+        assert requests is not None, "this is one of them"
         assert on_request is not None, "they come together"
         try:
             if not await asyncio.to_thread(requests.claim, key, request):
@@ -99,13 +93,13 @@ class RosterWatch:
                 log.exception("a request of another process failed")
                 text = "the arena failed at this; see its log"
             if is_done:
-                await self.look()  # who asked finds it in effect
+                await self.look()  # it is in effect before the other process reads the answer
             await asyncio.to_thread(requests.answer, key, request, text, is_done=is_done)
         except StoreFailed as error:
-            log.warning("a request of another process stays without an answer: %s", error)
+            log.warning("cannot answer a request of another process: %s", error)
 
     def _read(self) -> tuple[Access | None, tuple[tuple[str, Request], ...]]:
-        """What is new, if anything is, and what is asked."""
+        """The new content, None if it is unchanged, and the requests that wait."""
         if self._roster.revision() == self._seen:
             return None, ()
         access = self._roster.access()

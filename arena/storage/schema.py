@@ -1,7 +1,7 @@
-"""The tables of the database, and how one is opened: only an empty one or an arena's own is ever touched.
+"""The tables of the database, and how it is opened: only an empty or an arena's own is touched.
 
-Texts in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds. Tables of another version are
-refused.
+Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
+Tables of another version are refused.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 
 _APPLICATION = "card-arena"
 _SCHEMA = 2  # raised with every change of a table
-_BUSY_S = 30  # somebody else may be writing to the same file; no commit takes as long
-_MAKING = 0x6D616B65  # "make": PostgreSQL's lock for those who make tables
+_BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
+_MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
 
 _TABLES = sa.MetaData()
 
 META = sa.Table(
-    "meta",  # `application`, `schema`, and `roster`: a number that goes up with every change of the roster
+    "meta",  # `application`, `schema`, and `roster`: the revision of the roster
     _TABLES,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
@@ -50,15 +50,15 @@ COMPETITIONS = sa.Table(
     "competitions",
     _TABLES,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("plan", sa.Text, nullable=False),  # JSON: plan.Plan
-    sa.Column("game", sa.Text, nullable=False),  # of the plan, as is
+    sa.Column("plan", sa.Text, nullable=False),  # JSON: Plan
+    sa.Column("game", sa.Text, nullable=False),  # of the plan, as is `form`
     sa.Column("form", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),  # a word of written.State
-    # Goes up when a match that counted does so no longer: what was added up is then to be added up anew.
+    sa.Column("state", sa.Text, nullable=False),  # a CompetitionState
+    # Goes up when a match that counted is taken back: readers then add up all results again.
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double),
-    sa.Column("ranking", sa.Text),  # JSON: list of schedule.Placed, empty if none
+    sa.Column("ranking", sa.Text),  # JSON: list of RankingPlace, empty if none
 )
 
 MATCHES = sa.Table(
@@ -70,17 +70,17 @@ MATCHES = sa.Table(
     sa.Column("pairing", sa.Integer, nullable=False),  # its number in the schedule
     sa.Column("counts", sa.Boolean, nullable=False),  # neither void nor taken back
     sa.Column("game", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),  # of the termination, as are
+    sa.Column("kind", sa.Text, nullable=False),  # of the termination, as are `seat` and `text`
     sa.Column("seat", sa.Integer),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double, nullable=False),
-    sa.Column("record", sa.LargeBinary, nullable=False),  # JSON: match.Record
-    sa.Column("digest", sa.Text, nullable=False),  # see seal.py
+    sa.Column("record", sa.LargeBinary, nullable=False),  # JSON: Record
+    sa.Column("digest", sa.Text, nullable=False),  # see arena/records/digest.py
     sa.Index("ix_matches_competition", "competition", "number"),
 )
 
-# Whatever goes wrong elsewhere, a pairing is never counted twice.
+# A pairing never counts twice, whatever goes wrong elsewhere.
 sa.Index(
     "ix_matches_counting",
     MATCHES.c.competition,
@@ -98,7 +98,7 @@ SEATS = sa.Table(
     sa.Column("bot", sa.Text, nullable=False, index=True),
     sa.Column("score", sa.BigInteger, nullable=False),
     sa.Column("points", sa.BigInteger, nullable=False),
-    # With the offender, as it did not come either.
+    # This seat is out with the offender, as its bot did not come either.
     sa.Column("also_out", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
@@ -112,7 +112,7 @@ VERDICTS = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("at", sa.Double, nullable=False),
-    sa.Column("evidence", sa.Text, nullable=False),  # JSON: messages.Verdict
+    sa.Column("evidence", sa.Text, nullable=False),  # JSON: Verdict
 )
 
 ACTIONS = sa.Table(
@@ -151,16 +151,12 @@ INSTRUCTORS = sa.Table(
 def open_database(
     where: str | Path, *, create: bool, exclusive: bool = False
 ) -> tuple[sa.Engine, Lock | None]:
-    """An engine on an arena's database; an empty or missing one is made an arena's if `create` says so.
+    """Open an arena's database, and return its engine, with its lock if `exclusive`.
 
-    Args:
-        where: a file for SQLite, or `postgresql+psycopg://…`.
-        create: make what is not there, and see to it that it can be written.
-        exclusive: take the lock of the arena that runs on it; it comes with the engine.
-
-    Raises:
-        UsageError: it cannot be opened, holds something else than an arena of this version, or another arena runs on it;
-            nothing has changed.
+    `where` is a file for SQLite, or `postgresql+psycopg://…`. `create` makes a missing file and
+    missing tables, and checks that the database can be written. Raises UsageError, with nothing
+    changed, if it cannot be opened, holds something else than an arena of this version, or another
+    arena runs on it.
     """
     name = "at that address"
     engine = lock = None
@@ -170,7 +166,8 @@ def open_database(
         if url.get_backend_name() == "sqlite":
             _check_file(name, create=create)
         engine = _engine(url, create=create)
-        is_empty = _look(engine, name)
+        with engine.connect() as connection:
+            is_empty = _is_empty(connection, name)
         if is_empty and not create:
             raise UsageError(f"expected an arena's database, {name} is empty")
         if exclusive:
@@ -184,16 +181,12 @@ def open_database(
             engine.dispose()
         if isinstance(error, UsageError):
             raise
-        reason = _where_not(Path(name), _why(error))
-        raise UsageError(f"cannot open the database {name}: {reason}") from error
+        raise UsageError(f"cannot open the database {name}: {_why(error, Path(name))}") from error
     return engine, lock
 
 
 def changing(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
-    """A transaction that will write: it waits its turn at once, where one that has read first could not any more.
-
-    For whoever writes beside a `Store`: `with changing(store.engine) as connection: …`.
-    """
+    """A transaction that takes SQLite's write lock at once: after a read it could not wait."""
     return engine.execution_options(writes=True).begin()
 
 
@@ -230,10 +223,11 @@ def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
         # A server may have been restarted since the last query.
         return sa.create_engine(url, pool_pre_ping=True)
     file = Path(url.database or "")
-    if create or _can_write(file.parent) or _beside(file, "-wal").exists():
+    if create or _can_write(file.parent) or file.with_name(file.name + "-wal").exists():
         engine = sa.create_engine(url)
     else:
-        # On a disk for reading only SQLite must be told that nobody changes it: it cannot put its own files beside it.
+        # On a read-only disk SQLite cannot put its own files beside the database, and opens it
+        # only when it is told that nobody changes it.
         fixed = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
         engine = sa.create_engine(
             url, creator=lambda: sqlite3.connect(fixed, uri=True, check_same_thread=False)
@@ -247,12 +241,8 @@ def _can_write(folder: Path) -> bool:
     return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _beside(file: Path, suffix: str) -> Path:
-    return file.with_name(file.name + suffix)
-
-
 def _set_up_sqlite(connection: Any, _: object) -> None:
-    """Transactions are begun by `_begin_sqlite`, as the driver begins none for reading or for making tables."""
+    # The driver begins no transaction for reading or for making tables; `_begin_sqlite` does.
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_S * 1000}")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -265,18 +255,12 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _look(engine: sa.Engine, name: str) -> bool:
-    """Whether there are no tables yet; nothing is written."""
-    with engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            coding = connection.exec_driver_sql("SHOW server_encoding").scalar()
-            if coding != "UTF8":
-                raise UsageError(f"expected a database in UTF8, {name} has {coding}")
-        return _is_empty(connection, name)
-
-
 def _is_empty(connection: sa.Connection, name: str) -> bool:
-    """Whether there are no tables yet; those that are not an arena's of this version are refused."""
+    """Whether there are no tables yet; UsageError if they are not an arena's of this version."""
+    if connection.dialect.name == "postgresql":
+        coding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+        if coding != "UTF8":
+            raise UsageError(f"expected a database in UTF8, {name} has {coding}")
     names = sa.inspect(connection).get_table_names()
     if not names:
         return True
@@ -296,13 +280,14 @@ def _is_empty(connection: sa.Connection, name: str) -> bool:
     if int(schema) != _SCHEMA:
         age = "a newer" if int(schema) > _SCHEMA else "an older"
         raise UsageError(
-            f"expected a database of schema {_SCHEMA}, {name} has {schema}: open it with {age} Card Arena, or begin another"
+            f"expected a database of schema {_SCHEMA}, {name} has {schema}: "
+            f"open it with {age} Card Arena, or begin another"
         )
     return False
 
 
 def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
-    """Make the tables if there are none, and see that the database can be written."""
+    """Make the tables if there are none, and check that the database can be written."""
     is_sqlite = engine.dialect.name == "sqlite"
     if is_sqlite:
         driver = engine.raw_connection()
@@ -314,7 +299,7 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
         _make(engine, name)
     elif is_sqlite:
         with changing(engine) as connection:
-            # Whether it can be written is better known now than after the first match.
+            # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
 
 
@@ -325,26 +310,17 @@ def _make(engine: sa.Engine, name: str) -> None:
         if not _is_empty(connection, name):
             return  # another process has made them meanwhile
         _TABLES.create_all(connection)
-        connection.execute(
-            META.insert(),
-            [
-                {"key": "application", "value": _APPLICATION},
-                {"key": "schema", "value": str(_SCHEMA)},
-                {"key": "roster", "value": "0"},
-            ],
-        )
+        meta = {"application": _APPLICATION, "schema": str(_SCHEMA), "roster": "0"}
+        rows = [{"key": key, "value": value} for key, value in meta.items()]
+        connection.execute(META.insert(), rows)
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception, file: Path) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed: pip install 'card-arena[postgres]'"
-    return " ".join(str(getattr(error, "orig", None) or error).split())
-
-
-def _where_not(file: Path, reason: str) -> str:
-    """What SQLite does not say: why a file cannot be opened."""
+    reason = " ".join(str(getattr(error, "orig", None) or error).split())
     if reason != "unable to open database file" or file.is_dir():
-        return reason
+        return reason  # else SQLite does not say why
     folder = file.absolute().parent
     if not folder.is_dir():
         return f"there is no directory {folder}"

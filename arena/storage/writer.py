@@ -1,10 +1,10 @@
-"""Group commit: one thread writes what all others put in, and whoever wants to can wait for the disk.
+"""Group commit: one thread writes what all others queue, and a caller may wait for the disk.
 
-What has gathered while the last transaction was being committed goes into the next, so that a commit, which takes a disk
-milliseconds, serves as many changes as there happen to be. What takes time to encode is handed in as a function and encoded in
-that thread, too. A disk that is full, or held by another, is tried again for a minute: somebody may make room. When a commit has
-failed for good nothing more is written or accepted, as what comes later may build on what is missing; whatever is played then is
-void (J5).
+The changes that are queued during one commit go into the next, so that a commit, which takes a disk
+milliseconds, serves many of them. A change that takes time to encode is queued as a function and
+encoded in that thread. A commit is retried for a minute if the disk is full or the database locked:
+somebody may make room. After a commit has failed for good, nothing more is written or accepted, as
+later changes may build on the missing ones; every match played then is void (J5).
 """
 
 from __future__ import annotations
@@ -30,26 +30,23 @@ __all__ = ["Change", "Row", "Rows", "Writer", "failed", "reading", "writing"]
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 60.0  # for an instructor to make room on a disk
+PATIENCE_S = 60.0  # time for an instructor to make room on a disk
 RETRY_S = 1.0
-GROUP = 1000  # changes in one transaction at most, so that readers never wait long for news
+GROUP = 1000  # most changes in one transaction, so that readers never wait long for news
 
 Row: TypeAlias = tuple[str, dict[str, Any]]
 """The name of a statement, and its values."""
 Rows: TypeAlias = tuple[Row, ...]
 Change: TypeAlias = Rows | Callable[[], Rows]
-"""What belongs into one transaction, or what makes it when it is to be written."""
+"""The rows of one transaction, or a function that makes them in the writer's thread."""
 
 
 class Writer:
     """A database's only writer in this process, with a thread of its own.
 
-    Args:
-        engine: the database.
-        statements: by name. Those that insert are gathered over many changes and carried out in this order; a change that has
-            any other is carried out after all before it, row by row.
-        where: the database's name for messages.
-        lock: what must be held by whoever writes.
+    The inserts among `statements` are gathered over many changes and executed in this order; a
+    change with an update is executed after all before it, row by row. Messages call the database
+    `where`. The lock is checked before each commit.
     """
 
     def __init__(
@@ -73,39 +70,33 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    def put(self, change: Change) -> None:
-        """Have a change written soon.
+    def put(self, change: Change | Future[None]) -> None:
+        """Queue a change, or the future of a `barrier`.
 
-        Raises:
-            StoreFailed: an earlier one could not be written.
-            UsageError: the writer is closed.
+        Raises StoreFailed if an earlier change could not be written, UsageError after `close`.
         """
-        self._put(change)
+        if self._closed:
+            raise UsageError(f"the database {self._where} is closed")
+        self._check()
+        self._queue.put(change)
 
     def barrier(self) -> Future[None]:
-        """Done when all that was put in so far is durable, or with `StoreFailed`; itself it raises what `put` raises."""
+        """A future that is done when all queued changes are durable, or fails with `StoreFailed`.
+
+        Raises what `put` raises.
+        """
         barrier = Future[None]()
-        self._put(barrier)
+        self.put(barrier)
         return barrier
 
     def close(self) -> None:
-        """Write what is left, and wait for it; once more does nothing.
-
-        Raises:
-            StoreFailed: something could not be written.
-        """
+        """Write what is left, or raise StoreFailed; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._closing.set()
             self._queue.put(None)
             self._thread.join()
             self._check()
-
-    def _put(self, item: Change | Future[None]) -> None:
-        if self._closed:
-            raise UsageError(f"expected an open database, {self._where} is closed")
-        self._check()
-        self._queue.put(item)
 
     def _check(self) -> None:
         if self._failure is not None:
@@ -126,31 +117,30 @@ class Writer:
     def _write_all(self, changes: list[Change]) -> Exception | None:
         try:
             made = [change() if callable(change) else change for change in changes]
-        except Exception as error:  # what cannot be encoded must not end the thread
+        except Exception as error:  # a failed encoding must not end the thread
             log.exception("cannot write the database %s", self._where)
             return error
         return self._write(made)
 
     def _write(self, changes: list[Rows]) -> Exception | None:
-        """Commit, again and again if that may help; why it could not be done, if so."""
+        """Commit, with retries where they may help; return the error if all failed."""
         give_up_at = time.monotonic() + PATIENCE_S
-        told = False
+        is_logged = False
         while True:
             try:
                 self._commit(changes)
                 return None
-            except OperationalError as error:  # full, locked, out of reach
+            except OperationalError as error:  # full, locked, unreachable
                 if self._closing.is_set() or time.monotonic() >= give_up_at:
-                    return error  # which is told to whoever writes next
-                if not told:
-                    told = True
+                    return error  # the next `put` raises it
+                if not is_logged:
+                    is_logged = True
                     reason = failed("write", self._where, error)
-                    text = "%s; trying again for %.0f s"
-                    log.warning(text, reason, PATIENCE_S)
+                    log.warning("%s; trying again for %.0f s", reason, PATIENCE_S)
                 self._closing.wait(RETRY_S)
-            except StoreFailed as error:  # the lock was lost, which it says in one line
+            except StoreFailed as error:  # the lock was lost
                 return error
-            except Exception as error:  # of any kind: it must not end the thread unseen
+            except Exception as error:  # no error may end the thread unseen
                 log.exception("cannot write the database %s", self._where)
                 return error
 
@@ -161,7 +151,7 @@ class Writer:
             barrier.set_exception(failed("write", self._where, self._failure))
 
     def _gather(self) -> tuple[list[Change], list[Future[None]], bool]:
-        """Wait for something to do, and take what else is there; False once the writer is being closed."""
+        """Wait for an item, and take up to `GROUP` changes; False when the writer closes."""
         changes: list[Change] = []
         barriers: list[Future[None]] = []
         item = self._queue.get()
@@ -172,7 +162,7 @@ class Writer:
                 changes.append(item)
             if len(changes) == GROUP or self._queue.empty():
                 return changes, barriers, True
-            item = self._queue.get()  # nobody else takes, so it is still there
+            item = self._queue.get()  # does not block: no other thread takes items
         return changes, barriers, False
 
     def _commit(self, changes: list[Rows]) -> None:
@@ -200,18 +190,14 @@ class Writer:
 
 
 def failed(verb: str, where: str, error: Exception) -> StoreFailed:
-    """What to say when the database cannot be read or written, in one line."""
+    """The error for a database that cannot be read or written, in one line."""
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
     return StoreFailed(f"cannot {verb} the database {where}: {one_line(reason)}")
 
 
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A connection to read by.
-
-    Raises:
-        StoreFailed: the database cannot be read.
-    """
+    """A connection for reading; raises StoreFailed if the database cannot be read."""
     try:
         with engine.connect() as connection:
             yield connection
@@ -221,11 +207,7 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 @contextmanager
 def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One transaction; changes of one process wait for those of another.
-
-    Raises:
-        StoreFailed: the database cannot be written, or holds what nobody of ours has written.
-    """
+    """One transaction; raises StoreFailed if it fails, or if a row cannot be decoded."""
     try:
         with changing(engine) as connection:
             yield connection

@@ -1,5 +1,6 @@
-"""The arena's own page: files, documents and live matches for browsers, on the bots' port (design §9).
+"""The arena's own page: files, documents and live matches for browsers, on the bots' port.
 
-`entrance` is where a request comes in; what it may see is decided here and in `arena/records/visibility.py`, never in the page. Nothing in here
-is needed to play, and nothing that a browser does may slow a match down.
+`arena/server/entrance.py` accepts the requests. What a viewer may see is decided here and in
+`arena/records/visibility.py`, never in the browser. No match needs this package, and nothing that a
+browser does may slow a match down.
 """

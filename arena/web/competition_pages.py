@@ -1,7 +1,7 @@
-"""The documents of competitions: the list, the overview with its bracket, the cross table, pairings, matches.
+"""The documents of competitions: the list, the overview, the cross table, pairings, matches.
 
-Pure but for the database that they are read from. Why a bot is out, in words, is told while a competition goes on to its owner and the
-instructor only (J8): these words may tell cards. What a bot did against whom is everybody's.
+While a competition goes on, only a bot's owner and the instructor may read why it is out (J8), as
+the text may tell cards. All results are public.
 """
 
 from __future__ import annotations
@@ -38,26 +38,27 @@ __all__ = [
     "rulings",
 ]
 
-MOST_MATCHES = 200
-"""In one answer."""
-_SHARES = ("three_card_poker",)
-"""Games whose league ranks by a share of matches."""
-_DIGITS = 6  # of a mean in a cross table of 200 bots: as many as anybody looks at
+MOST_MATCHES = 200  # of one answer
+_SHARES = ("three_card_poker",)  # games whose league ranks by a share of matches
+_DIGITS = 6  # of a mean in a cross table, which may have 40,000 cells
 
 
 def competitions(reader: StoreReader) -> documents.Competitions:
     """All competitions, the newest first."""
     played = reader.counts()
-    lines = (_line(reader, one, played.get(one.id, 0)) for one in reader.competitions())
-    return documents.Competitions(tuple(lines)[::-1])
+    lines = [_line(reader, row, played.get(row.id, 0)) for row in reader.competitions()]
+    return documents.Competitions(tuple(reversed(lines)))
 
 
 def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
-    """A competition, with all but its matches and its cross table."""
+    """Everything about a competition except its matches and its cross table."""
     results = cached.results
     plan, progress = results.plan, results.progress
-    ranking = results.ranking
     instructs = viewer.kind is ViewerKind.INSTRUCTOR
+    measure = None
+    if plan.form is Form.LEAGUE:
+        title = measure_for(plan.game).title
+        measure = documents.LeagueMeasure(title, plan.game in _SHARES)
     return documents.Overview(
         id=cached.id,
         run=plan.run,
@@ -74,13 +75,13 @@ def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
         settled=progress.settled,
         scheduled=None if plan.form is Form.LADDER else progress.scheduled,
         left_s=progress.left_s,
-        measure=_measure(plan.game) if plan.form is Form.LEAGUE else None,
+        measure=measure,
         standings=tuple(row_for(cached, row, viewer) for row in cached.standings),
         ranking=tuple(
-            documents.RankedBots(one.rank, one.names, one.stage, one.score, one.offence)
-            for one in ranking
+            documents.RankedBots(place.rank, place.names, place.stage, place.score, place.offence)
+            for place in results.ranking
         ),
-        bracket=_bracket(cached),
+        bracket=tuple(_bracket_stage(cached, stage) for stage in results.stages),
         verdicts=rulings(cached, viewer),
         teams=plan.teams,
         actions=cached.reader.actions(cached.id) if instructs else None,
@@ -89,11 +90,7 @@ def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
 
 
 def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
-    """Who has done how against whom, in the order of the standings.
-
-    Raises:
-        Refusal: it is no round robin.
-    """
+    """The cross table of a round robin in the order of its standings; else raises `Refusal`."""
     if cached.results.plan.form is not Form.ROUND_ROBIN:
         form = cached.results.plan.form.value.replace("_", " ")
         raise Refusal(404, f"expected a round robin, {cached.id} is a {form}")
@@ -103,57 +100,53 @@ def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
 
 
 def pairing(cached: CachedCompetition, a: str, b: str) -> documents.PairingPage:
-    """What two bots have played against each other; with the same name twice, a bot against itself.
-
-    Raises:
-        Refusal: they never met.
-    """
-    found = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(a, b))
-    if not found:
+    """What `a` played against `b`, which may be itself; raises `Refusal` if they never met."""
+    played = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(a, b))
+    if not played:
         raise Refusal(404, f"expected two bots that have met in {cached.id}, got {a!r} and {b!r}")
     cell = cached.cross_table.get(a, {}).get(b)
     return documents.PairingPage(
         a=a,
         b=b,
         cell=None if cell is None else opponent(b, cell),
-        matches=tuple(map(outline, found[:MOST_MATCHES])),
-        matches_more=len(found) > MOST_MATCHES,
+        matches=tuple(map(outline, played[:MOST_MATCHES])),
+        matches_more=len(played) > MOST_MATCHES,
     )
 
 
 def matches(cached: CachedCompetition, before: int | None, limit: int) -> documents.Matches:
-    """The matches of a competition, the newest first."""
-    found = cached.reader.latest(cached.id, limit + 1, before=before)
-    return documents.Matches(tuple(map(outline, found[:limit])), len(found) > limit)
+    """The matches of a competition, the newest first; `before` is the number of a match."""
+    played = cached.reader.latest(cached.id, limit + 1, before=before)
+    return documents.Matches(tuple(map(outline, played[:limit])), len(played) > limit)
 
 
-def outline(played: MatchRow) -> documents.Outline:
-    """A match in a line; nothing of it is hidden from anybody."""
-    result = played.result
+def outline(match: MatchRow) -> documents.Outline:
+    """A match as lists show it, to all viewers alike."""
+    result = match.result
     return documents.Outline(
-        id=played.id,
-        number=played.number,
-        pairing=played.pairing,
-        players=played.players,
+        id=match.id,
+        number=match.number,
+        pairing=match.pairing,
+        players=match.players,
         scores=result.scores,
         points=result.points,
         kind=result.termination.kind.value,
         seat=result.termination.seat,
-        started_at=played.started_at,
-        finished_at=played.finished_at,
-        counts=played.counts,
+        started_at=match.started_at,
+        finished_at=match.finished_at,
+        counts=match.counts,
     )
 
 
 def opponent(name: str, cell: Any) -> documents.Opponent:
-    """A cell of a cross table, with the name of its column."""
+    """The cell of a cross table in the column of the bot `name`."""
     return documents.Opponent(
         name, cell.played, cell.wins, cell.draws, cell.losses, cell.score, cell.mean, cell.error
     )
 
 
 def row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
-    """A row of the standings, as somebody may see it."""
+    """A row of the standings, without what the viewer may not read."""
     ended: Termination | None = getattr(row, "eliminated", None)
     if ended is None or is_open_to(viewer, row.name, cached.is_over):
         return row
@@ -164,59 +157,45 @@ def row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
 def rulings(
     cached: CachedCompetition, viewer: Viewer, name: str | None = None
 ) -> tuple[Ruling | RulingWithEvidence, ...]:
-    """Who is out and why, as somebody may know it; of one bot, if it is named."""
-    found = cached.kept("rulings", lambda: cached.results.rulings)
+    """The verdicts on all bots, or on the bot `name`, as much of each as the viewer may see."""
+    all_rulings = cached.cached("rulings", lambda: cached.results.rulings)
     return tuple(
         ruling(at, verdict, viewer, cached.is_over)
-        for at, verdict in found
+        for at, verdict in all_rulings
         if name in (None, verdict.bot)
     )
 
 
-# --- within ---
-
-
-def _line(reader: StoreReader, one: CompetitionRow, played: int) -> documents.CompetitionLine:
-    plan = one.plan
+def _line(reader: StoreReader, row: CompetitionRow, played: int) -> documents.CompetitionLine:
+    plan = row.plan
     bots = len(plan.players)
-    if plan.form is Form.LADDER:  # whoever comes
-        bots = max(bots, reader.entered(one.id))
-    expected = expected_matches(plan)
-    was_stopped = one.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
-    if one.finished_at is not None and expected is not None and not was_stopped:
-        expected = played  # those of bots that are out never were
+    if plan.form is Form.LADDER:  # bots may join at any time
+        bots = max(bots, reader.entered(row.id))
+    scheduled = expected_matches(plan)
+    was_stopped = row.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
+    if row.finished_at is not None and scheduled is not None and not was_stopped:
+        scheduled = played  # the other matches of bots that are out are not played
+    try:
+        title = plan.rules.vocabulary.title
+    except UsageError:  # a game of a newer arena must not hide the other competitions
+        title = plan.game
     return documents.CompetitionLine(
-        id=one.id,
+        id=row.id,
         run=plan.run,
         game=plan.game,
-        title=_title(one),
+        title=title,
         form=plan.form.value,
-        state=one.state.value,
-        started_at=one.started_at,
-        finished_at=one.finished_at,
+        state=row.state.value,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
         bots=bots,
         played=played,
-        scheduled=expected,
+        scheduled=scheduled,
     )
 
 
-def _title(one: CompetitionRow) -> str:
-    try:
-        return one.plan.rules.vocabulary.title
-    except UsageError:  # of a newer arena, say: the list is there for the others
-        return one.plan.game
-
-
-def _measure(game: str) -> documents.LeagueMeasure:
-    return documents.LeagueMeasure(measure_for(game).title, game in _SHARES)
-
-
-def _bracket(cached: CachedCompetition) -> tuple[documents.StageDocument, ...]:
-    """All stages of an elimination that were drawn, who went on and who did not (K2); empty for other forms."""
-    return tuple(_bracket_stage(cached, stage) for stage in cached.results.stages)
-
-
 def _bracket_stage(cached: CachedCompetition, stage: BracketStage) -> documents.StageDocument:
+    """A stage that was drawn: who advanced and who did not (K2)."""
     return documents.StageDocument(
         stage=stage.number,
         final=stage.is_final,
@@ -235,9 +214,8 @@ def _bracket_table(
     state = "playing"
     if result is not None:
         through, state = advanced(result), "over"
-        out = frozenset(range(len(players))) - through
-        if stage.is_final:
-            out = frozenset(result.out)
+        is_out = frozenset(range(len(players))) - through
+        out = frozenset(result.out) if stage.is_final else is_out
     elif cached.is_over or cached.results.competition.state is CompetitionState.PAUSED:
         state = "waits"
     has_advanced = result is not None and not stage.is_final
@@ -264,18 +242,7 @@ def _cells(
     places = {name: place for place, name in enumerate(names)}
     for row, name in enumerate(names):
         for other, cell in table[name].items():
-            yield (
-                row,
-                places[other],
-                cell.played,
-                cell.wins,
-                cell.draws,
-                cell.losses,
-                cell.score,
-                _rounded(cell.mean),
-                _rounded(cell.error),
-            )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+            counts = (cell.played, cell.wins, cell.draws, cell.losses, cell.score)
+            mean = None if cell.mean is None else round(cell.mean, _DIGITS)
+            error = None if cell.error is None else round(cell.error, _DIGITS)
+            yield (row, places[other], *counts, mean, error)

@@ -1,7 +1,8 @@
-"""The read-only documents of the page, as `/api/…json` gives them; each is one struct, and its fields are what is promised.
+"""The documents of the page at `/api/…json`: one struct each, whose fields are the interface.
 
-Times are Unix seconds, names as they are, `null` is what is not known or not there. A competition's settings and limits are those of
-its plan. Which of it somebody may see is decided where a document is made (J8); nothing here knows.
+Times are Unix seconds, names are unescaped, and `null` means unknown or not applicable. A
+competition's settings and limits are those of its plan. What a viewer may see (J8) is decided where
+a document is made, not here.
 """
 
 from __future__ import annotations
@@ -41,11 +42,7 @@ __all__ = [
 
 
 class Refusal(Exception):
-    """There is no document to give.
-
-    Attributes:
-        status: of HTTP.
-    """
+    """A document cannot be given; `status` is the one of HTTP."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -53,12 +50,12 @@ class Refusal(Exception):
 
 
 def error(text: str) -> bytes:
-    """What is sent in place of a document."""
+    """The document that is sent when there is no other."""
     return msgspec.json.encode({"error": text})
 
 
 class CompetitionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition in the list of all; `played` are the matches that count, `scheduled` is null where nobody can know."""
+    """A competition in a list; `played` are matches that count, a ladder's `scheduled` is null."""
 
     id: str
     run: str
@@ -74,7 +71,7 @@ class CompetitionLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Competitions(msgspec.Struct, frozen=True):
-    """`/api/competitions.json`: all of them, the newest first."""
+    """`/api/competitions.json`: all competitions, the newest first."""
 
     competitions: tuple[CompetitionLine, ...]
 
@@ -87,7 +84,7 @@ class LeagueMeasure(msgspec.Struct, frozen=True):
 
 
 class RankedBots(msgspec.Struct, frozen=True):
-    """A place of an elimination that is over."""
+    """A place in the ranking of an elimination that is over; several bots may share it."""
 
     rank: int
     names: tuple[str, ...]
@@ -97,7 +94,7 @@ class RankedBots(msgspec.Struct, frozen=True):
 
 
 class TableDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A table of a bracket; `advanced` is null in the final and while it is not over, `offender` is a seat."""
+    """A table of a bracket; `offender` is a seat, `advanced` null before the end and in a final."""
 
     pairing: int
     match: str | None
@@ -120,7 +117,7 @@ class StageDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """An offence whose evidence is not for whoever asks, as the competition goes on (J8)."""
+    """An offence without its evidence, for most viewers while the competition goes on (J8)."""
 
     bot: str
     match: str
@@ -139,7 +136,7 @@ class RulingWithEvidence(Verdict, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form.
 
-    `not_there` are those of the roster who had not come when it started.
+    `not_there` are bots of the roster that were not connected when it started.
     """
 
     id: str
@@ -168,14 +165,17 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrossTablePage(msgspec.Struct, frozen=True):
-    """`…/cross.json`: cells are (row, column, played, wins, draws, losses, score, mean, error), the first two being places in `names`."""
+    """`…/cross.json`: cells are (row, column, played, wins, draws, losses, score, mean, error).
+
+    Row and column are indices of `names`.
+    """
 
     names: tuple[str, ...]
     cells: tuple[tuple[int | float | None, ...], ...]
 
 
 class Outline(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that is over, in a line; `number` goes up in the order of writing."""
+    """A match in a list of those that are over; `number` goes up in the order of writing."""
 
     id: str
     number: int
@@ -191,14 +191,14 @@ class Outline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matches(msgspec.Struct, frozen=True):
-    """`…/matches.json`: a page of them, the newest first; `more` says whether there are older ones."""
+    """`…/matches.json`: some matches, newest first; `more` says whether there are older ones."""
 
     matches: tuple[Outline, ...]
     more: bool
 
 
 class Opponent(msgspec.Struct, frozen=True):
-    """How a bot has done against another."""
+    """A bot's results against another bot."""
 
     name: str
     played: int
@@ -211,7 +211,7 @@ class Opponent(msgspec.Struct, frozen=True):
 
 
 class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`…/pairing.json`: two bots; `cell` is the first one's side of it, null if it is in no cross table."""
+    """`…/pairing.json`: two bots; `cell` is the cross table's entry for `a`, null without one."""
 
     a: str
     b: str
@@ -221,7 +221,7 @@ class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a bot's decisions took in its latest matches, in ms; bar i is from `edges[i]` up to below `edges[i + 1]`."""
+    """How long a bot's latest decisions took; `counts[i]` took `edges[i] <= ms < edges[i + 1]`."""
 
     unit: str
     edges: tuple[int, ...]
@@ -234,7 +234,7 @@ class DecisionTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BotPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`…/bot.json`: what a bot has done; `curve` is (when, score up to then) after its matches that count, thinned out."""
+    """`…/bot.json`; `curve` is (when, score so far) after matches that count, at most 500."""
 
     name: str
     team: str | None
@@ -248,7 +248,7 @@ class BotPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cards(msgspec.Struct, frozen=True, kw_only=True):
-    """What a match was dealt from, and by which limits each seat was held."""
+    """What the cards of a match were dealt from, and how the limits of each seat were enforced."""
 
     seed: str | None
     commitment: str | None
@@ -266,7 +266,7 @@ class MatchOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`/api/matches/ID.json`; `rounds` are the scores at the end of each, `points` those of all complete rounds so far (only gin rummy has them)."""
+    """`/api/matches/ID.json`; `rounds` are the scores, `points` gin rummy's, after each round."""
 
     id: str
     competition: str | None

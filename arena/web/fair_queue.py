@@ -1,4 +1,4 @@
-"""A queue in which everybody has a turn: who asks for much waits for it, and nobody else does. Pure."""
+"""A queue that serves its users in turn: one with many items delays only itself. Pure."""
 
 from __future__ import annotations
 
@@ -11,27 +11,22 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """What waits, by whose it is; one of each in turn."""
+    """Items by user, taken round robin: one item of each user in turn."""
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[Item]] = {}  # in the order of their turns
-        self._count = 0
 
     def __len__(self) -> int:
-        """How many wait."""
-        return self._count
+        return sum(map(len, self._queues.values()))
 
-    def put(self, whose: str, item: Item) -> None:
-        """One more."""
-        self._queues.setdefault(whose, deque()).append(item)
-        self._count += 1
+    def put(self, user: str, item: Item) -> None:
+        self._queues.setdefault(user, deque()).append(item)
 
     def take(self) -> Item:
-        """The next one; there has to be one."""
-        whose = next(iter(self._queues))
-        queue = self._queues.pop(whose)
+        """Remove and return the next item; the queue must not be empty."""
+        user = next(iter(self._queues))
+        queue = self._queues.pop(user)
         item = queue.popleft()
-        if queue:  # whose turn comes again after everybody else's
-            self._queues[whose] = queue
-        self._count -= 1
+        if queue:  # the user's next turn comes after all others'
+            self._queues[user] = queue
         return item

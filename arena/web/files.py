@@ -1,7 +1,7 @@
-"""The files of the page: read once from the package, hashed, packed, and from then on served out of memory.
+"""The files of the page: read from the package once, hashed, compressed, and served from memory.
 
-Their addresses have the hash of all of them, so that a browser keeps them for ever and never mixes two versions; only `index.html`,
-which names that hash, is asked for each time.
+Their addresses contain the hash of all of them, so browsers cache them for ever and never mix two
+versions. Only `index.html`, which names that hash, is asked for each time.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ from arena.server.reply import (
 
 __all__ = ["PLACEHOLDER", "Files", "StaticFile", "page_files"]
 
-PLACEHOLDER = b"{version}"
-"""What stands in `index.html` for the hash."""
+PLACEHOLDER = b"{version}"  # in `index.html`, for the hash
 
 _INDEX, _ICON = "index.html", "favicon.svg"
 _STATIC = "/static/"
-_VERSION_DIGITS = 16  # of SHA-256: two versions of a page never meet
+_VERSION_DIGITS = 16  # of SHA-256, 64 bits: two versions of a page never collide
 _FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
 _VARY = ("Vary", "Accept-Encoding")
 _KINDS = {
@@ -54,14 +53,7 @@ _KIND_ELSE = "application/octet-stream"
 
 
 class StaticFile:
-    """One file in the forms in which it goes out; all is made beforehand.
-
-    Args:
-        name: whose ending says what kind of content it is.
-        body: the content.
-        cache: how long a browser may keep it.
-        policy: what a browser lets it do.
-    """
+    """The responses for one file, made in advance; the ending of `name` gives the content type."""
 
     def __init__(self, name: str, body: bytes, cache: Header, policy: str = PAGE_POLICY) -> None:
         kind = _KINDS.get(PurePosixPath(name).suffix, _KIND_ELSE)
@@ -75,21 +67,13 @@ class StaticFile:
             self.packed = reply(200, packed, kind, PACKED, *more, policy=policy)
 
     def answer(self, headers: Headers) -> Reply:
-        """As the visitor wants it."""
         if knows(headers, self.etag):
             return self.unchanged
         return self.packed if takes_gzip(headers) else self.plain
 
 
 class Files:
-    """A page.
-
-    Args:
-        contents: the files by their names, with `/` between folders.
-
-    Attributes:
-        version: the hash of all of them.
-    """
+    """All files of a page, by name with `/` between folders; `version` is the hash of them."""
 
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self.version = _version(contents)
@@ -100,32 +84,27 @@ class Files:
         }
         index = contents[_INDEX].replace(PLACEHOLDER, self.version.encode())
         self._fixed = {"/": StaticFile(_INDEX, index, NO_CACHE)}
-        if _ICON in contents:  # browsers ask for it by themselves
+        if _ICON in contents:  # browsers also ask for it by themselves, at this path
             self._fixed[f"/{_ICON}"] = StaticFile(_ICON, contents[_ICON], NO_CACHE)
 
     def answer(self, path: str, headers: Headers) -> Reply:
-        """What a path stands for; a line if it stands for nothing."""
-        file = self._fixed.get(path) or self._static.get(self._name(path))
+        """The file at a path, of this version only, or 404."""
+        name = path.removeprefix(f"{_STATIC}{self.version}/")
+        file = self._fixed.get(path) or (self._static.get(name) if name != path else None)
         if file is None:
             return text(404, "there is nothing here")
         return file.answer(headers)
 
-    def _name(self, path: str) -> str:
-        """The file that is meant, of this version only; "" if none is."""
-        version, _, name = path.removeprefix(_STATIC).partition("/")
-        is_ours = path.startswith(_STATIC) and version == self.version
-        return name if is_ours else ""
-
 
 def page_files() -> Files:
-    """Those of the page that is installed."""
+    """The files of the installed page."""
     return Files(dict(_read(files("arena.web").joinpath("page"))))
 
 
 def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:
     for entry in folder.iterdir():
-        if entry.name.startswith((".", "_")):
-            continue  # what editors and Python leave behind
+        if entry.name.startswith((".", "_")):  # left by editors and Python
+            continue
         if entry.is_dir():
             yield from _read(entry, f"{within}{entry.name}/")
         else:

@@ -1,7 +1,7 @@
-"""A live match told again for those who watch it, beside the match and never in its way; no I/O.
+"""A live match replayed for its spectators, beside the match and never in its way; no I/O.
 
-A `WatchedMatch` follows the answers of a table at its own pace, in slices as long as its caller has time for, and cuts what it has told into frames.
-What is too much for one is left out by whole rounds: whoever looks on can follow only so much.
+A `WatchedMatch` replays the answers of a match at its own pace, in slices as long as its caller has
+time for, and cuts the events into frames. What is too much for a frame is left out by whole rounds.
 """
 
 from __future__ import annotations
@@ -19,27 +19,20 @@ from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
 __all__ = ["LONGEST", "MOST_EVENTS", "EventCut", "WatchedMatch"]
 
-MOST_EVENTS = 120
-"""In a frame; more than anybody can follow before the next."""
-LONGEST = 2_000
-"""Of a round, in events: one that is longer is not told from its beginning to those who come in the middle of it."""
+MOST_EVENTS = 120  # of a frame; more than anybody can follow before the next
+LONGEST = 2_000  # events of a round; newcomers do not get the beginning of a longer one
 
 _AT_ONCE = 16  # answers between two looks at the clock: a tenth of a millisecond
-_KEPT = 60  # of the latest answers, that are told even if there are many; and three rounds
-_KEPT_AT_END = 1_000  # the last round is told, however long it was
-_NEAR = 500  # answers: who is no further behind is up with the match
-_PATIENCE_S = 3.0  # a match that is faster than we can tell it is shown late
+_LATEST = 60  # answers that are shown, or those of three rounds, even if many more are behind
+_LATEST_AT_END = 1_000  # the same when the match is over, to show the last round
+_NEAR = 500  # answers; a replay that is no further behind has caught up
+_PATIENCE_S = 3.0  # then a match that is played faster than it can be replayed is shown as it is
 
 
 class EventCut(msgspec.Struct, frozen=True):
-    """Events for a frame.
+    """Events for a frame; the first one is in round `round`, from 1, and begins it if `reset`.
 
-    Attributes:
-        reset: whether they begin with their round.
-        round: the round of the first.
-        events: in order.
-        skipped: how many rounds were left out just before them.
-        is_latest: whether nothing has been told since.
+    `skipped` rounds were left out just before it. If `is_latest`, nothing has been replayed since.
     """
 
     reset: bool
@@ -50,83 +43,74 @@ class EventCut(msgspec.Struct, frozen=True):
 
 
 class WatchedMatch:
-    """One match that is watched.
+    """One match that is watched; times are on the loop's clock, in seconds.
 
-    Args:
-        table: where it is played.
-        now: on the loop's clock, in seconds.
-
-    Attributes:
-        is_ready: whether there is something to be shown: it has caught up with the match once, or cannot.
+    It may be shown when `is_ready`: the replay has caught up once, or takes too long.
     """
 
     def __init__(self, table: LiveMatch, now: float) -> None:
         self.table = table
         self.is_ready = False
         self._since = now
-        self._telling: EventReplay | None = None
+        self._replay: EventReplay | None = None
         self._rounds: list[Round] = []  # complete, and not yet in a frame to the end
         self._sent = 0  # events of the first of them, or of the present round
         is_new = table.match is None or not table.match.answers
-        # The round that the next frame should begin in; who comes late has missed none.
+        # The round that the next frame should begin in; a spectator who comes late misses none.
         self._at = 1 if is_new else None
         self._is_first = True
-        self._notes = 0  # of the match's, so many have been told
+        self._notes = 0  # of the match, those that have been replayed
 
     @property
     def players(self) -> tuple[str, ...]:
-        """The names, by seat."""
         return tuple(chair.player.name for chair in self.table.chairs)
 
     @property
     def is_over(self) -> bool:
-        """Whether the end is told, and all of it is in frames."""
-        telling = self._telling
-        return telling is not None and telling.is_over and not self._rounds
+        """Whether the match is replayed to its end, and all of that is in frames."""
+        replay = self._replay
+        return replay is not None and replay.is_over and not self._rounds
 
-    def tell(self, now: float, goes_on: Callable[[], bool], is_due: bool) -> None:
-        """Tell what has happened meanwhile, as long as there is time.
+    def replay(self, now: float, goes_on: Callable[[], bool], is_due: bool) -> None:
+        """Replay the answers given since the last call, while `goes_on`, asked every few answers.
 
-        Args:
-            now: on the loop's clock.
-            goes_on: whether there is; asked every few answers.
-            is_due: whether the next frame is: else of what comes in masses nothing is told.
+        If the next frame is not due yet, a long backlog is passed over.
         """
         match = self.table.match
-        if match is None:  # not all are ready
+        if match is None:  # not all bots are ready
             self.is_ready = True
             return
-        telling = self._telling
-        if telling is None:
-            telling = self._telling = self._begin()
+        replay = self._replay
+        if replay is None:
+            replay = self._replay = self._begin()
         total = len(match.answers)
         has_time = True
-        most = max(_KEPT, 3 * telling.decisions // telling.round)
-        if total - telling.decisions > 2 * most:
+        most = max(_LATEST, 3 * replay.decisions // replay.round)
+        if total - replay.decisions > 2 * most:
             is_over = match.termination is not None
-            kept = _KEPT_AT_END if is_over else most if is_due else 0
-            has_time = self._pass_over(telling, match, total - kept, goes_on)
+            latest = _LATEST_AT_END if is_over else most if is_due else 0
+            has_time = self._pass_over(replay, match, total - latest, goes_on)
         elif not is_due:
             return
-        is_told = has_time and self._feed(telling, match, goes_on)
-        if is_told and match.termination is not None:
-            telling.end(match.termination)
-            self._gather(telling)
-        is_near = total - telling.decisions < _NEAR
+        is_complete = has_time and self._feed(replay, match, goes_on)
+        if is_complete and match.termination is not None:
+            replay.end(match.termination)
+            self._gather(replay)
+        is_near = total - replay.decisions < _NEAR
         self.is_ready = self.is_ready or is_near or now - self._since > _PATIENCE_S
 
     def cut(self) -> EventCut | None:
-        """What has been told since the last frame, and not too much of it; None if nothing has."""
-        telling = self._telling
-        if telling is None:
+        """The events since the last frame, as many as fit the next one; None if there are none."""
+        replay = self._replay
+        if replay is None:
             return None
-        self._drop(len(telling.events))
-        first, *others = [*(each.events for each in self._rounds), telling.events]
+        self._drop(len(replay.events))
+        first, *others = [*(round_.events for round_ in self._rounds), replay.events]
         fresh = first[self._sent : self._sent + LONGEST]
         events = (*fresh, *chain.from_iterable(others))
         if not events:
             return None
-        number = self._rounds[0].number if self._rounds else telling.round
+        number = self._rounds[0].number if self._rounds else replay.round
         skipped = 0 if self._at is None else max(0, number - self._at)
         resets = self._is_first or skipped > 0
         self._is_first = False
@@ -136,27 +120,25 @@ class WatchedMatch:
             self._at = number
             return EventCut(resets, number, tuple(fresh), skipped, False)
         last = self._rounds[-1].number if self._rounds else number
-        self._at = telling.round if telling.events else last + 1
+        self._at = replay.round if replay.events else last + 1
         self._rounds.clear()
-        self._sent = len(telling.events)
+        self._sent = len(replay.events)
         return EventCut(resets, number, events, skipped, True)
 
-    def afresh(self) -> EventCut | None:
-        """All of the present round that was in frames, for one who comes in; None if that is too much."""
-        telling = self._telling
-        if telling is None:
+    def present_round(self) -> EventCut | None:
+        """All of the present round that was in frames, for a newcomer; None if that is too much."""
+        replay = self._replay
+        if replay is None:
             return EventCut(True, 1, (), 0, True)
-        if telling.is_partial or self._sent > LONGEST:
+        if replay.is_partial or self._sent > LONGEST:
             return None
         if self._rounds:
             first = self._rounds[0]
-            events = first.events[: self._sent]
-            return EventCut(True, first.number, events, 0, False)
-        return EventCut(True, telling.round, tuple(telling.events[: self._sent]), 0, True)
+            return EventCut(True, first.number, first.events[: self._sent], 0, False)
+        return EventCut(True, replay.round, tuple(replay.events[: self._sent]), 0, True)
 
     def frame(self, cut: EventCut, view: View, now: float) -> bytes:
-        """The frame with some events, as a view shows them."""
-        telling, table = self._telling, self.table
+        replay, table = self._replay, self.table
         return encode_to_viewer(
             Events(
                 match=table.id,
@@ -165,14 +147,14 @@ class WatchedMatch:
                 events=tuple(seen(cut.events, view, table.game.seats)),
                 turn=self._turn(now) if cut.is_latest else None,
                 scores=self._scores(),
-                decisions=0 if telling is None else telling.decisions,
+                decisions=0 if replay is None else replay.decisions,
                 skipped=cut.skipped,
             )
         )
 
     def scene(self, view: View, competition: str | None) -> bytes:
         """The frame that says who plays what."""
-        table, telling = self.table, self._telling
+        table, replay = self.table, self._replay
         return encode_to_viewer(
             Scene(
                 match=table.id,
@@ -182,7 +164,7 @@ class WatchedMatch:
                 view=view,
                 limits=table.limits,
                 competition=competition,
-                round=1 if telling is None else telling.round,
+                round=1 if replay is None else replay.round,
                 scores=self._scores(),
             )
         )
@@ -197,38 +179,37 @@ class WatchedMatch:
             table.settings,
             seed=table.seed,
             nonces=nonces,
-            start=all(nonces),  # else it ended before
+            start=all(nonces),  # else the match was over before it began
             tells_deals=True,
         )
         return EventReplay(match)
 
     def _pass_over(
-        self, telling: EventReplay, match: MatchState, until: int, goes_on: Callable[[], bool]
+        self, replay: EventReplay, match: MatchState, until: int, goes_on: Callable[[], bool]
     ) -> bool:
-        """Pass over the answers up to a number; whether there was time for all."""
-        answers, number = match.answers, telling.decisions
+        """Replay the answers up to a number without events; False if time has run out."""
+        answers, number = match.answers, replay.decisions
         if number < until:
             self._rounds.clear()
             self._sent = 0
         while number < until:
-            telling.pass_over(answers[number])
+            replay.pass_over(answers[number])
             number += 1
             if number % _AT_ONCE == 0 and not goes_on():
                 return False
         return True
 
-    def _feed(self, telling: EventReplay, match: MatchState, goes_on: Callable[[], bool]) -> bool:
-        """Tell all answers that there are; whether there was time for all."""
+    def _feed(self, replay: EventReplay, match: MatchState, goes_on: Callable[[], bool]) -> bool:
+        """Replay all answers that there are; False if time has run out."""
         answers, times = match.answers, match.times_ms
-        while (number := telling.decisions) < len(answers):
-            telling.feed(answers[number], times[number], self._note(match, number))
-            self._gather(telling)
+        while (number := replay.decisions) < len(answers):
+            replay.feed(answers[number], times[number], self._note(match, number))
+            self._gather(replay)
             if number % _AT_ONCE == 0 and not goes_on():
                 return False
         return True
 
     def _note(self, match: MatchState, number: int) -> str | None:
-        """The note that came with an answer."""
         notes = match.notes
         while self._notes < len(notes) and notes[self._notes][0] < number:
             self._notes += 1
@@ -236,34 +217,34 @@ class WatchedMatch:
             return notes[self._notes][1]
         return None
 
-    def _gather(self, telling: EventReplay) -> None:
-        """Take the rounds that are complete, and drop those that will be in no frame."""
-        rounds = telling.take()
+    def _gather(self, replay: EventReplay) -> None:
+        """Take the rounds that are complete, and drop those that fit no frame."""
+        rounds = replay.take()
         if rounds:
             self._rounds += rounds
-            self._drop(0 if telling.is_over else 1)
+            self._drop(0 if replay.is_over else 1)
 
     def _drop(self, more: int) -> None:
-        """Leave out whole rounds until what is left, and `more` events, fit a frame; the latest of all stays."""
+        """Drop rounds until the rest and `more` events fit a frame; the last events stay."""
         rounds = self._rounds
-        total = sum(len(each.events) for each in rounds) + more - self._sent
+        total = sum(len(round_.events) for round_ in rounds) + more - self._sent
         while total > MOST_EVENTS and len(rounds) > (more == 0):
             total -= len(rounds.pop(0).events) - self._sent
             self._sent = 0
 
     def _scores(self) -> tuple[int, ...]:
-        if self._telling is not None:
-            return self._telling.scores
+        if self._replay is not None:
+            return self._replay.scores
         match = self.table.match
         return (0,) * self.table.game.seats if match is None else match.scores
 
     def _turn(self, now: float) -> Turn | None:
-        """Who is to decide, if what was told is what there is."""
-        match, telling = self.table.match, self._telling
-        if match is None or telling is None or match.pending is None:
+        """Who is to decide; None while the replay is behind the match."""
+        match, replay = self.table.match, self._replay
+        if match is None or replay is None or match.pending is None:
             return None
         chair = self.table.chairs[match.pending.seat]
-        if chair.ask is None or telling.decisions != len(match.answers):
+        if chair.ask is None or replay.decisions != len(match.answers):
             return None
         return Turn(
             seat=chair.seat,

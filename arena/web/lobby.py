@@ -1,7 +1,7 @@
-"""The lobby's document: what goes on now, from the arena's own memory; nothing is read or waited for.
+"""The lobby's document: what goes on now, from the arena's memory, without any I/O.
 
-It is made at most once a second, whoever looks on, and stays small however much is played: lists are cut, and say by how much.
-Times are Unix seconds. Nothing in it is hidden from anybody (J8).
+It is made at most once a second for all viewers, and stays small however much is played: lists are
+cut, and say by how much. Times are Unix seconds. All of it is public (J8).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import LiveMatch
-from arena.web.spectators import Spectators
 from protocol.strategy import house_bots
 from protocol.version import __version__
 
@@ -47,13 +46,10 @@ __all__ = [
     "lobby",
 ]
 
-_BOTS = 500
-_MATCHES = 100
-_QUEUE = 20
-_LATEST = 20
-_YOUNG_S = 2.0  # for a match's pace to be known
+_BOTS, _MATCHES, _QUEUE, _LATEST = 500, 100, 20, 20  # the most entries of each list
+_YOUNG_S = 2.0  # the least duration from which the pace of a match is computed
 
-_SINCE = time.time()  # a page that has seen another one is of an earlier arena
+_SINCE = time.time()  # a browser that has seen another value has the page of an earlier arena
 
 
 class LobbyGame(msgspec.Struct, frozen=True):
@@ -66,7 +62,7 @@ class LobbyGame(msgspec.Struct, frozen=True):
 
 
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
-    """The arena itself; `page_since` is another one after it was started again."""
+    """The arena itself; `page_since` changes when it is restarted."""
 
     version: str
     practice: bool
@@ -76,7 +72,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition that goes on; `waits_for` are bots that are away, or whose match waits for the instructor."""
+    """A running competition; `waits_for` are bots away, or whose match waits for the instructor."""
 
     id: str
     run: str
@@ -93,7 +89,7 @@ class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyBot(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot that is here, or may come back; `playing` are its matches now, `tables` the most that it takes."""
+    """A bot that is connected or may come back, with the number of its matches and the most."""
 
     name: str
     games: tuple[str, ...]
@@ -118,7 +114,7 @@ class LobbyMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyPairing(msgspec.Struct, frozen=True, kw_only=True):
-    """A pairing that waits, and for which of its bots."""
+    """A pairing in the queue, and the bots that it waits for."""
 
     competition: str
     players: tuple[str, ...]
@@ -126,7 +122,7 @@ class LobbyPairing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that is over; `termination` is the word, `seat` whose offence it was."""
+    """A match that is over; `seat` is the one whose offence ended it."""
 
     id: str
     competition: str
@@ -139,7 +135,7 @@ class LobbyResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lobby(msgspec.Struct, frozen=True, kw_only=True):
-    """`/api/lobby.json`; `…_more` is how many are not listed."""
+    """`/api/lobby.json`; `…_more` is the number of entries that a list leaves out."""
 
     arena: LobbyArena
     competitions: tuple[LobbyCompetition, ...]
@@ -153,28 +149,22 @@ class Lobby(msgspec.Struct, frozen=True, kw_only=True):
     latest: tuple[LobbyResult, ...]
 
 
-class LatestMatches:
-    """The latest matches of all competitions; the host tells of each.
-
-    Attributes:
-        latest: the newest first.
-    """
+class LatestMatches(deque[LobbyResult]):
+    """The latest matches of all competitions, the newest first."""
 
     def __init__(self) -> None:
-        self.latest: deque[LobbyResult] = deque(maxlen=_LATEST)
+        super().__init__(maxlen=_LATEST)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """A match is over."""
-        ended = result.termination
-        self.latest.appendleft(
+        self.appendleft(
             LobbyResult(
                 id=match,
                 competition=ledger.id,
                 game=ledger.plan.game,
                 players=pairing.players,
                 scores=result.scores,
-                termination=ended.kind.value,
-                seat=ended.seat,
+                termination=result.termination.kind.value,
+                seat=result.termination.seat,
                 finished_at=time.time(),
             )
         )
@@ -186,14 +176,7 @@ def lobby(
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
-    """The document as it is now.
-
-    Args:
-        host: the arena.
-        spectators: knows how many watch a match.
-        latest: what was played lately, the newest first.
-        upcoming: what is to be played.
-    """
+    """The document as it is now; `latest` begins with the newest result."""
     competitions = host.competitions
     players = host.gateway.players
     guests = host.non_competing
@@ -201,55 +184,54 @@ def lobby(
     count = len(players) - sum(name in players for name in guests)
     now = asyncio.get_running_loop().time()
     tables = host.referee.tables
-    matches = _chosen(tables, now)
-    where = {table.id: one.id for one in competitions for table in one.tables}
+    matches = _slowest(tables, now)
+    competition_of = {
+        table.id: competition.id for competition in competitions for table in competition.tables
+    }
     queue = [
-        _queued(one.id, pairing, players) for one in competitions for pairing in one.queue(_QUEUE)
+        _queued(competition.id, pairing, players)
+        for competition in competitions
+        for pairing in competition.queue(_QUEUE)
     ]
+    waiting = sum(competition.waiting for competition in competitions)
     document = Lobby(
-        arena=_arena(host),
-        competitions=tuple(map(_going, competitions)),
+        arena=LobbyArena(
+            version=__version__,
+            practice=host.referee.practice,
+            page_since=_SINCE,
+            games=_games(),
+            requires_token=host.gateway.admission.requires_token,
+        ),
+        competitions=tuple(map(_competition, competitions)),
         bots=tuple(map(_bot, islice(bots, _BOTS))),
         bots_more=max(0, count - _BOTS),
-        matches=tuple(_playing(table, where.get(table.id), now, spectators) for table in matches),
+        matches=tuple(
+            _match(table, competition_of.get(table.id), now, spectators) for table in matches
+        ),
         matches_more=len(tables) - len(matches),
         queue=tuple(queue[:_QUEUE]),
-        queue_more=sum(one.waiting for one in competitions) - len(queue[:_QUEUE]),
+        queue_more=waiting - len(queue[:_QUEUE]),
         runs=tuple(upcoming),
         latest=tuple(latest),
     )
     return msgspec.json.encode(document)
 
 
-# --- within ---
-
-
-def _arena(host: Host) -> LobbyArena:
-    return LobbyArena(
-        version=__version__,
-        practice=host.referee.practice,
-        page_since=_SINCE,
-        games=_games(),
-        requires_token=host.gateway.admission.requires_token,
-    )
-
-
-@functools.cache
+@functools.cache  # looking for the installed house bots takes a while
 def _games() -> tuple[LobbyGame, ...]:
-    """All games; which house bots there are is looked up once, as that takes a while."""
     return tuple(
         LobbyGame(name, game.vocabulary.title, game.seats, tuple(house_bots(name)))
         for name, game in GAMES.items()
     )
 
 
-def _going(one: Competition) -> LobbyCompetition:
-    progress, plan = one.progress, one.plan
-    players = len(plan.players)
-    if plan.form is Form.LADDER:  # whoever has come
-        players = max(players, len(one.ledger.ladder()))
+def _competition(competition: Competition) -> LobbyCompetition:
+    progress, plan = competition.progress, competition.plan
+    bots = len(plan.players)
+    if plan.form is Form.LADDER:  # bots may join at any time
+        bots = max(bots, len(competition.ledger.ladder()))
     return LobbyCompetition(
-        id=one.id,
+        id=competition.id,
         run=plan.run,
         game=plan.game,
         title=plan.rules.vocabulary.title,
@@ -259,8 +241,8 @@ def _going(one: Competition) -> LobbyCompetition:
         scheduled=None if plan.form is Form.LADDER else progress.scheduled,
         left_s=progress.left_s,
         waits_for=progress.waits_for,
-        bots=players,
-        started_at=one.started_at,
+        bots=bots,
+        started_at=competition.started_at,
     )
 
 
@@ -278,17 +260,16 @@ def _bot(player: BotSession) -> LobbyBot:
     )
 
 
-def _chosen(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
-    """Those that are best to watch, the newest last: fast ones are over before anybody has looked."""
+def _slowest(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
+    """The matches that are best to watch, the newest last: fast ones are over too soon."""
 
     def pace(table: LiveMatch) -> float:
         return table.decisions / max(now - table.opened_at, _YOUNG_S)
 
-    chosen = nsmallest(_MATCHES, tables, key=pace)
-    return sorted(chosen, key=lambda table: table.opened_at)
+    return sorted(nsmallest(_MATCHES, tables, key=pace), key=lambda table: table.opened_at)
 
 
-def _playing(
+def _match(
     table: LiveMatch, competition: str | None, now: float, spectators: Spectators
 ) -> LobbyMatch:
     scores = (0,) * len(table.chairs)

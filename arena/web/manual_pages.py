@@ -1,6 +1,7 @@
-"""The manual for browsers: every document at its own path below `/docs/`, and the search at `/docs/?q=…`.
+"""The manual for browsers: each document at its path below `/docs/`, the search at `/docs/?q=…`.
 
-The pages have no scripts and load nothing but the page's styles. Documents are rendered when they are first asked for, and kept.
+The pages have no scripts and load only the page's styles. A document is rendered when it is first
+asked for, and cached.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MANUAL", "ManualPages"]
 
-MANUAL = "/docs/"
-"""Where the manual is, below the arena's base path."""
+MANUAL = "/docs/"  # below the arena's base path
 
 _FIRST = "README.md"
 _HTML = "text/html; charset=utf-8"
@@ -36,12 +36,9 @@ _POLICY = (
 
 
 class ManualPages:
-    """Answers requests for the manual.
+    """Answers requests for the manual; `version` is in the addresses of the styles.
 
-    The first request for a document takes up to a tenth of a second, so that `answer` belongs in a thread.
-
-    Args:
-        version: of the page's files, which is in the addresses of its styles.
+    The first request for a document takes up to a tenth of a second, so call `answer` in a thread.
     """
 
     def __init__(self, version: str) -> None:
@@ -56,7 +53,7 @@ class ManualPages:
             self._folders[folder if slash else ""].append(document)
 
     def answer(self, path: str, query: str, headers: Headers) -> Reply:
-        """What is at a path that begins with `/docs`."""
+        """The response to a request whose path begins with `/docs`."""
         if path == MANUAL.rstrip("/"):
             return text(307, "the manual is at docs/", ("Location", "docs/"), NO_STORE)
         place, question = path.removeprefix(MANUAL), _question(query)
@@ -89,7 +86,7 @@ class ManualPages:
         return self._pages[path]
 
     def _html(self, place: str, **values: object) -> bytes:
-        """A whole page at a path below `/docs/`, which its links start from."""
+        """A whole page at a path below `/docs/`, whose links are relative to it."""
         up = "../" * place.count("/")
         html: str = _template().render(
             docs=up or "./",
@@ -104,7 +101,7 @@ class ManualPages:
 
 @cache
 def _template() -> Template:
-    # Not at the top, as an arena starts faster without; most are never asked for their manual.
+    # Imported here, as the arena starts faster without it and few visitors open the manual.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
@@ -118,7 +115,6 @@ def _template() -> Template:
 
 
 def _question(query: str) -> str:
-    """What was typed into the search; empty if nothing was."""
     try:
         fields = parse_qs(query, max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -1,7 +1,7 @@
-"""What can be asked about a match, and who may see how much of it (J8): the page of a match, its rounds, its record.
+"""The documents of a match, as much as a viewer may see (J8): its page, its rounds, its record.
 
-It is in the database, or it was one that somebody sat down to: then its record comes with the question. What is told of either is told by
-`arena/web/match_rounds.py`.
+A match is in the database. If a person has played it, it is not; then its record comes with the
+question.
 """
 
 from __future__ import annotations
@@ -16,31 +16,22 @@ from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
 from arena.web.competition_cache import ruling
 from arena.web.documents import Refusal, Ruling, RulingWithEvidence
-from arena.web.match_rounds import MOST_ROUNDS, RecordedMatch, RecordedMatches
+from arena.web.match_rounds import MOST_ROUNDS, RecordedMatches
 from arena.web.play.recent import PersonalMatch
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
 from protocol.watching import View
 
-__all__ = ["FoundMatch", "page", "record", "rounds", "sat_down", "written"]
+__all__ = ["RequestedMatch", "page", "personal", "record", "rounds", "stored"]
 
 _OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
 
 
-class FoundMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that was asked for, before its record is read.
+class RequestedMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that was asked for, before its record is read; times are Unix seconds.
 
-    Attributes:
-        id: its own.
-        competition: the id of that, or None where somebody sat down.
-        game: its name.
-        players: the names by seat.
-        result: how it ended.
-        started_at, finished_at: in Unix seconds.
-        counts: whether it is neither void nor taken back.
-        view: how much of it may be seen by whoever asks.
-        verdict: why somebody is out, if it ended by an offence, as whoever asks may know it.
-        source: where its record is: the database, or at hand.
+    `competition` is None if a person has played it, `verdict` if there was no offence. `view` and
+    `verdict` are what the viewer may see. `source` is the record, or the database that has it.
     """
 
     id: str
@@ -56,21 +47,16 @@ class FoundMatch(msgspec.Struct, frozen=True, kw_only=True):
     source: StoreReader | Record
 
 
-def written(reader: StoreReader, match: str, viewer: Viewer) -> FoundMatch:
-    """A match of the database.
-
-    Raises:
-        Refusal: there is none of that id.
-    """
+def stored(reader: StoreReader, match: str, viewer: Viewer) -> RequestedMatch:
+    """A match of the database; raises `Refusal` if there is none of that id."""
     played = _played(reader, match)
-    competition = reader.competition(played.competition)
-    is_over = competition.state in _OVER
+    is_over = reader.competition(played.competition).state in _OVER
     verdicts = (
         ruling(at, verdict, viewer, is_over)
         for at, verdict in reader.rulings(played.competition)
         if verdict.match == match
     )
-    return FoundMatch(
+    return RequestedMatch(
         id=played.id,
         competition=played.competition,
         game=played.game,
@@ -85,92 +71,85 @@ def written(reader: StoreReader, match: str, viewer: Viewer) -> FoundMatch:
     )
 
 
-def sat_down(sat: PersonalMatch, viewer: Viewer) -> FoundMatch:
-    """A match that is no competition's: it is over, and open to all."""
-    kept = sat.record
-    also_out = kept.also_out or ()
-    # What a bot has done wrong here is its owner's business, and of those who were there.
+def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
+    """A match that a person has played: it is over and open to all, and in no competition."""
+    record = match.record
+    # Open to all but for the evidence against a bot, which its owner and the instructor see.
     verdict = None
-    if sat.verdict is not None:
-        verdict = ruling(sat.finished_at, sat.verdict, viewer, False)
-    return FoundMatch(
-        id=sat.match,
+    if match.verdict is not None:
+        verdict = ruling(match.finished_at, match.verdict, viewer, False)
+    return RequestedMatch(
+        id=match.match,
         competition=None,
-        game=kept.game,
-        players=sat.players,
-        result=Result(kept.scores, kept.points, kept.termination, also_out),
-        started_at=sat.started_at,
-        finished_at=sat.finished_at,
+        game=record.game,
+        players=match.players,
+        result=Result(record.scores, record.points, record.termination, record.also_out or ()),
+        started_at=match.started_at,
+        finished_at=match.finished_at,
         counts=False,
-        view=view_of(sat.players, True, viewer),
+        view=view_of(match.players, True, viewer),
         verdict=verdict,
-        source=kept,
+        source=record,
     )
 
 
-def page(found: FoundMatch, tellings: RecordedMatches) -> documents.MatchPage:
-    """How a match ended, and its rounds in short.
-
-    Raises:
-        Refusal: it is too long, or its record cannot be played again.
-    """
-    kept = _record(found)
-    told = _told(found, tellings, kept)
-    is_whole = found.view.kind == "all"
+def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage:
+    """How a match ended, and its scores by round; raises `Refusal` if it is too long or damaged."""
+    record = _record(match)
+    recorded = matches.get(match.id, match.view, lambda: record)
+    cards = documents.Cards(
+        seed=record.seed,
+        commitment=record.commitment,
+        nonces=record.nonces,
+        enforced=record.enforced,
+    )
     return documents.MatchPage(
-        id=found.id,
-        competition=found.competition,
-        game=found.game,
-        title=game_named(found.game).vocabulary.title,
-        settings=kept.settings,
-        players=found.players,
-        view=found.view,
-        result=_came(found),
-        started_at=found.started_at,
-        finished_at=found.finished_at,
-        counts=found.counts,
-        verdict=found.verdict,
-        record=_cards(kept) if is_whole else None,
-        decisions=told.decisions,
-        rounds=told.scores,
-        points=told.points,
+        id=match.id,
+        competition=match.competition,
+        game=match.game,
+        title=game_named(match.game).vocabulary.title,
+        settings=record.settings,
+        players=match.players,
+        view=match.view,
+        result=_outcome(match),
+        started_at=match.started_at,
+        finished_at=match.finished_at,
+        counts=match.counts,
+        verdict=match.verdict,
+        record=cards if match.view.kind == "all" else None,
+        decisions=recorded.decisions,
+        rounds=recorded.scores,
+        points=recorded.points,
     )
 
 
-def rounds(found: FoundMatch, tellings: RecordedMatches, first: int, last: int) -> bytes:
-    """Some rounds of a match, event by event.
-
-    Raises:
-        Refusal: there are no such rounds, the match is too long, or its record cannot be played again.
-    """
+def rounds(match: RequestedMatch, matches: RecordedMatches, first: int, last: int) -> bytes:
+    """Rounds, event by event; raises `Refusal` without them, or if it is too long or damaged."""
     if not 1 <= first <= last:
         raise Refusal(400, f"expected rounds from 1, got {first} to {last}")
     if last - first >= MOST_ROUNDS:
         raise Refusal(400, f"expected at most {MOST_ROUNDS} rounds at once, got {first} to {last}")
-    told = _told(found, tellings)
-    if first > len(told.scores):
-        raise Refusal(404, f"match {found.id} has {len(told.scores):,} rounds, got {first:,}")
-    return told.rounds(first, last)
+    recorded = matches.get(match.id, match.view, lambda: _record(match))
+    if first > len(recorded.scores):
+        raise Refusal(404, f"match {match.id} has {len(recorded.scores):,} rounds, got {first:,}")
+    return recorded.rounds(first, last)
 
 
-def record(found: FoundMatch) -> bytes:
-    """The record of a match, as `arena export` writes it, or bare where the database has none.
+def record(match: RequestedMatch) -> bytes:
+    """The record of a match, as `arena export` writes it; bare if a person has played the match.
 
-    Raises:
-        Refusal: it is not for whoever asks, as it tells all cards.
+    Raises `Refusal` if the viewer may not see all cards, which the record has.
     """
-    if found.view.kind != "all":
+    if match.view.kind != "all":
         raise Refusal(
             403,
-            f"the record of match {found.id} tells all cards: it is here when {found.competition} is over, for the instructor now",
+            f"the record of match {match.id} tells all cards: "
+            f"it is here when {match.competition} is over, for the instructor now",
         )
-    source = found.source
+    source = match.source
     if isinstance(source, Record):
         return source.to_json()
-    return document_of(_played(source, found.id), source.stored(found.id)).to_json()
-
-
-# --- within ---
+    return document_of(_played(source, match.id), source.stored(match.id)).to_json()
 
 
 def _played(reader: StoreReader, match: str) -> MatchRow:
@@ -182,31 +161,16 @@ def _played(reader: StoreReader, match: str) -> MatchRow:
         ) from None
 
 
-def _record(found: FoundMatch) -> Record:
-    source = found.source
-    return source if isinstance(source, Record) else source.record(found.id)
+def _record(match: RequestedMatch) -> Record:
+    source = match.source
+    return source if isinstance(source, Record) else source.record(match.id)
 
 
-def _told(
-    found: FoundMatch, tellings: RecordedMatches, kept: Record | None = None
-) -> RecordedMatch:
-    known = tellings.known(found.id, found.view)
-    if known is not None:
-        return known
-    return tellings.tell(found.id, found.view, kept or _record(found))
-
-
-def _came(found: FoundMatch) -> documents.MatchOutcome:
-    result, ended = found.result, found.result.termination
-    is_open = found.view.kind == "all" or ended.seat in found.view.seats
-    if ended.is_offence and not is_open:  # it may tell cards (J8)
+def _outcome(match: RequestedMatch) -> documents.MatchOutcome:
+    result, ended = match.result, match.result.termination
+    is_open = match.view.kind == "all" or ended.seat in match.view.seats
+    if ended.is_offence and not is_open:  # its text may tell cards (J8)
         ended = Termination(ended.kind, ended.seat)
     return documents.MatchOutcome(
         scores=result.scores, points=result.points, termination=ended, also_out=result.also_out
-    )
-
-
-def _cards(kept: Record) -> documents.Cards:
-    return documents.Cards(
-        seed=kept.seed, commitment=kept.commitment, nonces=kept.nonces, enforced=kept.enforced
     )

@@ -1,15 +1,14 @@
-"""The documents of matches: how one ended, its rounds event by event, its record.
+"""The rounds of a recorded match, event by event, replayed once for each view of it and cached.
 
-A match is told again once for every kind of viewer, and what came of it is kept, packed, for whoever steps through it. It is told from its
-record alone; the database's rows say who sat there, and `arena/records/visibility.py` what may be seen.
+A match is replayed from its record alone, and its rounds are cached compressed for those who step
+through them. `arena/records/visibility.py` decides which events a view shows.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate, islice
 
 import msgspec
 
@@ -18,29 +17,25 @@ from arena.games import game_named
 from arena.records.replay_events import Round, rounds_of
 from arena.records.visibility import seen
 from arena.web.documents import Refusal
+from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, in_words
 from protocol.gin_rummy import RoundOver
 from protocol.watching import View
 
 __all__ = ["MOST_ANSWERS", "MOST_ROUNDS", "RecordedMatch", "RecordedMatches"]
 
-MOST_ANSWERS = 300_000
-"""Of a match that is told here: a longer one takes longer than anybody looks at a page that loads."""
-MOST_ROUNDS = 50
-"""In one answer."""
-_PACKED = 50  # rounds that are packed together
-_BYTES = 64 << 20  # of packed matches that are kept
-_LEVEL = 1  # of packing: events are mostly the same words
+MOST_ANSWERS = 300_000  # of a match that is replayed here; nobody waits longer for a page
+MOST_ROUNDS = 50  # of one answer
+_PACKED = 50  # rounds that are compressed together
+_BYTES = 64 << 20  # of compressed matches that are cached
+_LEVEL = 1  # of compression: events are mostly the same words
 
 
 class RecordedMatch:
-    """A match as some viewers see it.
+    """A match as a view shows it; `size` is in bytes, about, `decisions` the number of answers.
 
-    Attributes:
-        decisions: how many answers it has.
-        scores: by round, at its end.
-        points: likewise, of all rounds so far, where a game is played for points (G14); else nothing.
-        size: in bytes, about.
+    `scores` are those at the end of each round. `points` are those of all rounds up to each; it is
+    empty unless the game has points (G14).
     """
 
     def __init__(self, record: Record, view: View) -> None:
@@ -49,17 +44,17 @@ class RecordedMatch:
         scores: list[tuple[int, ...]] = []
         points: list[tuple[int, ...]] = []
         seats = game_named(record.game).seats
-        for several in _gathered(rounds_of(record)):
-            scores += [one.scores for one in several]
-            points += filter(None, map(_points, several))
-            lines = [_encoded(one, view, seats) for one in several]
+        for rounds in _gathered(rounds_of(record)):
+            scores += [round_.scores for round_ in rounds]
+            points += filter(None, map(_points, rounds))
+            lines = [_encoded(round_, view, seats) for round_ in rounds]
             self._packs.append(zlib.compress(b"\n".join(lines), _LEVEL))
         self.scores = tuple(scores)
         self.points = tuple(accumulate(points, _sum))
         self.size = sum(map(len, self._packs)) + 100 * len(scores + points)
 
     def rounds(self, first: int, last: int) -> bytes:
-        """The document with these rounds, from 1, the last one among them."""
+        """The document with the rounds `first` to `last`, which count from 1."""
         start = (first - 1) // _PACKED
         lines: list[bytes] = []
         for pack in self._packs[start : (last - 1) // _PACKED + 1]:
@@ -70,70 +65,53 @@ class RecordedMatch:
 
 
 class RecordedMatches:
-    """The matches that were told lately."""
+    """A cache of recorded matches, by match and view."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, View], RecordedMatch] = OrderedDict()
-        self._size = 0
+        self._cache = SizedCache[tuple[str, View], RecordedMatch](_BYTES, lambda match: match.size)
 
-    def known(self, match: str, view: View) -> RecordedMatch | None:
-        """A match that was told before to such viewers."""
-        told = self._known.get((match, view))
-        if told is not None:
-            self._known.move_to_end((match, view))
-        return told
+    def get(self, match: str, view: View, record: Callable[[], Record]) -> RecordedMatch:
+        """A match, from the cache or its record; raises `Refusal` if it is too long or damaged."""
+        recorded = self._cache.get((match, view))
+        if recorded is None:
+            recorded = _recorded(match, view, record())
+            self._cache.put((match, view), recorded)
+        return recorded
 
-    def tell(self, match: str, view: View, record: Record) -> RecordedMatch:
-        """Tell a match.
 
-        Raises:
-            Refusal: it is too long, or its record cannot be played again.
-        """
-        if len(record.answers) > MOST_ANSWERS:
-            raise Refusal(
-                413,
-                f"match {match} has {len(record.answers):,} answers, more than {MOST_ANSWERS:,}: use `arena replay {match}`",
-            )
-        try:
-            told = RecordedMatch(record, view)
-        except Exception as error:  # a damaged record may be broken in any way
-            why = str(error) if isinstance(error, ArenaError) else in_words(error)
-            raise Refusal(
-                500, f"match {match} cannot be told again: {why}; `arena verify` says more"
-            ) from None
-        self._known[match, view] = told
-        self._size += told.size
-        while self._size > _BYTES and len(self._known) > 1:
-            _, gone = self._known.popitem(last=False)
-            self._size -= gone.size
-        return told
+def _recorded(match: str, view: View, record: Record) -> RecordedMatch:
+    if len(record.answers) > MOST_ANSWERS:
+        count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
+        raise Refusal(413, f"match {match} has {count}: use `arena replay {match}`")
+    try:
+        return RecordedMatch(record, view)
+    except Exception as error:  # replaying a damaged record may raise anything
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
+        raise Refusal(
+            500, f"match {match} cannot be told again: {why}; `arena verify` says more"
+        ) from None
 
 
 def _gathered(rounds: Iterable[Round]) -> Iterator[list[Round]]:
-    several: list[Round] = []
-    for one in rounds:
-        several.append(one)
-        if len(several) == _PACKED:
-            yield several
-            several = []
-    if several:
-        yield several
+    rest = iter(rounds)
+    while gathered := list(islice(rest, _PACKED)):
+        yield gathered
 
 
-def _points(one: Round) -> tuple[int, ...]:
-    """What a round was worth to each seat; a round that was cut short is worth nothing, and in most games there are no points."""
-    for event in one.events:
+def _points(round_: Round) -> tuple[int, ...]:
+    """What a round was worth to each seat; empty if it was cut short or the game has no points."""
+    for event in round_.events:
         news = getattr(event, "news", None)
         if isinstance(news, RoundOver):
             return news.points
     return ()
 
 
-def _sum(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(map(sum, zip(one, other, strict=True)))
+def _sum(points: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(points, more, strict=True)))
 
 
-def _encoded(one: Round, view: View, seats: int) -> bytes:
-    """A round in one line: in JSON a line break inside of a text is written in two letters."""
-    events = seen(one.events, view, seats)
-    return msgspec.json.encode({"round": one.number, "scores": one.scores, "events": events})
+def _encoded(round_: Round, view: View, seats: int) -> bytes:
+    # In one line: JSON has no line breaks within texts.
+    events = seen(round_.events, view, seats)
+    return msgspec.json.encode({"round": round_.number, "scores": round_.scores, "events": events})

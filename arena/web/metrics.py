@@ -1,7 +1,4 @@
-"""Figures of a running arena for Prometheus: which there are, in its text format 0.0.4.
-
-They are read when they are asked for, from what is counted anyway; none of them names a bot.
-"""
+"""The figures of a running arena, in Prometheus' text format 0.0.4; none of them names a bot."""
 
 from __future__ import annotations
 
@@ -21,25 +18,11 @@ from prometheus_client.registry import Collector
 __all__ = ["CONTENT_TYPE", "Figures", "exposition"]
 
 _STATM = Path("/proc/self/statm")
-_STARTED = time.time()  # of this module, which is early enough
+_STARTED = time.time()  # of this module, which is imported when the arena starts
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What an arena counts.
-
-    Attributes:
-        version: its own.
-        here: bots that are connected.
-        away: those that may come back.
-        matches: that are played now.
-        competitions: that are on.
-        decisions: answers that have been played.
-        lag_s: how late the event loop has been in all.
-        viewers: browsers that watch.
-        strangers: connections that have not said who they are.
-        requests: plain HTTP requests by the status of their answers.
-        failed: whether the database takes nothing any more.
-    """
+    """What an arena counts; the help texts below say what each figure is."""
 
     version: str
     here: int
@@ -55,13 +38,11 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exposition(figures: Figures) -> bytes:
-    """All figures as text, this process's own needs included."""
+    """All figures as text, with the CPU time and memory of this process."""
     return generate_latest(_FiguresCollector(figures))
 
 
 class _FiguresCollector(Collector):
-    """Figures as `prometheus_client` takes them."""
-
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
 
@@ -97,7 +78,7 @@ class _FiguresCollector(Collector):
             ("process_start_time_seconds", "When it started, Unix time.", _STARTED),
         ):
             yield GaugeMetricFamily(name, help_, value)
-        with suppress(OSError, ValueError, IndexError):  # where the system tells
+        with suppress(OSError, ValueError, IndexError):  # only Linux has this file
             pages = int(_STATM.read_text().split()[1])
             held = pages * os.sysconf("SC_PAGE_SIZE")
             yield GaugeMetricFamily("process_resident_memory_bytes", "Memory held.", held)

@@ -1,13 +1,12 @@
-"""What the reader process says to a question: which document it is about, who may see it, and what is wrong with it.
+"""How the reader process answers a question: with a document, or an error in one line.
 
-One `DocumentAnswers` lives as long as the process and keeps what it has read and told. Whatever goes wrong is one line and a status, and
-the next question is answered as if nothing had been. Nothing here writes.
+One `DocumentAnswers` lives as long as the process and caches what it has read and replayed. After
+an error the next question is answered as usual. Nothing here writes.
 """
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -22,22 +21,20 @@ from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import Refusal, error
 from arena.web.match_rounds import RecordedMatches
 from arena.web.reader_questions import QUERY, Query, ReaderQuestion, ReaderReply, route
+from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 
 __all__ = ["DocumentAnswers"]
 
-_COMPETITIONS = 8  # that are followed at once
-_LIMIT = 100  # matches in one answer, if nobody says otherwise
-_BUSY_MS = 3_000  # somebody else has the database for itself: long enough, as a page waits
+_COMPETITIONS = 8  # that are cached
+_LIMIT = 100  # matches in one answer by default
+_BUSY_MS = 3_000  # for a lock on the database: a browser waits for the answer
 
 
 class DocumentAnswers:
-    """Answers questions about one database, which is opened with the first one.
+    """Answers questions about the database at `where`, which the first question opens.
 
-    Args:
-        where: a file, or `postgresql+psycopg://…`, with its password.
-        log: told of what the arena's log should have, a line each.
-        clock: a monotonic one, in seconds.
+    Lines for the arena's log go to `log`. `clock` is monotonic, in seconds.
     """
 
     def __init__(
@@ -52,8 +49,8 @@ class DocumentAnswers:
         self._reader: StoreReader | None = None
         self._engine: sa.Engine | None = None
         self._is_server = "://" in where and not where.startswith("sqlite")
-        self._followed: OrderedDict[str, CachedCompetition] = OrderedDict()
-        self._tellings = RecordedMatches()
+        self._competitions = SizedCache[str, CachedCompetition](_COMPETITIONS)
+        self._recorded = RecordedMatches()
         self._stopwatch: bot_pages.Stopwatch | None = None
         self._logged = ""
 
@@ -63,20 +60,17 @@ class DocumentAnswers:
             return ReaderReply(200, self._document(question))
         except Refusal as refusal:
             return ReaderReply(refusal.status, error(str(refusal)))
-        except ArenaError as failed:
-            return ReaderReply(500, error(self._failed(failed, str(failed))))
-        except Exception as failed:  # a damaged database may be broken in any way
-            return ReaderReply(500, error(self._failed(failed, in_words(failed))))
+        except Exception as failed:  # reading a damaged database may raise anything
+            return ReaderReply(500, error(self._failed(failed)))
 
     def close(self) -> None:
-        """Let go of the database."""
         if self._engine is not None:
             self._engine.dispose()
 
     # --- within ---
 
     def _document(self, question: ReaderQuestion) -> bytes:
-        name, what = route(question.path)
+        name, id_ = route(question.path)
         unknown = sorted(set(question.query) - QUERY[name])
         if unknown:
             known = " and ".join(sorted(QUERY[name])) or "nothing"
@@ -84,14 +78,18 @@ class DocumentAnswers:
             raise Refusal(400, f"expected {known} behind the `?`, got {got!r}")
         query, viewer = Query(question.query), question.viewer
         if name in ("match", "rounds", "record"):
-            return self._of_match(name, what, query, question)
+            return self._of_match(name, id_, query, question)
         if name == "competitions":
-            return _encoded(competition_pages.competitions(self._opened()))
-        cached = self._following(what)
+            return msgspec.json.encode(competition_pages.competitions(self._opened()))
+        competition = self._competition(id_)
         key: tuple[Any, ...] = (name, *sorted(question.query.items()))
         if name in ("overview", "bot"):
             key = (*key, viewer)
-        return cached.kept(key, lambda: _encoded(self._of_competition(name, cached, query, viewer)))
+
+        def make() -> bytes:
+            return msgspec.json.encode(self._of_competition(name, competition, query, viewer))
+
+        return competition.cached(key, make)
 
     def _of_competition(
         self, name: str, cached: CachedCompetition, query: Query, viewer: Viewer
@@ -109,60 +107,53 @@ class DocumentAnswers:
                 return bot_pages.bot(cached, self._stopwatch, query.text("name"), viewer)
             case _:
                 limit = query.number("limit", _LIMIT, most=competition_pages.MOST_MATCHES)
-                before = query.number("before", 0) if query.has("before") else None
-                return competition_pages.matches(cached, before, limit)
+                return competition_pages.matches(cached, query.number("before", None), limit)
 
     def _of_match(self, name: str, match_id: str, query: Query, question: ReaderQuestion) -> bytes:
-        if question.parlour is not None:
-            found = match_pages.sat_down(question.parlour, question.viewer)
+        if question.personal_match is not None:
+            match_ = match_pages.personal(question.personal_match, question.viewer)
         else:
-            found = match_pages.written(self._opened(), match_id, question.viewer)
+            match_ = match_pages.stored(self._opened(), match_id, question.viewer)
         match name:
             case "match":
-                return _encoded(match_pages.page(found, self._tellings))
+                return msgspec.json.encode(match_pages.page(match_, self._recorded))
             case "rounds":
                 first = query.number("from", 1)
                 last = query.number("to", first)
-                return match_pages.rounds(found, self._tellings, first, last)
+                return match_pages.rounds(match_, self._recorded, first, last)
             case _:
-                return match_pages.record(found)
+                return match_pages.record(match_)
 
-    def _following(self, competition: str) -> CachedCompetition:
-        """A competition, as far as it is now.
-
-        Raises:
-            Refusal: there is none.
-        """
-        cached = self._followed.get(competition)
-        if cached is None:
+    def _competition(self, id_: str) -> CachedCompetition:
+        """A competition as it is now; raises `Refusal` if there is none of this id."""
+        competition = self._competitions.get(id_)
+        if competition is None:
             reader = self._opened()
             try:
-                reader.competition(competition)
+                reader.competition(id_)
             except UsageError:
-                got = one_line(competition, 80)
+                got = one_line(id_, 80)
                 raise Refusal(404, f"expected the id of a competition, got {got!r}") from None
-            cached = CachedCompetition(reader, competition, self._clock)
-            self._followed[competition] = cached
-            if len(self._followed) > _COMPETITIONS:
-                self._followed.popitem(last=False)
-        self._followed.move_to_end(competition)
+            competition = CachedCompetition(reader, id_, self._clock)
+            self._competitions.put(id_, competition)
         try:
-            cached.look()
+            competition.update()
         except BaseException:  # it may have read a part of what is new
-            del self._followed[competition]
+            self._competitions.drop(id_)
             raise
-        return cached
+        return competition
 
     def _opened(self) -> StoreReader:
         if self._reader is None:
             engine, _ = open_database(self._where, create=False)
-            engine.dispose()  # the connections from here on are hurried
-            sa.event.listen(engine, "connect", _hurry)
+            engine.dispose()  # only connections from here on have the short timeout
+            sa.event.listen(engine, "connect", _set_timeout)
             self._reader, self._engine = StoreReader(engine, "of this arena"), engine
         return self._reader
 
-    def _failed(self, failed: Exception, why: str) -> str:
-        """What somebody is told who need not know where the database is; the log has it all."""
+    def _failed(self, failed: Exception) -> str:
+        """Log an error, and return what a visitor is told: never where the database is."""
+        why = str(failed) if isinstance(failed, ArenaError) else in_words(failed)
         if why != self._logged:
             self._logged = why
             self._log(why)
@@ -172,15 +163,11 @@ class DocumentAnswers:
         return why
 
 
-def _encoded(document: msgspec.Struct) -> bytes:
-    return msgspec.json.encode(document)
-
-
-def _hurry(connection: Any, _: object) -> None:
-    """Who looks at a page does not wait as long as who writes down a match."""
+def _set_timeout(connection: Any, _: object) -> None:
+    """Wait for locks for a shorter time than the writer does."""
     if type(connection).__module__.startswith("sqlite3"):
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         return
-    connection.autocommit = True  # else it would end with the first transaction
+    connection.autocommit = True  # in a transaction the setting would end with it
     connection.execute(f"SET lock_timeout = {_BUSY_MS}")
     connection.autocommit = False

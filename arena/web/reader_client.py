@@ -1,15 +1,15 @@
-"""The arena's side of the process that reads for the page (`arena/web/reader_process.py`): started when somebody asks, and again when it has died.
+"""The arena's side of the reader process (`arena/web/reader_process.py`): queue, cache, restarts.
 
-It gets one question at a time, so that it is known which one it died of: one of each address in turn, as somebody may ask for hundreds of
-long matches. What a whole class asks for in the same second is asked once, and what nobody waits for any more is not asked.
-Nothing here waits for a disk.
+The process gets one question at a time, so that it is known which one it died of. Addresses take
+turns, as one may ask for hundreds of long matches. A document that a whole class asks for in the
+same second is read once, and a question that nobody waits for any more is dropped. Nothing here
+waits for a disk.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -22,21 +22,28 @@ from arena.web.fair_queue import FairQueue
 from arena.web.play.recent import PersonalMatch
 from arena.web.reader_client_process import ReaderDied, ReaderProcess
 from arena.web.reader_questions import ReaderQuestion
+from arena.web.sized_cache import SizedCache
 from protocol.errors import one_line
 
 __all__ = ["ReaderAnswer", "ReaderClient"]
 
 log = logging.getLogger(__name__)
 
-_FRESH_S = 1.0  # so old a document may be
-_KEPT = 200  # documents
-_KEPT_BYTES = 32 << 20
-_MOST_S = 60.0  # for one document: whatever takes longer holds up all the others
-_AGAIN_S = 2.0  # before it is started again, if it has died before it could say anything
+_FRESH_S = 1.0  # how long a document is cached
+_CACHED_BYTES = 32 << 20
+_LEAST_BYTES = _CACHED_BYTES // 200  # as which small documents count: at most 200 are cached
+_MOST_S = 60.0  # for one document, as it delays all others
+_RESTART_S = 2.0  # after a process that died before its first answer
 _MOST_WAITING = 1_000
 
-_DIED = "reading this has ended the process that reads for the page; it starts again with the next question"
-_NOT_THERE = "the process that reads for the page does not start, the arena's log says why; try again in some seconds"
+_DIED = (
+    "reading this has ended the process that reads for the page; "
+    "it starts again with the next question"
+)
+_NOT_THERE = (
+    "the process that reads for the page does not start, the arena's log says why; "
+    "try again in some seconds"
+)
 _SLOW = "this took too long to read; try again when less is played"
 _BUSY = "too much is asked at once; try again in some seconds"
 _CLOSED = "the arena is closing"
@@ -46,13 +53,9 @@ _Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Viewer, bool]
 
 
 class ReaderAnswer(msgspec.Struct, frozen=True):
-    """What came of a question.
+    """A status of HTTP, and a document or `{"error": …}`, compressed with gzip if `is_packed`.
 
-    Attributes:
-        status: of HTTP.
-        body: a document, or `{"error": …}`.
-        etag: the same for the same document, packed or not; None if it is none.
-        is_packed: whether the body is packed with gzip.
+    `etag` is the same for the same document, compressed or not; None where there is no document.
     """
 
     status: int
@@ -61,30 +64,19 @@ class ReaderAnswer(msgspec.Struct, frozen=True):
     is_packed: bool = False
 
 
-class _PendingQuestion:
-    """A question, and how many wait for its answer."""
+class _PendingQuestion(msgspec.Struct, eq=False):
+    """A question, and the number of requests that wait for its answer."""
 
-    __slots__ = ("coming", "key", "question", "waiters")
-
-    def __init__(
-        self, key: _Key, question: ReaderQuestion, coming: asyncio.Future[ReaderAnswer]
-    ) -> None:
-        self.key = key
-        self.question = question
-        self.coming = coming
-        self.waiters = 0
+    key: _Key
+    question: ReaderQuestion
+    answer: asyncio.Future[ReaderAnswer]
+    waiters: int = 0
 
 
 class ReaderClient:
-    """Documents from the database, read by a process of their own.
+    """Asks the reader process for documents from the database, and caches each for `fresh_s`.
 
-    Args:
-        store: the database, which stays its owner's.
-        fresh_s: so old a document may be.
-
-    Attributes:
-        asked: how many questions the process was to answer.
-        process: the process.
+    Of `store` only the address is used. `asked` counts questions that the cache could not answer.
     """
 
     def __init__(self, store: Store, *, fresh_s: float = _FRESH_S) -> None:
@@ -96,10 +88,12 @@ class ReaderClient:
         self._loop = asyncio.get_running_loop()
         self._start_at = 0.0
         self.asked = 0
-        self._waiting = FairQueue[_PendingQuestion]()
-        self._coming: dict[_Key, _PendingQuestion] = {}
-        self._kept: OrderedDict[_Key, tuple[float, ReaderAnswer]] = OrderedDict()
-        self._kept_bytes = 0
+        self._queue = FairQueue[_PendingQuestion]()
+        self._pending: dict[_Key, _PendingQuestion] = {}
+        # Until when an answer is fresh, and the answer.
+        self._cache = SizedCache[_Key, tuple[float, ReaderAnswer]](
+            _CACHED_BYTES, lambda cached: max(len(cached[1].body), _LEAST_BYTES)
+        )
         self._worker: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -108,123 +102,111 @@ class ReaderClient:
         path: str,
         query: Mapping[str, str],
         viewer: Viewer,
-        parlour: PersonalMatch | None = None,
+        personal_match: PersonalMatch | None = None,
         address: str = "",
         packs: bool = False,
     ) -> ReaderAnswer:
-        """A document, or why there is none; nothing is raised.
+        """A document, or an error as `{"error": …}`; nothing is raised.
 
-        Args:
-            path: of the document, `/api/…json`.
-            query: what stands behind its `?`.
-            viewer: who asks.
-            parlour: the match that it is about, if the database does not have it.
-            address: where it is asked.
-            packs: whether it is wanted packed, where that is worth it.
+        `personal_match` is the match that it is about, if that is not in the database. Addresses
+        take turns. With `packs` it is compressed where that is worth it.
         """
         key = (path, tuple(sorted(query.items())), viewer, packs)
-        kept = self._kept.get(key)
-        if kept is not None and self._loop.time() < kept[0]:
-            return kept[1]
-        asked = self._coming.get(key)
-        if asked is None:
-            if self._is_closed or len(self._waiting) >= _MOST_WAITING:
-                return _sorry(_CLOSED if self._is_closed else _BUSY, 503)
-            asked = self._coming[key] = self._asks(key, query, parlour)
-            asked.coming.add_done_callback(lambda done: self._keep(key, done))
-            self._waiting.put(address, asked)
+        cached = self._cache.get(key)
+        if cached is not None and self._loop.time() < cached[0]:
+            return cached[1]
+        pending = self._pending.get(key)
+        if pending is None:
+            if self._is_closed or len(self._queue) >= _MOST_WAITING:
+                return _failure(_CLOSED if self._is_closed else _BUSY)
+            self.asked += 1
+            question = ReaderQuestion(
+                id=self.asked,
+                path=path,
+                query=dict(query),
+                viewer=viewer,
+                personal_match=personal_match,
+                packs=packs,
+            )
+            pending = _PendingQuestion(key, question, self._loop.create_future())
+            pending.answer.add_done_callback(lambda done: self._answered(key, done))
+            self._pending[key] = pending
+            self._queue.put(address, pending)
             if self._worker is None:
                 self._worker = asyncio.create_task(self._work())
-        asked.waiters += 1
+        pending.waiters += 1
         try:
-            return await asyncio.shield(asked.coming)  # others may wait for it, too
+            return await asyncio.shield(pending.answer)  # others may wait for it, too
         finally:
-            asked.waiters -= 1
+            pending.waiters -= 1
 
     async def close(self) -> None:
-        """End the process, and wait until it is gone; who still waits is told that."""
+        """Answer all pending questions with an error, end the process, and wait for its end."""
         self._is_closed = True
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.wait([self._worker])
-        for asked in tuple(self._coming.values()):
-            if not asked.coming.done():
-                asked.coming.set_result(_sorry(_CLOSED, 503))
+        for pending in tuple(self._pending.values()):
+            if not pending.answer.done():
+                pending.answer.set_result(_failure(_CLOSED))
         await self.process.close()
 
     # --- within ---
 
-    def _asks(
-        self, key: _Key, query: Mapping[str, str], parlour: PersonalMatch | None
-    ) -> _PendingQuestion:
-        self.asked += 1
-        path, _, viewer, packs = key
-        question = ReaderQuestion(
-            id=self.asked, path=path, query=dict(query), viewer=viewer, parlour=parlour, packs=packs
-        )
-        return _PendingQuestion(key, question, self._loop.create_future())
-
     async def _work(self) -> None:
-        """Have one question after another answered, while there are any."""
+        """Have the queued questions answered one after another, until there are no more."""
         try:
-            while self._waiting:
-                asked = self._waiting.take()
-                if not asked.waiters:
-                    del self._coming[asked.key]
+            while self._queue:
+                pending = self._queue.take()
+                if not pending.waiters:
+                    del self._pending[pending.key]
                     continue
-                answer = await self._answer(asked.question)
-                if not asked.coming.done():
-                    asked.coming.set_result(answer)
+                answer = await self._answer(pending.question)
+                if not pending.answer.done():
+                    pending.answer.set_result(answer)
         finally:
             self._worker = None
 
     async def _answer(self, question: ReaderQuestion) -> ReaderAnswer:
-        child = self.process
+        process = self.process
         try:
             async with asyncio.timeout(_MOST_S):
-                if child.pid is None:
+                if process.pid is None:
                     if self._loop.time() < self._start_at:
-                        return _sorry(_NOT_THERE, 503)
-                    await child.start()
-                header, body = await child.ask(question)
+                        return _failure(_NOT_THERE)
+                    await process.start()
+                header, body = await process.ask(question)
         except TimeoutError:
             log.warning("the page's reader took too long for %s", question.path)
-            await child.end(at_once=True)
-            return _sorry(_SLOW, 503)
+            await process.end(at_once=True)
+            return _failure(_SLOW)
         except ReaderDied:
-            await child.end(at_once=True)
-            if not child.has_answered:
-                self._start_at = self._loop.time() + _AGAIN_S
-                return _sorry(_NOT_THERE, 503)
+            await process.end(at_once=True)
+            if not process.has_answered:
+                self._start_at = self._loop.time() + _RESTART_S
+                return _failure(_NOT_THERE)
             log.warning("the page's reader has died of %s", one_line(question.path))
-            return _sorry(_DIED, 500)
-        except OSError as failed:
-            log.warning("the page's reader cannot be started: %s", failed)
-            self._start_at = self._loop.time() + _AGAIN_S
-            return _sorry(_NOT_THERE, 503)
-        except Exception:  # the others still wait
+            return _failure(_DIED, 500)
+        except OSError as error:
+            log.warning("the page's reader cannot be started: %s", error)
+            self._start_at = self._loop.time() + _RESTART_S
+            return _failure(_NOT_THERE)
+        except Exception:  # the worker has to live on for the other questions
             log.exception("the arena failed at a question for the page's reader")
-            await child.end(at_once=True)
-            return _sorry(_FAILED, 500)
+            await process.end(at_once=True)
+            return _failure(_FAILED, 500)
         etag = header.etag if header.status == 200 else None
         return ReaderAnswer(header.status, body, etag, header.is_packed)
 
-    def _keep(self, key: _Key, done: asyncio.Future[ReaderAnswer]) -> None:
-        """Give the same answer for a moment to whoever asks the same."""
-        del self._coming[key]
-        if done.cancelled() or done.result().status >= 500:
+    def _answered(self, key: _Key, done: asyncio.Future[ReaderAnswer]) -> None:
+        """Cache an answer for a moment, unless it is a failure or too large."""
+        del self._pending[key]
+        if done.cancelled():
             return
-        self._forget(key)
         answer = done.result()
-        self._kept[key] = self._loop.time() + self._fresh_s, answer
-        self._kept_bytes += len(answer.body)
-        while len(self._kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
-            self._forget(next(iter(self._kept)))
-
-    def _forget(self, key: _Key) -> None:
-        if (known := self._kept.pop(key, None)) is not None:
-            self._kept_bytes -= len(known[1].body)
+        if answer.status < 500 and len(answer.body) <= _CACHED_BYTES:
+            self._cache.put(key, (self._loop.time() + self._fresh_s, answer))
 
 
-def _sorry(text: str, status: int) -> ReaderAnswer:
+def _failure(text: str, status: int = 503) -> ReaderAnswer:
     return ReaderAnswer(status, error(text))

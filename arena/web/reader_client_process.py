@@ -1,10 +1,11 @@
-"""The reader process as the arena holds it: started, asked one thing at a time, ended.
+"""The reader process as the arena holds it: started, asked one question at a time, ended.
 
-Its input is a pipe that only the arena holds: when the arena is gone, so is the reader. The address of the database goes through that pipe,
-as command lines can be read by others.
+Its input is a pipe that only the arena holds, so the reader ends with the arena. The address of the
+database goes through that pipe, as other users can read command lines.
 
-It is not a `ProcessPoolExecutor(1)`: spawned with a watch on its parent that ended with the arena too, but its five semaphores stayed in
-`/dev/shm` when all of the arena's processes were killed at once, as systemd does, and it needs a second process to look after them.
+It is not a `ProcessPoolExecutor(1)`. That ended with the arena too, if spawned with a watch on its
+parent. But its five semaphores stayed in `/dev/shm` when all of the arena's processes were killed
+at once, as systemd does, and it needs a second process to clean up after it.
 """
 
 from __future__ import annotations
@@ -26,23 +27,19 @@ __all__ = ["ReaderDied", "ReaderProcess"]
 
 log = logging.getLogger(__name__)
 
-_END_S = 1.0  # for the process to end with its input; it needs a moment
-_WORDS = 500  # of a line that it has for the log
+_END_S = 1.0  # for the process to end after its input; it needs a moment
+_LONGEST = 500  # letters of a line for the log
 
 
 class ReaderDied(Exception):
-    """The process is gone."""
+    """The reader process has ended, or does not answer as it should."""
 
 
 class ReaderProcess:
-    """The process, which is started by the first question, and by the first one after its end.
+    """Starts the reader process, asks it, and ends it; `started` says how often it was started.
 
-    Args:
-        where: the database.
-
-    Attributes:
-        started: how often it was started.
-        has_answered: whether it has said anything since it was started.
+    `where` is a file, or `postgresql+psycopg://…` with its password. `has_answered` says whether
+    the process that was started last has answered anything.
     """
 
     def __init__(self, where: str) -> None:
@@ -54,17 +51,12 @@ class ReaderProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number, if it runs."""
         if self._process is None or self._process.returncode is not None:
             return None
         return self._process.pid
 
     async def start(self) -> None:
-        """Start it.
-
-        Raises:
-            OSError: there is no memory for it, say.
-        """
+        """Start it, and end the previous one; raises `OSError`, for instance without memory."""
         await self.end()
         self.has_answered = False
         self.started += 1
@@ -75,16 +67,12 @@ class ReaderProcess:
             stderr=PIPE,
             start_new_session=True,  # Ctrl-C and a terminal that is closed are for the arena
         )
-        self._listeners.start(_listen(process))
+        self._listeners.start(_log_errors(process))
         assert process.stdin is not None, "it was started with one"
         process.stdin.write(msgspec.json.encode(Database(self._where)) + b"\n")
 
     async def ask(self, question: ReaderQuestion) -> tuple[Header, bytes]:
-        """What it says to a question.
-
-        Raises:
-            Died: nothing, and it will not say anything any more.
-        """
+        """The answer to a question; raises `ReaderDied` if there is none, or another's."""
         process = self._process
         assert process is not None, "it was started"
         assert process.stdin is not None, "it was started with one"
@@ -97,42 +85,39 @@ class ReaderProcess:
             body = await process.stdout.readexactly(header.bytes)
         except (OSError, EOFError, msgspec.DecodeError) as error:
             raise ReaderDied from error
-        if header.id != question.id:  # it answers something else
+        if header.id != question.id:
             raise ReaderDied
         self.has_answered = True
         return header, body
 
     async def end(self, *, at_once: bool = False) -> None:
-        """End it, if it is there, by the end of its input, or else; and wait until it is gone."""
+        """Close its input, kill it if it does not end then or `at_once`, and wait for its end."""
         process, self._process = self._process, None
         if process is None:
             return
         assert process.stdin is not None, "it was started with one"
         process.stdin.close()
-        patience_s = 0.0 if at_once else _END_S
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), patience_s)
+            await asyncio.wait_for(process.wait(), 0.0 if at_once else _END_S)
             return
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
     async def close(self) -> None:
-        """End it for good."""
+        """End it, and wait until its last line is logged."""
         await self.end()
         await self._listeners.ended()
 
 
-async def _listen(process: Process) -> None:
-    """Pass on what it has for the log, until it has closed that."""
+async def _log_errors(process: Process) -> None:
     assert process.stderr is not None, "it was started with one"
     while True:
         try:
             line = await process.stderr.readline()
-        except ValueError:  # longer than anybody reads
+        except ValueError:  # longer than the buffer of the stream
             continue
         if not line:
             return
-        log.warning(
-            "the page's reader: %s", one_line(line.decode(errors="replace").rstrip(), _WORDS)
-        )
+        text = line.decode(errors="replace").rstrip()
+        log.warning("the page's reader: %s", one_line(text, _LONGEST))

@@ -1,8 +1,10 @@
-"""The process that reads the database for the page: questions in, documents out, one after another.
+"""The process that reads the database for the page: questions in, documents out, one at a time.
 
-Run as `python -m arena.web.reader_process`. The first line of its input says which database, as addresses may have passwords and command lines can
-be read by others; each further line is a `ReaderQuestion`. An answer is a line of JSON, `Header`, and then so many bytes of a document. It ends
-with its input, so also when the arena is killed, whatever it is doing then. Ctrl-C is for the arena. It gives way to whoever plays.
+Run as `python -m arena.web.reader_process`. The first line of its input names the database: its
+address may contain a password, and other users can read command lines. Each further line is a
+`ReaderQuestion`. An answer is a `Header` as a line of JSON, followed by the bytes of a document.
+The process ends with its input, so also when the arena is killed, whatever it is doing then. It
+ignores Ctrl-C, which is meant for the arena, and runs at a lower priority than the matches.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ _EFFORT = 6  # of 9: 256 KB of a match take 3 ms, and 9 saves hardly more
 
 
 class Database(msgspec.Struct, frozen=True):
-    """The first line: a file, or `postgresql+psycopg://…` with its password."""
+    """The first line of the input: a file, or `postgresql+psycopg://…` with its password."""
 
     db: str
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What comes before a document: whose answer it is, its status, its tag, how long it is, and whether it is packed."""
+    """What comes before a document: the question's id, a status of HTTP, the document's length."""
 
     id: int
     status: int
@@ -46,17 +48,17 @@ class Header(msgspec.Struct, frozen=True):
 
 
 def main() -> Never:
-    """Answer until the input ends."""
+    """Answer questions until the input ends."""
     for ignored in ("SIGINT", "SIGHUP"):
         if hasattr(signal, ignored):
             signal.signal(getattr(signal, ignored), signal.SIG_IGN)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(_NICENESS)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whoever prints disturbs nothing
+    # A stray `print` goes to the log and does not corrupt the answers.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    listening = (sys.stdin.buffer, lines)
-    threading.Thread(target=_listen, args=listening, daemon=True).start()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, lines), daemon=True).start()
     try:
         _answer(lines, out)
     except Exception as error:  # such as a line that is no question
@@ -70,17 +72,17 @@ def _answer(lines: queue.SimpleQueue[bytes], out: BinaryIO) -> Never:
     while True:
         question = msgspec.json.decode(lines.get(), type=ReaderQuestion)
         reply = answers.answer(question)
-        # What is no document repeats what was asked: it is never packed.
+        # An error repeats the request, so its length must not tell what else it contains (BREACH).
         packs = question.packs and reply.status == 200
         packed = pack(reply.body, _EFFORT) if packs else None
         body = reply.body if packed is None else packed
-        header = Header(*(question.id, reply.status, reply.etag, len(body), packed is not None))
+        header = Header(question.id, reply.status, reply.etag, len(body), packed is not None)
         out.write(msgspec.json.encode(header) + b"\n" + body)
         out.flush()
 
 
 def _listen(source: BinaryIO, lines: queue.SimpleQueue[bytes]) -> None:
-    """Put every line into the queue; at the end of the input all ends, also what would take long."""
+    """Put every line into the queue; end the process with the input, even while it reads."""
     for line in source:
         lines.put(line)
     os._exit(0)

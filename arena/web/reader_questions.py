@@ -1,10 +1,10 @@
-"""What can be asked of the reader process: the documents there are, what stands behind the `?` of each, and what is no question."""
+"""What can be asked of the reader process: the paths of the documents, and their parameters."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,27 +26,24 @@ QUERY: Mapping[str, frozenset[str]] = {
     "rounds": frozenset({"from", "to"}),
     "record": frozenset(),
 }
-"""The documents, and what may stand behind the `?` of each."""
+"""The documents, and the parameters of each."""
 _LARGEST = 1 << 53  # of a number in JavaScript
+
+Default = TypeVar("Default", int, None)
 
 
 class ReaderQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the reader's input.
+    """A line of the reader's input; the answer has the same `id`.
 
-    Attributes:
-        id: comes back with the answer.
-        path: of the document, `/api/…json`.
-        query: what stood behind the `?`.
-        viewer: who asks.
-        parlour: the match that it is about, if the database has it not.
-        packs: whether a document is wanted packed, where that is worth it.
+    `personal_match` is the match that it is about, if that is not in the database. With `packs`
+    the document is compressed where that is worth it.
     """
 
     id: int
     path: str
     query: dict[str, str] = {}
     viewer: Viewer = Viewer()
-    parlour: PersonalMatch | None = None
+    personal_match: PersonalMatch | None = None
     packs: bool = False
 
 
@@ -58,41 +55,27 @@ class ReaderReply(msgspec.Struct, frozen=True):
 
     @property
     def etag(self) -> str:
-        """The same for the same document."""
         return hashlib.blake2b(self.body, digest_size=12).hexdigest()
 
 
-Route: TypeAlias = tuple[str, str]
-"""A document's name in `QUERY`, and the id that it is about."""
+Route: TypeAlias = tuple[str, str]  # a document's name in `QUERY`, and the id that it is about
 
 
 class Query:
-    """What stood behind the `?`."""
+    """The parameters of a question; reading one raises `Refusal` if it is missing or wrong."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = given
-
-    def has(self, name: str) -> bool:
-        """Whether it was said."""
-        return name in self._given
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = parameters
 
     def text(self, name: str) -> str:
-        """What was said, which has to be.
-
-        Raises:
-            Refusal: it was not.
-        """
-        if not self._given.get(name):
+        """A bot's name, which must not be empty."""
+        if not self._parameters.get(name):
             raise Refusal(400, f"expected `?{name}=…`, the name of a bot, got none")
-        return self._given[name]
+        return self._parameters[name]
 
-    def number(self, name: str, default: int, *, most: int = _LARGEST) -> int:
-        """A whole number from 0 or 1.
-
-        Raises:
-            Refusal: it is none.
-        """
-        text = self._given.get(name)
+    def number(self, name: str, default: Default, *, most: int = _LARGEST) -> int | Default:
+        """A whole number from 1 to `most`."""
+        text = self._parameters.get(name)
         if text is None:
             return default
         if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
@@ -104,23 +87,19 @@ class Query:
 
 
 def route(path: str) -> Route:
-    """Which document a path is about.
-
-    Raises:
-        Refusal: about none.
-    """
+    """The document at a path; raises `Refusal` if there is none."""
     words = path.removeprefix("/api/").removesuffix(".json").split("/")
     if path.startswith("/api/") and path.endswith(".json"):
         match words:
             case ["competitions"]:
                 return "competitions", ""
-            case ["competitions", what] if what:
-                return "overview", what
-            case ["competitions", what, ("cross" | "pairing" | "bot" | "matches") as it]:
-                return it, what
-            case ["matches", what] if what:
-                return "match", what
-            case ["matches", what, ("rounds" | "record") as it]:
-                return it, what
+            case ["competitions", id_] if id_:
+                return "overview", id_
+            case ["competitions", id_, ("cross" | "pairing" | "bot" | "matches") as name]:
+                return name, id_
+            case ["matches", id_] if id_:
+                return "match", id_
+            case ["matches", id_, ("rounds" | "record") as name]:
+                return name, id_
     got = one_line(path, 80)
     raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")

@@ -1,8 +1,10 @@
-"""Those who look on: who watches what, and the frames that they get.
+"""The spectators of an arena: which match each of them watches, and the frames that they get.
 
-A match that is watched is told again once (`arena/web/live_match.py`), and each frame is made once for each way to see it, whoever gets it. All of
-that happens in `tick`, which the gateway calls about every 50 ms, and which takes only a few milliseconds of them: what does not fit
-waits for the next. Spectators never slow a match: who does not read misses frames, and begins afresh (`arena/web/viewer_socket.py` cuts it in the end).
+A watched match is replayed once (`arena/web/live_match.py`), and each frame is made once for each
+view of it. All of that happens in `tick`, which the gateway calls about every 50 ms. A tick takes a
+few milliseconds of them; what does not fit waits for the next one. Spectators never slow a match:
+one that does not read misses frames and starts again with the present round.
+`arena/web/viewer_socket.py` disconnects it in the end.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from arena.records.visibility import Viewer, view_of
 from arena.referee.live_match import LiveMatch
@@ -22,19 +26,19 @@ __all__ = ["Spectator", "Spectators"]
 
 log = logging.getLogger(__name__)
 
-# Of a tick, about 50 ms, all work here takes the sum of these at most, but for the last frame that was begun.
-_TELLING_S = 0.0025
-_TELLING_IDLE_S = 0.010  # while hardly anything is played, nobody waits for it
+# Of a tick, about 50 ms, all work here takes at most the sum of these, and one more frame.
+_REPLAY_S = 0.0025
+_REPLAY_IDLE_S = 0.010  # while hardly anything is played, nobody waits for it
 _FRAMES_S = 0.001
 _SENDING_S = 0.0015
 _BUSY = 50  # decisions between two ticks: 1,000 a second
 
 _SLOW_S = 0.1  # between two frames
-_FAST_S = 0.25  # the same where so much happens that nobody can follow
+_FAST_S = 0.25  # the same where more happens than anybody can follow
 _FAST = 40  # events in a frame
-_SENDS_PER_S = 600  # the more look on, the fewer frames each gets
+_SENDS_PER_S = 600  # in all: the more spectators there are, the fewer frames each gets
 _LOBBY_S = 1.0
-_LINGER_S = 10.0  # a page that is loaded again finds its match told
+_LINGER_S = 10.0  # a page that is reloaded finds its match still replayed
 _GONE_S = 1.0  # from the end to `gone`: the record is written meanwhile
 
 
@@ -45,39 +49,32 @@ class Spectator(Protocol):
     def is_behind(self) -> bool:
         """Whether frames wait to be read."""
 
-    def send(self, data: bytes) -> None:
-        """Send one text frame."""
+    def send(self, data: bytes) -> None: ...
 
 
-class _Subscription:
-    """What one spectator watches, and how."""
+class _Subscription(msgspec.Struct, eq=False):
+    """The view of one spectator, and whether its next frame is complete."""
 
-    __slots__ = ("is_fresh", "view")
-
-    def __init__(self, view: View | None) -> None:
-        self.view = view  # None in the lobby
-        self.is_fresh = True
+    view: View | None  # None in the lobby
+    is_fresh: bool = True  # its next frame is complete
 
 
 _Subscriptions = dict[Spectator, _Subscription]
 
 
-class _Audience:
-    """A match that is watched, and those who do."""
+class _Audience(msgspec.Struct, eq=False):
+    """A match that is watched, and its spectators; times are on the loop's clock."""
 
-    __slots__ = ("competition", "empty_at", "frame_at", "gone_at", "subscriptions", "watched")
-
-    def __init__(self, watched: WatchedMatch, competition: str | None) -> None:
-        self.watched = watched
-        self.competition = competition
-        self.subscriptions: _Subscriptions = {}
-        self.frame_at = 0.0
-        self.empty_at: float | None = None
-        self.gone_at: float | None = None
+    watched: WatchedMatch
+    competition: str | None
+    subscriptions: _Subscriptions = {}
+    frame_at: float = 0.0
+    empty_at: float | None = None
+    gone_at: float | None = None
 
 
 class _QueuedFrame(NamedTuple):
-    """A frame on its way; one that `must` go is for those who are behind, too."""
+    """A frame to be sent; with `must` also to a spectator that is behind."""
 
     spectator: Spectator
     subscription: _Subscription
@@ -86,13 +83,9 @@ class _QueuedFrame(NamedTuple):
 
 
 class Spectators:
-    """All who watch.
+    """All spectators of an arena; `clock` is the loop's, in seconds.
 
-    Args:
-        referee: the matches.
-        competition_of: the id of the competition that a table belongs to, None if it belongs to none.
-        lobby: the lobby's document as JSON, made at most once a second by whoever gives it.
-        clock: the loop's, in seconds.
+    `competition_of` gives the id of a match's competition, or None; `lobby` a cached document.
     """
 
     def __init__(
@@ -116,7 +109,7 @@ class Spectators:
         self._turn = 0
 
     def watch(self, spectator: Spectator, watch: Watch, viewer: Viewer) -> None:
-        """Show somebody the lobby or a match, in the place of what it watched before."""
+        """Show the lobby or a match, instead of what the spectator watched before."""
         self.unwatch(spectator)
         if watch.match is None:
             subscription = self._in_lobby[spectator] = _Subscription(None)
@@ -128,7 +121,7 @@ class Spectators:
         if audience is None:
             spectator.send(encode_to_viewer(Gone(watch.match)))
             return
-        # What is being played belongs to no competition that is over.
+        # A match that is being played belongs to a competition that is not over.
         view = view_of(audience.watched.players, False, viewer)
         audience.subscriptions[spectator] = _Subscription(view)
         audience.empty_at = None
@@ -136,7 +129,6 @@ class Spectators:
         spectator.send(audience.watched.scene(view, audience.competition))
 
     def unwatch(self, spectator: Spectator) -> None:
-        """Show somebody nothing more."""
         audience = self._watched.pop(spectator, None)
         self._in_lobby.pop(spectator, None)
         if audience is not None:
@@ -145,20 +137,18 @@ class Spectators:
                 audience.empty_at = self._clock()
 
     def disconnected(self, spectator: Spectator) -> None:
-        """Somebody's socket is closed."""
         self.unwatch(spectator)
 
     def viewers(self, match: str) -> int:
-        """How many watch a match."""
         audience = self._audiences.get(match)
         return 0 if audience is None else len(audience.subscriptions)
 
     def tick(self, now: float) -> None:
-        """Tell what was played meanwhile, and send what is due, as far as there is time."""
-        self._tell(now)
+        """Replay what was played since the last tick and send what is due, as time allows."""
+        self._replay(now)
         self._sweep(now)
         self._send()
-        if not self._queue:  # else there is more to be sent than we can
+        if not self._queue:  # else frames are made faster than they are sent
             self._show(now)
             self._show_lobby(now)
             self._send()
@@ -166,7 +156,7 @@ class Spectators:
     # --- within ---
 
     def _audience_of(self, match: str) -> _Audience | None:
-        """Where a match is watched that is being played; None if it is not."""
+        """The audience of a match; None if it is not being played."""
         audience = self._audiences.get(match)
         if audience is not None:
             return audience if audience.gone_at is None else None
@@ -178,11 +168,11 @@ class Spectators:
                 return audience
         return None
 
-    def _tell(self, now: float) -> None:
-        """Follow the matches that are watched, each in its turn with its part of the time."""
+    def _replay(self, now: float) -> None:
+        """Replay the watched matches, each in its turn with its part of the time."""
         played = self._referee.decisions - self._decisions
         self._decisions = self._referee.decisions
-        time_s = _TELLING_S if played > _BUSY else _TELLING_IDLE_S
+        time_s = _REPLAY_S if played > _BUSY else _REPLAY_IDLE_S
         audiences = [audience for audience in self._audiences.values() if audience.subscriptions]
         if not audiences:
             return
@@ -191,22 +181,22 @@ class Spectators:
         for number, audience in enumerate(audiences[first:] + audiences[:first]):
             left_s = until - self._clock()
             if number and left_s <= 0:
-                break  # it is the first one of the next tick
+                break  # this match is the first one of the next tick
             self._turn = first + number + 1
             part_s = left_s / (len(audiences) - number)
             try:
                 is_due = audience.frame_at <= now
-                audience.watched.tell(now, self._for(part_s), is_due)
-            except Exception:  # one match that cannot be told is no reason to stop all
+                audience.watched.replay(now, self._for(part_s), is_due)
+            except Exception:  # a fault in one match must not stop the others
                 self._fail(audience)
 
     def _for(self, time_s: float) -> Callable[[], bool]:
-        """Whether there is still time, for so long from now."""
+        """A function that says whether less than `time_s` has passed since now."""
         until = self._clock() + time_s
         return lambda: self._clock() < until
 
     def _sweep(self, now: float) -> None:
-        """Part with matches that are over, or that nobody watches any more."""
+        """Drop matches that are over, or that nobody has watched for a while."""
         for match, audience in list(self._audiences.items()):
             if audience.gone_at is not None and now >= audience.gone_at:
                 gone = encode_to_viewer(Gone(match))
@@ -218,7 +208,7 @@ class Spectators:
                 del self._audiences[match]
 
     def _show(self, now: float) -> None:
-        """Make the frames that are due, those first that have waited longest."""
+        """Make the frames that are due, in the order in which they became due."""
         until = self._clock() + _FRAMES_S
         due = [
             audience
@@ -235,37 +225,36 @@ class Spectators:
                 break
 
     def _frames(self, audience: _Audience, now: float) -> None:
-        """The frames of one match: for those who follow it, and for those who begin."""
-        cut = audience.watched.cut()
-        begins = cut if cut is not None and cut.reset else None
-        made: dict[tuple[View, bool], bytes] = {}
+        """Queue the frames of one match: the news for most, the whole round for newcomers."""
+        news = audience.watched.cut()
+        whole = news if news is not None and news.reset else None
+        frames: dict[tuple[View, bool], bytes] = {}
         for spectator, subscription in list(audience.subscriptions.items()):
             is_fresh = subscription.is_fresh
             if is_fresh and spectator.is_behind:
                 continue
-            if is_fresh and begins is None:
-                begins = audience.watched.afresh()
-            what = begins if is_fresh else cut
-            if what is None or subscription.view is None:
+            if is_fresh and whole is None:
+                whole = audience.watched.present_round()
+            cut = whole if is_fresh else news
+            if cut is None or subscription.view is None:
                 continue
             key = subscription.view, is_fresh
-            if key not in made:
-                made[key] = audience.watched.frame(what, subscription.view, now)
+            if key not in frames:
+                frames[key] = audience.watched.frame(cut, subscription.view, now)
             subscription.is_fresh = False
-            self._queue.append(_QueuedFrame(spectator, subscription, made[key]))
-        audience.frame_at = now + self._pause_s(cut)
+            self._queue.append(_QueuedFrame(spectator, subscription, frames[key]))
+        audience.frame_at = now + self._pause_s(news)
         if audience.watched.is_over and audience.gone_at is None:
             audience.gone_at = now + _GONE_S
 
     def _pause_s(self, cut: EventCut | None) -> float:
-        """How long until the next frame of a match."""
         if cut is None:
             return 0.0
         is_fast = cut.skipped > 0 or len(cut.events) > _FAST
         return max(_FAST_S if is_fast else _SLOW_S, len(self._watched) / _SENDS_PER_S)
 
     def _show_lobby(self, now: float) -> None:
-        """Tell those in the lobby what has changed there."""
+        """Queue the lobby's document if it has changed, or for those who have missed it."""
         if not self._in_lobby or now < self._lobby_at:
             return
         self._lobby_at = now + max(_LOBBY_S, len(self._watched) / _SENDS_PER_S)
@@ -278,25 +267,25 @@ class Spectators:
                 self._queue.append(_QueuedFrame(spectator, subscription, document))
 
     def _send(self) -> None:
-        """Hand out frames, as long as there is time."""
+        """Send queued frames, as long as there is time."""
         until = self._clock() + _SENDING_S
         queue = self._queue
         while queue:
             spectator, subscription, data, must = queue.popleft()
-            if not must and self._place(spectator) is not subscription:
+            if not must and self._subscription_of(spectator) is not subscription:
                 continue  # it watches something else now, or has left
             if spectator.is_behind and not must:
-                subscription.is_fresh = True  # it misses this one, the next has it all
+                subscription.is_fresh = True  # it misses this frame, and the next is complete
             else:
                 spectator.send(data)
             if self._clock() > until:
                 break
 
-    def _place(self, spectator: Spectator) -> _Subscription | None:
+    def _subscription_of(self, spectator: Spectator) -> _Subscription | None:
         audience = self._watched.get(spectator)
         return (self._in_lobby if audience is None else audience.subscriptions).get(spectator)
 
     def _fail(self, audience: _Audience) -> None:
-        """A match cannot be told: a fault of ours, which its spectators are spared."""
+        """Log a fault of the arena; the spectators are told that the match is gone."""
         log.exception("match %s cannot be shown", audience.watched.table.id)
         audience.gone_at = 0.0

@@ -1,6 +1,7 @@
-"""All that a browser finds at an arena, put together: the site, those who watch, the parlour, and the process that reads.
+"""Builds the web page of an arena: the site, the spectators, the people's tables and the reader.
 
-Each of them knows nothing of the others; here they get what they need of a host.
+The reader is a process of its own. The parts do not know each other. `Web` gives each of them what
+it needs from the host.
 """
 
 from __future__ import annotations
@@ -30,9 +31,8 @@ from arena.web.play.tables import PeopleTables
 from arena.web.reader_client import ReaderAnswer, ReaderClient
 from arena.web.site import Site
 from arena.web.spectators import Spectators
-from arena.web.viewer_socket import Viewers, ViewerSocket
+from arena.web.viewer_socket import Viewers
 from protocol.errors import StoreFailed, UsageError
-from protocol.messages import Instruct
 from protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -41,26 +41,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Web"]
 
-_LOBBY_S = 1.0  # for so long the lobby's document is good
-_EFFORT = 1  # of 9, as it is packed while matches are played
-_KINDS = 2  # of documents that are packed here: each once, until it changes
+_LOBBY_S = 1.0  # how long the lobby's document is cached
+_EFFORT = 1  # of 9: this process compresses while it runs matches
+_KINDS = 2  # of documents that are compressed here, lobby and games: each once, until it changes
 _MATCHES = "/api/matches/"
 _UNWRITTEN = "results are not written down any more; the arena's log says why"
 
 
 class Web:
-    """The page of one host.
-
-    Args:
-        host: the arena.
-        store: its database.
-
-    Attributes:
-        people: those who play here.
-        latest_matches: what was played lately; the host tells it.
-        upcoming: gives what is to be played.
-        startable: gives what the instructor can choose for each game.
-    """
+    """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen."""
 
     def __init__(self, host: Host, store: Store) -> None:
         self._host = host
@@ -68,24 +57,22 @@ class Web:
         self._store = store
         self._clock = asyncio.get_running_loop().time
         self._lobby_until = 0.0
-        self.latest_matches = LatestMatches()
+        self._latest = LatestMatches()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
         self.people = PeopleTables(host)
         self._reader = ReaderClient(store)
         self._spectators = Spectators(host.referee, self._competition_of, self.lobby, self._clock)
-        self._viewers = Viewers(self, self._spectators, self.people, self._clock())
-        files, origins = page_files(), self._gateway.entrance.origins
-        self._site = Site(files, ManualPages(files.version), self, origins)
-        # Now, as the first takes long: it looks for all house bots that are installed.
+        self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
+        files = page_files()
+        self._site = Site(files, ManualPages(files.version), self, self._gateway)
+        # At the start, as the first one is slow: it looks for all installed house bots.
         self._lobby = lobby(host, self._spectators)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """A match is over and written down."""
-        self.latest_matches.match_finished(ledger, match, pairing, result)
+        self._latest.match_finished(ledger, match, pairing, result)
 
     async def close(self) -> None:
-        """Stop what has been started for it."""
         self._site.close()
         self.people.close()
         await self._reader.close()
@@ -93,87 +80,48 @@ class Web:
     # --- what the entrance calls ---
 
     def answer(self, visitor: Visitor, request: Request) -> None:
-        """Respond to what is fetched, now or later."""
         self._site.answer(visitor, request)
 
     def enter(self, caller: Caller, request: Request) -> None:
-        """Let somebody watch, or respond why not."""
         self._viewers.enter(caller, request)
 
     def disconnected(self, caller: Wire) -> None:
-        """A connection is gone."""
         self._site.disconnected(caller)
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
         self._viewers.tick(now)
         self._spectators.tick(now)
 
     def roster_changed(self) -> None:
-        """Tokens may have come to mean something else."""
         self._viewers.roster_changed()
 
-    # --- what the site and the viewers ask for ---
-
-    def viewer(self, token: str | None) -> Viewer:
-        """Whose token that is.
-
-        Raises:
-            Unwelcome: it is nobody's.
-        """
-        return self._gateway.admission.viewer(token)
-
-    def instruct(self, connection: Wire, message: Instruct, watcher: ViewerSocket) -> None:
-        """Have an instructor's word carried out and answered.
-
-        Raises:
-            Unwelcome: it is no instructor's.
-        """
-        self._gateway.login.admin_requests.received(connection, message, watcher.tell)
-
-    def spent(self, address: str) -> bool:
-        """Something was done for somebody there; whether that is within reason."""
-        return self._gateway.login.throttle.spent(address)
-
-    def blame(self, address: str) -> None:
-        """Somebody there was refused."""
-        self._gateway.login.throttle.blame(address)
-
-    def lost(self, connection: Wire) -> None:
-        """A viewer's connection is gone."""
-        self._gateway.lost(connection)
+    # --- what the site asks for ---
 
     def lobby(self) -> bytes:
-        """The lobby's document, as it was within the last second."""
+        """The lobby's document, at most one second old."""
         now = self._clock()
         if now >= self._lobby_until:
-            latest, upcoming = self.latest_matches.latest, self.upcoming()
-            made = lobby(self._host, self._spectators, latest, upcoming)
-            if made != self._lobby:
-                self._lobby = made
+            self._lobby = lobby(self._host, self._spectators, self._latest, self.upcoming())
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
     def lobby_document(self, packs: bool) -> ReaderAnswer:
-        """The same, packed if that is wanted and worth it."""
         return _answer(self.lobby(), packs)
 
     def games_document(self, packs: bool) -> ReaderAnswer:
-        """What can be chosen for each game, packed likewise."""
         return _answer(msgspec.json.encode({"games": self.startable()}), packs)
 
     def failure(self) -> str | None:
-        """That results are not written any more, if so; where the database is, strangers need not know."""
+        """A line if results are no longer written, else None; it names no path or server."""
         try:
             self._store.flush(0)
-        except TimeoutError:  # it is at it
+        except TimeoutError:  # it is still writing
             return None
         except (StoreFailed, UsageError):
             return _UNWRITTEN
         return None
 
     def metrics(self) -> bytes:
-        """Figures in Prometheus' format."""
         players = self._gateway.players
         referee, throttle = self._host.referee, self._gateway.login.throttle
         figures = Figures(
@@ -194,11 +142,7 @@ class Web:
     async def ask(
         self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, packs: bool
     ) -> ReaderAnswer:
-        """A document from the database, or of a match in the parlour.
-
-        Raises:
-            ArenaError: there is none, and why.
-        """
+        """A document from the database, or about a match that a person has played lately."""
         match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
         record = self.people.record(match) if path.startswith(_MATCHES) else None
         return await self._reader.ask(path, query, viewer, record, address, packs)
@@ -206,8 +150,10 @@ class Web:
     # --- within ---
 
     def _competition_of(self, table: LiveMatch) -> str | None:
-        competitions = self._host.competitions
-        return next((one.id for one in competitions if one.table(table.id)), None)
+        for competition in self._host.competitions:
+            if competition.table(table.id):
+                return competition.id
+        return None
 
 
 def _answer(body: bytes, packs: bool) -> ReaderAnswer:

@@ -1,7 +1,7 @@
-"""One end of the connection with the bot of `arena check`: it comes, goes, and comes back; and whose fault it is when it does not.
+"""The arena's end of the connection in `arena check`: how the bot comes, leaves and comes back.
 
-A bot that is started here is the only one that connects. With `--listen` anybody may, such as a port scanner: once the bot has been
-here, a connection is taken for its own only when it says so in its `hello`. What is said over the connection is in `arena/authoring/conformance/conversation.py`.
+Only a bot that is started here knows the address. With `--listen` anybody may connect, such as a
+port scanner. Once such a bot has been here, a connection is its own only if its `hello` says so.
 """
 
 from __future__ import annotations
@@ -26,45 +26,43 @@ from arena.authoring.conformance.fake_transport import (
 )
 from arena.engine.verdict import Finding
 from arena.referee.transport import Wire
-from protocol.codec import Encoding
-from protocol.errors import one_line
-from protocol.messages import CLOSE_CRASHED, CLOSE_DONE, CLOSE_OVERSIZE, BotMessage, Limits
+from arena.sandbox.command import Program
+from protocol.codec import Encoding, decode_from_bot
+from protocol.errors import ProtocolError, one_line
+from protocol.messages import CLOSE_CRASHED, CLOSE_DONE, CLOSE_OVERSIZE, BotMessage, Hello, Limits
 from protocol.session import Session
 
 __all__ = ["BotConnection"]
 
-_AFTERMATH_S = 1.0  # after its connection a process ends soon, if it does
-_CLOSE_GOING = 1001  # as a browser closes, and some libraries at the end
-_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # all else has been tried before
-_LARGE_BYTES = 64 * 1024  # the least limit of a library that is known
+_AFTERMATH_S = 1.0  # a process that ends after its connection does so within that time
+_CLOSE_GOING = 1001  # RFC 6455: "going away"; some libraries close so at their end
+_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # earlier steps have tried all else
+_LARGE_BYTES = 64 * 1024  # the lowest default limit of a known WebSocket library
+# Nothing comes: the bot's standard error may say why.
 _SILENT = frozenset(
     {Hint.SILENT, Hint.NOT_READY, Hint.NO_HELLO, Hint.NOT_FLUSHED, Hint.NOT_CONNECTED}
 )
-"""Why nothing comes: what it wrote to standard error may say it."""
 
 
 class BotConnection(ABC):
-    """Where the bot is, and how it went.
-
-    Args:
-        limits: what the bot is held to.
-        is_ours: whether its process is started here.
-        is_stdio: whether it speaks in lines.
-        on_frame: told of every frame: who sent it, `arena`, `bot` or `--`, and the text.
+    """Connects to the bot, and finds the reason when the bot leaves.
 
     Attributes:
-        sent: the last message to it, in a line.
-        came: the last message of it, as it came, cut to a line.
+        hello: its first `hello`; None before.
+        secrets: the `session` of every `welcome`.
+        sent, came: the last message to it and from it, in one line, cut where it is long.
     """
 
     def __init__(
-        self, limits: Limits, on_frame: Callable[[str, str], None], *, is_ours: bool, is_stdio: bool
+        self, limits: Limits, program: Program | None, on_frame: Callable[[str, str], None]
     ) -> None:
         self.limits: Final = limits
-        self.is_stdio: Final = is_stdio
+        self.program: Final = program
+        self.is_stdio: Final = program is not None and program.stdio
         self.endpoint: Final = CheckEndpoint(limits)
+        self.hello: Hello | None = None
+        self.secrets: set[str] = set()
         self.sent = self.came = ""
-        self._is_ours = is_ours
         self._on_frame = on_frame
         self._loop = asyncio.get_running_loop()
         self._blame: Hint | None = None
@@ -73,13 +71,11 @@ class BotConnection(ABC):
         self._session = Session()
         self._pending: deque[tuple[BotMessage, float, bytes]] = deque()
         self._sent_bytes = 0  # of the last frame
-        self._is_mute = False  # it has said nothing since the last `over`
-        self._is_idle = False  # it has been told nothing since then
-
-    # ---- Whose fault it is
+        self._is_mute = False  # it has sent nothing since the last `over`
+        self._is_idle = False  # nothing has been sent to it since then
 
     def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> StepFailed:
-        """What is to be raised when something else came than was expected; `stderr` is the end of what a crashed bot wrote."""
+        """The error to raise; `stderr` is the end of a crashed bot's standard error."""
         if not stderr and hint in _SILENT:
             stderr = last_lines(self.written())
         if hint in GENERIC:
@@ -87,9 +83,9 @@ class BotConnection(ABC):
         return StepFailed(self.sent, expected, came, hint, stderr)
 
     def _blamed(self, hint: Hint, stderr: str) -> Hint:
-        """The step's own hint in the place of a general one, unless the bot has failed in this way before it.
+        """The hint of the step instead of a general one, unless the bot has failed this way before.
 
-        Crashes are told apart by what the program wrote: an error that has been seen before is none of this step's.
+        Crashes differ by their standard error: a known error is not caused by this step.
         """
         way = (hint, stderr if hint is Hint.CRASHED else "")
         is_known = way in self._failed
@@ -98,21 +94,11 @@ class BotConnection(ABC):
         return hint if is_known or self._blame is None else self._blame
 
     def written(self) -> str:
-        """The end of what its process has written to standard error, as long as it runs; nothing if it is none of ours."""
+        """The end of its standard error while it runs; empty if its process is not ours."""
         return ""
 
-    def note(self, who: str, text: str) -> None:
-        """Tell what was said, or what has happened."""
-        self._on_frame(who, text)
-
-    # ---- Coming
-
     async def connect(self, expected: str, hint: Hint, within_ms: float) -> None:
-        """Wait for its next connection; what comes over the old one is not heard.
-
-        Raises:
-            Failed: it does not come, or its process has ended.
-        """
+        """Wait for a new connection, and ignore the old one; raises `StepFailed` if none comes."""
         self._wire = None
         self._session.disconnected()
         self._pending.clear()
@@ -121,16 +107,15 @@ class BotConnection(ABC):
         while self._wire is None:
             match await self.event(until):
                 case None:
-                    came = f"no connection within {within_ms:,.0f} ms"
-                    if strangers:
-                        came = f"connections, and none of them said its `hello` within {within_ms:,.0f} ms"
+                    came = "connections, and none of them said its `hello`"
+                    came = f"{came if strangers else 'no connection'} within {within_ms:,.0f} ms"
                     raise self.failure(expected, came, hint)
                 case Opened(wire) if self._is_anybodys:
                     strangers[wire] = wire
                 case Opened(wire):
                     self._wire = wire
                 case FrameReceived(wire, frame, encoding) as event if wire in strangers:
-                    if self.is_its_hello(frame, encoding):
+                    if self._is_its_hello(frame, encoding):
                         self._wire = strangers.pop(wire)
                         await self._take(event, expected)
                 case Broke(wire, error) if wire not in strangers:
@@ -138,49 +123,56 @@ class BotConnection(ABC):
                 case ProcessEnded(_, finding):
                     usual = Hint.DIED if hint is Hint.NOT_CONNECTED else hint
                     raise self.failure(expected, *blame_of_process(finding, usual))
-        self.note("--", "the bot connects")
+        self._on_frame("--", "the bot connects")
         for stranger in strangers:
             stranger.cut()
 
     @property
     def _is_anybodys(self) -> bool:
-        """Whether a new connection may be somebody else's, and the bot is known well enough to be told from them."""
-        return False
+        """Whether a new connection may be somebody else's, and a `hello` can tell."""
+        return self.program is None and self.hello is not None
 
-    def is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
-        """Whether the first frame of a connection is the bot's."""
-        return True
+    def _is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
+        """Whether a frame is a `hello` with the bot's name, or with one of its sessions."""
+        assert self.hello is not None, "it has been here before"
+        try:
+            first, *_ = decode_from_bot(frame, encoding)
+        except (ProtocolError, ValueError):
+            return False
+        return isinstance(first, Hello) and (
+            first.name == self.hello.name or first.resume in self.secrets
+        )
 
     @abstractmethod
     async def _take(self, event: Event, expected: str) -> None:
-        """Make something of what happened."""
+        """Handle an event of the current connection."""
 
     async def event(self, until: float) -> Event | None:
-        """What happens next; None if nothing does until then, in seconds of the loop's clock."""
+        """The next event, or None if there is none `until` then, by the loop's clock in seconds."""
         try:
             async with asyncio.timeout_at(until):
                 return await self.endpoint.events.get()
         except TimeoutError:
             return None
 
-    # ---- Going
-
     def cut(self) -> None:
-        """Drop its connection without a word."""
-        self.note("--", "the connection is cut")
+        """Drop its connection without a close frame."""
+        self._on_frame("--", "the connection is cut")
         if self._wire is not None:
             self._wire.cut()
 
     def end(self, code: int, reason: str = "") -> None:
-        """Close its connection with a code, or its input."""
-        what = "its input ends" if self.is_stdio else f"closed with {code}"
-        self.note("--", what)
-        self.sent = what
+        """Close its connection with a code, or its standard input."""
+        self.sent = "its input ends" if self.is_stdio else f"closed with {code}"
+        self._on_frame("--", self.sent)
         if self._wire is not None:
             self._wire.close(code, reason)
 
     async def exited(self, within_s: float) -> Finding | str | None:
-        """Wait until its process ends: how it did, or why nobody knows, or None if it goes on; a connection is a reason, too."""
+        """Wait until its process ends, and return how; None if it goes on.
+
+        A text stands for a bot that connected again, or, if it connects by itself, that closed.
+        """
         until = self._loop.time() + within_s
         while (event := await self.event(until)) is not None:
             match event:
@@ -189,21 +181,19 @@ class BotConnection(ABC):
                 case Opened() if not self._is_anybodys:
                     return "it connected again"
                 case FrameReceived(wire, frame, encoding) if wire is not self._wire:
-                    if self._is_anybodys and self.is_its_hello(frame, encoding):
+                    if self._is_anybodys and self._is_its_hello(frame, encoding):
                         return "it connected again"
-                case Disconnected(wire) if not self._is_ours and wire is self._wire:
+                case Disconnected(wire) if self.program is None and wire is self._wire:
                     return "it closed the connection"
         return None
 
     async def departed(
         self, expected: str, hint: Hint, finding: Finding | None = None
     ) -> StepFailed:
-        """The connection is gone: with its process, if that ends soon or has ended already."""
-        told = [] if finding is not None else [self._parting]
+        """The error to raise when the connection is lost. Waits a moment for its process to end."""
         code = None if self._wire is None else self._wire.close_code
-        if code is not None:
-            told = [self._parting]
-        if finding is None and self._is_ours:
+        told = [self._parting] if finding is None or code is not None else []
+        if finding is None and self.program is not None:
             found = await self.exited(_AFTERMATH_S)
             finding = found if isinstance(found, Finding) else None
         said = ""
@@ -219,7 +209,7 @@ class BotConnection(ABC):
             if code == CLOSE_OVERSIZE or (code is None and self._sent_bytes >= _LARGE_BYTES):
                 hint = Hint.MESSAGE_LIMIT
             elif self._gave_reason and self._blame not in _KNOWN:
-                # It says itself what is wrong, and the step need not guess.
+                # The bot's own reason is better than a guess of the step.
                 self._failed.add((Hint.CRASHED, said))
                 return StepFailed(self.sent, expected, came, Hint.CRASHED, said)
         if hint is Hint.LEFT and self._left_at_over(code, finding):
@@ -227,19 +217,17 @@ class BotConnection(ABC):
         return self.failure(expected, came, hint, said)
 
     def _left_at_over(self, code: int | None, finding: Finding | None) -> bool:
-        """Whether it went as a program does that takes `over` for the end: in order, and without another word."""
+        """Whether it left as a program that takes `over` for the end: in order, without a word."""
         if code is None and finding is None:
-            # Who connects by itself may just drop the connection, and nobody knows how it ended.
-            is_orderly = not self._is_ours and self._blame is None
+            # The exit status of a bot that connects by itself is unknown.
+            is_orderly = self.program is None and self._blame is None
         else:
             is_orderly = code in (None, CLOSE_DONE, _CLOSE_GOING)
-        if self._blame is None:
-            return is_orderly and self._is_mute
-        return is_orderly and self._is_mute and self._is_idle
+        return is_orderly and self._is_mute and (self._blame is None or self._is_idle)
 
     @property
     def _gave_reason(self) -> bool:
-        """Whether it has closed as the document demands of a bot that crashes."""
+        # protocol/messages.md: a bot that has crashed closes with 1011 and a reason.
         wire = self._wire
         if wire is None or wire.close_code != CLOSE_CRASHED:
             return False
@@ -247,7 +235,6 @@ class BotConnection(ABC):
 
     @property
     def _parting(self) -> str:
-        """How the connection ended."""
         wire = self._wire
         if self.is_stdio:
             return "it closed its standard output"

@@ -1,11 +1,10 @@
-"""The steps of `arena check` in which something happens to the connection: lost, slow, in fragments, closed, refused."""
+"""The steps of `arena check` that disturb the connection: lose it, slow it down, close it."""
 
 from __future__ import annotations
 
 from arena.authoring.conformance import Hint, StepSkipped
 from arena.authoring.conformance.diagnose import blame_of_process
 from arena.authoring.conformance.fake_transport import Delivery
-from arena.authoring.conformance.legal_shapes import SHORT
 from arena.authoring.conformance.session import CheckSession
 from arena.authoring.conformance.steps import FOREIGN
 from arena.engine.verdict import Finding
@@ -21,60 +20,60 @@ __all__ = [
     "slow_link",
 ]
 
-_END_S = 2.0  # what the document allows
+_END_S = 2.0  # protocol/session.md: the bot ends within 2 seconds
 _PONG_S = 1.0
-_LATE_S = 3.0  # a virtual machine has started by then, and tried
+_LATE_S = 3.0  # enough for a JVM to start and to try
 _SLOW_QUESTIONS = 2
-_CUTS = 4  # a program may hang at one in some, where its library has a fault
-_NO_CONNECTION = "lines have no connection that could be lost"
+_CUTS = 4  # a race in a library may show at one cut in some
+_NO_CONNECTION = "a bot on stdio has no connection that could be lost"
+_NO_RESTART = "it would have to be started again"
 
 
-async def lost_connection(sitting: CheckSession) -> str:
-    """It is cut off in the middle of a question, some times right behind it, and once more when it has answered."""
-    if sitting.bot.is_stdio:
+async def lost_connection(check: CheckSession) -> None:
+    """It comes back after cuts in the middle of a question, and after one behind its answer."""
+    bot = check.bot
+    if bot.is_stdio:
         raise StepSkipped(_NO_CONNECTION)
-    bot = sitting.bot
-    table = sitting.table(sitting.handy, SHORT[sitting.handy])
-    await sitting.invite([table])
-    if await sitting.ask(table):
-        await sitting.answer(table)
+    table = await check.begin_match()
+    if await check.ask(table):
+        await check.answer(table)
     more = True
     for _ in range(_CUTS):
-        # The end of the connection comes with the question: some read the one and wait for ever for the other.
+        # The question and the end of the connection arrive together: some bots then read the
+        # question and never notice the end.
         with bot.speaking(delivery=Delivery.AND_CUT):
             if table.ask is not None:
                 await bot.say(table.ask)
             else:
-                more = await sitting.ask(table)
+                more = await check.ask(table)
         bot.cut()
-        said = await come_back(sitting)
+        said = await come_back(check)
         if not more:
             break
         with bot.speaking(blame=Hint.FORGETS):
             if said.from_ is not None:
-                await sitting.remind(table, said.from_)
-            await sitting.invite_again(table)
+                await check.remind(table, said.from_)
+            await check.invite_again(table)
     with bot.speaking(blame=Hint.FORGETS):
         if table.ask is not None:
             await bot.say(table.ask)
-            await sitting.answer(table)
+            await check.answer(table)
     bot.cut()
-    await come_back(sitting)
+    await come_back(check)
     with bot.speaking(blame=Hint.FORGETS):
         if more:
-            await sitting.invite_again(table)
-            await sitting.finish(table)
-        await sitting.settle()
-    return ""
+            await check.invite_again(table)
+            await check.finish(table)
+        await check.settle()
 
 
-async def come_back(sitting: CheckSession, *, welcome: bool = True) -> Hello:
-    """Wait until it is back with its session, and let it in; its `hello`."""
-    bot = sitting.bot
+async def come_back(check: CheckSession, *, welcome: bool = True) -> Hello:
+    """Wait until the bot is back with its session, and welcome it; or raise `StepFailed`."""
+    bot = check.bot
     latest, before = bot.secret, frozenset(bot.secrets)
     await bot.connect("it connects again", Hint.NOT_BACK, bot.limits.grace_ms)
     hello = await bot.greet()
-    # Who has said nothing since then may not have read the latest.
+    # A bot that has said nothing since the last `welcome` may not have read it.
     is_good = hello.resume == latest or (
         hello.resume == bot.former and bot.former != "" and not bot.has_spoken
     )
@@ -87,65 +86,59 @@ async def come_back(sitting: CheckSession, *, welcome: bool = True) -> Hello:
     return hello
 
 
-async def lost_session(sitting: CheckSession) -> str:
-    """The arena has been started again, and knows its session no more."""
-    if sitting.bot.is_stdio:
+async def lost_session(check: CheckSession) -> None:
+    """It begins a new session after the arena has restarted without the old one."""
+    bot = check.bot
+    if bot.is_stdio:
         raise StepSkipped(_NO_CONNECTION)
-    bot = sitting.bot
-    table = sitting.table(sitting.handy, SHORT[sitting.handy])
-    await sitting.invite([table])
-    await sitting.ask(table)
-    bot.end(CLOSE_RESTART)  # as an arena says that stops, and will be back
-    await come_back(sitting, welcome=False)
+    table = await check.begin_match()
+    await check.ask(table)
+    bot.end(CLOSE_RESTART)
+    await come_back(check, welcome=False)
     await bot.forget_session()
-    bot.practice = True  # for the step in which something is refused
+    bot.practice = True  # the step `refusal` needs it
     await bot.welcome()
     with bot.speaking(blame=Hint.SESSION_REFUSED):
-        await sitting.play([sitting.table(sitting.handy, SHORT[sitting.handy])])
-        await sitting.settle()
-    return ""
+        await check.play([check.short_match()])
+        await check.settle()
 
 
-async def fragmented_frame(sitting: CheckSession) -> str:
-    """Every frame comes in three, with pings between them."""
-    bot = sitting.bot
+async def fragmented_frame(check: CheckSession) -> None:
+    """It reads messages in three fragments, and answers the pings between them."""
+    bot = check.bot
     if bot.is_stdio:
-        raise StepSkipped("lines have no fragments")
+        raise StepSkipped("a bot on stdio receives lines, not frames in fragments")
     before = bot.pongs
     with bot.speaking(delivery=Delivery.FRAGMENTS, blame=Hint.FRAGMENTS):
-        table = sitting.table(sitting.handy, SHORT[sitting.handy])
-        await sitting.invite([table])
-        if await sitting.ask(table):
-            await sitting.answer(table)
+        table = await check.begin_match()
+        if await check.ask(table):
+            await check.answer(table)
             await bot.say(table.end(Ending.VOID, None, FOREIGN))
-        await sitting.play([sitting.table(sitting.handy, SHORT[sitting.handy])])
-        await sitting.settle()
+        await check.play([check.short_match()])
+        await check.settle()
     if bot.pongs == before:
-        await sitting.settle(_PONG_S)
+        await check.settle(_PONG_S)
     if bot.pongs == before:
         raise bot.failure("pongs to our pings", "none", Hint.PONG)
-    return ""
 
 
-async def slow_link(sitting: CheckSession) -> str:
-    """Every frame comes late, and in small pieces."""
-    bot = sitting.bot
+async def slow_link(check: CheckSession) -> None:
+    """It reads frames that come late and in small pieces."""
+    bot = check.bot
     with bot.speaking(delivery=Delivery.SLOWLY, blame=Hint.PIECES):
-        table = sitting.table(sitting.handy, SHORT[sitting.handy])
-        await sitting.invite([table])
+        table = await check.begin_match()
         for _ in range(_SLOW_QUESTIONS):
-            if not await sitting.ask(table):
+            if not await check.ask(table):
                 break
-            await sitting.answer(table)
+            await check.answer(table)
         else:
             await bot.say(table.end(Ending.VOID, None, FOREIGN))
-        await sitting.settle()
-    return ""
+        await check.settle()
 
 
-async def close(sitting: CheckSession) -> str:
-    """The arena closes in order."""
-    bot = sitting.bot
+async def close(check: CheckSession) -> str:
+    """It ends in good order when the arena closes."""
+    bot = check.bot
     expected = f"it ends with exit status 0 within {_END_S:.0f} s"
     bot.end(CLOSE_DONE)
     how = await bot.exited(_END_S)
@@ -160,11 +153,11 @@ async def close(sitting: CheckSession) -> str:
     return how
 
 
-async def refused_hello(sitting: CheckSession) -> str:
-    """Its `hello` is not accepted."""
-    bot = sitting.bot
+async def refused_hello(check: CheckSession) -> str:
+    """It ends with another exit status than 0 when its `hello` is refused."""
+    bot = check.bot
     if bot.program is None:
-        raise StepSkipped("it would have to be started again")
+        raise StepSkipped(_NO_RESTART)
     await bot.stop()
     await bot.launch()
     await bot.arrive()
@@ -181,13 +174,13 @@ async def refused_hello(sitting: CheckSession) -> str:
     raise bot.failure(expected, how, Hint.COMES_BACK)
 
 
-async def late_arena(sitting: CheckSession) -> str:
-    """Nothing listens at its address yet when it is started."""
-    bot = sitting.bot
+async def late_arena(check: CheckSession) -> str:
+    """It waits for an arena that is not up yet."""
+    bot = check.bot
     if bot.is_stdio:
-        raise StepSkipped("lines are there from the start")
+        raise StepSkipped("a bot on stdio does not wait for an arena")
     if bot.program is None:
-        raise StepSkipped("it would have to be started again")
+        raise StepSkipped(_NO_RESTART)
     await bot.stop()
     bot.endpoint.pause()
     try:
@@ -196,10 +189,8 @@ async def late_arena(sitting: CheckSession) -> str:
     finally:
         await bot.endpoint.listen_again()
     if isinstance(how, Finding):
-        expected = "it tries again for 60 s"
-        raise bot.failure(expected, *blame_of_process(how, Hint.IMPATIENT))
-    expected = "it connects when the arena is there"
-    await bot.connect(expected, Hint.IMPATIENT, bot.limits.start_ms)
+        raise bot.failure("it tries again for 60 s", *blame_of_process(how, Hint.IMPATIENT))
+    await bot.connect("it connects when the arena is there", Hint.IMPATIENT, bot.limits.start_ms)
     await bot.greet()
     await bot.welcome()
     bot.end(CLOSE_DONE)

@@ -1,8 +1,7 @@
-"""The conversation with the bot of `arena check`: what it is told and how, what is heard of it, and what is wrong with that.
+"""The messages between `arena check` and the bot: sending them, waiting for them, refusing them.
 
-Every frame goes through the codec and every message through the table of turns of `protocol/session.py`, in both directions, as in an
-arena: what is refused here would be refused there. Steps say what they send and what they wait for; how it can go wrong, and which hint
-fits, is decided here, in `arena/authoring/conformance/connection.py` and in `arena/authoring/conformance/diagnose.py`, once for all steps.
+As in an arena, every frame goes through the codec, and every message through `protocol.session`, in
+both directions: what is refused here would be refused there.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from arena.authoring.conformance.fake_transport import (
     Ponged,
     ProcessEnded,
 )
+from arena.sandbox.command import Program
 from protocol.codec import Encoding, decode_from_bot, encode, join
 from protocol.errors import OutOfTurn, ProtocolError
 from protocol.messages import ArenaMessage, BotMessage, Goodbye, Limits, Over
@@ -38,24 +38,24 @@ from protocol.session import Session, State
 
 __all__ = ["BotConversation", "Dress"]
 
-_LOOK_S = 0.25  # how often a bot that is waited for is looked at
+_LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
 
 Dress = Callable[[dict[str, Any]], dict[str, Any]]
-"""Gives a message another look that means the same to a bot."""
+"""Changes the form of a message, but not what it means to a bot."""
 
 
 class BotConversation(BotConnection):
-    """The arena's end of the connection; its arguments are those of `BotConnection`.
+    """Exchanges messages with the bot; takes the arguments of `BotConnection`.
 
     Attributes:
-        pongs: how many pings it has answered since it was started.
-        has_spoken: whether it has said something that counts, or answered a ping, since this was last set to False.
+        pongs: how many pings the bot has answered since it was started.
+        has_spoken: set to True when it sends a message that counts, or a pong.
     """
 
     def __init__(
-        self, limits: Limits, on_frame: Callable[[str, str], None], *, is_ours: bool, is_stdio: bool
+        self, limits: Limits, program: Program | None, on_frame: Callable[[str, str], None]
     ) -> None:
-        super().__init__(limits, on_frame, is_ours=is_ours, is_stdio=is_stdio)
+        super().__init__(limits, program, on_frame)
         self.pongs = 0
         self.has_spoken = False
         self._dress: Dress | None = None
@@ -63,7 +63,7 @@ class BotConversation(BotConnection):
         self._delivery = Delivery.AT_ONCE
 
     def begin(self) -> None:
-        """Forget all that was said: a program is started anew."""
+        """Forget the conversation, before the program is started again."""
         self._session, self._wire = Session(), None
         self._pending.clear()
         self._is_mute = self._is_idle = False
@@ -72,16 +72,14 @@ class BotConversation(BotConnection):
 
     @property
     def is_here(self) -> bool:
-        """Whether it was let in, and not stopped since then; it may have gone by itself."""
+        """Whether it was welcomed, and not stopped since then. It may have left by itself."""
         return self._wire is not None and self._session.state is State.OPEN
 
     @property
     def encoding(self) -> Encoding:
-        """That of its first frame."""
+        """The encoding of the bot's first frame; JSON until the bot has sent one."""
         encoding = None if self._wire is None else self._wire.encoding
         return encoding or Encoding.JSON
-
-    # ---- How it is spoken to, and what is its fault meanwhile
 
     @contextlib.contextmanager
     def speaking(
@@ -92,7 +90,10 @@ class BotConversation(BotConnection):
         delivery: Delivery = Delivery.AT_ONCE,
         blame: Hint | None = None,
     ) -> Iterator[None]:
-        """While in here messages look so, are written so, and what goes wrong has this hint, unless there is a more precise one."""
+        """Send messages in another form in a `with` block; `is_spaced` gives JSON line breaks.
+
+        `blame` is the hint for failures in the block that have no more precise one.
+        """
         before = self._dress, self._is_spaced, self._delivery, self._blame
         self._dress, self._is_spaced = dress, is_spaced
         self._delivery, self._blame = delivery, blame
@@ -100,8 +101,6 @@ class BotConversation(BotConnection):
             yield
         finally:
             self._dress, self._is_spaced, self._delivery, self._blame = before
-
-    # ---- Talking
 
     async def say(self, *messages: ArenaMessage, joined: bool = False) -> None:
         """Send messages, each in a frame of its own or all in one."""
@@ -117,7 +116,7 @@ class BotConversation(BotConnection):
         for frame in frames:
             text = _text(frame, encoding)
             self.sent = in_a_line(text)
-            self.note("arena", text.decode(errors="replace"))
+            self._on_frame("arena", text.decode(errors="replace"))
             self._sent_bytes = len(frame)
             if self._wire is not None:
                 await self._wire.deliver(frame, encoding, self._delivery)
@@ -141,18 +140,15 @@ class BotConversation(BotConnection):
         even_repeated: bool = False,
         look: Callable[[], str | None] = lambda: None,
     ) -> tuple[BotMessage, float]:
-        """The next message that counts, and when it arrived, in seconds of the loop's clock.
+        """The next message that counts, and when it arrived, by the loop's clock in seconds.
+
+        Raises `StepFailed` if something else comes, or nothing; `hint` is for the latter.
 
         Args:
-            expected: what is waited for, for people.
-            hint: why it does not come at all.
-            within_ms: how long to wait for it.
-            late: why it comes, but as long again after that, or at most as long as `hard_ms`.
-            even_repeated: also one that comes to nothing, as it has been said before.
-            look: what it has done meanwhile that makes it too late, if it has.
-
-        Raises:
-            Failed: something else came, or nothing.
+            late: the hint if it comes too late. It is waited for as long again, but no longer than
+                `hard_ms`.
+            even_repeated: whether to return a message that was said before and has no effect.
+            look: called now and then; a text says what the bot has done that makes it too late.
         """
         began = self._loop.time()
         until, is_late = began + within_ms / 1000, False
@@ -162,8 +158,7 @@ class BotConversation(BotConnection):
                 if self._counts(message, expected) or even_repeated:
                     if is_late and late is not None:
                         took_ms = (arrived - began) * 1000
-                        came = f"{self.came} after {took_ms:,.0f} ms"
-                        raise self.failure(expected, came, late)
+                        raise self.failure(expected, f"{self.came} after {took_ms:,.0f} ms", late)
                     return message, arrived
             event = await self.event(min(until, self._loop.time() + _LOOK_S))
             if event is not None:
@@ -173,18 +168,13 @@ class BotConversation(BotConnection):
             elif self._loop.time() < until:
                 continue
             elif late is None or is_late:
-                came = f"nothing within {within_ms:,.0f} ms"
-                raise self.failure(expected, came, hint)
+                raise self.failure(expected, f"nothing within {within_ms:,.0f} ms", hint)
             else:
                 more_ms = min(within_ms, self.limits.hard_ms)
                 is_late, until = True, self._loop.time() + more_ms / 1000
 
     async def quiet(self, expected: str, within_s: float) -> None:
-        """It says nothing for a while, and stays.
-
-        Raises:
-            Failed: it does not.
-        """
+        """Wait; raises `StepFailed` if the bot leaves or says something meanwhile."""
         until = self._loop.time() + within_s
         while True:
             while self._pending:
@@ -197,52 +187,43 @@ class BotConversation(BotConnection):
 
     @property
     def has_more(self) -> bool:
-        """Whether there is more of the frame that came last."""
+        """Whether the last frame holds messages that were not looked at."""
         return bool(self._pending)
 
-    # ---- Within
-
     def _next(self) -> tuple[BotMessage, float]:
-        """The message that came first of those that nobody has looked at."""
         message, arrived, part = self._pending.popleft()
         self.came = in_a_line(part)
         return message, arrived
 
     def _counts(self, message: BotMessage, expected: str) -> bool:
-        """Whether a message has any effect; see `Session.note`."""
+        """Whether a message has an effect, as `Session.note` says."""
         try:
             counts = self._session.note(message)
         except OutOfTurn as error:
             is_early = self._session.state in (State.NEW, State.GREETED)
             hint = Hint.NOT_HELLO if is_early else blame_of_turn(message)
-            came = f"{error}: {self.came}"
-            raise self.failure(expected, came, hint) from None
+            raise self.failure(expected, f"{error}: {self.came}", hint) from None
         self._is_mute = False
         if isinstance(message, Goodbye):
             raise self.failure(expected, self.came, Hint.LEFT)
-        if not counts and self._wire is not None:
-            now = self._loop.time()
-            if self._wire.budget.spend(now, 1) is not None:
-                most = self.limits.unanswered
-                came = f"more than {most:,} messages a second that come to nothing, the last: {self.came}"
-                raise self.failure(expected, came, Hint.OUT_OF_TURN)
+        wire, now = self._wire, self._loop.time()
+        if not counts and wire is not None and wire.budget.spend(now, 1) is not None:
+            many = f"more than {self.limits.unanswered:,} messages a second that come to nothing"
+            raise self.failure(expected, f"{many}, the last: {self.came}", Hint.OUT_OF_TURN)
         self.has_spoken |= counts
         return counts
 
     async def _take(self, event: Event, expected: str) -> None:
-        """Make something of what happened."""
         match event:
             case FrameReceived(wire, frame, encoding, arrived) if wire is self._wire:
                 text = _text(frame, encoding)
-                self.note("bot", text.decode(errors="replace"))
+                self._on_frame("bot", text.decode(errors="replace"))
                 try:
                     messages = decode_from_bot(frame, encoding)
                 except ProtocolError as error:
                     hint = blame_of_frame(error, frame, is_stdio=self.is_stdio)
-                    came = f"{error}: {in_a_line(text)}"
-                    raise self.failure(expected, came, hint) from None
-                parts = messages_of(text, len(messages))
-                for message, part in zip(messages, parts, strict=True):
+                    raise self.failure(expected, f"{error}: {in_a_line(text)}", hint) from None
+                for message, part in zip(messages, messages_of(text, len(messages)), strict=True):
                     self._pending.append((message, arrived, part))
             case Broke(wire, error) if wire is self._wire:
                 hint = blame_of_frame(error, b"{", is_stdio=self.is_stdio)
@@ -251,7 +232,7 @@ class BotConversation(BotConnection):
                 raise await self.departed(expected, Hint.LEFT)
             case ProcessEnded(_, finding):
                 raise await self.departed(expected, Hint.LEFT, finding)
-            case Opened(wire) if not self._is_ours:
+            case Opened(wire) if self.program is None:
                 wire.cut()  # somebody else's
             case Opened():
                 came = "another connection, while the first one is open"
@@ -262,7 +243,7 @@ class BotConversation(BotConnection):
 
 
 def _text(frame: bytes, encoding: Encoding) -> bytes:
-    """A frame as JSON, for people; what cannot be read stays as it is."""
+    """A frame as JSON, for people; an unreadable one stays as it is."""
     if encoding is Encoding.JSON:
         return frame
     try:

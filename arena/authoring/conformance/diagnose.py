@@ -1,4 +1,4 @@
-"""What is wrong with what a bot of `arena check` has said, and which hint fits: pure, so that every hint has its test."""
+"""What is wrong with a message of the bot in `arena check`, and which hint fits; pure functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arena.engine.verdict import Finding
 from protocol.errors import IllegalAnswer, Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
 from protocol.gin_rummy import Melds, Turn
-from protocol.messages import VERSION, Answer, ArenaMessage, BotMessage, Ending, Hello
+from protocol.messages import VERSION, Answer, BotMessage, Ending, Hello
 from protocol.vocabulary import Question
 
 __all__ = [
@@ -29,9 +29,10 @@ __all__ = [
     "messages_of",
 ]
 
-LINE = 300  # of what is shown of a frame
-_LAST_LINES = 5  # Java, Perl and Ruby say the cause first
+_LINE = 300  # characters of a frame that are shown
+_LAST_LINES = 5  # Java, Perl and Ruby print the cause above the stack
 
+# These only say how something went wrong; a step that has provoked it knows why.
 GENERIC = frozenset(
     {
         Hint.SILENT,
@@ -45,18 +46,15 @@ GENERIC = frozenset(
         Hint.NOT_BACK,
     }
 )
-"""Hints that only say how something went wrong: a step that has provoked it knows better why."""
 
 
-def in_a_line(message: BotMessage | ArenaMessage | bytes) -> str:
-    """A message or a frame, cut to a line."""
-    if isinstance(message, bytes):
-        return one_line(message.decode(errors="replace"), LINE)
-    return one_line(msgspec.json.encode(message).decode(), LINE)
+def in_a_line(frame: bytes) -> str:
+    """A frame in one line, cut where it is long."""
+    return one_line(frame.decode(errors="replace"), _LINE)
 
 
 def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
-    """The messages of a frame in JSON that holds so many, each as it came."""
+    """The `count` messages of a JSON frame, each as it came."""
     if frame.lstrip()[:1] != b"[":
         return [frame]
     parts = msgspec.json.decode(frame, type=list[msgspec.Raw])
@@ -65,7 +63,7 @@ def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
 
 
 def blame_of_frame(error: ProtocolError, frame: bytes, *, is_stdio: bool) -> Hint:
-    """Why a frame cannot be read."""
+    """The hint for a frame that cannot be read."""
     text = str(error)
     if isinstance(error, Oversize):
         return Hint.OVERSIZE
@@ -83,13 +81,7 @@ def blame_of_frame(error: ProtocolError, frame: bytes, *, is_stdio: bool) -> Hin
 def blame_of_hello(
     hello: Hello, *, token: str | None, before: Hello | None
 ) -> tuple[str, Hint] | None:
-    """What a `hello` should have said, and why it did not; None if it is fine.
-
-    Args:
-        hello: what came.
-        token: what it was given; None if it was given none.
-        before: the one of its last connection, if it had one.
-    """
+    """What a `hello` that follows `before` should have said, and the hint; None if it is right."""
     if hello.protocol != VERSION:
         return f'"protocol":{VERSION}', Hint.VERSION
     if unknown := [game for game in hello.games if game not in VOCABULARIES]:
@@ -102,12 +94,10 @@ def blame_of_hello(
 
 
 def is_garbled(said: str, name: str, *, is_utf8: bool) -> bool:
-    """Whether a bot has said the name that it was given with its letters beyond ASCII encoded twice, or wrongly, or lost.
+    """Whether `said` is the name in ARENA_NAME with its letters beyond ASCII lost or garbled.
 
-    Args:
-        said: what it calls itself; its own name is none of our business.
-        name: what it was given.
-        is_utf8: whether it was started where programs know that the environment is in UTF-8: elsewhere many cannot read it.
+    A name of the bot's own choice is fine. Where the environment is not in UTF-8, many programs
+    cannot read such letters, and question marks in their place are fine.
     """
     if said == name or _plain(said) != _plain(name):
         return False
@@ -123,14 +113,14 @@ def _plain(name: str) -> str:
 
 
 def blame_of_turn(message: BotMessage) -> Hint:
-    """Why a message may not be sent now."""
+    """The hint for a message that may not be sent now."""
     return Hint.WRONG_ASK if isinstance(message, Answer) else Hint.OUT_OF_TURN
 
 
 def blame_of_answer(question: Question[Any], value: object) -> Hint:
-    """Why an answer is not legal: 4.0, "4" and true instead of 4 are of the wrong type, anything else is another answer.
+    """The hint for an illegal answer: a wrong type, such as 4.0 or "4" for 4, or another answer.
 
-    Melds that a player of gin rummy declares have rules of their own.
+    Melds that a player of gin rummy declares have a hint of their own.
     """
     illegal = Hint.ILLEGAL if fault_of(question, value) is None else Hint.MELDS
     meant = value
@@ -153,10 +143,11 @@ def blame_of_answer(question: Question[Any], value: object) -> Hint:
 
 
 def fault_of(question: Question[Any], value: object) -> str | None:
-    """What is wrong with melds that were declared, in words."""
+    """What is wrong with melds that were declared, in words; None for other questions."""
     return question.fault(value) if isinstance(question, Melds | Turn) else None
 
 
+# Texts and numbers that some languages write for truth values and null.
 _TRUTH: Mapping[str, bool | None] = {
     "true": True,
     "True": True,
@@ -167,17 +158,16 @@ _TRUTH: Mapping[str, bool | None] = {
     "null": None,
     "None": None,
 }
-"""What texts and numbers in an answer's map stand for in languages that have no truth values, or write them as texts."""
 
 
 def blame_of_process(finding: Finding, usual: Hint = Hint.CRASHED) -> tuple[str, Hint, str]:
-    """What became of a process, why, and the end of what it wrote."""
+    """How a process ended in words, the hint, and the end of its standard error."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
     said = last_lines(finding.stderr or "")
     return f"its process: {finding.text}", hint.get(finding.kind, usual), said
 
 
 def last_lines(stderr: str) -> str:
-    """The last five lines of what a program wrote that are not empty."""
+    """The last five lines of standard error that are not empty."""
     lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
     return "\n".join(lines[-_LAST_LINES:])

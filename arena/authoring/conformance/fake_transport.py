@@ -1,7 +1,7 @@
-"""The ends of a bot's connections in `arena check`: the arena's own, which can also be slow, write in fragments, and be lost.
+"""The connections of `arena check`: those of an arena, which can also be slow, fragmented and lost.
 
-A `CheckEndpoint` stands where a gateway stands in an arena. It understands nothing: whatever happens, on whichever connection, becomes an `Event`
-in one queue, in order, and `arena/authoring/conformance/bot.py` makes sense of it.
+A `CheckEndpoint` stands in the place of an arena's gateway. It puts all that happens, on every
+connection, as an `Event` into one queue, in order. `BotConnection` makes sense of the events.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from arena.referee.timers import Timers
 from arena.referee.transport import Wire
 from arena.server.listener import Listeners
 from arena.server.stdio import Pipe
+from arena.server.tcp import ConnectionContext
 from arena.server.websocket import Connection
 from protocol.codec import Encoding
 from protocol.errors import Malformed, ProtocolError
@@ -43,22 +44,19 @@ __all__ = [
 ]
 
 _BUFFER_BYTES = 256 * 1024
-_LINK_S = 0.15  # the credit for a link ends there: slower ones are the bot's affair
-_PIECE_S = 0.002  # long enough for most reads to come back with one piece
+_LINK_S = 0.15  # the longest delay that an arena credits to a link
+_PIECE_S = 0.002  # long enough that most reads return a single piece
 _MOST_PIECES = 40
 _PING = b"card arena"
 
 
 class Delivery(Enum):
-    """How a frame is written: as an arena does, in fragments with a ping between them, late and in small pieces, or as the last one.
+    """How a frame is written."""
 
-    Behind the last one the connection is lost: its end comes with the frame, where the system can do that.
-    """
-
-    AT_ONCE = auto()
-    FRAGMENTS = auto()
-    SLOWLY = auto()
-    AND_CUT = auto()
+    AT_ONCE = auto()  # as an arena writes
+    FRAGMENTS = auto()  # with a ping between two fragments
+    SLOWLY = auto()  # late, and in small pieces
+    AND_CUT = auto()  # the end of the connection comes with it, where the system can do that
 
 
 class Opened(NamedTuple):
@@ -68,7 +66,7 @@ class Opened(NamedTuple):
 
 
 class FrameReceived(NamedTuple):
-    """A frame, and when it arrived, in seconds of the loop's clock."""
+    """A frame has arrived; `arrived` is in seconds of the loop's clock."""
 
     wire: Wire
     frame: bytes
@@ -77,14 +75,14 @@ class FrameReceived(NamedTuple):
 
 
 class Broke(NamedTuple):
-    """What came is no WebSocket, too large, or a flood."""
+    """The data is no WebSocket, too large, or a flood."""
 
     wire: Wire
     error: ProtocolError
 
 
 class Ponged(NamedTuple):
-    """A ping of ours was answered."""
+    """The bot has answered a ping."""
 
     wire: Wire
     payload: bytes
@@ -97,7 +95,7 @@ class Disconnected(NamedTuple):
 
 
 class ProcessEnded(NamedTuple):
-    """The process has ended by itself, or was ended as it held too much; `name` is what it was launched as."""
+    """A process has ended, or was ended for its memory or processes; it was launched as `name`."""
 
     name: str
     finding: Finding
@@ -107,7 +105,7 @@ Event: TypeAlias = Opened | FrameReceived | Broke | Ponged | Disconnected | Proc
 
 
 class _Socket(Connection):
-    """A WebSocket that says when it is open, and lets nothing else in between while a frame goes out in pieces."""
+    """A WebSocket that tells its endpoint when it is open, and can write a frame in other ways."""
 
     _held: list[bytes] | None = None
 
@@ -115,11 +113,10 @@ class _Socket(Connection):
         super().accept(request)
         if self.is_open:
             endpoint = self._owner
-            assert isinstance(endpoint, CheckEndpoint), "who else makes one"
+            assert isinstance(endpoint, CheckEndpoint), "only `CheckEndpoint._make` makes one"
             endpoint.opened(self)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
-        """Write one frame in one of four ways."""
         first = Opcode.TEXT if encoding is Encoding.JSON else Opcode.BINARY
         if how is Delivery.AT_ONCE:
             self.send(frame, encoding)
@@ -140,7 +137,7 @@ class _Socket(Connection):
             self._write(Frame(opcode, last).serialize(mask=False))
 
     async def _write_slowly(self, frame: bytes) -> None:
-        """Write a frame in pieces; pongs and the like wait for its end, as within a frame they would be a part of it."""
+        # Pongs wait: between the pieces of a frame they would become a part of it.
         self._held = []
         try:
             for piece in pieces(frame):
@@ -158,17 +155,15 @@ class _Socket(Connection):
             self._held.append(bytes(data))
 
     def _cork(self) -> None:
-        """Have the kernel keep what is written until the socket is closed, so that both go out together."""
+        """Let the kernel hold back data until the close, so that both go out together."""
         if self._transport is not None and (cork := getattr(socket, "TCP_CORK", None)):
-            wire = self._transport.get_extra_info("socket")
-            wire.setsockopt(socket.IPPROTO_TCP, cork, 1)
+            self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, cork, 1)
 
 
 class _Lines(Pipe):
-    """Standard input and output, which know no fragments."""
+    """Standard input and output of a program, which have no fragments."""
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
-        """Write one line in one of two ways."""
         outward = self._outward
         if how is not Delivery.SLOWLY:
             self.send(frame, encoding)
@@ -184,7 +179,7 @@ Line: TypeAlias = _Socket | _Lines
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
-    """Some bytes in small pieces, the first ones so small that a frame's header comes apart, and one that ends within a letter if it can."""
+    """Data in small pieces, split also within a frame's header and a character of several bytes."""
     size = max(7, -(-len(data) // _MOST_PIECES))
     cuts = {0, 1, 2, *range(2, len(data), size), len(data)}
     wide = next((at for at in reversed(range(len(data))) if data[at] >= 0xC0), None)
@@ -195,26 +190,20 @@ def pieces(data: bytes) -> Iterator[bytes]:
 
 
 def fragments(payload: bytes) -> tuple[bytes, bytes, bytes]:
-    """A payload in three parts, parted within a letter if one of them takes several bytes, and in the middle of the rest."""
-    wide = next((at for at, byte in enumerate(payload) if byte > 127), 0)
-    first = wide + 1
+    """A payload in three parts; the first ends within a character of several bytes, if it can."""
+    first = next((at for at, byte in enumerate(payload) if byte > 127), 0) + 1
     second = (first + len(payload) + 1) // 2
     return payload[:first], payload[first:second], payload[second:]
 
 
 class CheckEndpoint:
-    """Where the bot connects to, if it does, and all that is heard of it.
-
-    Attributes:
-        events: all that happened, in order.
-        url: the address; empty before `open`.
-    """
+    """Where the bot connects, and the queue of all that happens there; `open` sets `url`."""
 
     def __init__(self, limits: Limits) -> None:
         self.events: asyncio.Queue[Event] = asyncio.Queue()
         self.url = ""
         self._address = "", 0
-        # Whoever waits for `hello` here says so itself, before the connection is cut.
+        # `BotUnderTest.greet` has the real deadline, and says what is wrong before the cut.
         self._limits = msgspec.structs.replace(limits, hello_ms=2 * limits.hello_ms)
         self._timers = Timers(asyncio.get_running_loop())
         self._listeners = Listeners()
@@ -222,62 +211,47 @@ class CheckEndpoint:
         self._wires: set[Wire] = set()
 
     async def open(self, host: str, port: int) -> None:
-        """Listen; port 0 is a free one.
-
-        Raises:
-            Unreachable: the address cannot be listened on.
-        """
+        """Listen at an address, port 0 for a free one; raises `Unreachable` if it cannot."""
         port = await self._listeners.open(self._make, host, port)
         self._address = host, port
         shown = f"[{host}]" if ":" in host else host
         self.url = f"ws://{shown}:{port}"
 
     def pause(self) -> None:
-        """Accept nobody at the address until `listen_again`."""
+        """Refuse connections until `listen_again`."""
         self._listeners.close()
 
     async def listen_again(self) -> None:
-        """Accept connections where they were accepted before.
-
-        Raises:
-            Unreachable: another program has taken the port meanwhile.
-        """
+        """Listen at the same address as before; raises `Unreachable` if it was taken meanwhile."""
         self._listeners = Listeners()
         await self._listeners.open(self._make, *self._address)
 
     async def attach(self, name: str, stdin_fd: int, stdout_fd: int) -> Line:
-        """Take over our ends of a `stdio` program's pipes."""
         peer = f"stdio:{name}"
-        fds = stdin_fd, stdout_fd
-        lines = await _Lines.open(self, self._limits, self._timers, peer, *fds)
+        lines = await _Lines.open(self, self._limits, self._timers, peer, stdin_fd, stdout_fd)
         assert isinstance(lines, _Lines), "it makes one of its own class"
         return lines
 
     def close(self) -> None:
-        """Listen no more, and cut all that is connected."""
         self._listeners.close()
         for wire in tuple(self._wires):
             wire.cut()
 
     def _make(self) -> _Socket:
-        return _Socket(self, self._limits, self._timers, self._buffer)
+        return _Socket(ConnectionContext(self, self._limits, self._timers, self._buffer))
 
     def ended(self, name: str, finding: Finding) -> None:
-        """For the launcher: a process has ended."""
         self.events.put_nowait(ProcessEnded(name, finding))
 
     def opened(self, wire: Line) -> None:
-        """A WebSocket is open."""
         self.events.put_nowait(Opened(wire))
 
-    # --- what connections tell: `Owner` ---
+    # --- the `Owner` of the connections ---
 
     def connected(self, connection: Wire) -> None:
-        """A socket; nobody has said anything yet."""
         self._wires.add(connection)
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        """A whole frame came in."""
         if connection.encoding is None:
             connection.encoding = encoding
         if self.events.qsize() > self._limits.unanswered:
@@ -288,28 +262,23 @@ class CheckEndpoint:
         self.events.put_nowait(FrameReceived(connection, frame, encoding, arrived))
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
-        """What came is no frame."""
         self.events.put_nowait(Broke(connection, error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
-        """The bot does not read."""
-        text = f"{waiting:,} bytes wait to be read by the bot"
-        self.misbehaved(connection, Malformed(text))
+        self.misbehaved(connection, Malformed(f"{waiting:,} bytes wait to be read by the bot"))
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """A ping was answered."""
         self.events.put_nowait(Ponged(connection, payload))
 
     def was_read(self, connection: Wire, took_s: float) -> None:
-        """Nobody is in a hurry here."""
+        """Not used."""
 
     def on_trivial_frame(self, connection: Wire) -> None:
-        """A ping, or a part of a frame, is fine."""
+        """Not used: pings and fragments are fine."""
 
     def drained(self, connection: Wire) -> None:
-        """Nobody waits for that."""
+        """Not used."""
 
     def lost(self, connection: Wire) -> None:
-        """The connection has ended."""
         self._wires.discard(connection)
         self.events.put_nowait(Disconnected(connection))

@@ -1,14 +1,15 @@
 """Every shape that `legal` can have in each game, and matches in which they come up.
 
-Only what the real rules bring about is asked: a strategy may know the rules and need not read `legal`. What is rare comes up by
-settings, such as a stake that leaves one ante, by others who play by chance, and in gin rummy by a hand that may knock at once: the
-commitment is to the seed alone, so the other seat's nonce can be drawn until such a hand is dealt.
+Only questions that the real rules bring about are asked: a strategy may know the rules and need not
+read `legal`. Rare shapes come up by settings, such as a stake that leaves one ante, and by
+opponents who play at random. Gin rummy needs a hand that may knock at once. The commitment is to
+the seed alone, so the other seat's nonce can be drawn until such a hand is dealt.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from arena.authoring.conformance.table import AnyLegal
@@ -21,41 +22,22 @@ from protocol.vocabulary import Question, Range
 __all__ = ["SHAPES", "SHORT", "VARIATIONS", "Shape", "Variation"]
 
 _INT32 = (1 << 31) - 1
-_HAND = 10  # cards of a gin hand, seat 0 first
+_HAND = 10  # cards of a gin hand; seat 0 is dealt the first ten
 
 
 class Shape(NamedTuple):
-    """A kind of question with one shape of `legal`.
-
-    Attributes:
-        name: for people.
-        kind: of the question.
-        fits: whether its `legal` has this shape.
-    """
+    """A kind of question with one shape of `legal`; `name` is for people."""
 
     name: str
     kind: str
-    fits: Callable[[Any], bool]
+    fits: Callable[[Any], bool] = lambda legal: True
 
     def is_of(self, question: Question[Any]) -> bool:
-        """Whether a question is of this kind and shape."""
         return question.kind == self.kind and self.fits(question.choices)
-
-
-def _any(legal: Any) -> bool:
-    return True
 
 
 def _one_number(legal: Range) -> bool:
     return legal.min == legal.max
-
-
-def _huge(legal: Range) -> bool:
-    return legal.max > _INT32
-
-
-def _a_billion(legal: Range) -> bool:
-    return legal.max >= 1_000_000_000
 
 
 def _usual(legal: Range) -> bool:
@@ -66,36 +48,32 @@ def _knock(legal: tuple[Any, ...]) -> bool:
     return any(answer.knock for answer in legal)
 
 
-def _no_knock(legal: tuple[Any, ...]) -> bool:
-    return not _knock(legal)
-
-
 def _bids(lowest: int) -> Shape:
     bids = legal_bids(lowest)
     return Shape(f"bids from {lowest}", "bid", lambda legal: legal == bids)
 
 
 SHAPES: Mapping[str, tuple[Shape, ...]] = {
-    "ace_king_queen": (Shape("open", "open", _any), Shape("respond", "respond", _any)),
+    "ace_king_queen": (Shape("open", "open"), Shape("respond", "respond")),
     "gin_rummy": (
-        Shape("offer", "offer", _any),
-        Shape("draw", "draw", _any),
-        Shape("a turn without a knock", "turn", _no_knock),
+        Shape("offer", "offer"),
+        Shape("draw", "draw"),
+        Shape("a turn without a knock", "turn", lambda legal: not _knock(legal)),
         Shape("a turn with a knock", "turn", _knock),
-        Shape("melds, which lists null alone", "melds", _any),
+        Shape("melds, which lists null alone", "melds"),
     ),
-    "high_low": (Shape("swap", "swap", _any), *(_bids(lowest) for lowest in (2, 4, 6, 8, 10))),
+    "high_low": (Shape("swap", "swap"), *(_bids(lowest) for lowest in (2, 4, 6, 8, 10))),
     "three_card_poker": (
         Shape("an ante", "ante", _usual),
         Shape("an ante from 1 to 1", "ante", _one_number),
-        Shape("an ante beyond 32 bits", "ante", _huge),
-        Shape("play", "play", _any),
+        Shape("an ante beyond 32 bits", "ante", lambda legal: legal.max > _INT32),
+        Shape("play", "play"),
     ),
     "blackjack": (
         Shape("a bet", "bet", _usual),
         Shape("a bet from 5 to 5", "bet", _one_number),
-        Shape("a bet up to a billion", "bet", _a_billion),
-        Shape("draw", "draw", _any),
+        Shape("a bet up to a billion", "bet", lambda legal: legal.max >= 1_000_000_000),
+        Shape("draw", "draw"),
     ),
 }
 
@@ -104,9 +82,9 @@ class Variation(NamedTuple):
     """A match in which something rare comes up.
 
     Attributes:
-        settings: of the match.
-        others: strategies that play by chance, or None for house bots; given the rng.
-        wanted: whether the first deal will do, given the bot's seat; the other seats' nonces are drawn until it does.
+        others: makes the opponents from an rng; None for house bots.
+        wanted: whether a first deal will do, given the bot's seat. The other seats' nonces are
+            drawn until one does; None takes any deal.
     """
 
     settings: Mapping[str, object]
@@ -114,18 +92,19 @@ class Variation(NamedTuple):
     wanted: Callable[[Any, int], bool] | None = None
 
     def settings_for(self, seat: int) -> Mapping[str, object]:
-        """With the bot in that seat: in gin rummy whoever has the hand that is wanted starts."""
+        """The settings for the bot in `seat`; with `wanted`, the seat that can knock starts."""
         if self.wanted is None:
             return self.settings
-        starter = seat if self.wanted is _bot_may_knock else 1 - seat
-        return {**self.settings, "starter": starter}
+        return {**self.settings, "starter": seat if self.wanted is _bot_may_knock else 1 - seat}
 
 
 def _knocks(rng: random.Random) -> Strategy:
-    """Plays by chance, and knocks as soon as it may."""
-    return AnyLegal(
-        rng, lambda legal: [one for one in legal if isinstance(one, TurnAnswer) and one.knock]
-    )
+    """A strategy that plays at random, and knocks as soon as it may."""
+
+    def knocking(legal: Sequence[Any]) -> list[Any]:
+        return [answer for answer in legal if isinstance(answer, TurnAnswer) and answer.knock]
+
+    return AnyLegal(rng, knocking)
 
 
 def _bot_may_knock(deal: Any, seat: int) -> bool:
@@ -144,7 +123,7 @@ SHORT: dict[str, dict[str, object]] = {
     "three_card_poker": {"rounds": 4, "stake": 100},
     "blackjack": {"hands": 4, "shuffle": "uniform"},
 }
-"""Settings of a match that is over after some seconds even of a slow bot, and has every kind of number in its answers."""
+"""Settings of a match that even a slow bot ends within seconds."""
 
 _ROUND: Mapping[str, object] = {"target": 1, "max_rounds": 1}
 
@@ -168,4 +147,4 @@ VARIATIONS: Mapping[str, tuple[Variation, ...]] = {
         Variation({"bankroll": 100, "hands": 10, "shuffle": "riffle"}),
     ),
 }
-"""Matches that are played in turn until all shapes have come up."""
+"""Matches to play in turn until all shapes have come up."""

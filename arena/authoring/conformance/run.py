@@ -1,4 +1,4 @@
-"""Runs the steps of `arena check` one after another, whatever comes of them, and adds up what the bot took."""
+"""Runs the steps of `arena check` one after another, and reports what the bot used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from arena.authoring.conformance import (
-    HINTS,
     CheckReport,
     Hint,
     ResourceUse,
@@ -29,23 +26,22 @@ from arena.authoring.conformance import (
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.session import CheckSession
 
-__all__ = ["quantile", "report_of", "run"]
+__all__ = ["quantile", "run"]
 
-_STEP_S = 180.0  # far above what any step of a fast bot takes: nothing may hang
-_TOTAL_S = 900.0  # after that no step begins but those at the end
+_STEP_S = 180.0  # so that nothing hangs; a fast bot needs far less for any step
+_TOTAL_S = 900.0  # after that only the steps at the end begin
 _TICK_S = 1.0
 _MIB = 1 << 20
 
-Doing = Callable[[CheckSession], Awaitable[str]]
+Doing = Callable[[CheckSession], Awaitable[str | None]]
 
-_FIRST: dict[Step, Doing] = {
+_STEPS: dict[Step, Callable[..., Awaitable[str | None]]] = {
     Step.STARTS: steps.starts,
     Step.HELLO: steps.hello,
     Step.ENCODING: steps.encoding,
     Step.UNKNOWN_FIELDS: steps.unknown_fields,
-}
-_PER_GAME = {Step.PLAY: steps.play, Step.LEGAL: steps.legal}
-_THEN: dict[Step, Doing] = {
+    Step.PLAY: steps.play,
+    Step.LEGAL: steps.legal,
     Step.BATCH: steps.batch,
     Step.TABLES: steps.tables,
     Step.REPEATED_QUESTION: steps.repeated_question,
@@ -59,11 +55,11 @@ _THEN: dict[Step, Doing] = {
     Step.REFUSED_HELLO: connection_steps.refused_hello,
     Step.LATE_ARENA: connection_steps.late_arena,
 }
+_PER_GAME = (Step.PLAY, Step.LEGAL)
 _FROM_THE_START = (Step.STARTS, Step.HELLO)
-_OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO, Step.LATE_ARENA)
-"""Steps that start the bot themselves, or do not need it."""
-_AT_THE_END = (*_OF_ITSELF, Step.CLOSE)
-_NEEDS_NO_PLAY = (*_FIRST, *_AT_THE_END, Step.PLAY, Step.LEGAL)
+_SELF_STARTING = (*_FROM_THE_START, Step.REFUSED_HELLO, Step.LATE_ARENA)
+_AT_THE_END = (*_SELF_STARTING, Step.CLOSE)
+_NEEDS_NO_PLAY = (*_AT_THE_END, Step.ENCODING, Step.UNKNOWN_FIELDS, *_PER_GAME)
 _NOT_PASSED = (StepStatus.FAILED, StepStatus.INCOMPLETE)
 
 
@@ -73,15 +69,14 @@ class _Planned(NamedTuple):
     do: Doing
 
 
-def _plan(sitting: CheckSession) -> Iterator[_Planned]:
-    """The steps, in order; which games there are is known after `hello`."""
-    for step, do in _FIRST.items():
-        yield _Planned(step, None, do)
-    for step, play in _PER_GAME.items():
-        for game in sitting.games:
-            yield _Planned(step, game, partial(play, game=game))
-    for step, do in _THEN.items():
-        yield _Planned(step, None, do)
+def _plan(check: CheckSession) -> Iterator[_Planned]:
+    """The steps, in order. It is lazy because the games are known only after `hello`."""
+    for step, do in _STEPS.items():
+        if step not in _PER_GAME:
+            yield _Planned(step, None, do)
+            continue
+        for game in check.games:
+            yield _Planned(step, game, partial(do, game=game))
 
 
 async def run(
@@ -94,54 +89,50 @@ async def run(
     on_step: Callable[[StepOutcome], None] = lambda outcome: None,
     on_progress: Callable[[str], None] | None = None,
 ) -> CheckReport:
-    """Check a bot; it is stopped in the end, which comes within a known time once the bot has been heard of.
+    """Check a bot, and stop it at the end.
 
     Args:
-        bot: what is checked.
-        games: those of its games that are; empty for all.
-        rounds: how many are played of each.
-        rng: where all chance comes from.
-        address: where it can connect to.
-        on_step: told of every step as it is done.
-        on_progress: told once a second what is being done, if that is wanted.
+        games: which of its games to check; empty for all.
+        rounds: how many to play of each game.
+        address: where the bot can connect; port 0 is a free one.
+        on_progress: called once a second with a line about the step that runs.
 
     Raises:
         UsageError: the bot's command can never work here.
         Unreachable: the address cannot be listened on.
     """
-    sitting = CheckSession(bot, games, rounds, rng)
+    check = CheckSession(bot, games, rounds, rng)
     done: list[StepOutcome] = []
     name = None
     try:
         if not bot.is_stdio:
             await bot.endpoint.open(*address)
-        for planned in _plan(sitting):
-            async with _progress(sitting, planned, len(done) + 1, on_progress):
-                outcome = await _step(sitting, planned, done)
+        for planned in _plan(check):
+            async with _progress(check, planned, len(done) + 1, on_progress):
+                outcome = await _step(check, planned, done)
             if planned.step is Step.STARTS:  # somebody may have had to start it
-                sitting.until = sitting.now + _TOTAL_S
+                check.until = check.now + _TOTAL_S
             done.append(outcome)
             on_step(outcome)
             name = bot.hello.name if bot.hello else name
     finally:
         await bot.close()
-    is_short = any(outcome.status in _NOT_PASSED for outcome in done)
     return CheckReport(
-        passed=not is_short and bool(sitting.played),
+        passed=bool(check.played) and not any(outcome.status in _NOT_PASSED for outcome in done),
         name=name,
-        games=sitting.games,
+        games=check.games,
         steps=tuple(done),
-        report=report_of(sitting, bot),
+        report=_resources(check, bot),
         limits=bot.limits,
     )
 
 
 @contextlib.asynccontextmanager
 async def _progress(
-    sitting: CheckSession, planned: _Planned, number: int, told: Callable[[str], None] | None
+    check: CheckSession, planned: _Planned, number: int, told: Callable[[str], None] | None
 ) -> AsyncIterator[None]:
-    """While in here, tell once a second what is being done, and for how long."""
-    sitting.progress = ""
+    """Report once a second which step runs, and for how long."""
+    check.progress = ""
     if told is None:
         yield
         return
@@ -150,8 +141,8 @@ async def _progress(
     async def tick() -> None:
         seconds = 0
         while True:
-            parts = [f"{number:>2} {name:<22}", f"{seconds:,} s"]
-            told(", ".join(filter(None, (" ".join(parts), sitting.progress))))
+            line = f"{number:>2} {name:<22} {seconds:,} s"
+            told(f"{line}, {check.progress}" if check.progress else line)
             await asyncio.sleep(_TICK_S)
             seconds += 1
 
@@ -164,103 +155,79 @@ async def _progress(
             await ticking
 
 
-async def _step(
-    sitting: CheckSession, planned: _Planned, done: Sequence[StepOutcome]
-) -> StepOutcome:
-    """One step, or why it is none."""
+async def _step(check: CheckSession, planned: _Planned, done: Sequence[StepOutcome]) -> StepOutcome:
     began = time.monotonic()
-    outcome = StepOutcome(
-        number=len(done) + 1, step=planned.step, game=planned.game, status=StepStatus.SKIPPED
-    )
+    came: dict[str, Any] = {"status": StepStatus.OK}
     try:
-        _check_sense(planned.step, sitting, done)
-        is_awaited = planned.step is Step.STARTS and sitting.bot.program is None
+        _raise_if_pointless(planned.step, check, done)
+        is_awaited = planned.step is Step.STARTS and check.bot.program is None
         async with asyncio.timeout(None if is_awaited else _STEP_S):
-            await _make_ready(sitting, planned.step)
-            about = await planned.do(sitting)
-        outcome = _with(outcome, status=StepStatus.OK, about=about)
+            await _make_ready(check, planned.step)
+            came["about"] = await planned.do(check) or ""
     except StepSkipped as skipped:
-        outcome = _with(outcome, about=str(skipped))
+        came = {"status": StepStatus.SKIPPED, "about": str(skipped)}
     except StepIncomplete as so_far:
-        outcome = _with(
-            outcome,
-            status=StepStatus.INCOMPLETE,
-            about=str(so_far),
-            rounds=so_far.rounds,
-            missing=so_far.missing,
-        )
+        came = {
+            "status": StepStatus.INCOMPLETE,
+            "about": str(so_far),
+            "rounds": so_far.rounds,
+            "missing": so_far.missing,
+        }
     except StepFailed as failed:
-        outcome = _failed(outcome, failed)
-        await sitting.bot.stop()
-    except TimeoutError:  # each decision had its own limit, and kept it
-        about = f"not done within {_STEP_S:,.0f} s"
-        outcome = _with(outcome, status=StepStatus.INCOMPLETE, about=about)
-        await sitting.bot.stop()
-    return _with(outcome, took_ms=round((time.monotonic() - began) * 1000, 1))
+        came = {
+            "status": StepStatus.FAILED,
+            "sent": failed.sent,
+            "expected": failed.expected,
+            "came": failed.came,
+            "hint": failed.hint,
+            "advice": failed.hint.advice,
+            "stderr": failed.stderr or None,
+        }
+        await check.bot.stop()
+    except TimeoutError:  # each decision was within its own limit
+        came = {"status": StepStatus.INCOMPLETE, "about": f"not done within {_STEP_S:,.0f} s"}
+        await check.bot.stop()
+    took_ms = round((time.monotonic() - began) * 1000, 1)
+    return StepOutcome(
+        number=len(done) + 1, step=planned.step, game=planned.game, took_ms=took_ms, **came
+    )
 
 
-def _check_sense(step: Step, sitting: CheckSession, done: Sequence[StepOutcome]) -> None:
-    """Whether a step can say anything after what came of those before.
-
-    Raises:
-        Skipped: it cannot.
-        Incomplete: there is no time for it.
-    """
+def _raise_if_pointless(step: Step, check: CheckSession, done: Sequence[StepOutcome]) -> None:
+    """Raise `StepSkipped` if a step cannot find anything out, `StepIncomplete` if time is up."""
     failed = [outcome for outcome in done if outcome.status is StepStatus.FAILED]
     for first in failed:
         if first.step in _FROM_THE_START:
             raise StepSkipped(f"mend step {first.number} first")
-        if sitting.bot.program is None and first.hint is Hint.NOT_BACK:
+        if check.bot.program is None and first.hint is Hint.NOT_BACK:
             raise StepSkipped("the bot has not come back; start it, and the check, again")
-    if step not in _AT_THE_END and sitting.now > sitting.until:
+    if step not in _AT_THE_END and check.now > check.until:
         raise StepIncomplete(f"the check has taken {_TOTAL_S / 60:,.0f} minutes")
-    if step in _NEEDS_NO_PLAY or sitting.played:
+    if step in _NEEDS_NO_PLAY or check.played:
         return
     number = next(outcome.number for outcome in done if outcome.step is Step.PLAY)
     raise StepSkipped(f"it must play first: mend step {number}")
 
 
-async def _make_ready(sitting: CheckSession, step: Step) -> None:
-    """See that the bot is here and quiet.
-
-    Raises:
-        Failed: it has gone since the last step, or does not come.
-    """
-    if step in _OF_ITSELF:
+async def _make_ready(check: CheckSession, step: Step) -> None:
+    """See that the bot is connected and quiet, or raise `StepFailed`."""
+    if step in _SELF_STARTING:
         return
-    if sitting.bot.is_here:
-        await sitting.settle(0)
+    if check.bot.is_here:
+        await check.settle(0)
     else:
-        await sitting.fresh()
+        await check.fresh()
 
 
-def _with(outcome: StepOutcome, **changes: object) -> StepOutcome:
-    return msgspec.structs.replace(outcome, **changes)
-
-
-def _failed(outcome: StepOutcome, failed: StepFailed) -> StepOutcome:
-    return _with(
-        outcome,
-        status=StepStatus.FAILED,
-        sent=failed.sent,
-        expected=failed.expected,
-        came=failed.came,
-        hint=failed.hint,
-        advice=HINTS[failed.hint],
-        stderr=failed.stderr or None,
-    )
-
-
-def report_of(sitting: CheckSession, bot: BotUnderTest) -> ResourceUse:
-    """What the bot took, so far."""
-    times = sorted(sitting.times_ms)
+def _resources(check: CheckSession, bot: BotUnderTest) -> ResourceUse:
+    times = sorted(check.times_ms)
     peak = bot.peak
     return ResourceUse(
         decisions=len(times),
         p50_ms=quantile(times, 0.5),
         p99_ms=quantile(times, 0.99),
         max_ms=quantile(times, 1.0),
-        bank_ms=round(sitting.bank_ms, 1),
+        bank_ms=round(check.bank_ms, 1),
         memory_mib=round(peak.memory_bytes / _MIB, 1) if peak.processes else None,
         processes=peak.processes or None,
         cpu_ms=None if bot.program is None else round(bot.cpu_ms, 1),
@@ -268,7 +235,7 @@ def report_of(sitting: CheckSession, bot: BotUnderTest) -> ResourceUse:
 
 
 def quantile(times: Sequence[float], share: float) -> float | None:
-    """The time that this share of them does not exceed."""
+    """A quantile of sorted times, in ms; None if there are no times."""
     if not times:
         return None
     return round(times[min(len(times) - 1, int(share * len(times)))], 3)

@@ -1,7 +1,7 @@
-"""What the steps of `arena check` share: the bot at its tables, asked and heard, and what its decisions took.
+"""One run of `arena check`: the bot in its matches, and what its decisions took.
 
-`play` is the heart: any number of matches at once, each to its end. The other methods are the same in single moves, for steps in which
-something happens between them.
+`play` plays any number of matches at once, each to its end. The other methods make single moves,
+for steps in which something happens between the moves.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from arena.authoring.conformance import Hint, StepFailed
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer, fault_of
+from arena.authoring.conformance.legal_shapes import SHORT
 from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
 from protocol.errors import IllegalAnswer
@@ -24,40 +25,34 @@ from protocol.vocabulary import Question
 
 __all__ = ["CheckSession"]
 
-_SETTLE_S = 0.05  # what fails at the last message of a step fails then
-_MOST_MS = 90_000.0  # all that waits at many tables may be answered in one frame
+_SETTLE_S = 0.05  # a bot that fails at the last message of a step fails within that time
+_MOST_MS = 90_000.0  # for questions at many tables, which may be answered in one frame
 _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 
 Watch = Callable[[Question[Any]], None]
 
 
 class _TimedAnswer(NamedTuple):
-    """An answer, when it came, in seconds of the loop's clock, and the CPU time since it was waited for; None if that is not measured."""
-
     table: CheckMatch
     answer: Answer
-    arrived: float
-    used_ms: float | None
+    arrived: float  # in seconds of the loop's clock
+    used_ms: float | None  # CPU time; None if it is not measured
 
 
 class CheckSession:
-    """One check.
+    """One check of one bot.
 
     Args:
-        bot: what is checked.
-        games: those of its games that are; empty for all that it offers.
-        rounds: how many are played of each.
-        rng: where seeds, the order of opponents and their chance come from.
+        games: the games to check; empty for all that the bot offers.
 
     Attributes:
-        times_ms: what every measured decision took.
-        bank_ms: the most that was taken out of the bank in a match.
-        wanted: the games that are to be checked; empty for all.
+        times_ms: the wall time of every measured decision.
+        bank_ms: the most that one match took out of the bank.
         played: the games that were played without a fault.
-        run: what the ids of its matches begin with.
+        run: what the ids of the matches begin with.
         until: when the check should be over, in seconds of the loop's clock.
-        progress: how far the step is that runs, in words.
-        reads_arrays: whether it has read frames that hold arrays.
+        progress: how far the running step is, in words.
+        reads_arrays: whether the bot has read frames that hold arrays.
     """
 
     def __init__(
@@ -81,17 +76,21 @@ class CheckSession:
 
     @property
     def games(self) -> tuple[str, ...]:
-        """What it offers, as far as it is to be checked."""
+        """The games that the bot offers, or those of them that are wanted."""
         if self.bot.hello is not None:
             self._offered = tuple(dict.fromkeys(self.bot.hello.games))
         return tuple(game for game in self._offered if not self.wanted or game in self.wanted)
 
     @property
     def handy(self) -> str:
-        """The game with the shortest matches."""
         games = self.games
         short = ("ace_king_queen", "three_card_poker", "blackjack", "high_low")
         return next((game for game in short if game in games), games[0])
+
+    def short_match(self, game: str | None = None) -> CheckMatch:
+        """A short match, by default of the game with the shortest ones."""
+        game = game or self.handy
+        return self.table(game, SHORT[game])
 
     def table(
         self,
@@ -101,51 +100,29 @@ class CheckSession:
         others: Callable[[random.Random], Strategy] | None = None,
         wanted: Callable[[Any, int], bool] | None = None,
     ) -> CheckMatch:
-        """A new match, as `CheckMatch`; without a `seat` the bot sits in another one each time."""
+        """A new match, as `CheckMatch`. Without a `seat` the bot sits in another one each time."""
         self._matches += 1
-        rules = game_named(game)
-        if seat is None:
-            seat = self._matches % rules.seats
-        bot = self.bot
+        bot, rules, number = self.bot, game_named(game), self._matches
+        seat = number % rules.seats if seat is None else seat
         return CheckMatch(
-            self._matches,
-            rules,
-            settings,
-            seat,
-            bot.name,
-            bot.limits,
-            self.rng,
-            others,
-            wanted,
-            self.run,
+            number, rules, settings, seat, bot.name, bot.limits, self.rng, others, wanted, self.run
         )
 
     @property
     def now(self) -> float:
-        """The loop's clock, in seconds."""
+        """The time by the loop's clock, in seconds."""
         return self._loop.time()
 
     async def fresh(self, name: str | None = None) -> None:
-        """Start the bot anew, by another name than usual if one is given, and let it in.
-
-        Raises:
-            Failed: it does not come as it should.
-        """
+        """Start the bot again, under another name if one is given, and welcome it."""
         await self.bot.stop()
         await self.bot.launch(name)
         await self.bot.arrive()
         await self.bot.meet()
 
-    async def settle(self, seconds: float | None = None) -> None:
-        """It says nothing, and stays.
-
-        Raises:
-            Failed: it does not.
-        """
-        quiet_s = _SETTLE_S if seconds is None else seconds
-        await self.bot.quiet("nothing, until it is asked", quiet_s)
-
-    # ---- Whole matches
+    async def settle(self, seconds: float = _SETTLE_S) -> None:
+        """Wait so long; raises `StepFailed` if the bot leaves or says something meanwhile."""
+        await self.bot.quiet("nothing, until it is asked", seconds)
 
     async def play(
         self,
@@ -157,18 +134,14 @@ class CheckSession:
         until: float | None = None,
         watch: Watch = lambda question: None,
     ) -> None:
-        """Play matches, all at once, to their ends.
+        """Play matches, all at once, to their ends; raises `StepFailed` if the bot does wrong.
 
         Args:
-            tables: the matches.
-            joined: all that waits to be sent goes into one frame.
-            measured: what the decisions take counts; only with one match.
-            lenient: only the types of answers matter.
+            joined: whether to send all waiting messages in one frame.
+            measured: whether to charge the time of decisions; only for a single match.
+            lenient: whether only the types of answers matter.
             until: when to break off, in seconds of the loop's clock.
-            watch: told of every question that was answered.
-
-        Raises:
-            Failed: the bot does something wrong.
+            watch: called with every question that was answered.
         """
         await self.invite(tables, joined=joined)
         going = {table.id: table for table in tables}
@@ -182,11 +155,12 @@ class CheckSession:
             self.judge(table, answer.value, lenient=lenient)
             watch(question)
             if measured:
-                took_ms = (heard.arrived - asked_at) * 1000
-                self._charge(table, took_ms, heard.used_ms)
+                self._charge(table, (heard.arrived - asked_at) * 1000, heard.used_ms)
             moved.append(table)
             if until is not None and self.now > until:
-                await self._break_off(going)
+                for match in going.values():
+                    text = "the check has no more time for this match"
+                    await self.bot.say(match.end(Ending.VOID, None, text))
                 return
             if not self.bot.has_more:
                 asked_at = await self._move(moved, going, joined=joined)
@@ -195,7 +169,7 @@ class CheckSession:
     async def _move(
         self, tables: Sequence[CheckMatch], going: dict[str, CheckMatch], *, joined: bool
     ) -> float:
-        """Send every table's next message; when that was, in seconds of the loop's clock."""
+        """Send the next message of every match; returns when, by the loop's clock in seconds."""
         messages: list[ArenaMessage] = []
         for table in tables:
             message = table.next()
@@ -206,13 +180,6 @@ class CheckSession:
         await self.bot.say(*messages, joined=joined)
         return began
 
-    async def _break_off(self, going: dict[str, CheckMatch]) -> None:
-        text = "the check has no more time for this match"
-        for table in going.values():
-            await self.bot.say(table.end(Ending.VOID, None, text))
-
-    # ---- Single moves
-
     async def invite(
         self,
         tables: Sequence[CheckMatch],
@@ -220,73 +187,71 @@ class CheckSession:
         *,
         joined: bool = False,
     ) -> None:
-        """Send invitations, behind other messages if there are any, and wait until all are answered."""
-        invitations = [table.invitation for table in tables]
-        await self.bot.say(*before, *invitations, joined=joined)
-        waiting = {table.id: table for table in tables}
+        """Send invitations, after the messages `before`, and wait until all are answered."""
+        await self.bot.say(*before, *(table.invitation for table in tables), joined=joined)
+        await self._readies({table.id: table for table in tables})
+
+    async def _readies(self, waiting: dict[str, CheckMatch]) -> None:
         while waiting:
-            ids = ", ".join(list(waiting)[:3])
-            expected = f"`ready` for {ids}"
-            within_ms = self.bot.limits.start_ms
-            message, _ = await self.bot.hear(expected, Hint.NOT_READY, within_ms)
+            expected = f"`ready` for {', '.join(list(waiting)[:3])}"
+            message, _ = await self.bot.hear(expected, Hint.NOT_READY, self.bot.limits.start_ms)
             if not isinstance(message, Ready) or message.match not in waiting:
-                raise self._unexpected(expected)
+                raise self.bot.failure(expected, self.bot.came, Hint.OUT_OF_TURN)
             waiting.pop(message.match).begin(message.nonce)
 
+    async def begin_match(self, game: str | None = None) -> CheckMatch:
+        """A short match for which the bot is ready."""
+        table = self.short_match(game)
+        await self.invite([table])
+        return table
+
     async def remind(self, table: CheckMatch, first: int) -> None:
-        """Tell a bot that has lost its memory what it was asked in a match, but for the first so many questions."""
+        """Repeat a match's invitation and its questions from number `first` + 1 on, as `past`."""
         await self.bot.say(table.invitation, *table.past(first))
 
     async def invite_again(self, table: CheckMatch) -> None:
-        """Repeat an invitation, and wait for another `ready`; an answer that comes again before it is taken."""
+        """Repeat an invitation, and wait for another `ready`; a late answer may come first."""
         await self.bot.say(table.invitation)
         expected = f"`ready` for {table.id}, again"
-        within_ms = self.bot.limits.start_ms
         while True:
             message, _ = await self.bot.hear(
-                expected, Hint.NOT_READY, within_ms, even_repeated=True
+                expected, Hint.NOT_READY, self.bot.limits.start_ms, even_repeated=True
             )
             if isinstance(message, Ready) and message.match == table.id:
                 return
             if isinstance(message, Answer) and table.waits_for(message.ask):
-                self.judge(table, message.value)  # who was not sure sends it again
+                # A bot that does not know whether its answer arrived may send it again.
+                self.judge(table, message.value)
 
     async def change_over(self, table: CheckMatch, following: CheckMatch) -> None:
         """End one match and begin another in the same frame, and play that to its end."""
         over = table.end(Ending.VOID, None, "it ends here")
-        expected = f"`ready` for {following.id}"
         await self.bot.say(over, following.invitation, joined=True)
-        message, _ = await self.bot.hear(expected, Hint.NOT_READY, self.bot.limits.start_ms)
-        if not isinstance(message, Ready) or message.match != following.id:
-            raise self._unexpected(expected)
-        following.begin(message.nonce)
+        await self._readies({following.id: following})
         await self.finish(following)
 
     async def ask(self, table: CheckMatch) -> bool:
-        """Send its next question; False if the match is over, which is told then."""
+        """Send the next question, or `over`; returns whether it was a question."""
         message = table.next()
         await self.bot.say(message)
         return isinstance(message, Ask)
 
     async def answer(self, table: CheckMatch) -> None:
-        """Wait for the answer to the question that waits, and judge it."""
-        heard = await self._answer({table.id: table})
-        self.judge(table, heard.answer.value)
+        """Wait for the answer to the open question, and judge it."""
+        self.judge(table, await self.value(table))
 
     async def value(self, table: CheckMatch) -> object:
-        """Wait for the answer to the question that waits, which still waits afterwards."""
+        """Wait for the answer to the open question, and leave the question open."""
         return (await self._answer({table.id: table})).answer.value
 
     async def finish(self, table: CheckMatch) -> None:
-        """Play a match that has begun to its end."""
         while await self.ask(table):
             await self.answer(table)
 
     def judge(self, table: CheckMatch, value: object, *, lenient: bool = False) -> None:
-        """Take an answer.
+        """Take an answer; raises `StepFailed` if it is not legal.
 
-        Raises:
-            Failed: it is not legal; if it is to be judged leniently, only where its type is wrong.
+        A lenient judge objects only to a wrong type, and puts a legal answer in place of others.
         """
         assert table.ask is not None, "an answer follows a question"
         question = table.ask.question
@@ -304,20 +269,19 @@ class CheckSession:
             raise self.bot.failure(expected, came, hint) from None
 
     async def _answer(self, going: Mapping[str, CheckMatch]) -> _TimedAnswer:
-        """The next answer to one of these matches, in the time that an arena grants."""
+        """Wait for the bot's next answer in any of these matches, as long as an arena would."""
         waiting = [table.ask for table in going.values() if table.ask is not None]
         asks = ", ".join(ask.ask for ask in waiting[:3])
         expected = f"an answer to {asks}"
         bot, began, used_ms = self.bot, self.now, self.bot.used_ms()
         count = max(1, len(waiting))
         hard_ms = bot.limits.hard_ms * count
-        # What we have started may sleep. Who has slept for too long once is not waited for as long again.
+        # A bot with metered CPU time may sleep, but it is waited for so long only once.
         is_patient = bot.is_metered and not self._was_silent
         one_ms = bot.limits.wall_ms if is_patient else bot.limits.hard_ms
         within_ms = min(one_ms * count, max(one_ms, _MOST_MS))
 
         def late() -> str | None:
-            """What it has computed, if that is too much."""
             spent_ms = bot.used_ms() - used_ms
             if spent_ms <= hard_ms:
                 return None
@@ -331,7 +295,7 @@ class CheckSession:
             self._was_silent |= (self.now - began) * 1000 >= within_ms
             raise
         if not isinstance(message, Answer) or message.match not in going:
-            raise self._unexpected(expected)
+            raise bot.failure(expected, bot.came, Hint.OUT_OF_TURN)
         spent_ms = bot.used_ms() - used_ms
         if spent_ms > hard_ms:
             came = f"{bot.came} after {spent_ms:,.0f} ms of CPU time"
@@ -339,11 +303,8 @@ class CheckSession:
         measured_ms = spent_ms if bot.is_metered else None
         return _TimedAnswer(going[message.match], message, arrived, measured_ms)
 
-    def _unexpected(self, expected: str) -> StepFailed:
-        return self.bot.failure(expected, self.bot.came, Hint.OUT_OF_TURN)
-
     def _charge(self, table: CheckMatch, took_ms: float, used_ms: float | None) -> None:
-        """Count what a decision took, as an arena does: CPU time where it is measured, else the time on the wall."""
+        """Charge a decision as an arena does: CPU time where it is measured, else wall time."""
         limits = self.bot.limits
         self.times_ms.append(took_ms)
         cost_ms = took_ms if used_ms is None else used_ms
@@ -351,6 +312,9 @@ class CheckSession:
         self.bank_ms = max(self.bank_ms, limits.bank_ms - table.bank_ms)
         if table.bank_ms < 0:
             of = "" if used_ms is None else " of CPU time"
-            expected = f"decisions that take at most {limits.decision_ms:,} ms{of}, and {limits.bank_ms:,} ms more in a match"
+            expected = (
+                f"decisions that take at most {limits.decision_ms:,} ms{of}, "
+                f"and {limits.bank_ms:,} ms more in a match"
+            )
             came = f"one that took {cost_ms:,.0f} ms when the bank was empty"
             raise self.bot.failure(expected, came, Hint.SLOW)

@@ -1,8 +1,7 @@
-"""A match of `arena check`: the real rules, the bot in one seat, strategies in this process in the others.
+"""A match of `arena check`: the real rules, the bot in one seat, strategies in the others.
 
-Pure but for what strategies do: `CheckMatch` says what is to be sent next, and takes what came. When, and over what, is the business of
-`arena/authoring/conformance/bot.py` and the steps. The cards come from a seed and the seats' nonces as in every match of an arena, so a bot may check the
-commitment.
+It does no I/O: `CheckMatch` says what to send next, and takes what came. The cards come from a seed
+and the seats' nonces, as in an arena, so that a bot may check the commitment.
 """
 
 from __future__ import annotations
@@ -32,11 +31,9 @@ _LISTED = 1_000_000  # a bet beyond that ends most matches
 
 
 class AnyLegal:
-    """Answers by chance, whatever the game; stands in where no house bots are installed, and steers matches to rare questions.
+    """Answers any game at random: where there are no house bots, and to reach rare questions.
 
-    Args:
-        rng: where its chance comes from.
-        prefer: given the legal answers, those to choose from.
+    `prefer` takes the legal answers and returns those to choose from; if it returns none, all.
     """
 
     def __init__(
@@ -48,25 +45,20 @@ class AnyLegal:
         self._prefer = prefer
 
     def decide(self, question: Question[Any]) -> object:
-        """Any of the answers that it prefers."""
         legal = question.choices
         if isinstance(legal, Range):
             return self._rng.randint(legal.min, min(legal.max, legal.min + _LISTED))
         return self._rng.choice(self._prefer(legal) or legal)
 
     def hear(self, news: News) -> None:
-        """It does not listen."""
+        """News changes nothing."""
 
     def reset(self) -> None:
-        """It has nothing to forget."""
+        """There is nothing to forget."""
 
 
 def house(game: str, number: int, rng: random.Random) -> tuple[str, Strategy]:
-    """The house bot of that number, and what it is called; a game without house bots has one that plays by chance.
-
-    Raises:
-        UnknownBot: it cannot be loaded.
-    """
+    """A house bot's name and strategy, or `AnyLegal`; raises `UnknownBot` if it cannot load one."""
     bots = _bots(game)
     if not bots:
         return "chance", AnyLegal(rng)
@@ -79,7 +71,7 @@ def house(game: str, number: int, rng: random.Random) -> tuple[str, Strategy]:
 
 @cache
 def _bots(game: str) -> tuple[tuple[str, type[Any]], ...]:
-    """The house bots of a game; looking for them takes longer than many a match."""
+    # Cached: finding them takes longer than many a match.
     return tuple((name, find(game, name)) for name in house_bots(game))
 
 
@@ -87,22 +79,15 @@ class CheckMatch:
     """One match, from its invitation to its end.
 
     Args:
-        number: of the match in this check; its id is made of it.
-        game: what is played.
-        settings: of the match.
-        seat: where the bot sits.
-        name: what the bot is called.
-        limits: what the match announces.
-        rng: where the seed, the other seats' nonces and their chance come from.
-        others: makes the strategies in the other seats; house bots sit there if it is None.
-        wanted: whether the first deal will do, given the bot's seat; any does if it is None.
-        run: what the ids begin with, as in an arena that has started; drawn if it is None.
+        number: the number of the match in this check, a part of its id.
+        others: makes the strategies in the other seats; None for house bots.
+        wanted: whether the first deal will do, given the bot's `seat`; None takes any deal.
+        run: what the match's id begins with; random if None.
 
     Attributes:
-        run, id: what the id begins with; of the bot's chair.
-        ask: the question that waits for the bot; None if none does.
-        asked: how many questions there were.
-        rounds: how many rounds are over.
+        id: the match's id for the bot's seat.
+        ask: the question that the bot has not answered yet, if any.
+        asked, rounds: how many questions there were, and how many rounds are over.
         bank_ms: what is left in the bot's bank.
     """
 
@@ -131,14 +116,13 @@ class CheckMatch:
         self._wanted = wanted
         self._others: dict[int, Strategy] = {}
         names = [name] * game.seats
-        for chair in range(game.seats):
-            if chair == seat:
+        for other in range(game.seats):
+            if other == seat:
                 continue
             if others is None:
-                found = house(game.name, number + chair, rng)
-                names[chair], self._others[chair] = found
+                names[other], self._others[other] = house(game.name, number + other, rng)
             else:
-                names[chair], self._others[chair] = "chance", others(rng)
+                names[other], self._others[other] = "chance", others(rng)
         self._names = tuple(names)
         self._match: MatchState | None = None
         self._nonces: tuple[str, ...] = ()
@@ -146,7 +130,7 @@ class CheckMatch:
 
     @property
     def invitation(self) -> messages.Match:
-        """What the bot is told first; the same every time."""
+        """The match's invitation, the same every time."""
         return messages.Match(
             match=self.id,
             game=self.game.name,
@@ -157,23 +141,17 @@ class CheckMatch:
             commitment=commitment(self._seed),
         )
 
-    @property
-    def is_begun(self) -> bool:
-        """Whether the bot has said `ready`: the first nonce stands."""
-        return self._match is not None
-
     def waits_for(self, ask: str) -> bool:
-        """Whether that is the question that waits."""
         return self.ask is not None and self.ask.ask == ask
 
     def begin(self, nonce: str) -> None:
-        """The bot is ready: deal."""
-        if self.is_begun:
+        """Deal, with the nonce of the bot's first `ready`; later ones do nothing."""
+        if self._match is not None:
             return
         for _ in range(_TRIES):
             self._nonces = tuple(
-                nonce if chair == self.seat else self._rng.randbytes(16).hex()
-                for chair in range(self.game.seats)
+                nonce if seat == self.seat else self._rng.randbytes(16).hex()
+                for seat in range(self.game.seats)
             )
             if self._wanted is None or self._wanted(self._first_deal(), self.seat):
                 break
@@ -182,7 +160,7 @@ class CheckMatch:
         self._match = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
 
     def next(self) -> Ask | Over:
-        """What the bot is sent now: its next question, or that the match is over."""
+        """The bot's next question, or `over`; raises `ArenaError` if a house bot fails."""
         match = self._running
         while True:
             self._tell(match)
@@ -194,33 +172,23 @@ class CheckMatch:
             value = self._others[pending.seat].decide(pending.question)
             try:
                 match.answer(value)
-            except IllegalAnswer as error:  # ours, not the bot's
+            except IllegalAnswer as error:
                 raise ArenaError(f"a house bot failed: {error}") from None
         self.asked += 1
-        self.ask = Ask(
-            self.id,
-            ask_id(self.id, self.asked),
-            pending.question,
-            tuple(self._news),
-            max(0, int(self.bank_ms)),
-            self.limits.decision_ms,
-        )
-        self._news = []
+        number, bank_ms = ask_id(self.id, self.asked), max(0, int(self.bank_ms))
+        news, self._news = tuple(self._news), []
+        self.ask = Ask(self.id, number, pending.question, news, bank_ms, self.limits.decision_ms)
         return self.ask
 
     def take(self, value: object) -> None:
-        """The bot's answer to the question that waits.
-
-        Raises:
-            IllegalAnswer: it is not legal; the question still waits.
-        """
+        """Take the answer; an illegal one raises `IllegalAnswer`, and the question stays open."""
         assert self.ask is not None, "an answer follows a question"
         legal = self.ask.question.check(value)
         self.ask = None
         self._running.answer(legal)
 
     def past(self, first: int) -> list[Past]:
-        """What the bot has been asked and has answered, but for the first so many."""
+        """The bot's questions and answers from number `first` + 1 on."""
         told = list(self._running.history_for(self.seat))
         return [
             Past(self.id, ask_id(self.id, number), question, news, answer)
@@ -229,12 +197,12 @@ class CheckMatch:
         ]
 
     def instead(self) -> None:
-        """Go on with any legal answer in the place of the bot's."""
+        """Take a random legal answer instead of the bot's."""
         assert self.ask is not None, "an answer follows a question"
         self.take(AnyLegal(self._rng).decide(self.ask.question))
 
     def end(self, kind: Ending, seat: int | None, text: str = "") -> Over:
-        """End the match early: void, or by another seat's offence."""
+        """End the match early: void, or for the offence of another seat."""
         match = self._running
         match.end(kind, seat, text)
         self.ask = None
@@ -255,14 +223,14 @@ class CheckMatch:
             if tell.seat in (self.seat, EVERYONE):
                 self._news.append(tell.news)
                 self.rounds += tell.news.kind in ("hand_over", "round_over")
-            for chair, strategy in self._others.items():
-                if tell.seat in (chair, EVERYONE):
+            for seat, strategy in self._others.items():
+                if tell.seat in (seat, EVERYONE):
                     strategy.hear(tell.news)
 
     def _over(self, match: MatchState) -> Over:
         ended = match.termination
         assert ended is not None, "there is no question left"
-        if ended.is_offence:  # another seat's: that is all that is told
+        if ended.is_offence:  # the text is for the offender alone, which is another seat
             ended = Termination(ended.kind, ended.seat)
         reveal = Reveal(self._seed.hex(), self._nonces)
         news, self._news = tuple(self._news), []
@@ -270,5 +238,5 @@ class CheckMatch:
 
 
 def seed_of(seed: int) -> random.Random:
-    """The chance of a check that is to be repeated."""
+    """The source of chance of a check, the same for the same seed."""
     return random.Random(hashlib.sha256(str(seed).encode()).digest())

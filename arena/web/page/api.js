@@ -1,12 +1,12 @@
-// How the page talks with the arena: documents over HTTP, streams and an instructor's words over WebSocket.
-// Everything here is read-only but `instruct` and what a person says over `openViewer` and `openBot`.
+// How the page talks to the arena: documents over HTTP, streams and requests over WebSockets.
+// Only `instruct`, `openViewer` and `openBot` can change anything.
 
 import { useEffect, useReducer, useRef, useState } from "./lib/preact.js";
-import { keep, kept } from "./storage.js";
+import { load, save } from "./storage.js";
 
 const TOKEN = "arena.token";
-const PATIENCE_MS = 15_000; // for an answer, before we say that none came
-const SOONEST_MS = 500; // between attempts to connect again: doubled up to LATEST_MS
+const PATIENCE_MS = 15_000; // for an answer
+const SOONEST_MS = 500; // before the next attempt to connect, doubled up to LATEST_MS
 const LATEST_MS = 10_000;
 const AFTER_FAILURE_MS = 5000; // until a document is asked for again
 
@@ -23,12 +23,12 @@ export class ArenaError extends Error {
 
 /** The token that this browser shows the arena, "" for none. */
 export function token() {
-  return kept(TOKEN);
+  return load(TOKEN);
 }
 
 /** Show this token from now on, in every tab; all documents are read again with it. */
 export function setToken(value) {
-  keep(TOKEN, value);
+  save(TOKEN, value);
   tokenChanged();
 }
 
@@ -36,7 +36,7 @@ function tokenChanged() {
   for (const listener of [...listeners]) listener();
 }
 
-// Another tab has logged in or out, or all that was kept is gone.
+// Another tab has logged in or out, or the storage was cleared.
 addEventListener("storage", ({ key }) => (key === TOKEN || key === null) && tokenChanged());
 
 /** Whose token that is: {kind, name}; throws ArenaError, with status 401 if it is nobody's. @param {string} value */
@@ -82,7 +82,7 @@ async function fetchText(path, params, signal, shown = token()) {
   try {
     const response = await fetch(path + (query && `?${query}`), { headers, signal: late.signal });
     const text = await response.text();
-    if (!response.ok) throw new ArenaError(said(text) ?? `the arena answered ${response.status}`, response.status);
+    if (!response.ok) throw new ArenaError(errorIn(text) ?? `the arena answered ${response.status}`, response.status);
     return text;
   } catch (error) {
     if (error instanceof ArenaError || signal?.aborted) throw error;
@@ -93,7 +93,7 @@ async function fetchText(path, params, signal, shown = token()) {
   }
 }
 
-function said(text) {
+function errorIn(text) {
   try {
     return JSON.parse(text).error ?? null;
   } catch {
@@ -103,7 +103,7 @@ function said(text) {
 
 /**
  * A document, read again every `everyMs` while the tab can be seen. Data that has not changed stays the same object.
- * What the arena refuses is not asked for again: each wrong token counts against everybody behind the same address.
+ * A refused request is not repeated: wrong tokens count against everybody behind the same address.
  * @param {string | null} path  null reads nothing
  * @param {Record<string, string | number> | null} [params]
  * @param {number} [everyMs]
@@ -185,7 +185,7 @@ function open(path, onMessage, onClose, onOpen) {
     close() {
       socket.onclose = null;
       socket.onmessage = null;
-      // A browser complains aloud about a connection that is given up before it stands.
+      // Closing before it is open would log an error in the console.
       if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close(1000);
       else socket.close(1000);
     },
@@ -216,7 +216,7 @@ export function watch(topic, match, onMessage) {
   let socket;
   const connect = () => {
     socket = openViewer(onMessage, closed, opened);
-    // The lobby is the same for all: a token that is good no more must not keep anybody out of it.
+    // The lobby is public: an outdated token must not lock anybody out of it.
     socket.send(match ? { type: "watch", topic, match, ...(token() && { token: token() }) } : { type: "watch", topic });
   };
   const opened = () => {
@@ -242,7 +242,7 @@ export function watch(topic, match, onMessage) {
 /** @type {{data: any, live: boolean, error: ArenaError | null, stop: (() => void) | null, leaving: any, readers: Set<() => void>}} */
 const lobby = { data: null, live: false, error: null, stop: null, leaving: 0, readers: new Set() };
 
-function lobbySaid(message) {
+function onLobby(message) {
   if (message.type === "lobby") Object.assign(lobby, { data: message, live: true, error: null });
   else if (message.type === "lost") lobby.live = false;
   else if (message.type === "refused") lobby.error = new ArenaError(message.text);
@@ -259,7 +259,7 @@ export function useLobby() {
   useEffect(() => {
     clearTimeout(lobby.leaving);
     lobby.readers.add(again);
-    lobby.stop ??= watch("lobby", null, lobbySaid);
+    lobby.stop ??= watch("lobby", null, onLobby);
     return () => {
       lobby.readers.delete(again);
       lobby.leaving = setTimeout(() => {
@@ -273,7 +273,7 @@ export function useLobby() {
 }
 
 /**
- * An instructor's word, with the token of this browser.
+ * Send an instructor's request with the token of this browser.
  * @param {{action: string}} message
  * @returns {Promise<any>} the arena's `done`; throws ArenaError with its one line when it is refused
  */

@@ -1,4 +1,4 @@
-// The page's shell: its head with the ways to the views, the view that the address names, and what happens when one fails.
+// The page's frame: its header with links to the views, the view that the address names, and failures.
 // Views are fetched when they are first shown.
 
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";

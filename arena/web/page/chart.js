@@ -51,7 +51,7 @@ function readout(x, index, series, times, xTitle) {
   return html`${where}: ${series.map(({ title, y }, line) => html`<span class=${`key line-${line + 1}`}>${title} ${number(y[index], Number.isInteger(y[index]) ? 0 : 2)} </span>`)}`;
 }
 
-/** Where everything stands: scales to pixels and back, and the ticks of both axes. */
+/** The layout: scales to pixels and back, and the ticks of both axes. */
 function frameOf(x, series, width, height, times) {
   const values = series.flatMap(({ y }) => y).filter((value) => value !== null);
   const [left, right] = [x[0], x[x.length - 1] > x[0] ? x[x.length - 1] : x[0] + 1];
@@ -96,9 +96,9 @@ function Axes({ xs, ys, px, py, width, height, times, long }) {
 
 /** The line through the points; where many share a pixel, the first, least, greatest and last of them. */
 function pathOf(x, y, { px, py }) {
-  const said = [];
+  const points = [];
   let from = 0;
-  const point = (index) => said.push(`${Math.round(px(x[index]) * 10) / 10} ${Math.round(py(y[index]) * 10) / 10}`);
+  const point = (index) => points.push(`${Math.round(px(x[index]) * 10) / 10} ${Math.round(py(y[index]) * 10) / 10}`);
   while (from < x.length) {
     let to = from;
     let [least, most] = [from, from];
@@ -110,7 +110,7 @@ function pathOf(x, y, { px, py }) {
     for (const index of new Set([from, Math.min(least, most), Math.max(least, most), to])) if (y[index] !== null) point(index);
     from = to + 1;
   }
-  return said.length ? `M${said.join("L")}` : "";
+  return points.length ? `M${points.join("L")}` : "";
 }
 
 function nearest(x, value) {

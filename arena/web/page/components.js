@@ -1,4 +1,4 @@
-// What several views are made of: names, links, states, error bars, and what stands where there is nothing to show.
+// Components of several views: names, links, states, error bars, and texts where there is nothing to show.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib/preact.js";
 import { setToken } from "./api.js";
@@ -81,7 +81,7 @@ export function competitionTitle({ run, game, form }) {
   return run && run !== game && spaced(run) !== gameTitle(game) ? { title: run, about } : { title: gameTitle(game), about: [formTitle(form)] };
 }
 
-/** Whom something waits for. */
+/** The bots that something waits for. */
 export function Waits({ names, most = 4 }) {
   return html`<span class="small waits">waits for ${names.slice(0, most).map((name, index) => html`${index > 0 && ", "}<${Name} name=${name} look="short" />`)}${names.length > most && ` and ${number(names.length - most)} more`}</span>`;
 }
@@ -121,7 +121,7 @@ export function Failure({ error, retry }) {
 export function Dialog({ title, onEnd, children }) {
   const dialog = useRef(null);
   const hasEnded = useRef(false);
-  // At once: a key that comes before the next picture is the dialog's.
+  // Before the next frame: a key pressed until then belongs to the dialog.
   useLayoutEffect(() => {
     dialog.current.showModal();
   }, []);
@@ -146,7 +146,7 @@ export function Loading({ what = "" }) {
   return html`<p class="loading" role="status">Loading${what && ` ${what}`}…</p>`;
 }
 
-/** What a document comes to: its content, or why there is none; what it had stays in view while it fails. */
+/** A document's content, or why there is none; old content stays while requests fail. */
 export function Loaded({ document, what, children }) {
   const { data, error, loading, reload } = document;
   if (data) return html`${error && html`<${Failure} error=${error} retry=${reload} />`}${children(data)}`;
@@ -182,7 +182,7 @@ export function Mean({ mean, error, say }) {
   return html`${say(mean, true)} <span class="faint" title="standard error">± ${error == null ? "?" : say(error, false)}</span>`;
 }
 
-/** So do figures with a sign and so many digits. */
+/** A `say` for `Mean`: means with a sign, all with so many digits. */
 export function signedTo(digits) {
   return (value, isMean) => (isMean ? signed(value, digits) : number(value, digits));
 }

@@ -1,4 +1,4 @@
-// How the page says numbers, times, cards and the arena's words: pure functions, no markup.
+// Numbers, times, cards and the arena's words as text for people: pure functions, no markup.
 
 // One for each number of decimals: making one takes longer than a table of figures.
 const FORMATS = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
@@ -44,7 +44,7 @@ export function number(value, digits = 0) {
   return value < 0 && /[1-9]/.test(text) ? "−" + text : text;
 }
 
-/** With its sign, as scores are told: 5 → "+5", -5 → "−5", 0 → "0". */
+/** With its sign, as scores are shown: 5 → "+5", -5 → "−5", 0 → "0". */
 export function signed(value, digits = 0) {
   const text = number(value, digits);
   return value > 0 && /[1-9]/.test(text) ? "+" + text : text;
@@ -154,6 +154,6 @@ export function spaced(word) {
 
 /** ["a", "b", "c"] → "a, b and c"; the rest are counted when there are more than `most`. */
 export function list(names, most = 5) {
-  const said = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} more`] : names;
-  return said.length < 2 ? said.join("") : `${said.slice(0, -1).join(", ")} and ${said[said.length - 1]}`;
+  const shown = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} more`] : names;
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
 }

@@ -1,4 +1,4 @@
-// Log in and out, at the top of the page: with the token that the instructor has given out, for all tabs of this browser.
+// Log in and out at the top of the page, with the instructor's token, for all tabs of this browser.
 
 import { html, useEffect, useRef, useState } from "./lib/preact.js";
 import { setToken, token, useToken, whose } from "./api.js";
@@ -41,30 +41,30 @@ function useMe(token) {
 
 function In({ onEnd }) {
   const field = useRef(null);
-  const [said, say] = useState({ busy: false, text: "" });
+  const [status, setStatus] = useState({ busy: false, text: "" });
   const enter = (close) => async (event) => {
     event.preventDefault();
     const value = field.current.value.trim();
-    // Nothing else can be sent as a token.
-    if (!/^[!-~]+$/.test(value)) return void say({ busy: false, text: UNKNOWN });
-    say({ busy: true, text: "" });
+    // Other characters cannot be sent in a header.
+    if (!/^[!-~]+$/.test(value)) return void setStatus({ busy: false, text: UNKNOWN });
+    setStatus({ busy: true, text: "" });
     try {
       await whose(value);
       close();
       onEnd();
       setToken(value);
     } catch (error) {
-      say({ busy: false, text: error.status === 401 ? UNKNOWN : error.message });
+      setStatus({ busy: false, text: error.status === 401 ? UNKNOWN : error.message });
       field.current?.select();
     }
   };
   return html`<${Dialog} title="Log in" onEnd=${onEnd}>${(close) => html`
     <form class="stack" onSubmit=${enter(close)}>
       <label class="field">Your token
-        <input type="password" ref=${field} required maxlength="256" autocomplete="off" spellcheck="false" aria-describedby="login-said" />
+        <input type="password" ref=${field} required maxlength="256" autocomplete="off" spellcheck="false" aria-describedby="login-status" />
       </label>
-      <p id="login-said" role="status" class=${said.text ? "heard" : ""}>${said.busy ? "Asking the arena…" : said.text}</p>
-      <p class="row"><button class="main" disabled=${said.busy}>Log in</button> <button type="button" onClick=${close}>Cancel</button></p>
+      <p id="login-status" role="status" class=${status.text ? "heard" : ""}>${status.busy ? "Asking the arena…" : status.text}</p>
+      <p class="row"><button class="main" disabled=${status.busy}>Log in</button> <button type="button" onClick=${close}>Cancel</button></p>
       <p class="faint small">With it you see your own bot's cards while its competition goes on. This browser keeps it until you log out.</p>
     </form>`}<//>`;
 }

@@ -1,4 +1,4 @@
-// The address of every view: what stands behind the `#`, read and written in one place.
+// The address of every view, the part after the `#`, read and written in one place.
 //
 //   #/                       lobby              #/m/ID[/ROUND[/STEP]]      a match, at a moment; #/m/ID/end
 //   #/competitions           all of them        #/play[/GAME]              sit down
@@ -22,11 +22,11 @@ import { useEffect, useState } from "./lib/preact.js";
 
 /** The link to a view: `href("c", id, "bot", name)`; parts that are null are left out. */
 export function href(...parts) {
-  const said = parts.filter((part) => part != null && part !== "");
-  return "#/" + said.map((part) => encodeURIComponent(String(part))).join("/");
+  const given = parts.filter((part) => part != null && part !== "");
+  return "#/" + given.map((part) => encodeURIComponent(String(part))).join("/");
 }
 
-/** Say where we are without a step in the browser's history, as when a match is stepped through. */
+/** Change the address without an entry in the browser's history, as when a match is stepped through. */
 export function stay(...parts) {
   history.replaceState(null, "", href(...parts));
 }

@@ -1,8 +1,8 @@
 // @ts-check
-// What the browser remembers, for this tab or for all. One that keeps nothing forgets at once, and all else works.
+// Texts in the browser's storage, for this tab or all tabs. Without a storage everything else works.
 
-/** What was kept, "" for nothing. @param {string} key @param {"sessionStorage" | "localStorage"} [where] */
-export function kept(key, where = "localStorage") {
+/** A stored text, "" if there is none. @param {string} key @param {"sessionStorage" | "localStorage"} [where] */
+export function load(key, where = "localStorage") {
   try {
     return window[where].getItem(key) ?? "";
   } catch {
@@ -10,12 +10,12 @@ export function kept(key, where = "localStorage") {
   }
 }
 
-/** Keep a text, or with "" nothing more. @param {string} key @param {string} text @param {"sessionStorage" | "localStorage"} [where] */
-export function keep(key, text, where = "localStorage") {
+/** Store a text; "" removes it. @param {string} key @param {string} text @param {"sessionStorage" | "localStorage"} [where] */
+export function save(key, text, where = "localStorage") {
   try {
     if (text) window[where].setItem(key, text);
     else window[where].removeItem(key);
   } catch {
-    // as said above
+    // no storage
   }
 }

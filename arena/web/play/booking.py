@@ -1,8 +1,10 @@
-"""A person's booking: a chair and a table, from the asking to the end of the match; and which bots have time for one."""
+"""A person's booking of a seat at a table, and which bots have time for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from arena.engine.rules import Game
 from arena.formats.spec import Form
@@ -19,67 +21,54 @@ __all__ = ["Booking", "PersonSocket", "has_time", "is_needed"]
 
 
 class PersonSocket(Protocol):
-    """The socket at which a person asks for a chair.
-
-    Attributes:
-        browser: the same for all sockets of one browser.
-    """
+    """A person's socket at `/watch`; `browser` is the same for all sockets of one browser."""
 
     browser: str
 
-    def send(self, data: bytes) -> None:
-        """Send one text frame."""
+    def send(self, data: bytes) -> None: ...
 
 
-class Booking:
-    """A person's chair and table, from the asking to the end of the match."""
+class Booking(msgspec.Struct, eq=False):
+    """A person's seat and table, from the request to the end of the match.
 
-    def __init__(
-        self,
-        socket: PersonSocket,
-        person: str,
-        address: str,
-        game: Game,
-        settings: Settings,
-        names: tuple[str, ...],
-        token: str,
-        share: Share,
-    ) -> None:
-        self.socket: PersonSocket | None = socket
-        self.browser = socket.browser
-        self.person = person
-        self.address = address
-        self.game = game
-        self.settings = settings
-        self.names = names
-        self.token = token
-        self.share = share
-        self.has_come = False
-        self.table: LiveMatch | None = None
-        self.began = 0.0
-        self.deadline: Timer | None = None
-        self.unseen: Timer | None = None  # while nobody looks at it
+    `socket` is None when it is closed, or the person has stood up. `person` is as `person_of` says.
+    The person's name is the first of `names`; it says `hello` with `token`. `began` is in Unix
+    seconds. `deadline` ends a booking whose players do not come, `unseen` one that nobody sees.
+    """
+
+    socket: PersonSocket | None
+    browser: str
+    person: str
+    address: str
+    game: Game
+    settings: Settings
+    names: tuple[str, ...]
+    token: str
+    share: Share
+    has_come: bool = False
+    table: LiveMatch | None = None
+    began: float = 0.0
+    deadline: Timer | None = None
+    unseen: Timer | None = None
 
     @property
     def name(self) -> str:
-        """What the person is called."""
         return self.names[0]
 
     def cancel(self) -> None:
-        """Wait for nobody any more."""
         for timer in (self.deadline, self.unseen):
             if timer is not None:
                 timer.cancel()
 
 
 def has_time(player: BotSession, tables: int) -> bool:
-    """Whether it is here, and can be dealt to at so many chairs more."""
+    """Whether a bot is connected and has room at `tables` more tables."""
     free = player.tables - len(player.chairs)
     return not (player.is_away or player.leaving) and free >= tables
 
 
 def is_needed(player: BotSession, competition: Competition) -> bool:
-    """Whether a competition that is on may deal to a bot at any time."""
+    """Whether a running competition may deal to a bot at any time."""
     if competition.plan.form is Form.LADDER:
         is_barred = competition.arbiter.is_barred(player.name)
         return competition.plan.game in player.games and not is_barred

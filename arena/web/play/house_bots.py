@@ -1,14 +1,17 @@
-"""The house bots that play against people: one process for each, at many tables, from when it is first wanted until nobody has wanted it
-for a while.
+"""The house bots that play against people: one process each, for many tables.
+
+A process is started by the first person who wants to play against it, and stopped when nobody has
+done so for a minute.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from arena.games import game_named
 from arena.sandbox.bot_spec import unused
@@ -20,26 +23,22 @@ if TYPE_CHECKING:
 
 __all__ = ["HouseBots"]
 
-_IDLE_S = 60.0  # who plays again should not wait for a process once more
+_IDLE_S = 60.0  # a person who plays again does not wait for a new process
 
 
-class _HouseBotProcess:
-    """One process."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.users = 0
-        self.is_up = False
-        self.starting: asyncio.Task[None] | None = None
-        self.idle: asyncio.TimerHandle | None = None
+class _HouseBotProcess(msgspec.Struct, eq=False):
+    name: str
+    users: int = 0
+    is_up: bool = False
+    starting: asyncio.Task[None] | None = None
+    idle: asyncio.TimerHandle | None = None
 
 
 class HouseBots:
-    """The house bots of a parlour.
+    """The processes of the house bots that play against people, each at up to `tables` tables.
 
-    Args:
-        host: starts and stops them.
-        on_failed: told the name of one that cannot be started, and why.
+    `names` has them by the bots' names at the table. `on_failed` is called with the name of a bot
+    that cannot be started, and why.
     """
 
     def __init__(self, host: Host, on_failed: Callable[[str, str], None]) -> None:
@@ -52,18 +51,18 @@ class HouseBots:
         self.tables = host.limits.tables
 
     def known(self, game: str) -> Collection[str]:
-        """The house bots that there are for a game."""
-        if game not in self._known:  # to look for them takes milliseconds
+        """The installed house bots of a game."""
+        if game not in self._known:  # looking for them takes milliseconds
             self._known[game] = tuple(house_bots(game))
         return self._known[game]
 
     def free(self, game: str, bot: str) -> int:
-        """How many tables more it can play at."""
+        """The number of tables at which a bot has room."""
         process = self._bots.get((game, bot))
         return self.tables - (0 if process is None else process.users)
 
     def take(self, game: str, bot: str) -> str:
-        """Somebody wants to play against it; what it is called at the table. It comes as soon as it is up."""
+        """Have a bot play at one more table; returns its name there. It connects when it is up."""
         process = self._bots.get((game, bot))
         if process is None or self._is_gone(process):
             process = self._start(game, bot)
@@ -74,7 +73,7 @@ class HouseBots:
         return process.name
 
     def leave(self, name: str) -> None:
-        """Somebody does not play against it any more."""
+        """Free one table of the bot that has this name there."""
         for key, process in self._bots.items():
             if process.name == name:
                 process.users -= 1
@@ -82,12 +81,12 @@ class HouseBots:
                     process.idle = self._loop.call_later(_IDLE_S, self._stop, key)
 
     def is_gone(self, name: str) -> bool:
-        """Whether it was up and has ended, or cannot be started."""
+        """Whether a bot was up and has ended, or cannot be started."""
         process = self.names.get(name)
         return process is None or self._is_gone(process)
 
     def close(self) -> None:
-        """The arena closes, and stops them."""
+        """Cancel what is pending; the host stops the processes."""
         for process in self._bots.values():
             if process.idle is not None:
                 process.idle.cancel()
@@ -102,15 +101,16 @@ class HouseBots:
     def _start(self, game: str, bot: str) -> _HouseBotProcess:
         taken = self._host.presence.taken
         name = f"house:{bot}"
-        if self._host.presence.is_taken(name):  # another game's, or the one before that is going
+        # Another game has a bot of this name, or the previous process has not left yet.
+        if self._host.presence.is_taken(name):
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         process = _HouseBotProcess(name)
         self._put((game, bot), process)
-        process.starting = self._loop.create_task(self._call(game, bot, process))
+        process.starting = self._loop.create_task(self._launch(game, bot, process))
         process.starting.add_done_callback(partial(self._started, (game, bot), process))
         return process
 
-    async def _call(self, game: str, bot: str, process: _HouseBotProcess) -> None:
+    async def _launch(self, game: str, bot: str, process: _HouseBotProcess) -> None:
         await self._host.supervisor.launch_house_bot(game, process.name, bot, self.tables)
         process.is_up = True
 
@@ -118,10 +118,7 @@ class HouseBots:
         self, key: tuple[str, str], process: _HouseBotProcess, task: asyncio.Task[None]
     ) -> None:
         process.starting = None
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is None:
+        if task.cancelled() or (error := task.exception()) is None:
             return
         if self._bots.get(key) is process:
             self._put(key, None)
@@ -129,7 +126,6 @@ class HouseBots:
         self._on_failed(process.name, text)
 
     def _stop(self, key: tuple[str, str]) -> None:
-        """Nobody has wanted it for a while."""
         process = self._bots[key]
         self._put(key, None)
         if process.starting is not None:
@@ -138,8 +134,7 @@ class HouseBots:
 
     def _put(self, key: tuple[str, str], process: _HouseBotProcess | None) -> None:
         if process is None:
-            with suppress(KeyError):
-                del self._bots[key]
+            self._bots.pop(key, None)
         else:
             self._bots[key] = process
-        self.names = {one.name: one for one in self._bots.values()}
+        self.names = {bot.name: bot for bot in self._bots.values()}

@@ -1,4 +1,4 @@
-"""What is different for people: a match is short, there is time to think, and a browser is known again by a cookie. Pure."""
+"""What is different for people: short matches, time to think, and the browser's cookie. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHORT: Mapping[str, Mapping[str, object]] = {
     "three_card_poker": {"rounds": 20, "stake": 1000},
     "blackjack": {"hands": 20, "shuffle": "uniform"},
 }
-"""Some minutes each."""
+"""The defaults for people: each match takes some minutes."""
 
 _MOST = {
     "hands": 1_000,
@@ -37,16 +37,11 @@ _MOST = {
     "max_turns": 200,
     "max_shuffles": 50,
 }
-"""Nobody plays for longer, but a program that passes for a person might, and the records are kept in memory."""
+"""Longer than anybody plays; a program may play as a person, and the records stay in memory."""
 
 
 def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
-    """The settings of a match that a person plays.
-
-    Raises:
-        BadSettings: an unknown name, a wrong type or a value out of its range.
-        UsageError: it would never end.
-    """
+    """A person's settings for a match; raises BadSettings, or UsageError if that were too long."""
     settings = game.vocabulary.read_settings({**_SHORT[game.name], **chosen})
     for name, value in msgspec.structs.asdict(settings).items():
         most = _MOST.get(name)
@@ -58,29 +53,26 @@ def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
 
 
 def limits_for(limits: Limits) -> Limits:
-    """The limits of a person's seat."""
+    """The limits of a person's seat: ten minutes for a decision, an hour in all."""
     return msgspec.structs.replace(
         limits, decision_ms=10 * _MINUTE_MS, bank_ms=_HOUR_MS, hard_ms=_HOUR_MS, start_ms=_MINUTE_MS
     )
 
 
 def remembering(browser: str, *, is_secure: bool) -> Header:
-    """The header that has a browser say who it is from now on, until it is closed.
+    """The header that sets a cookie with the id of a browser, until the browser is closed.
 
-    Tables are counted by it (see `browser_of`), and nothing is shown or allowed for it. Without a path it is for wherever the page is.
-
-    Args:
-        browser: letters that no other browser has.
-        is_secure: it is said over TLS alone, as the page came.
+    Tables are counted by it, and it gives no rights. It has no path, so it is sent to wherever the
+    page is, below a `--base-path` too. With `is_secure` it is sent over TLS only.
     """
     secure = "; Secure" if is_secure else ""
     return "Set-Cookie", f"{_COOKIE}={browser}; HttpOnly; SameSite=Lax{secure}"
 
 
 def browser_of(headers: Headers) -> str:
-    """The browser that a request comes from, as it says itself: anybody may make one up; "" if it says none."""
-    for said in headers.get_all("Cookie"):
-        for cookie in said.split(";"):
+    """The id of the browser that sent a request, "" if there is none; anybody can invent one."""
+    for cookies in headers.get_all("Cookie"):
+        for cookie in cookies.split(";"):
             name, _, value = cookie.strip().partition("=")
             if name == _COOKIE and _BROWSER.fullmatch(value):
                 return value

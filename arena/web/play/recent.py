@@ -1,4 +1,4 @@
-"""The matches that people have played lately: kept in memory for a while, as the database does not have them."""
+"""The latest matches that people have played, in memory: they are not in the database."""
 
 from __future__ import annotations
 
@@ -12,19 +12,14 @@ from protocol.messages import Verdict
 __all__ = ["PersonalMatch", "RecentMatches"]
 
 _MOST = 200
-_MOST_ANSWERS = 1_000_000  # in all of them: some ten megabytes
+_MOST_ANSWERS = 1_000_000  # in all of them: about ten megabytes
 
 
 class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that somebody has sat down to.
+    """A match that a person has played; the name of the person is the first of `players`.
 
-    Attributes:
-        match: its id.
-        players: the names by seat; the person's is the first.
-        record: as of any match.
-        verdict: the evidence, if it ended by an offence.
-        started_at: when the seats were invited, in Unix seconds.
-        finished_at: when the result was known.
+    `verdict` is on the offence that ended it, None if there was none. The match started when the
+    seats were invited, and finished when the result was known; times are Unix seconds.
     """
 
     match: str
@@ -36,28 +31,25 @@ class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecentMatches:
-    """The latest of them: so many, or fewer if they are long."""
+    """The latest 200 matches, or fewer if they are long; iterates over them, the oldest first."""
 
     def __init__(self) -> None:
         self._matches: dict[str, PersonalMatch] = {}
         self._answers = 0
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._matches)
 
     def __iter__(self) -> Iterator[PersonalMatch]:
-        """All of them, the oldest first."""
         return iter(self._matches.values())
 
     def get(self, match: str) -> PersonalMatch | None:
-        """The match of that id."""
         return self._matches.get(match)
 
-    def add(self, sat: PersonalMatch) -> None:
-        """One more; the oldest go where there is no room."""
-        self._matches[sat.match] = sat
-        self._answers += len(sat.record.answers)
+    def add(self, match: PersonalMatch) -> None:
+        """Add a match, and drop the oldest ones if there is no room."""
+        self._matches[match.match] = match
+        self._answers += len(match.record.answers)
         while len(self) > 1 and (len(self) > _MOST or self._answers > _MOST_ANSWERS):
             oldest = self._matches.pop(next(iter(self._matches)))
             self._answers -= len(oldest.record.answers)

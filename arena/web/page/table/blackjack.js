@@ -64,7 +64,7 @@ export function step(old, event) {
     case "answered":
       return isTold(event) ? acted(state, base.turn?.kind, event.value) : state;
     case "told":
-      return told(state, event.news);
+      return afterNews(state, event.news);
     case "over":
       return { ...state, bankroll: state.first + state.scores[0] };
     default:
@@ -81,7 +81,7 @@ function acted(state, kind, value) {
   return kind === "bet" ? { ...state, bet: value, says: [`bets ${number(value)}`] } : { ...state, says: [value === "hit" ? "hits" : "stands"] };
 }
 
-function told(state, news) {
+function afterNews(state, news) {
   switch (news.kind) {
     case "shuffled":
       return { ...state, shuffled: true };

@@ -9,7 +9,7 @@ const GAMES = {
   blackjack: () => import("./blackjack.js"),
 };
 
-/** The module that knows how a game is told and drawn. @param {string} name @returns {Promise<any>} */
+/** The module that describes and draws a game. @param {string} name @returns {Promise<any>} */
 export function fetchGame(name) {
   return GAMES[name]();
 }

@@ -30,7 +30,7 @@ function fresh() {
     pile: [],
     stock: DECK - 2 * HAND - 1,
     drawn: null, // {seat, card, from}, between a draw and the discard
-    discarded: null, // by whom, where an answer has already shown what will be told to all
+    discarded: null, // by whom, if an answer has shown it before the news
     knocker: null,
     ended: null,
     gameOver: null,
@@ -52,7 +52,7 @@ export function step(old, event) {
     case "answered":
       return isTold(event) ? answered(state, base.turn?.kind, event.seat, event.value) : state;
     case "told":
-      return told(state, event.seat ?? null, event.news);
+      return afterNews(state, event.seat ?? null, event.news);
     default:
       return state;
   }
@@ -136,7 +136,7 @@ function answered(state, kind, seat, value) {
   return state;
 }
 
-function told(state, seat, news) {
+function afterNews(state, seat, news) {
   switch (news.kind) {
     case "dealt":
       return dealt(state, seat, news);

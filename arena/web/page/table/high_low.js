@@ -77,9 +77,9 @@ function swapped(state, { seat, swapped: did, dealer_card: dealer }) {
   return { ...next, cards: put(state.cards, seat, state.dealer), known: put(state.known, seat, state.dealer), dealer };
 }
 
-function bid(state, { seat, bid: said }) {
-  const says = put(state.says, seat, said === "quit" ? "quits for 2" : `bids ${said}`);
-  return { ...state, says, bids: put(state.bids, seat, said), lastBid: said === "quit" ? state.lastBid : said, turn: null };
+function bid(state, { seat, bid: amount }) {
+  const says = put(state.says, seat, amount === "quit" ? "quits for 2" : `bids ${amount}`);
+  return { ...state, says, bids: put(state.bids, seat, amount), lastBid: amount === "quit" ? state.lastBid : amount, turn: null };
 }
 
 function roundOver(state, news) {
@@ -124,9 +124,9 @@ function ended({ high, low, cards, payoffs }, players) {
 
 /** What lies in the middle: what has been bid, quitters' 2 each. */
 function pot({ bids, lastBid }) {
-  const said = bids.filter((one) => one !== null);
-  const quits = said.filter((one) => one === "quit").length;
-  return 2 * quits + (lastBid ?? 0) * (said.length - quits);
+  const placed = bids.filter((one) => one !== null);
+  const quits = placed.filter((one) => one === "quit").length;
+  return 2 * quits + (lastBid ?? 0) * (placed.length - quits);
 }
 
 /** The table. */

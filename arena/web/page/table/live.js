@@ -1,16 +1,16 @@
 // @ts-check
-// A match that is being played, as the arena streams it: frames in, rounds out. Nothing here knows a socket or the page.
+// A live match as the arena streams it: frames in, rounds out. Knows neither sockets nor the page.
 
 import { MatchSteps, isEnd } from "./steps.js";
 
-const KEPT = 60; // rounds that one can go back to while it is played
+const MOST = 60; // rounds that can be looked back to while it is played
 
-/** What is known of a match that is being watched. */
+/** A match that is being watched. */
 export class Live {
   /** @param {any} game  the game's module @param {any} scene  the arena's `scene` */
   constructor(game, scene) {
     this.scene = scene;
-    this.tale = new MatchSteps(game, { settings: scene.settings, players: scene.players, view: scene.view });
+    this.match = new MatchSteps(game, { settings: scene.settings, players: scene.players, view: scene.view });
     this.newest = scene.round;
     this.skipped = 0;
     this.decisions = 0;
@@ -19,28 +19,28 @@ export class Live {
     this._held = 0;
     this.scores = scene.scores;
     this._after = new Map([[scene.round - 1, scene.scores]]);
-    this.tale.scoresAfter = (round) => this._after.get(round);
+    this.match.scoresAfter = (round) => this._after.get(round);
   }
 
   /** The newest round that is complete, or 0. */
   get complete() {
-    return this.isComplete(this.newest) ? this.newest : this.tale.has(this.newest - 1) ? this.newest - 1 : 0;
+    return this.isComplete(this.newest) ? this.newest : this.match.has(this.newest - 1) ? this.newest - 1 : 0;
   }
 
-  /** The oldest round that is at hand. */
+  /** The oldest round that is loaded. */
   get oldest() {
-    return Math.min(this.newest, ...this.tale.rounds.keys());
+    return Math.min(this.newest, ...this.match.rounds.keys());
   }
 
-  /** The round at hand that is looked at in the place of one that was skipped or forgotten. @param {number} round */
+  /** The loaded round that is shown instead of one that was skipped or dropped. @param {number} round */
   nearest(round) {
-    return this.tale.has(round) ? round : this.beside(round, 1) ?? this.beside(round, -1) ?? this.newest;
+    return this.match.has(round) ? round : this.beside(round, 1) ?? this.beside(round, -1) ?? this.newest;
   }
 
-  /** The next round at hand after one (`way` 1) or before it (-1), or null: rounds may have been skipped. @param {number} round @param {1|-1} way */
+  /** The next loaded round after one (`way` 1) or before it (-1), or null: rounds may be skipped. @param {number} round @param {1|-1} way */
   beside(round, way) {
     let found = null;
-    for (const each of this.tale.rounds.keys()) {
+    for (const each of this.match.rounds.keys()) {
       if ((each - round) * way > 0 && (found === null || (found - each) * way > 0)) found = each;
     }
     return found;
@@ -53,7 +53,7 @@ export class Live {
 
   /** Whether a round has ended. @param {number} round */
   isComplete(round) {
-    return round < this.newest || Boolean(this.tale.rounds.get(round)?.events.some(isEnd));
+    return round < this.newest || Boolean(this.match.rounds.get(round)?.events.some(isEnd));
   }
 
   /**
@@ -61,16 +61,16 @@ export class Live {
    * @param {number} now  in milliseconds
    */
   feed(frame, now) {
-    const had = frame.reset ? null : this.tale.rounds.get(frame.round);
-    if (frame.reset) for (const round of [...this.tale.rounds.keys()]) if (round >= frame.round) this.tale.drop(round);
+    const had = frame.reset ? null : this.match.rounds.get(frame.round);
+    if (frame.reset) for (const round of [...this.match.rounds.keys()]) if (round >= frame.round) this.match.drop(round);
     let number = frame.round;
     let events = had ? [...had.events] : [];
     let ended = events.some(isEnd);
-    // What was before these rounds is not known; the scores are, if the round has not ended in this frame.
+    // The scores before this round are known only if the round has not ended in this frame.
     if (!had && !frame.events.some(isEnd)) this._after.set(number - 1, frame.scores);
     for (const event of frame.events) {
       if (ended && event.event !== "over" && event.news?.kind !== "game_over") {
-        this.tale.put({ round: number, events });
+        this.match.put({ round: number, events });
         number += 1;
         events = [];
         ended = false;
@@ -78,8 +78,8 @@ export class Live {
       events.push(event);
       ended ||= isEnd(event);
     }
-    // A match that has not begun has a table, too.
-    if (events.length || frame.reset) this.tale.put({ round: number, events });
+    // A match that has not begun has an empty table.
+    if (events.length || frame.reset) this.match.put({ round: number, events });
     this.newest = Math.max(number, frame.reset ? 0 : this.newest);
     if (!ended) this._after.set(number - 1, frame.scores);
     this.skipped += frame.skipped ?? 0;
@@ -92,24 +92,24 @@ export class Live {
 
   /** Where to look next while one follows, after a moment at `round` and `step`: {round, step}, or null to stay. */
   next(round, step) {
-    const last = (this.tale.steps(round)?.length ?? 1) - 1;
-    if (!this.tale.has(round)) {
+    const last = (this.match.steps(round)?.length ?? 1) - 1;
+    if (!this.match.has(round)) {
       const first = this.complete || this.newest;
-      return this.tale.has(first) ? { round: first, step: 0 } : null;
+      return this.match.has(first) ? { round: first, step: 0 } : null;
     }
     if (!this.isComplete(round)) return step < last ? { round, step: last } : null;
     if (step < last) return { round, step: step + 1 };
     const { complete, newest } = this;
     if (complete > round) return { round: complete, step: 0 };
-    const now = newest > round ? this.tale.steps(newest) : null;
+    const now = newest > round ? this.match.steps(newest) : null;
     return now && { round: newest, step: now.length - 1 };
   }
 
   _forget() {
-    for (const round of this.tale.rounds.keys()) {
-      if (this.tale.rounds.size <= KEPT) break;
+    for (const round of this.match.rounds.keys()) {
+      if (this.match.rounds.size <= MOST) break;
       if (round === this._held) continue;
-      this.tale.drop(round);
+      this.match.drop(round);
       this._after.delete(round - 1);
     }
   }

@@ -53,7 +53,7 @@ export function arrange(hand) {
   let found = remembered.get(key);
   if (!found) {
     found = search(hand);
-    // Stepping to and fro comes by the same hands again; a long match must not fill the memory.
+    // Stepping back and forth repeats hands; a long match must not fill the memory.
     if (remembered.size > 2000) remembered.clear();
     remembered.set(key, found);
   }

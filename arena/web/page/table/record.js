@@ -1,13 +1,13 @@
 // @ts-check
-// A match that is written down: its rounds are fetched in pages as they are looked at, and the neighbours before they are.
+// A recorded match: its rounds are fetched in pages when they are shown, and neighbours in advance.
 
 import { MatchSteps } from "./steps.js";
 
 const PAGE = 40; // rounds; the arena gives 50 at most
-const KEPT = 12; // pages
+const MOST = 12; // pages
 const NEAR = 10; // rounds from the end of a page: time to fetch the next
 
-/** The rounds of a written match. */
+/** The rounds of a recorded match. */
 export class Record {
   /**
    * @param {any} game  the game's module
@@ -18,8 +18,8 @@ export class Record {
   constructor(game, document, fetchRounds, onChange) {
     this.document = document;
     this.last = Math.max(1, document.rounds.length);
-    this.tale = new MatchSteps(game, { settings: document.settings, players: document.players, view: document.view });
-    this.tale.scoresAfter = (round) => document.rounds[round - 1];
+    this.match = new MatchSteps(game, { settings: document.settings, players: document.players, view: document.view });
+    this.match.scoresAfter = (round) => document.rounds[round - 1];
     this.error = null;
     this._fetch = fetchRounds;
     this._onChange = onChange;
@@ -27,12 +27,12 @@ export class Record {
     this._pages = new Map();
   }
 
-  /** See to it that a round is at hand, soon, and those around it. @param {number} round */
+  /** Fetch a round and those around it, unless they are loaded. @param {number} round */
   want(round) {
     const page = pageOf(round);
     const around = [pageOf(Math.min(this.last, round + NEAR)), pageOf(Math.max(1, round - NEAR)), page];
     for (const each of new Set(around)) this._load(each);
-    while (this._pages.size > KEPT) this._drop([...this._pages.keys()].find((each) => !around.includes(each)) ?? page);
+    while (this._pages.size > MOST) this._drop([...this._pages.keys()].find((each) => !around.includes(each)) ?? page);
   }
 
   /** Try again what has failed. */
@@ -50,7 +50,7 @@ export class Record {
     const from = page * PAGE + 1;
     this._fetch(from, Math.min(this.last, from + PAGE - 1)).then(
       ({ rounds }) => {
-        for (const round of rounds) this.tale.put(round);
+        for (const round of rounds) this.match.put(round);
         this._pages.set(page, "here");
         this._onChange();
       },
@@ -64,7 +64,7 @@ export class Record {
 
   _drop(page) {
     this._pages.delete(page);
-    for (let round = page * PAGE + 1; round <= (page + 1) * PAGE; round++) this.tale.drop(round);
+    for (let round = page * PAGE + 1; round <= (page + 1) * PAGE; round++) this.match.drop(round);
   }
 }
 

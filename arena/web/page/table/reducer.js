@@ -1,5 +1,5 @@
 // @ts-check
-// What the five games' reducers have in common. A state is never changed, always replaced: a match is stepped back through as well.
+// What the five games' reducers share. A state is replaced, never changed, as matches are stepped back too.
 //
 // Every state has: scores (by seat), turn ({seat, kind} or null), says (by seat: what stands in its speech bubble), done (whether
 // the round is over), over (the end of the match, or null) and began (whether something of the round has been seen).
@@ -52,7 +52,7 @@ export function isNext(state, event) {
   return state.done && event.event !== "over" && event.news?.kind !== "game_over";
 }
 
-/** What the end of a round says of its beginning, where it tells all scores. */
+/** The scores at the beginning of a round, from the news of its end. */
 export function before(news) {
   return { scores: news.scores.map((score, seat) => score - news.payoffs[seat]) };
 }

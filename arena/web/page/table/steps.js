@@ -1,6 +1,6 @@
 // @ts-check
-// A match as steps that can be gone forth and back. A step is an event that the game has words for; what comes with it without a word
-// (a card dealt, a question put) belongs to the step before. Step 0 is how a round begins.
+// A match as steps, forward and back. A step is an event that the game has a text for; an event without one (a card dealt,
+// a question asked) belongs to the step before. Step 0 is the beginning of a round.
 
 import { termination } from "../format.js";
 
@@ -21,7 +21,7 @@ export function endOfMatch({ termination: end }, players) {
   return `the match ends: ${who}${end.text || termination(end.kind)}`;
 }
 
-/** The rounds of one match that are at hand, and the steps that they come to. */
+/** The loaded rounds of one match, and their steps. */
 export class MatchSteps {
   /**
    * @param {any} game  the game's module
@@ -34,39 +34,39 @@ export class MatchSteps {
     this.rounds = new Map();
     /** By round, the scores at its end, as far as they are known without its events. @type {(round: number) => number[]|undefined} */
     this.scoresAfter = (round) => this.rounds.get(round)?.scores;
-    this._told = new Map();
+    this._steps = new Map();
   }
 
-  /** Have a round, or have it again with more events. @param {Round} round */
+  /** Add a round, or replace it by one with more events. @param {Round} round */
   put(round) {
     this.rounds.set(round.round, round);
-    this._told.delete(round.round);
+    this._steps.delete(round.round);
     const next = this.rounds.get(round.round + 1);
-    // Only a round without its end leans on the one before it.
-    if (next && !next.events.some(isEnd)) this._told.delete(round.round + 1);
+    // Only a round without its end begins with the state of the one before.
+    if (next && !next.events.some(isEnd)) this._steps.delete(round.round + 1);
   }
 
-  /** Forget a round. @param {number} round */
+  /** Drop a round. @param {number} round */
   drop(round) {
     this.rounds.delete(round);
-    this._told.delete(round);
+    this._steps.delete(round);
   }
 
-  /** Whether a round's events are at hand. @param {number} round */
+  /** Whether a round is loaded. @param {number} round */
   has(round) {
     return this.rounds.has(round);
   }
 
-  /** The steps of a round, or null if it is not at hand. @param {number} number @returns {Step[]|null} */
+  /** The steps of a round, or null if it is not loaded. @param {number} number @returns {Step[]|null} */
   steps(number) {
     const round = this.rounds.get(number);
     if (!round) return null;
-    let told = this._told.get(number);
-    if (!told) {
-      told = this._tell(round);
-      this._told.set(number, told);
+    let steps = this._steps.get(number);
+    if (!steps) {
+      steps = this._stepsOf(round);
+      this._steps.set(number, steps);
     }
-    return told;
+    return steps;
   }
 
   _beginning(round) {
@@ -94,22 +94,22 @@ export class MatchSteps {
   }
 
   /** @returns {Step[]} */
-  _tell(round) {
+  _stepsOf(round) {
     const { players } = this.scene;
     let state = this._beginning(round);
     /** @type {Step[]} */
     const steps = [{ text: "", state, seat: null }];
-    let silent = null; // an answer that says nothing to this view: what came of it is told next
+    let silent = null; // an answer that this view does not see; the next event shows it
     for (const event of round.events) {
       const text = event.event === "over" ? endOfMatch(event, players) : this.game.describe(event, players, state);
       state = this.game.step(state, event);
       if (text) {
-        const said = event.event === "answered" ? event : silent;
+        const answer = event.event === "answered" ? event : silent;
         const seat = event.event === "told" ? (event.news.seat ?? null) : event.event === "answered" ? event.seat : null;
-        steps.push({ text, state, seat, note: said?.note, took: said?.took_ms });
+        steps.push({ text, state, seat, note: answer?.note, took: answer?.took_ms });
         silent = null;
       } else if (event.event === "answered") {
-        silent = event; // the seat is to decide until it is seen what it did
+        silent = event; // the turn stays until the view sees what the seat did
       } else {
         steps[steps.length - 1].state = state;
       }

@@ -17,7 +17,7 @@ export function start({ settings, players, scores, round = 1 }) {
   return { ...state, cash: state.stake + state.scores[0] };
 }
 
-/** What the end of a round says of its beginning. */
+/** The beginning of a round, from the news of its end. */
 export function before(news, settings) {
   return { scores: [news.cash - news.outcome * news.ante - settings.stake] };
 }
@@ -113,7 +113,7 @@ function cardList(cards) {
 /** The table. */
 export function Table({ state, players, turn, clock }) {
   const { outcome, done, dealt } = state;
-  // What nobody at the table sees yet lies there dimmed: only who may see all cards is told of it.
+  // Cards that the table does not see yet are dimmed: only a view of all cards has them.
   const isSecret = Boolean(dealt) && !done;
   const hand = isSecret && !state.hand.length ? dealt.slice(0, 3) : state.hand;
   const dealer = isSecret ? dealt.slice(3, 6) : state.dealer;

@@ -107,8 +107,8 @@ function Times({ times }) {
     const range = to === undefined ? `${milliseconds(edges[index])} or more` : `${milliseconds(edges[index])} to below ${milliseconds(to)}`;
     return { from: short(edges[index]), count: value, title: range };
   });
-  const said = `How long its decisions took, of ${count(times.of_matches, "match", "matches")}: half within ${milliseconds(times.median)}, 95 % within ${milliseconds(times.p95)}, the longest ${milliseconds(times.max)}; each bar begins at so many ms`;
-  return html`<${Histogram} label=${said} bars=${trimmed(bars)} />
+  const label = `How long its decisions took, of ${count(times.of_matches, "match", "matches")}: half within ${milliseconds(times.median)}, 95 % within ${milliseconds(times.p95)}, the longest ${milliseconds(times.max)}; each bar begins at so many ms`;
+  return html`<${Histogram} label=${label} bars=${trimmed(bars)} />
     <${Figures} items=${[["Decisions", number(times.decisions)], ["Median", milliseconds(times.median)], ["95 %", milliseconds(times.p95), "so many took no longer"], ["Longest", milliseconds(times.max)]]} />`;
 }
 

@@ -26,9 +26,9 @@ function tabsOf(competition) {
 
 export default function Competition({ route }) {
   const read = useDocument(api("competitions", route.id), null, READ_MS);
-  const said = read.data && competitionTitle(read.data);
-  return html`<${Page} title=${said ? said.title : "Competition"} crumbs=${[{ href: href("competitions"), title: "Competitions" }]}
-    lead=${said && html`<span>${said.about.join(", ")}</span>${" "}<span>started ${time(read.data.started_at)}</span>${" "}${read.data.finished_at && html`<span>over ${time(read.data.finished_at)}</span>`}`}
+  const heading = read.data && competitionTitle(read.data);
+  return html`<${Page} title=${heading ? heading.title : "Competition"} crumbs=${[{ href: href("competitions"), title: "Competitions" }]}
+    lead=${heading && html`<span>${heading.about.join(", ")}</span>${" "}<span>started ${time(read.data.started_at)}</span>${" "}${read.data.finished_at && html`<span>over ${time(read.data.finished_at)}</span>`}`}
     side=${read.data && html`<${State} state=${read.data.state} />`}>
     <${Loaded} document=${read} what="the competition">
       ${(competition) => html`<${Shown} competition=${competition} tab=${route.tab} />`}

@@ -33,7 +33,7 @@ function Heat({ competition, cross }) {
   const table = useRef(null);
   const drawn = useMemo(() => rowsOf({ competition, cross, cells, most, wide, digits, at: at.current }), [cross, competition]);
   const find = (event) => event.target.closest?.("a[data-at]");
-  const told = (event) => {
+  const pointed = (event) => {
     const link = find(event);
     if (link) setOn(link.dataset.at);
   };
@@ -54,7 +54,7 @@ function Heat({ competition, cross }) {
   };
   return html`<${Panel} title="Every bot against every bot">
     <p class="detail" aria-live="polite">${on ? html`<${Detail} cross=${cross} cell=${cells.get(on)} at=${on.split(" ").map(Number)} digits=${digits} />` : "Each cell is how the bot of its row did against that of its column. Point at one, or go there with Tab and the arrows; Enter opens the pairing."}</p>
-    <div class="wide tall" onMouseOver=${told} onfocusin=${focused} onKeyDown=${pressed} ref=${table}>
+    <div class="wide tall" onMouseOver=${pointed} onfocusin=${focused} onKeyDown=${pressed} ref=${table}>
       <table class=${wide ? "heat figures-in" : "heat"} role="grid" aria-label="Cross table" aria-readonly="true">${drawn}</table>
     </div>
     <${Legend} most=${most} digits=${digits} />
@@ -87,13 +87,13 @@ function rowsOf({ competition, cross, cells, most, wide, digits, at }) {
           const place = `${row} ${column}`;
           const cell = cells.get(place);
           const lead = cell?.[2] ? leadOf(cells, cell) : null;
-          const said = lead === null ? "" : signed(cell[7] ?? 0, digits);
+          const text = lead === null ? "" : signed(cell[7] ?? 0, digits);
           // By hand, not by a template: there are up to 3,600.
           const link = {
             "data-at": place, href: `${links[row]}/${ends[column]}`, tabindex: row === at[0] && column === at[1] ? 0 : -1,
-            "aria-label": `${name} against ${other}: ${lead === null ? "not played yet" : `${said} per match`}`,
+            "aria-label": `${name} against ${other}: ${lead === null ? "not played yet" : `${text} per match`}`,
           };
-          return h("td", { role: "gridcell", class: lead === null ? "none" : shade(lead, most) }, h("a", link, wide ? said : sign(lead)));
+          return h("td", { role: "gridcell", class: lead === null ? "none" : shade(lead, most) }, h("a", link, wide ? text : sign(lead)));
         })}
       </tr>`,
     )}</tbody>`,

@@ -1,5 +1,5 @@
 // The instructor's page: with that token competitions are started, paused and stopped, matches voided, bots removed, a class imported.
-// What is done goes over a socket with the token, and the arena answers in one line: here it is only asked and shown.
+// Requests go over a socket with the token, and the arena answers each in one line, shown here.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { api, setToken, useDocument, useLobby, useToken, whose } from "../api.js";
@@ -29,7 +29,7 @@ export default function Instructor() {
       (error) => {
         if (gone) return;
         setRefusal(error.message);
-        // Nobody has refused anything: the arena is away, and may come back.
+        // Not refused: the arena is away, and may come back.
         if (!error.status) timer = setTimeout(() => setTries((n) => n + 1), AWAY_MS);
       },
     );
@@ -38,7 +38,7 @@ export default function Instructor() {
       clearTimeout(timer);
     };
   }, [token, tries]);
-  // One that is nobody's is not kept.
+  // A token that is nobody's is not stored.
   const enter = (value) => whose(value).then(() => setToken(value), (error) => setRefusal(error.message));
   return html`<${Page} title="Instructor">
     ${me?.kind === "instructor" ? html`<${Desk} />` : html`<${Entry} token=${token} me=${me} refusal=${refusal} onEnter=${enter} />`}
@@ -90,18 +90,18 @@ function Going({ lobby }) {
   }
   return html`<ul class="lines">
       ${lobby.competitions.map((competition) => {
-        const said = competitionTitle(competition);
+        const heading = competitionTitle(competition);
         const paused = competition.state === "paused";
         return html`<li key=${competition.id} class="steer">
           <div>
-            <p><a href=${href("c", competition.id)}><${Name} name=${said.title} /></a> <${State} state=${competition.state} /> <span class="faint small">${said.about.join(", ")}</span></p>
-            ${competition.scheduled ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${said.title}`} />` : null}
+            <p><a href=${href("c", competition.id)}><${Name} name=${heading.title} /></a> <${State} state=${competition.state} /> <span class="faint small">${heading.about.join(", ")}</span></p>
+            ${competition.scheduled ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${heading.title}`} />` : null}
             <p class="small faint">${competition.scheduled ? `${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}` : count(competition.settled, "match", "matches")}${competition.left_s ? `, about ${duration(competition.left_s)} left` : ""}</p>
             ${competition.waits_for.length > 0 && html`<${Waits} names=${competition.waits_for} />`}
           </div>
           <span class="row">
-            <button type="button" disabled=${word.busy} onClick=${() => say({ action: paused ? "resume" : "pause", competition: competition.id })}>${paused ? "Resume" : "Pause"}<span class="unseen"> ${said.title}</span></button>
-            <button type="button" class="danger" disabled=${word.busy} onClick=${() => ask(competition)}>Stop…<span class="unseen"> ${said.title}</span></button>
+            <button type="button" disabled=${word.busy} onClick=${() => say({ action: paused ? "resume" : "pause", competition: competition.id })}>${paused ? "Resume" : "Pause"}<span class="unseen"> ${heading.title}</span></button>
+            <button type="button" class="danger" disabled=${word.busy} onClick=${() => ask(competition)}>Stop…<span class="unseen"> ${heading.title}</span></button>
           </span>
         </li>`;
       })}
@@ -151,7 +151,7 @@ function Remove({ lobby }) {
   <//>`;
 }
 
-/** What cannot be undone: a form, and a question before it is done. */
+/** A form for an action that cannot be undone, and a question before it. */
 function Danger({ verb, title, text, word, onYes, children }) {
   const [asking, setAsking] = useState(false);
   const submit = (event) => {

@@ -1,11 +1,11 @@
-// How an instructor's word is said, made sure of, and its answer shown.
+// An instructor's request: sent, confirmed where it cannot be undone, and its answer shown.
 
 import { html, useState } from "../lib/preact.js";
 import { instruct } from "../api.js";
 import { Dialog } from "../components.js";
 
 /**
- * The state of one word and what says it.
+ * The state of one request, and the function that sends it.
  * @returns {[{busy?: boolean, done?: any, error?: string}, (message: object | Error) => Promise<any>]}  an Error is shown, not sent
  */
 export function useWord() {
@@ -34,7 +34,7 @@ export function Heard({ word }) {
   </div>`;
 }
 
-/** A question before what cannot be undone. */
+/** A question before an action that cannot be undone. */
 export function Ask({ title, text, yes, no = "No, leave it", onYes, onEnd }) {
   return html`<${Dialog} title=${title} onEnd=${onEnd}>${(close) => {
     const confirmed = () => {

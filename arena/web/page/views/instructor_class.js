@@ -1,4 +1,4 @@
-// The class and the log: a roster goes in as CSV, its new tokens come out once; names change; and what the arena has told lately.
+// The class and the log: a roster goes in as CSV, its new tokens come out once; names change; the arena's log.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { Name, Panel } from "../components.js";
@@ -7,14 +7,14 @@ import { Ask, Heard, useWord } from "./instructor_ask.js";
 
 const LOG_MS = 5000;
 
-let untaken = null; // new tokens, kept while the instructor looks at another view: nobody can tell them again
+let untaken = null; // new tokens, also while another view is shown: they cannot be shown again later
 
 /** Import a class: a file or what is pasted. */
 export function Roster() {
   const [word, say] = useWord();
   const [text, setText] = useState("");
   const [tokens, setTokens] = useState(untaken);
-  const keep = (some) => setTokens((untaken = some));
+  const show = (some) => setTokens((untaken = some));
   const picked = async (event) => {
     const file = event.target.files[0];
     if (file) setText(await file.text());
@@ -23,7 +23,7 @@ export function Roster() {
     event.preventDefault();
     const done = await say({ action: "import", text });
     if (!done) return;
-    if (done.tokens?.length) keep([...(untaken ?? []), ...done.tokens]);
+    if (done.tokens?.length) show([...(untaken ?? []), ...done.tokens]);
     setText("");
   };
   return html`<${Panel} title="The class">
@@ -36,7 +36,7 @@ export function Roster() {
       <p><button class="main" disabled=${word.busy || !text.trim()}>Put on the roster</button></p>
       <${Heard} word=${word} />
     </form>
-    ${tokens && html`<${Tokens} tokens=${tokens} onDone=${() => keep(null)} />`}
+    ${tokens && html`<${Tokens} tokens=${tokens} onDone=${() => show(null)} />`}
     <${Rename} />
   <//>`;
 }
@@ -116,7 +116,7 @@ function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** What the arena has told lately, the newest at the end. */
+/** The arena's latest log lines, the newest at the end. */
 export function Log() {
   const [word, say] = useWord();
   const [open, setOpen] = useState(false);
@@ -129,7 +129,7 @@ export function Log() {
     const read = async () => {
       const done = await say({ action: "log" });
       if (gone) return;
-      if (!done) return; // refused, or the arena is away: it is said, and seen again when it is opened again
+      if (!done) return; // refused, or the arena is away; `word` shows which
       setLines(done.lines ?? []);
       timer = setTimeout(read, LOG_MS);
     };

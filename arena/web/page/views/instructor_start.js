@@ -1,5 +1,5 @@
 // How the instructor starts a competition: a run of the file, or a game in one of its forms, with its settings as fields.
-// Which forms and settings a game has, and their bounds, the arena says (`/api/games.json`): nothing here knows a game.
+// The arena says which forms and settings a game has (`/api/games.json`); nothing here knows a game.
 
 import { html, useState } from "../lib/preact.js";
 import { api, useDocument } from "../api.js";
@@ -87,7 +87,7 @@ function Field({ setting, label, text, fault, onText }) {
   const own = { id, "aria-describedby": `${id}-about`, "aria-invalid": fault ? "true" : null, value: text };
   const choose = (options) => html`<select ...${own} onChange=${(event) => onText(event.target.value)}>
     ${optional && html`<option value="">as usual</option>`}
-    ${options.map(([value, said]) => html`<option value=${value}>${said}</option>`)}
+    ${options.map(([value, name]) => html`<option value=${value}>${name}</option>`)}
   </select>`;
   return html`<div class="field">
     <label for=${id}>${label}</label>
@@ -105,12 +105,12 @@ function bounds({ least, most }) {
   return `${number(least)} to ${number(most)}`;
 }
 
-/** What stands in the fields at first. */
+/** The defaults of the fields. */
 function textsOf(settings) {
   return Object.fromEntries(settings.map((setting) => [setting.name, setting.default === null ? "" : String(setting.default)]));
 }
 
-/** What is wrong with what stands in a field, in one line; "" if nothing is. */
+/** What is wrong with a field's text, in one line; "" if nothing is. */
 function faultIn(setting, text) {
   if (text === "" && setting.optional) return "";
   if (setting.kind !== "integer") return "";

@@ -1,4 +1,4 @@
-// What goes on now: competitions, tables, bots, the queue. The arena pushes it; nothing here asks.
+// The lobby: competitions, tables, bots, the queue, as the arena pushes them.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { botAddress, useLobby } from "../api.js";
@@ -33,15 +33,15 @@ function Competitions({ lobby }) {
   if (!lobby.competitions.length) return html`<${NoCompetition} lobby=${lobby} />`;
   return html`<section class="going" aria-label="Competitions">
     ${lobby.competitions.map((competition) => {
-      const said = competitionTitle(competition);
+      const heading = competitionTitle(competition);
       return html`<article class="panel" key=${competition.id}>
         <div class="heading">
-          <h2><a href=${href("c", competition.id)}><${Name} name=${said.title} /></a></h2>
+          <h2><a href=${href("c", competition.id)}><${Name} name=${heading.title} /></a></h2>
           <${State} state=${competition.state} />
         </div>
-        <p class="faint small">${said.about.join(", ")} · ${count(competition.bots, "bot")}</p>
+        <p class="faint small">${heading.about.join(", ")} · ${count(competition.bots, "bot")}</p>
         ${competition.scheduled
-          ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${said.title}`} />
+          ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${heading.title}`} />
               <p>${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}${left(competition)}</p>`
           : html`<p>${count(competition.settled, "match", "matches")} so far${competition.form === "ladder" ? "; a ladder has no end" : ""}</p>`}
         ${competition.waits_for.length > 0 && html`<${Waits} names=${competition.waits_for} />`}
@@ -179,7 +179,7 @@ function Latest({ lobby }) {
   </ul>${rest}`;
 }
 
-/** The time, again every so often. */
+/** The time, updated regularly. */
 function useNow(everyMs) {
   const [now, setNow] = useState(() => Date.now() / 1000);
   useEffect(() => {

@@ -1,5 +1,5 @@
 // @ts-check
-// A match to look at: #/m/ID, or at a moment #/m/ID/ROUND/STEP. Here is where it comes from: the stream while it is played, then its record.
+// A match at #/m/ID, or a moment of it at #/m/ID/ROUND/STEP: streamed while it is played, then recorded.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
 import { ArenaError, api, fetchDocument, useToken, watch } from "../api.js";
@@ -17,7 +17,7 @@ const RETRIES = 15; // a match that has just ended is written soon
 const AWAY_MS = 5000; // until an arena that did not answer is asked again
 
 /**
- * A match: one's own is played here, whichever tab it was in before.
+ * A match; a person's own is played here, even if another tab had it.
  * @param {{route: import("../route.js").Route}} props
  */
 export default function Match({ route }) {
@@ -71,7 +71,7 @@ function useMatch(id, token) {
         const fetchRounds = (from, to) => fetchDocument(api("matches", id, "rounds"), { from, to });
         set({ game, live: null, error: null, record: new Record(game, document, fetchRounds, () => set({})) });
       } catch (error) {
-        // Not all who have watched at the same moment.
+        // Not all spectators at the same moment.
         if ([404, 503].includes(error.status) && tries > 0) setTimeout(() => gone || read(tries - 1), RETRY_MS * (0.5 + Math.random()));
         else if (error.status === 404) set({ missing: true, live: null });
         else {

@@ -1,5 +1,5 @@
 // @ts-check
-// A match while it is played: followed as it goes on, or looked back in.
+// A live match: followed as it is played, or looked back in.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
 import { State } from "../components.js";
@@ -17,14 +17,14 @@ const CLOCK_MS = 100;
  *   ended: the match is gone, and its record is looked for; wanted: the round that the address names, or 0; moment: the step
  */
 export function Watched({ id, game, live, lost, ended = false, wanted, moment = LAST }) {
-  const { scene, tale } = live;
-  const isHere = wanted > 0 && tale.has(wanted);
+  const { scene, match } = live;
+  const isHere = wanted > 0 && match.has(wanted);
   const [at, setAt] = useState(isHere ? { round: wanted, step: moment } : { round: live.newest, step: LAST });
   const [following, setFollowing] = useState(!isHere);
   const [speed, setSpeed] = useState(2);
   const round = live.nearest(at.round);
   const [before, after] = [live.beside(round, -1), live.beside(round, 1)];
-  const steps = tale.steps(round);
+  const steps = match.steps(round);
   const end = (steps?.length ?? 1) - 1;
   const step = Math.min(at.step, end);
   const to = (round, step) => setAt({ round, step });
@@ -46,15 +46,15 @@ export function Watched({ id, game, live, lost, ended = false, wanted, moment = 
     speed: setSpeed,
     faster: (by) => setSpeed(faster(speed, by)),
   };
-  // Whose turn it is nobody knows once the match is gone, or the arena away.
+  // Without the match or the arena the turn is not known.
   const isNow = round === live.newest && step >= end && !lost && !ended;
   const next = following ? live.next(round, step) : null;
-  // What happens in the round that is played is shown as it comes; rounds that are over are told at the speed chosen.
+  // Events of the present round are shown as they come, rounds that are over at the chosen speed.
   const isAtOnce = next !== null && next.round === round && !live.isComplete(round);
   const wait = next === null ? null : isAtOnce ? 0 : ((next.round !== round ? 2 : 1) * STEP_MS) / speed;
   useEffect(() => {
     if (wait === null) return undefined;
-    // More may have come meanwhile, and frames must not put the timer off.
+    // The newest state is read then: frames must not restart the timer.
     const timer = setTimeout(() => setAt((before) => live.next(round, step) ?? before), wait);
     return () => clearTimeout(timer);
   }, [live, round, step, wait]);

@@ -1,5 +1,5 @@
 // @ts-check
-// What a match that is played and one that is written have in common: its heading, its table with what happened there, the link to a moment.
+// What live and recorded matches share: the heading, the table with its events, the link to a moment.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { BotLink, Loading, Page, State } from "../components.js";
@@ -14,7 +14,7 @@ export const LAST = 1e9;
 const SAY_MS = 2000; // between two lines that are read aloud: a match is faster than anybody listens
 const COPIED_MS = 4000;
 
-/** The heading that both have. */
+/** The heading. */
 export function Frame({ scene, state, side, children }) {
   const { players, competition, game } = scene;
   const crumbs = competition ? [{ href: href("c", competition), title: "Competition" }] : [{ href: href(), title: "Lobby" }];
@@ -25,7 +25,7 @@ export function Frame({ scene, state, side, children }) {
       side=${html`<span class="row">${names}${badge}${eyes(scene.view, players)}${side}</span>`}>${children}<//></div>`;
 }
 
-/** With whose eyes the match is seen, where that is not plain. */
+/** Whose view of the match is shown, unless it is the public one. */
 function eyes({ kind, seats }, players) {
   if (players.length === 1) return null;
   if (kind === "seat") return html`<span class="faint">you see the cards of ${list(seats.map((seat) => players[seat]))}</span>`;
@@ -48,7 +48,7 @@ export function Stage({ game, scene, steps, step, round, onPick, turn = null, cl
     <div class="felt-place">${state ? html`<${game.Table} state=${state} players=${scene.players} view=${scene.view} turn=${turn ?? state.turn} clock=${clock} />` : html`<div class="felt-room waiting"><${Loading} what=${beginning.toLowerCase()} /></div>`}
       ${state?.over && state.over.termination.kind !== "completed" ? html`<p class="cut-short">${cutShort(state.over.termination, scene.players)}</p>` : null}
     </div>
-    <section class="tale" aria-label="What happened">
+    <section class="steps" aria-label="What happened">
       <h2>${beginning}</h2>
       <${Aloud} text=${shown?.text || beginning} />
       <ol ref=${listed}>${(steps ?? []).map((each, at) => html`<li key=${at}>
@@ -60,18 +60,18 @@ export function Stage({ game, scene, steps, step, round, onPick, turn = null, cl
   </div>`;
 }
 
-/** For those who hear the page: what has happened, though not every line of a fast match. */
+/** Events for screen readers, but not every line of a fast match. */
 function Aloud({ text }) {
-  const [said, say] = useState(text);
-  const saidAt = useRef(-SAY_MS);
+  const [spoken, speak] = useState(text);
+  const spokenAt = useRef(-SAY_MS);
   useEffect(() => {
     const timer = setTimeout(() => {
-      saidAt.current = performance.now();
-      say(text);
-    }, saidAt.current + SAY_MS - performance.now());
+      spokenAt.current = performance.now();
+      speak(text);
+    }, spokenAt.current + SAY_MS - performance.now());
     return () => clearTimeout(timer);
   }, [text]);
-  return html`<p class="unseen" aria-live="polite">${said}</p>`;
+  return html`<p class="unseen" aria-live="polite">${spoken}</p>`;
 }
 
 function cutShort({ kind, seat }, players) {
@@ -81,13 +81,13 @@ function cutShort({ kind, seat }, players) {
 
 /** The link to this moment, for somebody else. */
 export function CopyLink({ link }) {
-  const [said, setSaid] = useState("");
+  const [status, setStatus] = useState("");
   const copy = async () => {
     const address = location.href.replace(/#.*$/, "") + link;
-    setSaid((await copied(address)) ? "copied" : address);
-    setTimeout(() => setSaid(""), COPIED_MS);
+    setStatus((await copied(address)) ? "copied" : address);
+    setTimeout(() => setStatus(""), COPIED_MS);
   };
-  return html`<span class="copy"><button type="button" onClick=${copy}>Copy link to this moment</button><span role="status">${said}</span></span>`;
+  return html`<span class="copy"><button type="button" onClick=${copy}>Copy link to this moment</button><span role="status">${status}</span></span>`;
 }
 
 async function copied(text) {
@@ -95,7 +95,7 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Without TLS there is no clipboard; the old way still works in most browsers.
+    // Browsers have `clipboard` only with TLS; the old way works in most of them.
     const field = document.createElement("textarea");
     field.value = text;
     document.body.append(field);

@@ -1,5 +1,5 @@
 // @ts-check
-// A match that is written down, to be stepped through.
+// A recorded match, to be stepped through.
 
 import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
 import { Failure } from "../components.js";
@@ -18,12 +18,12 @@ const ADDRESS_MS = 300; // browsers allow only so many changes of the address
  *   wasLive: it has been watched up to its end
  */
 export function Stepped({ id, game, record, route, wasLive = false }) {
-  const { document, tale, last } = record;
+  const { document, match, last } = record;
   const [at, setAt] = useState(() => (wasLive && !route.round ? { round: last, step: LAST } : { round: within(route.round ?? 1, last), step: route.step ?? 0 }));
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(1);
   useEffect(() => record.want(at.round));
-  const steps = tale.steps(at.round);
+  const steps = match.steps(at.round);
   const end = (steps?.length ?? 1) - 1;
   const step = Math.min(at.step, end);
   const atEnd = at.round >= last && Boolean(steps) && step >= end;
@@ -53,16 +53,16 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     const timer = setTimeout(forth, ((step === end && end > 0 ? 2 : 1) * STEP_MS) / speed);
     return () => clearTimeout(timer);
   }, [record, playing, at.round, step, end, speed, Boolean(steps)]);
-  // The address says where we are, and where it says to go we go.
+  // The address follows the moment shown, and the moment a changed address.
   useEffect(() => {
     if (playing) return undefined;
-    // Whoever is on the way to another view goes there.
+    // Not after the person has gone to another view.
     const timer = setTimeout(() => location.hash.startsWith(href("m", id)) && stay("m", id, at.round, step), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [playing, at.round, step]);
   const first = useRef(true);
   useEffect(() => {
-    // Not only where it says another moment than the last time: we have moved on since.
+    // Also to the same moment as last time, as the view has moved on since.
     if (!first.current && route.round !== undefined) to(route.round, route.step ?? 0);
     first.current = false;
   }, [route]);
@@ -83,7 +83,7 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
   <//>`;
 }
 
-/** What a written match came to. */
+/** The result of a recorded match. */
 function Facts({ document, id, unit }) {
   const { result, players, started_at: from, finished_at: until } = document;
   const { termination: end, scores, points } = result;

@@ -1,4 +1,4 @@
-// Two bots against each other: what it came to and every match; and the list of matches that other views show too.
+// Two bots against each other: the result and every match; and the list of matches of other views.
 
 import { html, useMemo, useState } from "../lib/preact.js";
 import { api, fetchDocument, useDocument } from "../api.js";
@@ -56,11 +56,11 @@ function Course({ name, matches }) {
 }
 
 /**
- * Matches as a table; each leads to its table, where it can be stepped through.
+ * Matches as a list; each links to its table, where it can be stepped through.
  * @param {object} props
  * @param {string} props.competition
  * @param {any[]} props.matches  outlines
- * @param {string | null} [props.self]  whose side they are seen from
+ * @param {string | null} [props.self]  the bot whose side is shown
  * @param {boolean} [props.more]  whether the arena has older ones of this competition
  */
 export function Matches({ competition, matches, self = null, more = false }) {

@@ -1,5 +1,5 @@
-// Sit down: choose a game and whom to play, then play it, as an ordinary client of the protocol.
-// The chair outlives the view: whoever looks at the standings in between finds the table as it was left.
+// Play: choose a game and opponents, then play as any client of the protocol does.
+// The seat outlives the view: a person may look at the standings and come back to the table.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
 import { Loading, Page } from "../components.js";
@@ -15,37 +15,37 @@ sheet.href = new URL("play.css", import.meta.url).href;
 document.head.append(sheet);
 
 /** @type {Chair | null} */
-let chair = null; // at the table that is shown
-const held = new Set(); // and at others where this tab plays on
-const lookers = new Set();
-const changed = () => lookers.forEach((look) => look());
+let chair = null; // of the table that is shown
+const chairs = new Set(); // those of all tables where this tab plays
+const listeners = new Set();
+const changed = () => listeners.forEach((draw) => draw());
 
-/** Sit on this one from now on. @param {Chair | null} other */
+/** Show this table from now on. @param {Chair | null} other */
 function take(other) {
   chair = other;
-  if (chair) held.add(chair);
-  for (const one of held) if (one !== chair && one.isDone) held.delete(one);
+  if (chair) chairs.add(chair);
+  for (const one of chairs) if (one !== chair && one.isDone) chairs.delete(one);
   changed();
 }
 
-/** The chair at a match of this browser, which is taken over if another tab has it; null if there is none. @param {string} match */
+/** This browser's seat in a match, taken over if another tab has it; null if there is none. @param {string} match */
 function chairAt(match) {
-  return [...held].find((one) => one.table && one.record === match && one.phase !== "elsewhere") ?? Chair.kept(changed, match);
+  return [...chairs].find((one) => one.table && one.record === match && one.phase !== "elsewhere") ?? Chair.resume(changed, match);
 }
 
 /**
- * The table, or the way to one. With a match it is that one, which another tab of this browser may have had until now.
- * @param {{route: import("../route.js").Route, match?: string, onGone?: () => void}} props  onGone: told that the match is not ours any more
+ * The table, or the form that leads to one. With a match it is that one, even if another tab has it.
+ * @param {{route: import("../route.js").Route, match?: string, onGone?: () => void}} props  onGone: called when the match is not ours any more
  */
 export default function Play({ route, match, onGone }) {
-  const [, look] = useReducer((n) => n + 1, 0);
+  const [, draw] = useReducer((n) => n + 1, 0);
   const [isReady, setReady] = useState(false);
   useEffect(() => {
-    lookers.add(look);
+    listeners.add(draw);
     if (match) take(chairAt(match));
-    else if (!chair) take(Chair.kept(changed));
+    else if (!chair) take(Chair.resume(changed));
     setReady(true);
-    return () => lookers.delete(look);
+    return () => listeners.delete(draw);
   }, []);
   const isGone = isReady && match && !chair?.table && (!chair || chair.isDone);
   useEffect(() => {
@@ -77,8 +77,8 @@ export default function Play({ route, match, onGone }) {
 }
 
 const WAITS = {
-  asking: "Asking for a chair…",
-  waiting: "Your chair is ready; the others are coming to the table…",
+  asking: "Asking for a seat…",
+  waiting: "Your seat is ready; the others are coming to the table…",
   lost: "The connection is lost; trying again…",
 };
 

@@ -1,28 +1,28 @@
-// A person's chair: sits down over the watch socket, then plays over an ordinary bot's connection (protocol/README.md).
-// What the seat hears is kept as the same events that spectators get, so that the same tables draw them.
+// A person's seat: booked over the watch socket, then played over a bot's connection (protocol/README.md).
+// What the seat hears becomes the events that spectators get, so that the same tables draw them.
 
 import { openBot, openViewer } from "../api.js";
-import { keep, kept } from "../storage.js";
+import { load, save } from "../storage.js";
 
 const RETRY_MS = [200, 500, 1000, 2000, 3000];
-const KEPT = "arena.chairs"; // in localStorage: any tab can go on at the table, if it says what this one would
-const MINE = "arena.chair"; // in sessionStorage: which of them this tab sits on, also after it was loaded again
-const KEPT_MS = 3 * 3600 * 1000; // by then every match of a person is over
+const STORED = "arena.chairs"; // in localStorage: with it any tab can continue at the table
+const MINE = "arena.chair"; // in sessionStorage: this tab's own, also after a reload
+const STORED_MS = 3 * 3600 * 1000; // by then every match of a person is over
 const TAKEN_OVER = 4000;
 const SECRET_BYTES = 16;
 
 /** @typedef {{game: string, name: string, against: string[], settings?: object, token?: string}} Request */
 
 /**
- * What a person asks for, and how far it has come.
+ * A person's request for a seat, its match and its connection.
  *
- * `phase` goes from "asking" over "waiting" and "playing" to "over" or "failed"; "lost" is a connection that is being mended, "elsewhere" a
- * chair that another tab has taken over.
+ * `phase` goes from "asking" over "waiting" and "playing" to "over" or "failed"; "lost" is a connection that is tried again, "elsewhere"
+ * a seat that another tab has taken over.
  */
 export class Chair {
   /**
    * @param {Request} request
-   * @param {() => void} onChange told whenever anything here has changed
+   * @param {() => void} onChange called after every change here
    */
   constructor(request, onChange) {
     this.request = request;
@@ -32,11 +32,11 @@ export class Chair {
     /** @type {any} */
     this.table = null; // match, game, seat, players, settings, limits
     this.events = /** @type {any[]} */ ([]);
-    this.seen = 0; // so many of them were told before this page was loaded
+    this.seen = 0; // the number of those before this page was loaded
     this.question = null;
     /** @type {any} */
     this.asked = null; // the ask as it came, and when
-    this.answered = null; // the latest answer, until something newer has come
+    this.answered = null; // the latest answer, until the next question
     this.over = null;
     this.refusal = "";
     this._nonce = secret();
@@ -45,16 +45,16 @@ export class Chair {
     /** @type {any} */
     this._viewer = null;
     this._tries = 0;
-    this._wasKept = false;
-    this._heard = new Set();
+    this._isResumed = false;
+    this._asks = new Set();
   }
 
-  /** Ask for the chair. */
+  /** Ask for the seat. */
   sit() {
     const closed = () => {
       if (this.phase === "asking") this._fail("the connection to the arena is lost; try again");
     };
-    this._viewer = openViewer((message) => this._onParlour(message), closed);
+    this._viewer = openViewer((message) => this._onViewer(message), closed);
     this._viewer.send({ type: "sit", ...this.request });
     return this;
   }
@@ -84,12 +84,12 @@ export class Chair {
     this._bot?.close();
   }
 
-  /** The match has ended, and nobody knows any more how. */
+  /** The match has ended, and its result is not known here. */
   ended() {
     this._fail("the match that was played here is over");
   }
 
-  /** What is left for the answer that is due: this decision's own time, and the bank beyond it; null if none is due. */
+  /** The time left for the answer: the decision's own, and with the bank; null if none is due. */
   clock(now = performance.now()) {
     if (!this.asked || !this.question) return null;
     const { decision_ms, bank_ms } = this.asked.message;
@@ -100,19 +100,19 @@ export class Chair {
     return { own: Math.min(own, Math.max(0, hard)), left: Math.max(0, Math.min(own + bank, hard)) };
   }
 
-  /** Whether there is nothing to give up here: the match is over, or another tab has it. */
+  /** Whether this tab does not play: the match is over, or another tab has it. */
   get isDone() {
     return ["over", "failed", "elsewhere"].includes(this.phase);
   }
 
-  /** The id of the match, under which its record is found; a bot only ever hears that of its chair. */
+  /** The id of the match and its record; a bot gets only that of its seat. */
   get record() {
     return this.table.match.replace(/\.\d+$/, "");
   }
 
-  // ---- the parlour
+  // ---- the watch socket
 
-  _onParlour(message) {
+  _onViewer(message) {
     if (message.type === "refused") {
       if (!this.table) this._fail(message.text);
     } else if (message.type === "seat") {
@@ -137,8 +137,8 @@ export class Chair {
   _hello() {
     const hello = { type: "hello", protocol: 1, client: "the arena's page", games: [this.request.game], ...this._ticket };
     if (!this._session) return hello;
-    // Nothing was heard yet by a page that was loaded again: it wants all of it once more.
-    return { ...hello, resume: this._session, ...(this._heard.size ? {} : { from: 0 }) };
+    // A page that was reloaded has no events yet and asks for all of them.
+    return { ...hello, resume: this._session, ...(this._asks.size ? {} : { from: 0 }) };
   }
 
   _onArena(message) {
@@ -147,7 +147,7 @@ export class Chair {
         this._session = message.session;
         this._tries = 0;
         if (this.phase === "lost") this.phase = this.table ? "playing" : "waiting";
-        this._keep();
+        this._store();
         break;
       case "match":
         this._onMatch(message);
@@ -172,36 +172,36 @@ export class Chair {
     this.table = { match, game, seat, players: seats, settings, limits };
     this.phase = "playing";
     this._bot.send({ type: "ready", match, nonce: this._nonce });
-    this._keep();
+    this._store();
   }
 
   _onPast(message) {
-    if (this._heard.has(message.ask)) return;
-    this._heard.add(message.ask);
-    this._tell(message.news);
+    if (this._asks.has(message.ask)) return;
+    this._asks.add(message.ask);
+    this._addNews(message.news);
     this._add({ event: "asked", seat: this.table.seat, question: question(message) });
     this._add({ event: "answered", seat: this.table.seat, value: message.answer });
     this.seen = this.events.length;
   }
 
   _onAsk(message) {
-    if (this._heard.has(message.ask)) {
-      // It came again after a lost connection: whether the answer had arrived nobody knows.
+    if (this._asks.has(message.ask)) {
+      // Repeated after a lost connection; the answer may not have arrived.
       if (this.answered?.ask === message.ask) this._bot.send(this.answered);
       return;
     }
-    this._heard.add(message.ask);
+    this._asks.add(message.ask);
     this.answered = null;
     this.refusal = "";
     this.asked = { message, at: performance.now() };
     this.question = question(message);
-    this._tell(message.news);
+    this._addNews(message.news);
     this._add({ event: "asked", seat: this.table.seat, question: this.question });
   }
 
   _onOver(message) {
     if (this.over || !this.table) return;
-    this._tell(message.news);
+    this._addNews(message.news);
     const { scores, termination } = message;
     this._add({ event: "over", scores, points: null, termination });
     this.over = message;
@@ -214,11 +214,11 @@ export class Chair {
   _onRefused(message) {
     this.refusal = message.text;
     if (message.ask && message.ask === this.asked?.message.ask) {
-      // Practice: the question stands, and its answer never was.
+      // Practice: the question is open again, so the answer is no event.
       if (this.events.at(-1)?.event === "answered") this.events.pop();
       this.answered = null;
       this.question = question(this.asked.message);
-    } else if (message.code === "session" && this._wasKept) {
+    } else if (message.code === "session" && this._isResumed) {
       this.ended();
     } else if (this.phase !== "over") {
       this._fail(message.text);
@@ -229,7 +229,7 @@ export class Chair {
     if (this._isGone || this.isDone) return;
     if (code === TAKEN_OVER) {
       this.phase = "elsewhere";
-      keep(MINE, "", "sessionStorage"); // else both would take it from each other for ever
+      save(MINE, "", "sessionStorage"); // else two tabs take it from each other for ever
       return this._changed();
     }
     if (!this._session) return this._fail("the arena has closed the connection; try again");
@@ -241,10 +241,10 @@ export class Chair {
 
   // ---- events
 
-  _tell(news) {
+  _addNews(news) {
     const { seat, players } = this.table;
     for (const one of news) {
-      // Only a deal is told to a seat alone; the player against the dealer is told everything.
+      // Only deals are private to a seat; against the dealer all events are the player's.
       const isMine = one.kind === "dealt" || players.length === 1;
       this._add({ event: "told", seat: isMine ? seat : null, news: one });
     }
@@ -266,65 +266,65 @@ export class Chair {
     this.onChange();
   }
 
-  _keep() {
+  _store() {
     const { request, _ticket: ticket, _session: session, _nonce: nonce } = this;
     const match = this.table && this.record;
-    keepChairs({ ...chairs(), [ticket.token]: { request, ticket, session, nonce, match, at: Date.now() } });
-    keep(MINE, ticket.token, "sessionStorage");
+    storeChairs({ ...chairs(), [ticket.token]: { request, ticket, session, nonce, match, at: Date.now() } });
+    save(MINE, ticket.token, "sessionStorage");
   }
 
   _forget() {
     if (!this._ticket) return;
     const { [this._ticket.token]: _, ...others } = chairs();
-    keepChairs(others);
-    keep(MINE, "", "sessionStorage");
+    storeChairs(others);
+    save(MINE, "", "sessionStorage");
   }
 
   /**
-   * Go on at a table of this browser's: at that of a match, or at the one where this tab sat before it was loaded again.
+   * Continue at a table of this browser: that of a match, or this tab's before it was reloaded.
    * @param {() => void} onChange
    * @param {string} [match]
    * @returns {Chair | null} null if there is none
    */
-  static kept(onChange, match) {
-    const found = match ? ownChairs().find((one) => one.match === match) : chairs()[kept(MINE, "sessionStorage")];
+  static resume(onChange, match) {
+    const found = match ? ownChairs().find((one) => one.match === match) : chairs()[load(MINE, "sessionStorage")];
     if (!found) return null;
     const { request, ticket, session, nonce } = found;
     const chair = new Chair(request, onChange);
     Object.assign(chair, { _ticket: ticket, _session: session, _nonce: nonce });
-    chair._wasKept = true;
+    chair._isResumed = true;
     chair.phase = "lost";
     chair._join();
     return chair;
   }
 }
 
-/** The chairs of this browser at matches that are being played, as far as it knows. @returns {{match: string, request: Request}[]} */
+/** This browser's seats in matches that may still be played. @returns {{match: string, request: Request}[]} */
 export function ownChairs() {
   return Object.values(chairs()).filter((one) => one.match);
 }
 
-/** Forget those of somebody who logs out: the next person at this computer is somebody else. @param {string} token */
+/** Remove the seats of a person who logs out, as another may use this computer next. @param {string} token */
 export function forgetChairs(token) {
-  keepChairs(Object.fromEntries(Object.entries(chairs()).filter(([, one]) => one.request.token !== token)));
+  storeChairs(Object.fromEntries(Object.entries(chairs()).filter(([, one]) => one.request.token !== token)));
 }
 
-/** All that are kept, by their tokens. @returns {Record<string, any>} */
+/** All stored seats by their tokens. @returns {Record<string, any>} */
 function chairs() {
   let found;
   try {
-    found = JSON.parse(kept(KEPT) || "{}");
+    found = JSON.parse(load(STORED) || "{}");
   } catch {
     found = {};
   }
-  return Object.fromEntries(Object.entries(found).filter(([, one]) => Date.now() - one.at < KEPT_MS));
+  return Object.fromEntries(Object.entries(found).filter(([, one]) => Date.now() - one.at < STORED_MS));
 }
 
-function keepChairs(those) {
-  keep(KEPT, Object.keys(those).length ? JSON.stringify(those) : "");
+function storeChairs(those) {
+  save(STORED, Object.keys(those).length ? JSON.stringify(those) : "");
 }
 
-/** The question's own fields, as they stand in an `ask` or a `past`. */
+/** The fields of a question, without those of its `ask` or `past`. */
 function question(message) {
   const { type, match, ask, news, bank_ms, decision_ms, answer, ...own } = message;
   return own;

@@ -2,14 +2,14 @@
 
 import { html, useEffect, useState } from "../lib/preact.js";
 import { token, useLobby } from "../api.js";
-import { keep, kept } from "../storage.js";
+import { load, save } from "../storage.js";
 import { Empty, Loading, Page } from "../components.js";
 import { href, stay } from "../route.js";
 import { RULES } from "../table/games.js";
 import { title } from "../format.js";
 import { ownChairs } from "./play_chair.js";
 
-const NAME = "arena.name"; // as it is kept
+const NAME = "arena.name"; // the key in the storage
 const DEFAULT_NAME = "Guest";
 const NAME_LETTERS = 64;
 
@@ -75,16 +75,16 @@ export function Form({ game, refused, onSit }) {
 function Chairs({ game, lobby, refused, onSit }) {
   const fields = SETTINGS[game.name] ?? [];
   const opponents = choices(game, lobby.bots);
-  const [name, setName] = useState(() => kept(NAME) || DEFAULT_NAME);
+  const [name, setName] = useState(() => load(NAME) || DEFAULT_NAME);
   const [word, setWord] = useState("");
   const [settings, setSettings] = useState(() => Object.fromEntries(fields.map(([field, , first]) => [field, first])));
   const [against, setAgainst] = useState(() => firstChoice(game, opponents));
 
   const submit = (event) => {
     event.preventDefault();
-    keep(NAME, name.trim());
-    const said = token() || word.trim();
-    onSit({ game: game.name, name: name.trim(), against, settings, ...(said ? { token: said } : {}) });
+    save(NAME, name.trim());
+    const secret = token() || word.trim();
+    onSit({ game: game.name, name: name.trim(), against, settings, ...(secret ? { token: secret } : {}) });
   };
   const needsToken = lobby.arena.requires_token && !token();
   const nobody = game.seats > 1 && !opponents.length;

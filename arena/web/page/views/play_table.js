@@ -1,8 +1,8 @@
-// The table of the person who plays: what happened told step by step, the clock, the moves, and at the end the result.
+// The table of a person who plays: the events step by step, the clock, the moves, and the result.
 
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
 import { RULES, fetchGame } from "../table/games.js";
-import { keep, kept } from "../storage.js";
+import { load, save } from "../storage.js";
 import { Ask } from "./instructor_ask.js";
 import { Key, useKeys } from "../table/moves.js";
 import { endOfMatch } from "../table/steps.js";
@@ -10,12 +10,12 @@ import { Empty, Loading, Page } from "../components.js";
 import { href } from "../route.js";
 import { clockFace, list, signed, termination, title } from "../format.js";
 
-const PACE = "arena.pace"; // as it is kept
-const PACES = { calm: 900, brisk: 350, "at once": 0 }; // ms between two things that happen
-const HOLD_MS = 2500; // after a round, for who does not want to be waited for
+const PACE = "arena.pace"; // the key in the storage
+const PACES = { calm: 900, brisk: 350, "at once": 0 }; // ms between two events
+const HOLD_MS = 2500; // after a round, without "wait for me"
 const URGENT_MS = 15_000;
 const TICK_MS = 200;
-const TOLD = 40; // lines of what happened
+const LINES = 40; // lines of what happened
 
 /** @param {{chair: import("./play_chair.js").Chair, onLeave: () => void, onAgain: () => void, onHere: () => void}} props */
 export function AtTable({ chair, onLeave, onAgain, onHere }) {
@@ -27,7 +27,7 @@ export function AtTable({ chair, onLeave, onAgain, onHere }) {
     fetchGame(name).then(setGame, () => setFailed(true));
   }, [name]);
   const heading = { title: title(name), label: `Playing ${title(name)}` };
-  if (failed) return html`<${Page} ...${heading}><${Empty} title="The table could not be fetched." text="Load the page again; your chair is kept for a while." /><//>`;
+  if (failed) return html`<${Page} ...${heading}><${Empty} title="The table could not be fetched." text="Load the page again; your seat stays for a while." /><//>`;
   if (!game) return html`<${Page} ...${heading}><${Loading} what="the table" /><//>`;
   const leave = chair.isDone
     ? html`<button type="button" onClick=${onLeave}>Another game</button>`
@@ -42,37 +42,37 @@ export function AtTable({ chair, onLeave, onAgain, onHere }) {
 function Played({ chair, game, onAgain, onHere }) {
   const { players, seat: me, settings } = chair.table;
   const view = useMemo(() => ({ kind: "seat", seats: [me] }), []);
-  const [pace, setPace] = useState(() => (kept(PACE) in PACES ? kept(PACE) : "brisk"));
-  useEffect(() => keep(PACE, pace), [pace]);
+  const [pace, setPace] = useState(() => (load(PACE) in PACES ? load(PACE) : "brisk"));
+  useEffect(() => save(PACE, pace), [pace]);
   const [waits, setWaits] = useState(true);
-  const told = useTold(chair, game, { settings, players, view }, PACES[pace], waits);
-  const isMine = told.isUpToDate && chair.question !== null && chair.phase === "playing";
+  const replay = useReplay(chair, game, { settings, players, view }, PACES[pace], waits);
+  const isMine = replay.isUpToDate && chair.question !== null && chair.phase === "playing";
   const table = useRef(null);
-  useFocusKept(table, isMine || told.isHeld);
+  useFocusKept(table, isMine || replay.isHeld);
   const clock = isMine && html`<${Clock} chair=${chair} />`;
   return html`<div class="play" ref=${table}>
     <div class="at">
-      <${game.Table} state=${told.state} players=${players} view=${view} me=${me} turn=${isMine ? { seat: me } : null} clock=${clock || null} />
+      <${game.Table} state=${replay.state} players=${players} view=${view} me=${me} turn=${isMine ? { seat: me } : null} clock=${clock || null} />
       <div class="turn" role="group" aria-label="Your turn" tabindex="-1">
         ${chair.refusal && html`<p class="failure" role="alert">${chair.refusal}</p>`}
         ${chair.phase === "failed" && html`<p class="failure" role="alert">${chair.text}</p>`}
         ${chair.phase === "elsewhere" &&
         html`<p class="empty" role="status"><span>You play this match in another tab now.</span> <button type="button" onClick=${onHere}>Play on here</button></p>`}
         ${chair.phase === "lost" && html`<p class="failure" role="alert">The connection is lost; your clock runs on. Trying again…</p>`}
-        ${told.isHeld
-          ? html`<${GoOn} onGo=${told.go} isLast=${told.isLast} />`
+        ${replay.isHeld
+          ? html`<${GoOn} onGo=${replay.go} isLast=${replay.isLast} />`
           : isMine
-            ? html`<${game.Moves} key=${chair.asked.message.ask} question=${chair.question} state=${told.state} me=${me} onAnswer=${(value) => chair.answer(value)} />`
-            : chair.over && told.isUpToDate
+            ? html`<${game.Moves} key=${chair.asked.message.ask} question=${chair.question} state=${replay.state} me=${me} onAnswer=${(value) => chair.answer(value)} />`
+            : chair.over && replay.isUpToDate
               ? html`<${Ended} chair=${chair} onAgain=${onAgain} />`
-              : html`<${game.Moves} question=${null} state=${told.state} me=${me} disabled=${true} />
+              : html`<${game.Moves} question=${null} state=${replay.state} me=${me} disabled=${true} />
                   <p class="others">${chair.phase === "playing" ? waitingFor(players, me) : ""}</p>`}
       </div>
     </div>
-    <aside class="panel told" aria-label="What happened">
-      <p class="unseen" role="status" aria-live="polite">${told.lines.at(-1)?.text ?? ""}</p>
+    <aside class="panel news" aria-label="What happened">
+      <p class="unseen" role="status" aria-live="polite">${replay.lines.at(-1)?.text ?? ""}</p>
       <ol class="log" tabindex="0" aria-label="What happened, latest first">
-        ${told.lines.toReversed().map((line) => html`<li key=${line.at}>${line.text}</li>`)}
+        ${replay.lines.toReversed().map((line) => html`<li key=${line.at}>${line.text}</li>`)}
       </ol>
       <div class="paces">
         <label>Pace
@@ -87,14 +87,14 @@ function Played({ chair, game, onAgain, onHere }) {
   </div>`;
 }
 
-/** The events of the chair told one after another: a question comes with all that happened before it, at once. */
-function useTold(chair, game, scene, pause, waits) {
+/** Shows the seat's events one after another, as a question comes with all events before it. */
+function useReplay(chair, game, scene, pause, waits) {
   const [, draw] = useReducer((n) => n + 1, 0);
-  const told = useRef(null);
+  const replay = useRef(null);
   const { events } = chair;
-  // Who comes back to the table has seen all this; and an answer that was refused is taken back.
-  if (!told.current || told.current.at > events.length) told.current = refolded(events, game, scene);
-  const now = told.current;
+  // A person who comes back has seen all this; and a refused answer is removed from the events.
+  if (!replay.current || replay.current.at > events.length) replay.current = replayed(events, game, scene);
+  const now = replay.current;
   while (now.at < chair.seen) advance(now, events, game, scene);
 
   const go = () => {
@@ -103,7 +103,7 @@ function useTold(chair, game, scene, pause, waits) {
     draw();
   };
   useEffect(() => {
-    // Not when it was drawn: a key that is pressed before this runs has told one event more.
+    // Read here, not when it was drawn: a key pressed in between has shown one more event.
     const next = events[now.at];
     if (!next || now.isHeld) return undefined;
     const isEnd = now.state.done && beginsRound(next);
@@ -114,7 +114,7 @@ function useTold(chair, game, scene, pause, waits) {
     }
     const wait = isEnd ? HOLD_MS : isSilent(next, game, scene, now.state) ? 0 : pause;
     if (wait === 0) {
-      // All that needs no pause is told in one go.
+      // Events that need no pause are shown at once.
       do advance(now, events, game, scene);
       while (now.at < events.length && !(now.state.done && beginsRound(events[now.at])) && (pause === 0 || isSilent(events[now.at], game, scene, now.state)));
       draw();
@@ -128,13 +128,13 @@ function useTold(chair, game, scene, pause, waits) {
 
 function advance(now, events, game, scene) {
   const event = events[now.at];
-  const text = said(event, game, scene, now.state);
-  if (text) now.lines = [...now.lines.slice(1 - TOLD), { at: now.at, text }];
+  const text = describe(event, game, scene, now.state);
+  if (text) now.lines = [...now.lines.slice(1 - LINES), { at: now.at, text }];
   now.state = game.step(now.state, event);
   now.at += 1;
 }
 
-function refolded(events, game, scene) {
+function replayed(events, game, scene) {
   const now = { at: 0, state: game.start(scene), lines: [], isHeld: false };
   while (now.at < events.length) advance(now, events, game, scene);
   return now;
@@ -145,12 +145,12 @@ function beginsRound(event) {
   return event.news?.kind !== "game_over";
 }
 
-/** One's own doings were seen when they were done. */
+/** A person's own answers need no pause. */
 function isSilent(event, game, scene, state) {
-  return event.event === "answered" || !said(event, game, scene, state);
+  return event.event === "answered" || !describe(event, game, scene, state);
 }
 
-function said(event, game, scene, state) {
+function describe(event, game, scene, state) {
   return event.event === "over" ? endOfMatch(event, scene.players) : game.describe(event, scene.players, state);
 }
 
@@ -205,7 +205,7 @@ function waitingFor(players, me) {
   return others.length === 0 ? "The dealer plays…" : others.length === 1 ? `Waiting for ${others[0]}…` : "Waiting for the others…";
 }
 
-/** A button that was pressed goes away with its question; the keyboard must not lose its place with it. */
+/** Keeps the keyboard's focus at the table when a pressed button goes away with its question. */
 function useFocusKept(table, hasMoves) {
   useEffect(() => {
     const active = document.activeElement;

@@ -13,14 +13,14 @@ const TIMES = [
 ];
 
 /**
- * One verdict. While its competition goes on only its owner and the instructor get more than the word.
+ * One verdict. While its competition goes on only the owner and the instructor get the evidence.
  * @param {{verdict: any, competition?: string | null, bare?: boolean}} props  bare: without the bot and the match
  */
 export function Verdict({ verdict, competition = null, bare = false }) {
-  const told = Boolean(verdict.text);
+  const hasText = Boolean(verdict.text);
   return html`<article class="verdict">
     <div class="heading">
-      <h3><${State} state="offence">${verdict.kind}<//> ${told ? verdict.text : termination(verdict.kind)}${verdict.forgiven && html` <span class="faint">(forgiven: it lost the match and plays on)</span>`}</h3>
+      <h3><${State} state="offence">${verdict.kind}<//> ${hasText ? verdict.text : termination(verdict.kind)}${verdict.forgiven && html` <span class="faint">(forgiven: it lost the match and plays on)</span>`}</h3>
     </div>
     ${!bare &&
     html`<p class="row small">
@@ -30,7 +30,7 @@ export function Verdict({ verdict, competition = null, bare = false }) {
       ${verdict.at && html`<span class="faint">${time(verdict.at)}</span>`}
     </p>`}
     ${verdict.advice && html`<p><b>What its author can do:</b> ${verdict.advice}</p>`}
-    ${told
+    ${hasText
       ? html`<${Evidence} verdict=${verdict} />`
       : html`<p class="faint small">The evidence is for its owner and the instructor until the competition is over.</p>`}
   </article>`;
@@ -55,8 +55,8 @@ function Evidence({ verdict }) {
     </details>`}`;
 }
 
-function entry(term, told) {
-  return told == null || told === "" ? null : html`<div><dt>${term}</dt><dd>${told}</dd></div>`;
+function entry(term, value) {
+  return value == null || value === "" ? null : html`<div><dt>${term}</dt><dd>${value}</dd></div>`;
 }
 
 function pretty(text) {
