@@ -1,4 +1,6 @@
-"""How the property tests run: without a clock, and where `CI` is set always with the same examples. And that frames fit the schemas."""
+"""How the property tests run: without a clock, and where `CI` is set always with the same examples.
+And that frames fit the schemas.
+"""
 
 from __future__ import annotations
 

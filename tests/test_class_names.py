@@ -1,4 +1,4 @@
-"""A class name stands for one thing: who searches for it in the repository finds the class that is meant."""
+"""A class name stands for one thing: a search for it finds the class that is meant."""
 
 from __future__ import annotations
 

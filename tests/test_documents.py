@@ -1,4 +1,4 @@
-"""The documents: the code that they show runs, the frames are real, nothing that they list is missing, and their links lead somewhere."""
+"""The documents: code runs, frames are real, lists are complete, and links lead somewhere."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def run(command: list[str], folder: Path, environment: dict[str, str], said: str
 
 
 def run_in_terminals(lines: list[str], folder: Path, environment: dict[str, str]) -> None:
-    """Start a server and, when it listens, all its bots; it must end by itself and name every one of them."""
+    """Start a server, then all its bots; it must end by itself and name every one of them."""
     with ExitStack() as stack:
         server = stack.enter_context(started(lines[0], folder, environment))
         assert server.stderr is not None, "it is a pipe"
@@ -274,7 +274,7 @@ def copy_checkout(folder: Path) -> None:
 
 
 class DecodedBlock(NamedTuple):
-    """The frames of a block, decoded: those that a bot sent and those that it got; None is where it lost its memory."""
+    """The decoded frames of a block, sent and received; None is where it lost its memory."""
 
     game: str
     said: list[BotMessage | ArenaMessage | None]
@@ -285,7 +285,7 @@ class DecodedBlock(NamedTuple):
 
 
 def recorded(name: str | None = None) -> list[DecodedBlock]:
-    """All blocks of frames that show a game, or the one of that name; each must parse to what it was encoded from."""
+    """All blocks of frames of a game, or the one of that name, if they parse."""
     found = []
     for block in blocks(PROTOCOL):
         tag, *rest = block.language.split()
@@ -559,13 +559,13 @@ def test_J6_the_vectors_are_those_of_the_conversation() -> None:
 
 
 def generated(what: str, document: str) -> str:
-    """What the generator of `protocol/schema` has written there; that it is not stale is its own test's to find."""
+    """What the generator of `protocol/schema` has written; another test finds stale parts."""
     [text] = re.findall(rf"^<!-- generated: {what} -->\n(.*?)^<!-- end -->$", document, re.M | re.S)
     return str(text)
 
 
 def fields_told(table: str) -> dict[str, list[str]]:
-    """The fields in a table of questions, news or messages, by what they are of; not the parts of a field."""
+    """The fields in a table of questions, news or messages, by their owner; no parts."""
     found: dict[str, list[str]] = {}
     for first, field in re.findall(r"^\| (?:`(\w+)` )?\| (?:`(\w+)` )?\|", table, re.M):
         if first:

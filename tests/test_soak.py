@@ -1,4 +1,6 @@
-"""The soak (tests/tools/soak.py) runs, and finds what it is there to find; for how long nothing leaks is for the command to say."""
+"""The soak (tests/tools/soak.py) runs, and finds what it is there to find; for how long nothing
+leaks is for the command to say.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of the code: who imports whom, where a game's files are, what every module shows, and that house bots play."""
+"""The shape of the code: imports, places of a game's files, `__all__`, and house bots."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def tree_of(module: Path) -> ast.Module:
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """All modules that are imported anywhere in a file, inside functions and under `if TYPE_CHECKING` too."""
+    """All modules that a file imports, also in functions and under `if TYPE_CHECKING`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)

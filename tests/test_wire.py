@@ -1,8 +1,7 @@
-"""The pages of the protocol: the rules have the rulebook's numbers, every topic is there, and what they say of JSON, of bytes and of versions is
-what the codec does.
+"""The pages of the protocol: their rules and topics, and that the codec does what they say.
 
-That their code runs and their frames are real is for `tests/test_documents.py`, as for all documents; that their tables are not stale,
-for `tests/protocol/test_schema.py`.
+Their code and frames are tested in `tests/test_documents.py`, as for all documents; their tables in
+`tests/protocol/test_schema.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ RULES = {
     "three_card_poker": ("T", 10),
     "blackjack": ("B", 14),
 }
-"""How many rules the rulebook has under which letter, by the page that has them; a rule there is one here, with its number."""
+"""The letter of each page's rules, and how many the rulebook has: a rule there is one here."""
 
 TOPICS = {
     "framing": "Framing",
@@ -110,7 +109,9 @@ def test_all_agree_on_the_close_codes_after_which_a_bot_ends(place: str) -> None
     says = {
         "What goes wrong": r"^After 1000 a bot ends; after ([\d, or]+) it says so and ends",
         "How a bot behaves": r"^  Closed with ([\d, or]+) it prints a line on standard error",
-        "The session in pseudocode": r"^        if the session has not just been refused, and the code was ([\d, or]+):$",
+        "The session in pseudocode": (
+            r"^        if the session has not just been refused, and the code was ([\d, or]+):$"
+        ),
     }
     [codes] = re.findall(says[place], section(place), re.MULTILINE)
     final = {CLOSE_PROTOCOL, CLOSE_OVERSIZE, CLOSE_REPLACED, CLOSE_REFUSED}

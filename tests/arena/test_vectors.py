@@ -1,4 +1,4 @@
-"""The vectors for other languages: recomputed by the arena, and once more as plainly as `protocol/README.md` says it."""
+"""The vectors for other languages: recomputed by the arena, and as `protocol/README.md` says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface for Ace-King-Queen strategies, and the house bots: what they do and what it earns them."""
+"""The interface for Ace-King-Queen strategies, and the house bots: their play and their gains."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def meet(first: PlayerStrategy, second: PlayerStrategy, decks: list[str]) -> are
 def per_hand(
     make: Callable[[], PlayerStrategy], other: Callable[[], PlayerStrategy], matches: int
 ) -> tuple[float, float]:
-    """What a bot wins per hand over matches of 1,000 hands against another, and its standard error."""
+    """A bot's mean gain per hand over matches of 1,000 hands, and its standard error."""
     means = []
     for number in range(matches):
         bots = [make(), other()]
@@ -120,7 +120,7 @@ def test_a_strategy_that_overrides_nothing_plays_its_aces() -> None:
 
     assert [bot.decide(Open(1, card)) for card in ("A", "K", "Q")] == ["bet", "check", "check"]
     assert [bot.decide(Respond(1, card)) for card in ("A", "K", "Q")] == ["call", "fold", "fold"]
-    assert bot.hear(HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))) is None  # type: ignore[func-returns-value]
+    bot.hear(HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1)))  # and learns nothing
 
 
 def test_a_question_of_another_game_is_a_mistake() -> None:
@@ -164,61 +164,40 @@ def test_the_same_seed_makes_the_same_bot() -> None:
     assert play(1) != play(2)
 
 
-def hand(mine: Card, other: Card, opened: Any, response: Any, bettor: bool) -> tuple[Any, ...]:
-    return (mine, other, opened, response, bettor)
-
-
-def test_the_learner_bluffs_who_is_afraid() -> None:
+def learner(*hands: tuple[Any, ...]) -> Learner:
+    """A learner that has seen these hands a hundred times."""
     bot = Learner()
     bot.seed(1)
-    for _ in range(100):
-        bot.feedback(*hand("A", "K", "bet", "fold", True))
-
-    assert share(bot, Open(1, "Q"), 100) == 1
-
-
-def test_the_learner_never_bluffs_who_calls() -> None:
-    bot = Learner()
-    bot.seed(1)
-    for _ in range(100):
-        bot.feedback(*hand("A", "K", "bet", "call", True))
-
-    assert share(bot, Open(1, "Q"), 100) == 0
+    for hand in hands * 100:
+        bot.feedback(*hand)
+    return bot
 
 
-def test_the_learner_calls_who_bluffs() -> None:
-    bot = Learner()
-    bot.seed(1)
-    for _ in range(100):
-        bot.feedback(*hand("K", "Q", "bet", "fold", False))
-
-    assert share(bot, Respond(1, "K"), 100) == 1
-
-
-def test_the_learner_believes_who_bets_aces_alone() -> None:
-    bot = Learner()
-    bot.seed(1)
-    for _ in range(100):
-        bot.feedback(*hand("K", "Q", "check", None, False))
-        bot.feedback(*hand("K", "A", "bet", "fold", False))
-
-    assert share(bot, Respond(1, "K"), 100) == 0
-
-
-def test_the_learner_calls_who_checks_his_aces() -> None:
-    bot = Learner()
-    bot.seed(1)
-    for _ in range(100):
-        bot.feedback(*hand("K", "A", "check", None, False))
-
-    assert share(bot, Respond(1, "K"), 100) == 1
+@pytest.mark.parametrize(
+    ("hands", "question", "expected"),
+    [
+        pytest.param([("A", "K", "bet", "fold", True)], Open(1, "Q"), 1, id="bluffs who folds"),
+        pytest.param([("A", "K", "bet", "call", True)], Open(1, "Q"), 0, id="not who calls"),
+        pytest.param([("K", "Q", "bet", "fold", False)], Respond(1, "K"), 1, id="calls a bluffer"),
+        pytest.param(
+            [("K", "Q", "check", None, False), ("K", "A", "bet", "fold", False)],
+            Respond(1, "K"),
+            0,
+            id="folds to who bets only aces",
+        ),
+        pytest.param(
+            [("K", "A", "check", None, False)], Respond(1, "K"), 1, id="calls who checks aces"
+        ),
+    ],
+)
+def test_the_learner_answers_what_the_other_seat_does(
+    hands: list[tuple[Any, ...]], question: Open | Respond, expected: float
+) -> None:
+    assert share(learner(*hands), question, 100) == expected
 
 
 def test_A9_the_learner_forgets_when_it_is_reset() -> None:
-    bot = Learner()
-    bot.seed(1)
-    for _ in range(100):
-        bot.feedback(*hand("A", "K", "bet", "call", True))
+    bot = learner(("A", "K", "bet", "call", True))
     bot.reset()
 
     assert 0 < share(bot, Open(1, "Q"), 200) < 1
@@ -228,18 +207,13 @@ def test_A9_the_learner_forgets_when_it_is_reset() -> None:
 
 
 @pytest.mark.stats
-def test_nash_takes_a_sixth_per_hand_from_always_bet_always_call() -> None:
-    won, error = per_hand(Nash, AlwaysBets, matches=200)
+@pytest.mark.parametrize(("other", "gain"), [(AlwaysBets, 1 / 6), (Nash, 0)])
+def test_nash_takes_per_hand_what_the_equilibrium_does(
+    other: type[PlayerStrategy], gain: float
+) -> None:
+    won, error = per_hand(Nash, other, matches=200)
 
-    assert abs(won - 1 / 6) < 4 * error
-    assert error < 0.005
-
-
-@pytest.mark.stats
-def test_nash_takes_nothing_from_itself() -> None:
-    won, error = per_hand(Nash, Nash, matches=200)
-
-    assert abs(won) < 4 * error
+    assert abs(won - gain) < 4 * error
     assert error < 0.005
 
 

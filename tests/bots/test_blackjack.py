@@ -1,7 +1,7 @@
 """The house bots of blackjack (B12), and the interface that they share.
 
-The tests of the play and of the count take the class from a fixture; `tests/arena/games/test_blackjack_mutants.py` runs
-them against faulty counting players.
+The tests of the play and of the count take the class from a fixture, because
+`tests/arena/games/test_blackjack_mutants.py` runs them against faulty counting players.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def hits(player: PlayerStrategy, hand: str) -> str:
 
 
 def bet_after(player: PlayerStrategy, seen: str, bankroll: int = 100) -> object:
-    """What the player bets on a deck from which it has seen these cards, the dealer's in brackets."""
+    """The player's bet after it has seen these cards of a deck; the dealer's are in brackets."""
     player.reset()
     player.hear(Shuffled())
     see(player, seen.split())
@@ -62,7 +62,7 @@ def bet(player: PlayerStrategy, bankroll: int = 100) -> object:
     return player.decide(Bet(1, bankroll, Range(5, bankroll)))
 
 
-# --- The play of Simple and Counting ------------------------------------------------------------------------------
+# --- The play of Simple and Counting ---
 
 
 def test_B12_hits_a_hard_11_or_less(player_class: type[PlayerStrategy]) -> None:
@@ -106,7 +106,7 @@ def test_B12_simple_bets_the_minimum_whatever_it_has_seen() -> None:
     assert bet_after(Simple(), "2s 3s 4s 5s 6s") == 5
 
 
-# --- The count ----------------------------------------------------------------------------------------------------
+# --- The count ---
 
 
 def test_B12_counting_bets_the_minimum_on_a_new_deck(counting_class: type[PlayerStrategy]) -> None:
@@ -194,7 +194,7 @@ def test_reset_forgets_the_last_match() -> None:
         assert bet(player, 1000) == fresh
 
 
-# --- Competitor ---------------------------------------------------------------------------------------------------
+# --- Competitor ---
 
 
 def test_B12_competitor_bets_more_the_more_it_is_favoured() -> None:
@@ -234,7 +234,7 @@ def test_B12_competitor_plays_the_clear_hands_like_anybody() -> None:
     assert hits(player, "As 7s").startswith("9TJQK")  # against an ace it is close
 
 
-# --- The interface ------------------------------------------------------------------------------------------------
+# --- The interface ---
 
 
 def test_the_house_bots_are_found_by_name() -> None:
@@ -308,7 +308,7 @@ def test_the_house_bots_answer_legally_to_the_end(shuffle: str) -> None:
             assert result.termination.kind == "completed"
 
 
-# --- In the long run ----------------------------------------------------------------------------------------------
+# --- In the long run ---
 
 
 class _Ledger:

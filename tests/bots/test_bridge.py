@@ -1,4 +1,4 @@
-"""The bridge without a network or a process: what it passes on, between lines that tests hold both ends of."""
+"""The bridge without a network or a process: what it passes on between two fake ends."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class FakeProgram:
 
 
 Step = ArenaMessage | list[ArenaMessage] | int | bytes | Callable[[], object]
-"""What an arena says, with which code it closes, a frame as it is, or something that is done in between."""
+"""A message of the arena, its close code, a raw frame, or an action in between."""
 
 
 class FakeConnection:
@@ -213,9 +213,7 @@ async def test_what_hello_says_itself_stays(world: World) -> None:
 # --- a lost connection ---
 
 
-async def test_J7_after_a_lost_connection_the_program_hears_nothing_twice_and_all_it_said_is_said_again(
-    world: World,
-) -> None:
+async def test_J7_after_a_lost_connection_all_is_heard_once_and_said_again(world: World) -> None:
     first = FakeConnection(welcome("one"), match(), ask(), world.says(READY, BET), 1006)
     second = FakeConnection(welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000)
     await world.carry(first, second)
@@ -372,9 +370,7 @@ async def test_J7_a_goodbye_without_a_connection_is_said_once_it_is_back(
     assert world.program.has_ended
 
 
-async def test_a_goodbye_without_a_connection_is_not_said_to_an_arena_that_has_forgotten_the_session(
-    world: World,
-) -> None:
+async def test_a_goodbye_without_a_connection_is_not_said_in_a_new_session(world: World) -> None:
     forgotten = Refused("session", "no such session")
     goodbye = world.says('{"type":"goodbye"}', END)
     second = FakeConnection(goodbye, forgotten, 4001)

@@ -1,4 +1,4 @@
-"""Cards as objects: they agree with the protocol's arithmetic, refuse clearly what is wrong, and a bot may answer with them."""
+"""Cards as objects: they agree with the protocol, refuse wrong arguments, and are legal answers."""
 
 from __future__ import annotations
 
@@ -525,7 +525,7 @@ GIN = (("As", "2s", "3s"), ("9s", "9h", "9d"), ("4c", "5c", "6c"))
 KNOCK = TurnAnswer("Kd", True, GIN)
 IN_OBJECTS: list[Any] = [
     TurnAnswer(Card.of("Kd"), True, tuple(map(Meld.of, GIN))),  # type: ignore[arg-type]
-    TurnAnswer("Kd", True, [[Card.of(code) for code in meld] for meld in GIN]),  # type: ignore[arg-type]
+    TurnAnswer("Kd", True, [some(" ".join(meld)) for meld in GIN]),  # type: ignore[arg-type]
     {"discard": Card.of("Kd"), "knock": True, "melds": [Meld.of(GIN[0]), *GIN[1:]]},
 ]
 """The knock, written in three ways."""

@@ -497,7 +497,7 @@ def file(tmp_path: Path) -> Path:
 
 
 class Killed(BaseException):
-    """What `kill -9` is in here: nothing of ours runs after it but what opens the lock, which the system does in its place."""
+    """Stands for `kill -9`: nothing runs after it but the release of the lock."""
 
 
 class Kills:
@@ -1052,7 +1052,7 @@ async def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
 
     [line] = dial(ScriptedConnection(welcome(), match(), ask(), Closes(1000)))
 
-    with pytest.raises(StrategyFailed, match="its answer cannot be sent"):
+    with pytest.raises(StrategyFailed, match="the strategy's answer cannot be sent"):
         await client(OddAnswers).run()
     assert line.closed is not None
     assert line.closed[0] == 1011

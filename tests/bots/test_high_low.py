@@ -279,7 +279,7 @@ def test_counter_remembers_the_cards_of_the_shuffle() -> None:
 
 
 def test_counter_strikes_off_what_swaps_and_a_showdown_show() -> None:
-    """Three twos are below the three of clubs; seven cards are above the queen, until they have been seen."""
+    """Three twos are below the three of clubs; seven unseen cards are above the queen."""
     swaps = [Swapped(1, True, "As"), Swapped(2, True, "Ks")]
     showdown = RoundOver(("Ac", "Kh", "Ah", None), 2, (2, -2, 2, -2), (2, -2, 2, -2))
 

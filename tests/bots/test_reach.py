@@ -1,4 +1,4 @@
-"""Which addresses can be an arena's, which attempts are worth another, and who notices a dead link."""
+"""Which addresses are valid, after which errors to try again, and how a dead link is noticed."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_an_attempt_is_worth_another_if_an_arena_may_come_up_there(
 async def test_a_port_that_accepts_and_closes_may_have_an_arena_behind_it_later(
     says: bytes, is_worth_it: bool
 ) -> None:
-    """As a port that Docker has published, or that `ssh -L` passes on, while nobody listens behind it."""
+    """As a port that Docker or `ssh -L` forwards while nobody listens behind it."""
 
     async def attempt() -> OSError | WebSocketException:
         async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

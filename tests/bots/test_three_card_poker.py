@@ -145,32 +145,14 @@ def test_random_does_not_look_at_its_hand() -> None:
     assert [plays(bot, *ACES_UP) for _ in range(400)] == played
 
 
-def test_doubler_doubles_after_every_loss_a_fold_included() -> None:
-    bot = Doubler()
-
-    hears(bot, -2, ante=10)
-    assert ante_of(bot) == 20
-    hears(bot, -1, ante=20)
-    assert ante_of(bot) == 40
-
-
-@pytest.mark.parametrize("outcome", [1, 2])
-def test_doubler_returns_to_its_base_after_a_win(outcome: int) -> None:
+@pytest.mark.parametrize(("outcome", "ante"), [(-2, 20), (-1, 20), (0, 10), (1, 5), (2, 5)])
+def test_doubler_doubles_after_a_loss_until_it_wins(outcome: int, ante: int) -> None:
     bot = Doubler(ante=5)
 
     hears(bot, -2, ante=5)
+    assert ante_of(bot) == 10
     hears(bot, outcome, ante=10)
-
-    assert ante_of(bot) == 5
-
-
-def test_doubler_stays_where_it_is_after_a_tie() -> None:
-    bot = Doubler()
-
-    hears(bot, -2, ante=10)
-    hears(bot, 0, ante=20)
-
-    assert ante_of(bot) == 20
+    assert ante_of(bot) == ante
 
 
 def test_doubler_antes_no_more_than_it_may() -> None:

@@ -1,4 +1,4 @@
-"""Tokens on a real socket: who is let in and under which name, what strangers learn, and who has to go when the roster changes."""
+"""Tokens on a real socket: who is let in, what strangers learn, who leaves with a new roster."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import logging
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from arena.referee.referee import Referee
+from arena.referee.live_match import LiveMatch
 from arena.server.admission import TOKEN_NEEDED
-from arena.server.gateway import Gateway
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.roster_watch import RosterWatch
@@ -25,7 +24,7 @@ from arena.storage.schema import open_database
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import Done, Instruct, Limits, Progress
-from tests.support.gateway_bots import LIMITS, GatewayArena
+from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot, in_arena_with
 from tests.tools.token_guessing import attack
 
 pytestmark = pytest.mark.e2e
@@ -47,28 +46,38 @@ REFUSED = {
 }
 
 
-@asynccontextmanager
-async def opened(
+def opened(
     access: Access | None = ROSTER, limits: Limits = LIMITS, **options: Any
-) -> AsyncIterator[GatewayArena]:
-    arenas: list[GatewayArena] = []
-    gateway = Gateway(
-        Referee(asyncio.get_running_loop().time),
-        limits,
-        lambda: arenas[0].changed(),
-        access=access,
-        **options,
-    )
-    arenas.append(GatewayArena(gateway, await gateway.open("127.0.0.1", 0)))
-    try:
-        yield arenas[0]
-    finally:
-        await gateway.close()
-        await asyncio.sleep(0)
+) -> AbstractAsyncContextManager[GatewayArena]:
+    return in_arena_with(limits, access=access, **options)
+
+
+@asynccontextmanager
+async def with_ann_and_ben(**options: Any) -> AsyncIterator[tuple[GatewayArena, RawBot, RawBot]]:
+    """An arena of the roster's, where both are welcome."""
+    async with (
+        opened(**options) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+    ):
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        yield arena, ann, ben
+
+
+@asynccontextmanager
+async def with_a_long_match(
+    **options: Any,
+) -> AsyncIterator[tuple[GatewayArena, RawBot, RawBot, LiveMatch]]:
+    """As above, and they have begun to play."""
+    async with with_ann_and_ben(**options) as (arena, ann, ben):
+        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+        await asyncio.gather(ann.ready(), ben.ready())
+        yield arena, ann, ben, table
 
 
 async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Any, int | None]:
-    """All that a stranger hears, and how it is closed."""
+    """The message with which a hello is refused, and the close code."""
     async with arena.stranger() as bot:
         await bot.say(**bot.a_hello(**fields))
         return await bot.hear(), await bot.closed()
@@ -123,19 +132,17 @@ async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -
 
 async def test_a_program_per_game_plays_with_one_token() -> None:
     async with (
-        opened(requires_token=True) as arena,
-        arena.stranger("ann/akq") as one,
-        arena.stranger("ben") as two,
+        with_ann_and_ben(requires_token=True) as (arena, _, ben),
+        arena.stranger("ann/akq") as akq,
+        arena.stranger("ann/gin") as gin,
     ):
-        await one.hello(token=ANN)
-        await two.hello(token=BEN)
-        async with arena.stranger("ann/gin") as other:
-            await other.hello(token=ANN)
-            table = arena.open("ace_king_queen", "ann/akq", "ben", hands=3)
-            await asyncio.gather(one.play(), two.play())
-            result, _ = await arena.result(table)
+        await akq.hello(token=ANN)
+        await gin.hello(token=ANN)
+        table = arena.open("ace_king_queen", "ann/akq", "ben", hands=3)
+        await asyncio.gather(akq.play(), ben.play())
+        result, _ = await arena.result(table)
 
-            assert result.termination.kind == "completed"
+        assert result.termination.kind == "completed"
 
 
 async def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
@@ -151,15 +158,7 @@ async def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
 
 
 async def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
-    async with (
-        opened(requires_token=True) as arena,
-        arena.stranger("ann") as ann,
-        arena.stranger("ben") as ben,
-    ):
-        await ann.hello(token=ANN)
-        await ben.hello(token=BEN)
-        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
-        await asyncio.gather(ann.ready(), ben.ready())
+    async with with_a_long_match(requires_token=True) as (arena, ann, ben, table):
         arena.gateway.roster_changed(WITHOUT_ANN)
         result, verdict = await arena.result(table)
         heard = [await ann.hear()]
@@ -184,20 +183,9 @@ async def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
 
 
 async def test_who_gets_another_token_has_done_nothing() -> None:
-    async with (
-        opened(requires_token=True) as arena,
-        arena.stranger("ann") as ann,
-        arena.stranger("ben") as ben,
-    ):
-        await ann.hello(token=ANN)
-        await ben.hello(token=BEN)
-        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
-        await asyncio.gather(ann.ready(), ben.ready())
-        arena.gateway.roster_changed(
-            msgspec.structs.replace(
-                WITHOUT_ANN, players={**WITHOUT_ANN.players, hashed("a new one"): "ann"}
-            )
-        )
+    players = {hashed(BEN): "ben", hashed("a new one"): "ann"}
+    async with with_a_long_match(requires_token=True) as (arena, ann, _, table):
+        arena.gateway.roster_changed(msgspec.structs.replace(ROSTER, players=players))
         result, verdict = await arena.result(table)
 
         assert (result.termination.kind, verdict) == ("void", None)
@@ -207,11 +195,7 @@ async def test_who_gets_another_token_has_done_nothing() -> None:
 
 
 async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
-    async with opened() as arena, arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-        await ann.hello(token=ANN)
-        await ben.hello(token=BEN)
-        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
-        await asyncio.gather(ann.ready(), ben.ready())
+    async with with_a_long_match() as (arena, ann, _, table):
         await ann.vanish()
         await arena.until(lambda: arena.gateway.players["ann"].connection is None)
         arena.gateway.roster_changed(WITHOUT_ANN)
@@ -225,9 +209,8 @@ async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> Non
 async def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) -> None:
     engine, _ = open_database(tmp_path / "arena.db", create=True)
     roster = Roster(engine)
-    tokens = {
-        one.name: one.token for one in roster.take([Student(name="ann"), Student(name="ben")]).new
-    }
+    new = roster.take([Student(name="ann"), Student(name="ben")]).new
+    tokens = {student.name: student.token for student in new}
 
     try:
         async with opened(access=roster.access(), requires_token=True) as arena:
@@ -259,7 +242,7 @@ async def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Pa
 
 
 class InstructorClient:
-    """Does what instructors want, and remembers it."""
+    """Carries out requests, and remembers them."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Instruct]] = []
@@ -275,9 +258,8 @@ class InstructorClient:
 
 
 def word(action: str = "status", **fields: Any) -> dict[str, Any]:
-    """An instructor's word."""
-    said = {"type": "instruct", "protocol": 1, "token": PROF, "action": action}
-    return said | fields
+    """An instructor's request."""
+    return {"type": "instruct", "protocol": 1, "token": PROF, "action": action, **fields}
 
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
@@ -400,13 +382,7 @@ async def test_a_fault_of_ours_is_not_the_instructors(caplog: pytest.LogCaptureF
 async def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
     is_playing: bool,
 ) -> None:
-    async with (
-        opened(requires_token=True) as arena,
-        arena.stranger("ann") as ann,
-        arena.stranger("ben") as ben,
-    ):
-        await ann.hello(token=ANN)
-        await ben.hello(token=BEN)
+    async with with_ann_and_ben(requires_token=True) as (arena, ann, ben):
         playing = None
         if is_playing:
             arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
@@ -434,13 +410,7 @@ async def test_who_waits_in_the_line_is_cut_in_the_end(monkeypatch: pytest.Monke
     monkeypatch.setattr("arena.server.throttle._TURNS", 0)  # nobody's turn ever comes
 
     limits = msgspec.structs.replace(LIMITS, hello_ms=200)
-    async with (
-        opened(requires_token=True, limits=limits) as arena,
-        arena.stranger("ann") as ann,
-        arena.stranger("ben") as ben,
-    ):
-        await ann.hello(token=ANN)
-        await ben.hello(token=BEN)
+    async with with_ann_and_ben(requires_token=True, limits=limits) as (arena, _, _):
         await attack(arena.port, 20, at_once=1)
         arena.open("ace_king_queen", "ann", "ben", hands=1)
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)

@@ -1,4 +1,4 @@
-"""A class comes to its runs over real sockets: each starts when it should, nobody is out, and who never came is listed as not there (K5)."""
+"""A class connects to its runs: each starts when it should, and who never came is listed (K5)."""
 
 from __future__ import annotations
 
@@ -69,14 +69,11 @@ class ServedClass:
         self._eva = arena_process.printed("roster", "instructor", *self._db)["token"]
 
     def serve(self, more: str, port: int = 0) -> StartedProgram:
-        """The arena, once it can be reached."""
+        """Start the arena, and wait until it can be reached."""
         (self._folder / "class.toml").write_text(CONFIG + more)
-        where = ("--config", "class.toml", "--port", str(port))
-        words = ("arena", "serve", *where, "--json")
-        arena = self._start(*words, cwd=self._folder)
-        found = re.search(r"ws://\S+", arena.until("arena at ws://"))
-        assert found is not None
-        self.url = found[0]
+        words = ("--config", "class.toml", "--port", str(port), "--json")
+        arena = self._start("arena", "serve", *words, cwd=self._folder)
+        self.url = arena.until("arena at ws://").split()[2]
         return arena
 
     def comes(self, name: str) -> None:
@@ -86,11 +83,11 @@ class ServedClass:
         bot.until(f"connected as {name}")
 
     def says(self, *words: str) -> Any:
-        """A word of the instructor's."""
+        """Send an instructor's command."""
         return arena_process.printed(*words, "--url", self.url, "--token", self._eva)
 
     def over(self, arena: StartedProgram) -> dict[str, Any]:
-        """The arena's report of the one competition; all that is in the database fits."""
+        """Wait until the arena has ended; the report of its only competition, audited."""
         status, out, err = arena.ends()
         assert status == 0, err
         report: dict[str, Any] = json.loads(out)
@@ -106,7 +103,7 @@ def school(start: Callable[..., StartedProgram], tmp_path: Path) -> ServedClass:
 
 
 def shown(report: dict[str, Any]) -> list[tuple[str, bool, bool]]:
-    """Of everybody in the table: the name, whether it has a rank, and whether it was not there."""
+    """The name in each row, whether it has a rank, and whether it was not there."""
     return sorted(
         (row["name"], row["rank"] is not None, row["not_there"]) for row in report["standings"]
     )
@@ -154,7 +151,8 @@ def test_K5_the_instructor_starts_it_with_whoever_is_there(school: ServedClass) 
     refused = arena_process.run(*words)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
-        "arena: expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected\n"
+        "arena: expected at least 2 connected bots of the roster that play ace_king_queen for cup, "
+        "got 1\n"
     )
     school.comes("ann")
     assert school.says("start", "cup")["text"].endswith("; not there: ben, dan")
@@ -203,13 +201,13 @@ def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(school: Se
         arena.until("cup starts without ben: not there")
         look.sound("the lobby")
 
-        [one] = json.load(urlopen(f"{look.url}/api/competitions.json"))["competitions"]
-        rows = look.to(f"#/c/{one['id']}").get_by_role("table").get_by_role("row")
+        [shown] = json.load(urlopen(f"{look.url}/api/competitions.json"))["competitions"]
+        rows = look.to(f"#/c/{shown['id']}").get_by_role("table").get_by_role("row")
         row = rows.filter(has_text="ben")
         row.get_by_text("not there").first.wait_for()
         assert row.get_by_role("cell").first.inner_text() == "–"
         look.sound("the standings")
-        look.to(f"#/c/{one['id']}/bot/ben").get_by_text("takes no part").wait_for()
+        look.to(f"#/c/{shown['id']}/bot/ben").get_by_text("takes no part").wait_for()
         look.sound("the page of a bot that was not there")
         look.close()
 
@@ -245,7 +243,7 @@ GAMES = {"ace_king_queen": "nash", "high_low": "counter", "blackjack": "simple"}
 
 
 class Monday:
-    """The arena in this process, by a clock that the test sets, and a class of twelve who come over its sockets."""
+    """An arena in this process, on a clock that the test sets, and a class of twelve bots."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.now = MONDAY
@@ -266,21 +264,21 @@ class Monday:
         return read_config(file)
 
     async def plays(self, scenario: Callable[[], Any]) -> None:
-        """Have the arena started while a scenario goes on, which ends when all has been played."""
+        """Run the arena beside a scenario, until everything has been played."""
         with Store(self._folder / "class.db") as store:
             roster = Roster(store.engine)
             new = roster.take([Student(name=name) for name in self.names]).new
-            self._tokens = {one.name: one.token for one in new}
+            self._tokens = {issued.name: issued.token for issued in new}
             async with asyncio.timeout(TIMEOUT_S), Host(store) as host:
                 self._host = host
                 scheduler = Scheduler(
                     host,
                     store,
                     self.config,
-                    on_start=lambda one: None,
-                    on_report=lambda one: self.reports.update({one.run: one}),
+                    on_start=lambda competition: None,
+                    on_report=lambda report: self.reports.update({report.run: report}),
                     tell=self.lines.append,
-                    names=lambda: [one.name for one in roster.members()],
+                    names=lambda: [member.name for member in roster.members()],
                     once=True,
                 )
                 played = asyncio.create_task(scheduler.run(self.config.runs, ()))
@@ -334,11 +332,8 @@ async def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is
         await monday.come(names[10:])  # who are late for that, but not for the warm-up
 
     await monday.plays(evening)
-    assert {name: one.verdicts for name, one in monday.reports.items()} == {
-        "cup": (),
-        "monday-akq": (),
-        "warm-up": (),
-    }
+    assert {*monday.reports} == {"cup", "monday-akq", "warm-up"}
+    assert [report.verdicts for report in monday.reports.values()] == [()] * 3
     akq, cup, warm = (monday.reports[run] for run in ("monday-akq", "cup", "warm-up"))
     assert [row.name for row in akq.standings if row.rank is None] == [*names[10:]]
     assert (akq.not_there, akq.played) == (names[10:], 45)

@@ -1,4 +1,4 @@
-"""Programs that speak lines, carried over a WebSocket by `arena connect 'stdio: …'`: real processes, sockets and TLS."""
+"""Programs that speak in lines, connected by `arena connect`: processes, sockets, TLS."""
 
 from __future__ import annotations
 
@@ -233,7 +233,11 @@ def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path) -> None:
 @pytest.mark.parametrize(
     ("last", "status", "said"),
     [
-        ("raise KeyError('x')", 1, "has ended with status 1; the end of its standard error: KeyError: 'x'"),
+        (
+            "raise KeyError('x')",
+            1,
+            "has ended with status 1; the end of its standard error: KeyError: 'x'",
+        ),
         ("sys.exit(7)", 7, "has ended with status 7"),
         ("sys.exit(0)", 1, "has ended with status 0"),
         ("os.kill(os.getpid(), 9)", 137, "was ended by SIGKILL"),

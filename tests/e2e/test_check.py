@@ -1,7 +1,8 @@
-"""`arena check` on whole programs: each broken bot of `tests/support/rogues/broken.py` fails at the right step with the right hint.
+"""`arena check` on whole programs: each broken bot fails at the right step with the right hint.
 
-All of them are checked at the same time, by the first test that asks, and each only up to its first failure: the steps before must have
-passed. Bots that behave are checked to the end, through the command line.
+The bots are those of `tests/support/rogues/broken.py`. All of them are checked at the same time, by
+the first test that asks, and each only up to its first failure: the steps before must have passed.
+Bots that behave are checked to the end, through the command line.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import re
 import sys
 from asyncio import create_subprocess_exec as start
 from asyncio.subprocess import PIPE
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from arena.authoring.conformance import HINTS, Hint, Step, StepOutcome, StepStatus
+from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run
 from arena.sandbox.launcher import read_program
@@ -50,8 +52,12 @@ LIMITS = Limits(
 )
 
 
+Failures = dict[str, tuple[StepOutcome, ...] | BaseException]
+Steps = Callable[[str], tuple[StepOutcome, ...]]
+
+
 class Case(NamedTuple):
-    """Where a broken bot is found out, and what its author is told; `game` is one in which it can be."""
+    """The step at which a broken bot fails, the hint that it gets, and a game in which it does."""
 
     step: Step
     hint: Hint
@@ -131,7 +137,7 @@ def line_of(way: str, game: str = "ace_king_queen") -> str:
 
 
 class Enough(Exception):
-    """The first failure has been found."""
+    """A step has failed."""
 
 
 async def first_failure(way: str) -> tuple[StepOutcome, ...]:
@@ -150,8 +156,8 @@ async def first_failure(way: str) -> tuple[StepOutcome, ...]:
     return tuple(done)
 
 
-async def all_failures() -> dict[str, tuple[StepOutcome, ...] | Exception]:
-    """What came of every check, those first that take longest."""
+async def all_failures() -> Failures:
+    """The result of every check; those that take longest begin."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def check(way: str) -> tuple[StepOutcome, ...]:
@@ -161,14 +167,21 @@ async def all_failures() -> dict[str, tuple[StepOutcome, ...] | Exception]:
     async with asyncio.timeout(TIMEOUT_S):
         ways = [*reversed(CASES), "dozes"]
         found = await asyncio.gather(*map(check, ways), return_exceptions=True)
-    failures: dict[str, Any] = dict(zip(ways, found, strict=True))
-    return failures
+    return dict(zip(ways, found, strict=True))
 
 
 @pytest.fixture(scope="module")
-def failures() -> dict[str, tuple[StepOutcome, ...] | Exception]:
-    """Up to where each broken bot came."""
-    return asyncio.run(all_failures())
+def steps() -> Steps:
+    """The steps of a broken bot, up to the first one that failed."""
+    failures = asyncio.run(all_failures())
+
+    def steps_of(way: str) -> tuple[StepOutcome, ...]:
+        found = failures[way]
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    return steps_of
 
 
 def test_there_is_a_case_for_every_broken_bot() -> None:
@@ -176,60 +189,42 @@ def test_there_is_a_case_for_every_broken_bot() -> None:
 
 
 @pytest.mark.parametrize("way", CASES)
-def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(
-    way: str, failures: dict[str, tuple[StepOutcome, ...] | Exception]
-) -> None:
-    found = failures[way]
-    if isinstance(found, Exception):
-        raise found
-    *before, last = found
+def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(way: str, steps: Steps) -> None:
+    *before, last = steps(way)
     expected = CASES[way]
 
     assert {outcome.status for outcome in before} <= {StepStatus.OK, StepStatus.SKIPPED}
     assert last.status is StepStatus.FAILED, "it passed"
     assert (last.step, last.hint) == (expected.step, expected.hint), last
-    assert last.advice == HINTS[expected.hint]
+    assert last.advice == expected.hint.advice
     assert last.expected
     assert last.came
 
 
-def test_the_end_of_what_a_bot_wrote_is_shown(
-    failures: dict[str, tuple[StepOutcome, ...] | Exception],
-) -> None:
+def test_the_end_of_what_a_bot_wrote_is_shown(steps: Steps) -> None:
     for way in ("dies-at-once", "raises", "trips-over-fields"):
-        found = failures[way]
-        assert not isinstance(found, Exception)
-        lines = (found[-1].stderr or "").splitlines()
+        lines = (steps(way)[-1].stderr or "").splitlines()
         assert len(lines) == 5, way
         assert "Error: " in lines[-1]
 
 
-def test_why_a_bot_has_closed_is_shown(
-    failures: dict[str, tuple[StepOutcome, ...] | Exception],
-) -> None:
-    found = failures["says-why"]
-    assert not isinstance(found, Exception)
-
-    assert "with 1011 (unexpected keyword argument" in str(found[-1].came)
+def test_why_a_bot_has_closed_is_shown(steps: Steps) -> None:
+    assert "with 1011 (unexpected keyword argument" in str(steps("says-why")[-1].came)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU time is not measured there")
-def test_a_bot_that_was_started_may_sleep_for_longer_than_it_may_compute(
-    failures: dict[str, tuple[StepOutcome, ...] | Exception],
-) -> None:
-    found = failures["dozes"]
-    if isinstance(found, Exception):
-        raise found
+def test_a_bot_that_was_started_may_sleep_for_longer_than_it_may_compute(steps: Steps) -> None:
+    dozes = steps("dozes")
 
-    assert {outcome.status for outcome in found} == {StepStatus.OK}, found[-1]
-    assert max(outcome.took_ms for outcome in found) > 1_500
+    assert {outcome.status for outcome in dozes} == {StepStatus.OK}, dozes[-1]
+    assert max(outcome.took_ms for outcome in dozes) > 1_500
 
 
 # ---- The command
 
 
+# A bot whose first line clears the terminal, and prints what a step that passed would.
 SHOUT = r"print('\x1b[2J\x07 1 starts ok', flush=True); input()"
-"""A bot whose first line clears the screen of whoever looks at it."""
 
 
 class EndedProgram(NamedTuple):
@@ -241,20 +236,20 @@ class EndedProgram(NamedTuple):
 
 
 async def check(*words: str) -> asyncio.subprocess.Process:
-    """`arena check`, started."""
+    """Start `arena check`."""
     command = (sys.executable, "-m", "arena", "check", "--rounds", str(ROUNDS), *words)
     return await start(*command, stdout=PIPE, stderr=PIPE)
 
 
 async def ended(process: asyncio.subprocess.Process, said: bytes = b"") -> EndedProgram:
-    """What it printed, and how it ended; `said` is what has been read of stderr."""
+    """Wait until a program has ended; `said` is what has been read of its stderr."""
     out, err = await process.communicate()
     assert process.returncode is not None, "it has ended"
     return EndedProgram(process.returncode, out.decode(), (said + err).decode())
 
 
 async def check_a_stranger() -> tuple[EndedProgram, EndedProgram]:
-    """`arena check --listen`, and a bot that connects by itself: how both ended."""
+    """Run `arena check --listen`, and a bot that connects by itself; how both ended."""
     listening = await check("--listen", "--port", "0")
     assert listening.stderr is not None
     said = b""
@@ -284,7 +279,7 @@ class Commands(NamedTuple):
 
 @pytest.fixture(scope="module")
 def commands() -> Commands:
-    """All of them at once: much of a check is waiting."""
+    """Run all of them at once: much of a check is waiting."""
 
     async def launched(*words: str) -> EndedProgram:
         return await ended(await check(*words))
@@ -342,7 +337,7 @@ def test_people_are_told_what_was_sent_expected_and_came_and_a_hint(commands: Co
     assert re.search(r"^ *2 hello +FAILED", out, re.MULTILINE)
     for word in ("sent:", "expected:", "came:", "hint:"):
         assert re.search(rf"^ +{word} .+", out, re.MULTILINE), word
-    assert HINTS[Hint.VERSION] in out
+    assert Hint.VERSION.advice in out
     assert len(err.splitlines()) == 1
 
 

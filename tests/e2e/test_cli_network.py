@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import socket
 import urllib.request
@@ -49,8 +48,8 @@ with connect(sys.argv[1]) as arena:
         elif message["type"] == "ask":
             legal = message["legal"]
             value = random.choice(legal) if isinstance(legal, list) else legal["min"]
-            answer = {"type": "answer", "match": message["match"], "ask": message["ask"], "value": value}
-            arena.send(json.dumps(answer))
+            answer = {"type": "answer", "match": message["match"], "ask": message["ask"]}
+            arena.send(json.dumps({**answer, "value": value}))
 """
 
 
@@ -72,7 +71,7 @@ def serve(start: Start, db: Path) -> Callable[..., tuple[StartedProgram, str]]:
 
 
 def one_line(program: StartedProgram, status: int) -> str:
-    """What a program that was called wrong says, without a traceback."""
+    """The one line on stderr of a program that was called wrong."""
     ended, out, err = program.ends()
 
     assert (ended, out) == (status, ""), err
@@ -207,7 +206,7 @@ def test_a_name_that_is_taken_is_told_in_one_line(start: Start, serve: Callable[
 
     line = one_line(other, 2)
     assert "a bot named 'nash' is here already" in line
-    assert line.endswith("; --name says what it is called, as in --name nash-2")
+    assert line.endswith("; --name sets the bot's name, as in --name nash-2")
 
 
 # --- what is called wrong ---
@@ -227,9 +226,8 @@ def test_a_port_in_use(start: Start, db: Path) -> None:
 
 
 def test_an_interface_that_is_none_of_ours(start: Start, db: Path) -> None:
-    program = start(
-        *("arena", "serve", "--host", "192.0.2.1", "--port", "0", "--open"), *("--db", str(db))
-    )
+    words = ("--host", "192.0.2.1", "--port", "0", "--open", "--db", str(db))
+    program = start("arena", "serve", *words)
 
     assert one_line(program, 1).startswith("cannot listen on 192.0.2.1:0: ")
 
@@ -244,10 +242,8 @@ def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(
     arena.until("nobody is on the roster, so nobody can connect")
 
     where, *others = arena.said.splitlines()
-    url = re.match(r"arena at (\S+) ", where)
-    assert url is not None, where
     told = [line for line in others if "from other machines" in line]
-    urls = urls_for_others(url[1])
+    urls = urls_for_others(where.removeprefix("arena at ").split()[0])
     line = f"from other machines it is at {' or '.join(urls)}"
     assert told == ([line] if urls else [])
 

@@ -185,7 +185,7 @@ async def test_J2_a_strategy_that_raises_has_crashed(
     assert result.termination.kind is Ending.CRASH
     assert verdict is not None
     assert verdict.headline.startswith("crashed: the strategy raised at ") or (
-        "its answer cannot be sent" in verdict.headline
+        "the strategy's answer cannot be sent" in verdict.headline
     )
     assert status == 1
     assert error in err
@@ -282,7 +282,7 @@ async def test_a_bot_gives_up_when_its_patience_ends(start: Start, free_port: in
 # --- killed and started again ---
 
 PATIENT = {"decision_ms": 15_000, "bank_ms": 0, "hard_ms": 15_000, "grace_ms": 15_000}
-"""Python takes a while to start on a machine that has other work; nothing here waits for these times."""
+"""Python takes a while to start on a busy machine; no test waits for these times to pass."""
 
 
 def pick(count: int, number: int) -> int:

@@ -1,4 +1,4 @@
-"""A small class; `python -m tests.tools.simulated_class` has one of sixty, and says what it does."""
+"""A small class, without faults; `python -m tests.tools.simulated_class` runs one of sixty."""
 
 from __future__ import annotations
 

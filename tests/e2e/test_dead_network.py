@@ -1,6 +1,6 @@
-"""A network whose packets are dropped without a reset (J7), and machines that sleep: lines of our own, cut in the middle of a match.
+"""A network that drops packets without a reset, and machines that sleep (J7): lines that are cut.
 
-All play at the same time, against one arena; the lines are cut when everybody waits.
+All play at the same time, against one arena. The lines are cut when every bot waits.
 """
 
 from __future__ import annotations
@@ -26,37 +26,30 @@ pytestmark = [
 ]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 4_000, "hard_ms": 4_000, "grace_ms": 10_000}
+# Longer than a decision may take and shorter than the grace, even if the kernel's next attempt
+# comes late; longer than the grace and the seconds until an unanswered ping is noticed.
 AWAY_S, OUT_S = 6.0, 15.0
 if REAL:
     LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
     LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
     AWAY_S, OUT_S = 20.0, 35.0
-# Longer than a decision may take and shorter than the grace, also when the kernel's next attempt comes later; and longer than the grace,
-# with the seconds until a ping shows that nobody is there.
-SOON_S = 0.5  # from the questions to the cut: the first ping that is unanswered must come long before `hard_ms`
+SOON_S = 0.5  # from the questions to the cut: an unanswered ping must come long before `hard_ms`
 THINK_S = 3.5
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
 
 
 class Lines:
-    """Two lines, `short` and `long` by how long each is away, and one, `desk`, that is not.
-
-    Attributes:
-        asleep: who is asked last has been.
-        soon: they are about to be cut.
-        cut: they are.
-        mended: the short one is again.
-    """
+    """Two lines that are cut, `short` and `long`, and `desk`, which is not; with their cases."""
 
     def __init__(self, network: NamespaceNetwork) -> None:
         self.network = network
-        self.asleep = asyncio.Event()
-        self.soon = asyncio.Event()
+        self.asleep = asyncio.Event()  # the last bot that is asked before the cut has been
+        self.soon = asyncio.Event()  # both lines are about to be cut
         self.cut = asyncio.Event()
-        self.mended = asyncio.Event()
+        self.mended = asyncio.Event()  # the short one
 
     async def conduct(self, arena: ServedArena) -> None:
-        """Cut both, and mend them."""
+        """Cut both lines, and mend them."""
         await self.asleep.wait()
         self.soon.set()
         await asyncio.sleep(SOON_S)
@@ -70,17 +63,17 @@ class Lines:
         self.network.mend("long")
 
     async def answers_later(self, arena: ServedArena, name: str) -> Any:
-        """Is asked just before, and answers when packets arrive again: the next question."""
+        """Answers when packets arrive again: the next question."""
         return await self.answers(arena, name, self.mended)
 
     async def answers_meanwhile(self, arena: ServedArena, name: str) -> Any:
-        """Is asked just before, and answers while packets are lost: the next question."""
+        """Answers while packets are lost: the next question."""
         return await self.answers(arena, name, self.cut, THINK_S)
 
     async def answers(
         self, arena: ServedArena, name: str, when: asyncio.Event, later_s: float = 0.0
     ) -> Any:
-        """No end of the connection closes it: it answers, and is asked again."""
+        """Is asked just before the cut; neither end closes the connection."""
         hand = await arena.bot(name, "short")
         match = await hand.hears("match")
         await self.soon.wait()
@@ -88,14 +81,10 @@ class Lines:
         ask = await hand.hears("ask")
         await when.wait()
         await asyncio.sleep(later_s)
-        await hand.answer(ask)
-        following = await hand.hears("ask")
-        await hand.answer(following)
-        await hand.finishes()
-        return following
+        return await hand.answers_and_finishes(ask)
 
     async def resumes(self, arena: ServedArena, name: str) -> PlainBot:
-        """Is asked just before, and closes by its keepalive; later it comes back."""
+        """Is asked just before the cut, and closes by its keepalive; later it comes back."""
         await self.soon.wait()
         bot = self.impatient(arena, name, "three_card_poker")
 
@@ -107,7 +96,7 @@ class Lines:
         return bot
 
     async def between_matches(self, arena: ServedArena, name: str) -> PlainBot:
-        """Closes by its keepalive while it plays nothing; the old connection's bytes may arrive before the new one's."""
+        """Closes by its keepalive while it plays nothing."""
         bot = self.impatient(arena, name, "ace_king_queen")
         await bot.play_one()
         return bot
@@ -121,13 +110,13 @@ class Lines:
         )
 
     async def the_other(self, arena: ServedArena, name: str) -> None:
-        """Whom that one plays with, later."""
+        """The opponent of `between_matches`, which comes later."""
         await self.mended.wait()
         hand = await arena.bot(name, "desk", "ace_king_queen")
         await hand.play()
 
     async def sleeps(self, arena: ServedArena, name: str) -> None:
-        """A laptop that is closed: neither its program nor its kernel does anything."""
+        """A laptop that is closed: its program and its kernel stand still."""
         process = await arena.frozen(name, "long")
         self.asleep.set()
         await self.cut.wait()
@@ -135,7 +124,7 @@ class Lines:
         process.send_signal(signal.SIGCONT)
 
     async def stands_still(self, arena: ServedArena, name: str) -> None:
-        """Its program does nothing for as long, and its kernel is awake."""
+        """Its program is stopped for as long, and its kernel goes on."""
         await self.cut.wait()
         process = await arena.frozen(name, "desk")
         await asyncio.sleep(AWAY_S)

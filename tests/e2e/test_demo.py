@@ -1,4 +1,7 @@
-"""The demo: separate processes, three rogues, five games; the whole of it is played in a bare checkout, by tests/test_documents.py."""
+"""The demo: separate processes, three rogues, five games.
+
+tests/test_documents.py plays the whole of it, in a bare checkout.
+"""
 
 from __future__ import annotations
 

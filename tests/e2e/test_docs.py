@@ -1,4 +1,4 @@
-"""The manual in a real Chromium, as `arena docs` serves it: every document on a projector and on a phone, the search, and on paper."""
+"""The manual in a real Chromium, as `arena docs` serves it: on screens of two sizes, on paper."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 CUT = """() => [...document.querySelectorAll("main :is(pre, .wide, td)")]
-  .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth + 1)
-  .map((one) => one.innerText.slice(0, 60))"""
+  .filter((box) => box.scrollWidth > box.clientWidth + 1
+    || box.getBoundingClientRect().right > innerWidth + 1)
+  .map((box) => box.innerText.slice(0, 60))"""
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with browser() as it:
-        yield it
+    with browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
 
 @pytest.fixture(scope="module")
 def url(chromium: Browser) -> Iterator[str]:
-    """Where the manual is, without its last slash."""
+    """The address of the manual, without its last slash."""
     words = (sys.executable, "-m", "arena", "docs", "--no-browser", "--json")
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None, "it is a pipe"
@@ -46,11 +47,11 @@ def url(chromium: Browser) -> Iterator[str]:
 
 @pytest.fixture(params=SIZES)
 def look(request: pytest.FixtureRequest, chromium: Browser, url: str) -> Iterator[BrowserWindow]:
-    """A window of either size, in which nothing may have gone wrong by the end of the test."""
-    it = BrowserWindow(chromium, url, SIZES[request.param])
-    yield it
-    it.sound("at the end")
-    it.close()
+    """A window of either size; by the end of the test nothing may have gone wrong in it."""
+    window = BrowserWindow(chromium, url, SIZES[request.param])
+    yield window
+    window.sound("at the end")
+    window.close()
 
 
 def open_page(look: BrowserWindow, path: str = "") -> Page:

@@ -1,8 +1,9 @@
-"""The examples of `bots/examples`, as their readers find them: built as their READMEs say, in a competition of every game, and checked.
+"""The examples of `bots/examples`: built as their READMEs say, checked, and in competitions.
 
-Every folder is copied and built once in a run, all at the same time. How an example is started is what its README says behind
-`arena check --`: an example that shows both ways, WebSocket and lines, is two bots. A language that is not installed is skipped; where
-`CI` is set that is a failure, as `.ci/run` installs them all.
+Every folder is copied and built once in a run, all at the same time. The README says behind
+`arena check --` how to start an example: one that can use a WebSocket and lines is two bots. A
+language that is not installed is skipped. Where `CI` is set that is a failure, because `.ci/run`
+installs them all.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ BUILT = "node_modules venv build bot bot_test *.o *.d *.jar *.class __pycache__ 
 """What somebody may have built in the folders themselves."""
 
 MAKE = ("make", "-j2", "CXXFLAGS=-std=c++20 -O0")
-"""Without what C++ is made fast by: it would take ten seconds more, and nothing here is about speed."""
+"""C++ is built without optimization, which would take ten seconds more."""
 
 # Virtual machines take a second to be warm, and a loaded machine longer to give it.
 LIMITS = Limits(decision_ms=4_000, bank_ms=20_000, hard_ms=10_000, start_ms=30_000, hello_ms=30_000)
@@ -86,7 +87,7 @@ SHORT: dict[str, dict[str, object]] = {
 
 
 class Duel(NamedTuple):
-    """A match against a weak house bot, in all other seats, that is long enough for the better one to win it."""
+    """A match against weak house bots that is long enough for the better bot to win."""
 
     game: str
     house: str
@@ -118,7 +119,7 @@ class Example(NamedTuple):
 
 
 def lines_of(language: str) -> tuple[str, ...]:
-    """What the README of an example says behind `arena check --`, one line per way, its shell variables put in."""
+    """The commands behind `arena check --` in an example's README, with their variables."""
     text = (EXAMPLES / language / "README.md").read_text(encoding="utf-8")
     variables = dict(re.findall(r"^(\w+)='(.+)'$", text, re.MULTILINE))
     variables["python"] = sys.executable
@@ -271,7 +272,7 @@ async def compete(
 
 
 async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOutcome:
-    """All examples, in all their ways, in a competition of each game with a house bot, and their duels, all in one arena."""
+    """All examples in one arena: a competition of each game with a house bot, and the duels."""
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         names = []
         for language, example in examples.items():
@@ -352,7 +353,8 @@ def trusting(folder: Path) -> dict[str, str]:
     return {
         "SSL_CERT_FILE": str(folder / "arena.crt"),
         "NODE_EXTRA_CA_CERTS": str(folder / "arena.crt"),
-        "JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=changeit",
+        "JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={store} "
+        "-Djavax.net.ssl.trustStorePassword=changeit",
     }
 
 
@@ -435,7 +437,7 @@ UNKNOWN = '{"type":"thunder","text":"and lightning"}'
 
 
 class Closing:
-    """An arena that says welcome, and then closes every connection of a bot with the next of the codes that its name has.
+    """An arena that welcomes a bot, and closes each connection with the next code in its name.
 
     Instead of -1 it says what no arena says, and the bot is to close.
 
@@ -472,7 +474,7 @@ async def close_on(examples: Mapping[str, Example]) -> dict[str, int | None]:
     """Close all examples that use a WebSocket in all ways.
 
     Returns:
-        By language and what it was closed with: the exit status, None if it did not come back as often as it had to.
+        By language and close code: the exit status; None if it connected too few times.
     """
     arena, turns = Closing(), asyncio.Semaphore(CHECKS_AT_ONCE)
     ended: dict[str, int | None] = {}

@@ -1,4 +1,4 @@
-"""The server as a bot's author meets it, friendly or not: real sockets, every frame made by hand."""
+"""The server as a bot's author meets it: real sockets, and every frame made by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import re
 import socket
 import struct
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -26,7 +26,7 @@ from arena.games.replay import replay
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from protocol.messages import Ending, Mechanism, Verdict
-from tests.support.gateway_bots import in_arena
+from tests.support.gateway_bots import all_of, in_arena
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, RawBot
@@ -42,18 +42,7 @@ SHORT: dict[str, dict[str, object]] = {
 }
 
 
-async def hangs_up(reader: asyncio.StreamReader) -> bytes:
-    """All that the arena says until it closes or cuts the connection."""
-    said = b""
-    try:
-        while chunk := await reader.read(65536):
-            said += chunk
-    except ConnectionError:
-        pass
-    return said
-
-
-async def plays_on(arena: GatewayArena, *bots: RawBot) -> None:
+async def all_play(*bots: RawBot) -> None:
     await asyncio.gather(*(bot.play() for bot in bots))
 
 
@@ -70,14 +59,10 @@ def kind_of(over: dict[str, Any]) -> tuple[str, int | None]:
 async def test_a_bot_that_picks_from_legal_plays_every_game(
     arena: GatewayArena, game: str, encoding: str, batch: bool
 ) -> None:
-    async with AsyncExitStack() as stack:
-        names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
-        bots = [
-            await stack.enter_async_context(arena.bot(name, encoding=encoding, batch=batch))
-            for name in names
-        ]
+    names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
+    async with arena.bots(*names, encoding=encoding, batch=batch) as bots:
         table = arena.open(game, *names, **SHORT[game])
-        await plays_on(arena, *bots)
+        await all_play(*bots)
         result, verdict = await arena.result(table)
 
         assert verdict is None
@@ -93,29 +78,24 @@ async def test_a_bot_that_picks_from_legal_plays_every_game(
 async def test_encodings_meet_at_one_table(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann, arena.bot("ben", encoding="msgpack", batch=True) as ben:
         table = arena.open("gin_rummy", "ann", "ben", **SHORT["gin_rummy"])
-        await plays_on(arena, ann, ben)
+        await all_play(ann, ben)
 
         assert (await arena.result(table))[1] is None
         assert ann.overs[0]["scores"] == ben.overs[0]["scores"]
 
 
 async def test_the_headers_of_a_bot_that_is_here_are_forgotten(arena: GatewayArena) -> None:
-    def kept() -> list[str]:
-        requests = (one for one in gc.get_objects() if type(one) is Request)
-        return [header for one in requests for header, _ in one.headers.raw_items()]
-
     async with arena.bot() as bot:
         assert bot.websocket.request is not None
         bot.websocket.request.headers.clear()  # the client's own
+        requests = [thing for thing in gc.get_objects() if type(thing) is Request]
 
-        assert kept() == []  # at 5,000 bots they were half of a join's cost
+        # At 5,000 bots they were half of a join's cost.
+        assert [[*request.headers.raw_items()] for request in requests if request.headers] == []
 
 
 async def test_many_tables_over_one_connection(arena: GatewayArena) -> None:
-    async with (
-        arena.bot("ann", tables=16, batch=True) as ann,
-        arena.bot("ben", tables=16, batch=True) as ben,
-    ):
+    async with arena.bots("ann", "ben", tables=16, batch=True) as (ann, ben):
         for _ in range(16):
             arena.open("ace_king_queen", "ann", "ben", hands=10)
         await asyncio.gather(ann.play(16), ben.play(16))
@@ -156,9 +136,8 @@ async def test_the_bots_own_note_is_in_the_record(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
         table = arena.open("blackjack", "ann", hands=1)
         await ann.ready()
-        ask = await ann.hears("ask")
-        answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
-        await ann.say(**answer, value=5, note="five, as ever")
+        answer = ann.an_answer(await ann.hears("ask"), 5)
+        await ann.say(**answer, note="five, as ever")
         await ann.play()
         result, _ = await arena.result(table)
 
@@ -194,13 +173,11 @@ async def test_the_bots_own_note_is_in_the_record(arena: GatewayArena) -> None:
 async def test_a_hello_that_cannot_be_accepted_is_refused_with_the_reason(
     arena: GatewayArena, fields: dict[str, Any], code: str, closed: int
 ) -> None:
-    async with arena.stranger("ann") as ann:
-        await ann.say(**ann.a_hello(**fields))
-        said, text, close_code = await ann.refused()
+    said, text, close_code = await arena.refuses("ann", **fields)
 
-        assert (said, close_code) == (code, closed)
-        assert text.isprintable()
-        assert arena.gateway.players == {}
+    assert (said, close_code) == (code, closed)
+    assert text.isprintable()
+    assert arena.gateway.players == {}
     await arena.still_plays()
 
 
@@ -235,13 +212,7 @@ async def test_nothing_counts_that_comes_in_a_later_frame_either(
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
     async with in_arena() as arena:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        hello = {"type": "hello", "protocol": 2, "name": "ann", "games": ["blackjack"]}
-        for protocol in (2, 1):
-            words = json.dumps({**hello, "protocol": protocol}).encode()
-            writer.write(handshake() * (protocol == 2) + text_frame(words))
-        said = await hangs_up(reader)
-        writer.close()
+        said = await arena.answer_to(handshake() + hello("ann", protocol=2) + hello("ann"))
 
         assert said.startswith(b"HTTP/1.1 101 ")
         assert b'"code":"version"' in said
@@ -249,12 +220,10 @@ async def test_nothing_counts_that_comes_in_a_later_frame_either(
 
 
 async def test_two_bots_cannot_have_one_name(arena: GatewayArena) -> None:
-    async with arena.bot("ann") as ann, arena.stranger("ann") as other:
-        await other.say(**other.a_hello())
-        code, text, closed = await other.refused()
+    async with arena.bot("ann") as ann:
+        text = "a bot named 'ann' is here already; choose another name"
 
-        assert (code, closed) == ("name", 4001)
-        assert text == "a bot named 'ann' is here already; choose another name"
+        assert await arena.refuses("ann") == ("name", text, 4001)
         assert arena.gateway.players["ann"].connection is not None
 
         arena.open("blackjack", "ann", hands=1)
@@ -287,25 +256,19 @@ async def test_who_leaves_late_does_not_take_its_successor_along(arena: GatewayA
 
 
 async def rogue_at_a_table(
-    arena: GatewayArena, offend: Callable[[RawBot], Any], **limits: int
+    arena: GatewayArena, offend: Callable[[RawBot], Any]
 ) -> tuple[RawBot, dict[str, Any]]:
-    """A rogue offends while it is asked; its opponent's `over` with the verdict's text, while two others play on beside them."""
-    async with (
-        arena.bot("rogue") as rogue,
-        arena.bot("ben") as ben,
-        arena.bot("cem") as cem,
-        arena.bot("dora") as dora,
-    ):
-        table = arena.open("ace_king_queen", "rogue", "ben", hands=1000)
+    """A rogue offends while it is asked, and two others play on: its opponent's `over`, with the
+    verdict's text as `why`.
+    """
+    async with arena.bots("cem", "dora") as others, arena.asked("rogue", hands=1000) as asked:
+        rogue = asked.bot
         other = arena.open("ace_king_queen", "cem", "dora", hands=100)
-        beside = asyncio.gather(cem.play(), dora.play())
-        bens = asyncio.create_task(ben.play())
-        await rogue.ready()
-        await rogue.hears("ask")
+        beside = asyncio.create_task(all_play(*others))
         await offend(rogue)
-        [over] = await bens
+        [over] = await asked.bens
         await beside
-        result, verdict = await arena.result(table)
+        result, verdict = await arena.result(asked.table)
 
         assert (await arena.result(other))[0].termination.kind is Ending.COMPLETED
         assert verdict is not None
@@ -374,9 +337,8 @@ async def test_J2_what_cannot_be_read_is_malformed(arena: GatewayArena, what: st
 
 @pytest.mark.parametrize("what", MALFORMED)
 async def test_a_stranger_that_cannot_be_read_is_refused(arena: GatewayArena, what: str) -> None:
-    async with arena.stranger() as rogue:
-        payload = MALFORMED[what]
-        rogue.is_json = isinstance(payload, str)
+    payload = MALFORMED[what]
+    async with arena.stranger(encoding="json" if isinstance(payload, str) else "msgpack") as rogue:
         await rogue.websocket.send(payload)
         code, _, closed = await rogue.refused()
 
@@ -412,7 +374,7 @@ async def test_a_frame_that_claims_to_be_huge_takes_no_memory(arena: GatewayAren
     writer.write(handshake())
     await reader.readuntil(b"\r\n\r\n")
     writer.write(struct.pack("!BBQ", 0x82, 0xFF, 1 << 62))
-    said = await hangs_up(reader)
+    said = await all_of(reader)
     writer.close()
 
     assert b'"code":"oversize"' in said
@@ -424,15 +386,12 @@ async def test_a_frame_that_claims_to_be_huge_takes_no_memory(arena: GatewayAren
 async def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
     arena: GatewayArena, value: str
 ) -> None:
-    async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "rogue", "ben")
-        bens = asyncio.create_task(ben.play())
-        await rogue.ready()
-        ask = await rogue.hears("ask")
-        await rogue.answer(ask, json.loads(value) or {"none": None})
+    async with arena.asked("rogue") as asked:
+        rogue = asked.bot
+        await rogue.answer(asked.ask, json.loads(value) or {"none": None})
         over = await rogue.hears("over")
-        await bens
-        result, verdict = await arena.result(table)
+        await asked.bens
+        result, verdict = await arena.result(asked.table)
 
         assert kind_of(over) == ("illegal", 0)
         assert "legal: bet, check" in over["termination"]["text"]
@@ -441,7 +400,7 @@ async def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
         assert verdict.legal == "bet, check"
 
         arena.open("ace_king_queen", "rogue", "ben", hands=2)
-        await plays_on(arena, rogue, ben)
+        await all_play(rogue, asked.ben)
 
 
 async def test_a_bot_that_never_answers_loses_and_nothing_hangs() -> None:
@@ -456,11 +415,7 @@ async def test_a_bot_that_never_answers_loses_and_nothing_hangs() -> None:
 
 
 async def test_a_bot_that_holds_back_ready_is_absent() -> None:
-    async with (
-        in_arena(start_ms=300) as arena,
-        arena.bot("rogue") as rogue,
-        arena.bot("ben") as ben,
-    ):
+    async with in_arena(start_ms=300) as arena, arena.bots("rogue", "ben") as (rogue, ben):
         table = arena.open("ace_king_queen", "rogue", "ben")
         await rogue.hears("match")
         [over] = await ben.play()
@@ -484,31 +439,23 @@ async def test_a_goodbye_in_a_match_loses_it(arena: GatewayArena) -> None:
 
 
 async def test_what_comes_after_goodbye_does_not_count(arena: GatewayArena) -> None:
-    async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "rogue", "ben")
-        bens = asyncio.create_task(ben.play())
-        await rogue.ready()
-        ask = await rogue.hears("ask")
-        answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
-        await rogue.say({"type": "goodbye"}, {**answer, "value": "all in"})
-        await bens
-        result, verdict = await arena.result(table)
+    async with arena.asked("rogue") as asked:
+        answer = asked.bot.an_answer(asked.ask, "all in")
+        await asked.bot.say({"type": "goodbye"}, answer)
+        await asked.bens
+        result, verdict = await arena.result(asked.table)
 
         assert result.termination.kind is Ending.DISCONNECT
         assert verdict is not None
-        assert await rogue.closed() == 1000
+        assert await asked.bot.closed() == 1000
 
 
 async def test_J2_only_the_first_of_two_offences_in_a_frame_counts(arena: GatewayArena) -> None:
-    async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "rogue", "ben")
-        bens = asyncio.create_task(ben.play())
-        await rogue.ready()
-        ask = await rogue.hears("ask")
-        answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
-        await rogue.say({**answer, "value": "all in"}, rogue.a_hello())
-        [over] = await bens
-        result, _ = await arena.result(table)
+    async with arena.asked("rogue") as asked:
+        rogue = asked.bot
+        await rogue.say(rogue.an_answer(asked.ask, "all in"), rogue.a_hello())
+        [over] = await asked.bens
+        result, _ = await arena.result(asked.table)
 
         assert kind_of(over) == ("illegal", 0)
         assert result.termination.kind is Ending.ILLEGAL
@@ -526,26 +473,23 @@ async def test_J2_a_bot_that_says_it_has_crashed_has(arena: GatewayArena) -> Non
     assert "KeyError: \N{REPLACEMENT CHARACTER}[31m'deck'" in over["why"]
 
 
-# --- other people's chairs, and messages that come twice ---
+# --- other people's seats, and messages that come twice ---
 
 
-async def two_tables(arena: GatewayArena, stack: AsyncExitStack) -> list[RawBot]:
-    """Ann against Ben, and Cem against Dora, all asked who are to be asked."""
-    bots = [
-        await stack.enter_async_context(arena.bot(name)) for name in ("ann", "ben", "cem", "dora")
-    ]
-    arena.open("ace_king_queen", "ann", "ben", hands=4)
-    arena.open("ace_king_queen", "cem", "dora", hands=4)
-    return bots
+@asynccontextmanager
+async def two_tables(arena: GatewayArena) -> AsyncIterator[list[RawBot]]:
+    """Ann plays against Ben, and Cem against Dora."""
+    async with arena.bots("ann", "ben", "cem", "dora") as bots:
+        arena.open("ace_king_queen", "ann", "ben", hands=4)
+        arena.open("ace_king_queen", "cem", "dora", hands=4)
+        yield bots
 
 
 @pytest.mark.parametrize("kind", ["ready", "answer"])
 async def test_nobody_speaks_for_anothers_chair(arena: GatewayArena, kind: str) -> None:
-    async with AsyncExitStack() as stack:
-        ann, ben, cem, dora = await two_tables(arena, stack)
+    async with two_tables(arena) as (ann, ben, cem, dora):
         bens = asyncio.create_task(ben.play())
-        cems = await cem.hears("match")
-        match = cems["match"]
+        match = (await cem.hears("match"))["match"]
         if kind == "answer":
             await cem.say(type="ready", match=match, nonce="mine")
             await dora.ready()
@@ -565,7 +509,7 @@ async def test_nobody_speaks_for_anothers_chair(arena: GatewayArena, kind: str) 
             await cem.answer({"match": match, "ask": f"{match}:1", "legal": ["bet"]})
         else:
             await cem.say(type="ready", match=match, nonce="mine")
-        await plays_on(arena, cem, dora)
+        await all_play(cem, dora)
         assert kind_of(cem.overs[0]) == ("completed", None)
 
 
@@ -575,27 +519,15 @@ async def test_nobody_speaks_for_anothers_chair(arena: GatewayArena, kind: str) 
 async def test_an_answer_to_what_was_never_asked_is_out_of_turn(
     arena: GatewayArena, ask: str
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
-            arena.open("ace_king_queen", "ann", "rogue")
-            anns = asyncio.create_task(ann.play())
-            match = (await rogue.ready())["match"]
-            await rogue.say(type="answer", match=match, ask=ask.format(match=match), value="fold")
-            code, _, _ = await rogue.refused()
-            [over] = await anns
+    async with arena.bots("ann", "rogue") as (ann, rogue):
+        arena.open("ace_king_queen", "ann", "rogue")
+        anns = None if ask == "{match}:1" else asyncio.create_task(ann.play())
+        match = (await rogue.ready())["match"]
+        await rogue.say(type="answer", match=match, ask=ask.format(match=match), value="fold")
 
-            assert code == "malformed"
-            assert kind_of(over) == ("malformed", 1)
-
-    async def only_before_it_is_asked(arena: GatewayArena) -> None:
-        async with arena.bot("ann"), arena.bot("rogue") as rogue:
-            arena.open("ace_king_queen", "ann", "rogue")
-            match = (await rogue.ready())["match"]
-            await rogue.say(type="answer", match=match, ask=ask.format(match=match), value="fold")
-
-            assert (await rogue.refused())[0] == "malformed"
-
-    await (only_before_it_is_asked if ask == "{match}:1" else scenario)(arena)
+        assert (await rogue.refused())[0] == "malformed"
+        if anns is not None:  # else Ann is not ready, so that the first question is never asked
+            assert kind_of((await anns)[0]) == ("malformed", 1)
 
 
 async def test_an_answer_or_a_ready_that_comes_again_counts_once(arena: GatewayArena) -> None:
@@ -606,14 +538,7 @@ async def test_an_answer_or_a_ready_that_comes_again_counts_once(arena: GatewayA
         await ann.say(ready, {**ready, "nonce": "two"}, {**ready, "nonce": "three"})
         said: list[dict[str, Any]] = []
         while (message := await ann.hear())["type"] == "ask":
-            said.append(
-                {
-                    "type": "answer",
-                    "match": match,
-                    "ask": message["ask"],
-                    "value": ann.choose(message["legal"]),
-                }
-            )
+            said.append(ann.an_answer(message))
             await ann.say(*said[::-1], *said, {**ready, "nonce": "late"})
         await ann.say(*said, ready)  # now that it is over
         result, verdict = await arena.result(table)
@@ -659,25 +584,17 @@ async def test_a_stranger_gets_less_memory_than_a_bot() -> None:
 
 
 async def test_who_comes_back_within_the_grace_is_asked_again(arena: GatewayArena) -> None:
-    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben", hands=10)
-        bens = asyncio.create_task(ben.play())
-        invitation = await ann.ready()
-        ask = await ann.hears("ask")
-        await ann.vanish()
-        async with arena.stranger("ann", encoding="msgpack") as back:
-            welcome = await back.hello(resume=ann.session)
-            again = await back.hears("match")
-            asked = await back.hears("ask")
+    async with arena.asked(hands=10) as asked:
+        await asked.bot.vanish()
+        async with arena.back(asked.bot, encoding="msgpack") as back:
+            assert back.session != asked.bot.session
+            assert await back.hears("match") == asked.invitation
+            assert await back.hears("ask") == asked.ask
 
-            assert welcome["session"] != ann.session
-            assert again == invitation
-            assert asked == ask
-
-            await back.answer(asked)
+            await back.answer(asked.ask)
             await back.play()
-        await bens
-        result, verdict = await arena.result(table)
+        await asked.bens
+        result, verdict = await arena.result(asked.table)
 
         assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
 
@@ -700,10 +617,8 @@ async def test_a_session_survives_as_many_losses_as_there_are_frames(arena: Gate
                     await ann.answer(message, value)
                 case "over":
                     over = message
-            session = ann.session
             await ann.vanish()  # the answer may or may not have got through
-            ann = await stack.enter_async_context(arena.stranger("ann"))
-            await ann.hello(resume=session)
+            ann = await stack.enter_async_context(arena.back(ann))
         await bens
         result, verdict = await arena.result(table)
 
@@ -722,10 +637,7 @@ async def test_J2_who_does_not_come_back_in_time_has_left() -> None:
         assert kind_of(over) == ("disconnect", 0)
         assert "did not come back within 200 ms" in over["why"]
 
-        async with arena.stranger("rogue") as late:
-            await late.say(**late.a_hello(resume=rogue.session))
-
-            assert (await late.refused())[0] == "session"
+        assert (await arena.refuses("rogue", resume=rogue.session))[0] == "session"
         async with arena.bot("rogue"):
             pass
 
@@ -742,19 +654,14 @@ async def test_a_clean_close_in_a_match_is_a_lost_connection_too() -> None:
 
 async def crash_codes(arena: GatewayArena, reason: str) -> Verdict | None:
     """A bot closes with 1011 while it is asked, and comes back if it may; the verdict on it."""
-    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
-        bens = asyncio.create_task(ben.play())
-        await ann.ready()
-        await ann.hears("ask")
-        await ann.websocket.close(1011, reason)
+    async with arena.asked() as asked:
+        await asked.bot.websocket.close(1011, reason)
         await arena.until(lambda: not arena.plays("ann"))
-        if not table.is_over:
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
+        if not asked.table.is_over:
+            async with arena.back(asked.bot) as back:
                 await back.play()
-        await bens
-        return (await arena.result(table))[1]
+        await asked.bens
+        return (await arena.result(asked.table))[1]
 
 
 @pytest.mark.parametrize("reason", ["", "ZeroDivisionError: division by zero"])
@@ -776,34 +683,27 @@ async def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection
     arena: GatewayArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Lag, "follows_stall", lambda lag, now: True)
-    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
-        bens = asyncio.create_task(ben.play())
-        await ann.ready()
-        await ann.hears("ask")
-        [chair] = arena.gateway.players["ann"].chairs.values()
-        grace_s = chair.grace_s
-        await ann.websocket.close(1011)
+    async with arena.asked() as asked:
+        [seat] = arena.gateway.players["ann"].chairs.values()
+        grace_s = seat.grace_s
+        await asked.bot.websocket.close(1011)
         await arena.until(lambda: not arena.plays("ann"))
-        async with arena.stranger("ann") as back:
-            await back.hello(resume=ann.session)
+        async with arena.back(asked.bot) as back:
             await back.hears("match")
 
-            assert chair.grace_s == grace_s
+            assert seat.grace_s == grace_s
 
             await back.play()
-        await bens
+        await asked.bens
 
-        assert (await arena.result(table))[1] is None
+        assert (await arena.result(asked.table))[1] is None
 
 
 async def test_J3_many_tables_on_one_lost_connection_are_one_offence() -> None:
     async with in_arena(grace_ms=200) as arena:
         offences = []
         arena.gateway.on_offence = lambda name, finding: offences.append((name, finding.kind))
-        async with AsyncExitStack() as stack:
-            ann = await stack.enter_async_context(arena.stranger("ann"))
-            await ann.hello(tables=8)
+        async with arena.bot("ann", tables=8) as ann:
             tables = [arena.open("blackjack", "ann", hands=4) for _ in range(8)]
             for _ in tables:
                 await ann.ready()
@@ -820,9 +720,7 @@ async def test_J3_many_tables_on_one_lost_connection_are_one_offence() -> None:
 async def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
     arena: GatewayArena,
 ) -> None:
-    async with AsyncExitStack() as stack:
-        ann = await stack.enter_async_context(arena.stranger("ann"))
-        await ann.hello(tables=2)
+    async with arena.bot("ann", tables=2) as ann:
         short, long = (arena.open("blackjack", "ann", hands=1) for _ in range(2))
         short.chairs[0].grace_s = 0.1  # the rest was used before
         await ann.ready()
@@ -833,10 +731,9 @@ async def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
         assert verdict is not None
         assert verdict.kind is Ending.DISCONNECT
 
-        back = await stack.enter_async_context(arena.stranger("ann"))
-        await back.hello(resume=ann.session)
-        heard = await back.hears("over")
-        await back.play()
+        async with arena.back(ann) as back:
+            heard = await back.hears("over")
+            await back.play()
 
         assert heard["termination"]["kind"] == "disconnect"
         assert (await arena.result(long))[1] is None
@@ -848,19 +745,14 @@ async def test_nobody_takes_the_name_of_a_bot_that_may_come_back(arena: GatewayA
         bens = asyncio.create_task(ben.play())
         await ann.ready()
         await ann.vanish()
-        async with arena.stranger("ann") as thief:
-            await thief.say(**thief.a_hello())
-            code, text, _ = await thief.refused()
+        code, text, _ = await arena.refuses("ann")
 
-            assert code == "name"
-            assert "has lost its connection: the name is free again in" in text
-            assert re.search(r" in [1-4] s, or go on with `resume`", text)
-        async with arena.stranger("ann") as thief:
-            await thief.say(**thief.a_hello(resume=ben.session))
+        assert code == "name"
+        assert "has lost its connection: the name is free again in" in text
+        assert re.search(r" in [1-4] s, or go on with `resume`", text)
+        assert (await arena.refuses("ann", resume=ben.session))[0] == "session"
 
-            assert (await thief.refused())[0] == "session"
-        async with arena.stranger("ann") as back:
-            await back.hello(resume=ann.session)
+        async with arena.back(ann) as back:
             await back.play()
         await bens
 
@@ -872,8 +764,7 @@ async def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
 ) -> None:
     async with arena.bot("ann") as ann:
         await ann.vanish()
-    async with arena.stranger("ann") as back:
-        await back.hello(resume=ann.session)
+    async with arena.back(ann) as back:
         await back.vanish()
         await arena.until(lambda: arena.gateway.players["ann"].connection is None)
     gone = arena.gateway.players["ann"]
@@ -885,24 +776,18 @@ async def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
 
 
 async def test_a_second_connection_with_the_session_replaces_the_first(arena: GatewayArena) -> None:
-    async with arena.bot("ann") as first, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben", hands=10)
-        bens = asyncio.create_task(ben.play())
-        await first.ready()
-        ask = await first.hears("ask")
-        async with arena.stranger("ann") as second:
-            await second.hello(resume=first.session)
-
-            assert await first.closed() == 4000
+    async with arena.asked(hands=10) as asked:
+        async with arena.back(asked.bot) as second:
+            assert await asked.bot.closed() == 4000
 
             await second.hears("match")
-            assert await second.hears("ask") == ask
+            assert await second.hears("ask") == asked.ask
 
-            await second.answer(ask)
+            await second.answer(asked.ask)
             await second.play()
-        await bens
+        await asked.bens
 
-        assert (await arena.result(table))[1] is None
+        assert (await arena.result(asked.table))[1] is None
 
 
 async def test_nobody_resumes_anothers_session(arena: GatewayArena) -> None:
@@ -913,10 +798,7 @@ async def test_nobody_resumes_anothers_session(arena: GatewayArena) -> None:
             ("ann", "0" * 32),
             ("nobody", ann.session),
         ):
-            async with arena.stranger(name) as thief:
-                await thief.say(**thief.a_hello(resume=session))
-
-                assert (await thief.refused())[0] == "session"
+            assert (await arena.refuses(name, resume=session))[0] == "session"
         arena.open("blackjack", "ann", hands=1)
         await ann.play()
 
@@ -930,31 +812,29 @@ async def test_an_over_that_was_lost_with_the_connection_comes_again(arena: Gate
         await ann.answer(ask, "all in")
         await ben.vanish()  # at the very moment of `over`
         await arena.result(table)
-        async with arena.stranger("ben") as back:
-            await back.hello(resume=ben.session)
-
+        async with arena.back(ben) as back:
             assert kind_of(await back.hears("over")) == ("illegal", 0)
 
             arena.open("ace_king_queen", "ann", "ben", hands=2)
             await ann.hears("over")
-            await plays_on(arena, ann, back)
+            await all_play(ann, back)
 
 
 # --- lost memories ---
 
 
 async def plays_carefully(bot: RawBot, answers: int) -> list[tuple[Any, Any]]:
-    """So many questions with their answers, so that no match against the dealer ends soon; the next question has been read, too."""
-    told = []
-    while True:
+    """So many questions with careful answers, so that the match goes on; and the next question,
+    without one.
+    """
+    told: list[tuple[Any, Any]] = []
+    for _ in range(answers):
         ask = await bot.hears("ask")
-        told.append((ask, None))
-        if len(told) > answers:
-            return told
         legal = ask["legal"]
         value = legal["min"] if isinstance(legal, dict) else legal[0]
-        told[-1] = (ask, value)
+        told.append((ask, value))
         await bot.answer(ask, value)
+    return [*told, (await bot.hears("ask"), None)]
 
 
 def as_past(ask: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -973,11 +853,8 @@ async def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
         invitation = await ann.ready()
         *told, (asked, _) = await plays_carefully(ann, 9)
         await ann.vanish()
-    options = {"encoding": encoding, "batch": encoding == "msgpack"}
-    async with arena.stranger("ann", **options) as back:
-        fields = {"resume": ann.session, "from": first}
-        await back.say(**back.a_hello(**fields))
-        await back.hears("welcome")
+    async with arena.stranger("ann", encoding=encoding, batch=encoding == "msgpack") as back:
+        await back.hello(**{"resume": ann.session, "from": first})
 
         assert await back.ready() == invitation
         for ask, value in told[first:]:
@@ -995,14 +872,14 @@ async def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
 
 
 def small_buffers(arena: GatewayArena) -> None:
-    """What is written to new connections soon waits in the arena, and not in the kernel."""
+    """Have what is written to new connections wait in the arena, and not in the kernel."""
     [server] = arena.gateway._listeners
-    for listening in server.sockets:  # those it accepts are like it
+    for listening in server.sockets:  # accepted sockets inherit it
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
 
 
 def slow_socket(port: int) -> socket.socket:
-    """One that takes little before it is read."""
+    """A socket with a small receive buffer."""
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.connect(("127.0.0.1", port))
@@ -1051,14 +928,8 @@ async def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader() -> No
 # --- links ---
 
 
-def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One follows the other without end."""
-    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
-    monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
-
-
 async def polled(holds: Callable[[], bool]) -> None:
-    """Wait for what no event tells; the arena's own time limit applies."""
+    """Wait for what no event tells; the test's own time limit applies."""
     while not holds():
         await asyncio.sleep(0.01)
 
@@ -1092,7 +963,8 @@ async def test_J4_the_kernels_own_measure_of_the_link_is_evidence(arena: Gateway
 
 async def test_answering_our_pings_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
     """An idle bot answers thousands of them in a night."""
-    quick_pings(monkeypatch)
+    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
+    monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
     async with in_arena(unanswered=10) as arena, arena.bot("ann") as ann:
         player = arena.gateway.players["ann"]
@@ -1125,11 +997,7 @@ async def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.2)
 
     async with in_arena() as arena:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        hello = {"type": "hello", "protocol": 1, "name": "ann", "games": ["blackjack"]}
-        writer.write(handshake() + text_frame(json.dumps(hello).encode()))
-        said = await hangs_up(reader)  # it answers no ping
-        writer.close()
+        said = await arena.answer_to(handshake() + hello("ann"))  # it answers no ping
 
         assert b'"type":"welcome"' in said
         await polled(lambda: arena.gateway.players["ann"].connection is None)
@@ -1139,7 +1007,7 @@ async def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
 
 
 async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection() -> None:
-    """A token has one budget: to be put out for a frame that took long to read, and to come again, brings no new one."""
+    """A token has one budget: to be out for a large frame, and to come again, brings no new one."""
     large: list[list[int]] = [[]] * 60_000
 
     async with in_arena(frame_bytes=1 << 20, unanswered=100) as arena:
@@ -1158,14 +1026,12 @@ async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connectio
 
 
 async def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes() -> None:
-    """While others play; every one of them is read after all, and so are the good ones."""
+    """Others play meanwhile, and in the end all answers are read, the good ones, too."""
     most, each, rounds, a_read = 200, 100, 4, 16 * 1024 // 60
 
     async with (
         in_arena(unanswered=most, hard_ms=15_000, bank_ms=30_000) as arena,
-        arena.bot("rogue") as rogue,
-        arena.bot("ann") as ann,
-        arena.bot("ben") as ben,
+        arena.bots("rogue", "ann", "ben") as (rogue, ann, ben),
     ):
         loop = asyncio.get_running_loop()
         session = arena.gateway.players["rogue"].session
@@ -1204,25 +1070,16 @@ async def test_who_repeats_its_answers_after_a_resume_spends_nothing_once() -> N
     async with in_arena(unanswered=5) as arena, arena.bot("ann", tables=4) as ann:
         for _ in range(4):
             arena.open("three_card_poker", "ann", rounds=5)
-        said: list[dict[str, Any]] = []
-        for _ in range(4):
-            said.append(await said_ready(ann))
-        for _ in range(4):
-            ask = await ann.hears("ask")
-            said.append(
-                {
-                    "type": "answer",
-                    "match": ask["match"],
-                    "ask": ask["ask"],
-                    "value": ann.choose(ask["legal"]),
-                }
-            )
+        matches = [(await ann.ready())["match"] for _ in range(4)]
+        said: list[dict[str, Any]] = [
+            {"type": "ready", "match": match, "nonce": "again"} for match in matches
+        ]
+        said += [ann.an_answer(await ann.hears("ask")) for _ in range(4)]
         await ann.say(*said[4:])
         for _ in range(4):
             await ann.hears("ask")
         await ann.vanish()
-        async with arena.stranger("ann") as back:
-            await back.hello(resume=ann.session)
+        async with arena.back(ann) as back:
             wire = arena.gateway.players["ann"].connection
             assert wire is not None
             await back.say(*said)
@@ -1243,27 +1100,18 @@ async def test_who_repeats_its_answers_after_a_resume_spends_nothing_once() -> N
             await back.play(4)
 
 
-async def said_ready(bot: RawBot) -> dict[str, Any]:
-    """The `ready` to the next `match`, which has been said."""
-    match = await bot.ready()
-    return {"type": "ready", "match": match["match"], "nonce": "again"}
-
-
 async def test_coming_back_is_no_way_to_another_budget(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
         player = arena.gateway.players["ann"]
         assert player.connection is not None
         budget = player.connection.budget
         await ann.vanish()
-        async with arena.stranger("ann") as back:
-            await back.hello(resume=ann.session)
-
+        async with arena.back(ann):
             assert player.connection.budget is budget
 
 
 async def test_what_comes_to_nothing_is_counted_for_each_bot() -> None:
-    async with in_arena(unanswered=40) as arena, AsyncExitStack() as stack:
-        bots = [await stack.enter_async_context(arena.bot(name)) for name in ("ann", "ben", "cem")]
+    async with in_arena(unanswered=40) as arena, arena.bots("ann", "ben", "cem") as bots:
         for bot in bots:
             for _ in range(40):
                 await bot.websocket.send("[]")
@@ -1288,14 +1136,10 @@ async def test_in_practice_an_illegal_answer_can_be_given_again(
     arena: GatewayArena, encoding: str
 ) -> None:
     arena.gateway.referee.practice = True
-    async with arena.bot("ann", encoding=encoding) as ann, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
-        bens = asyncio.create_task(ben.play())
-        await ann.ready()
-        ask = await ann.hears("ask")
+    async with arena.asked(encoding=encoding) as asked:
+        ann, ask = asked.bot, asked.ask
         for value in ("raise", True, None):
-            answer = {"match": ask["match"], "ask": ask["ask"], "value": value}
-            await ann.say(type="answer", **answer)
+            await ann.say({**ann.an_answer(ask), "value": value})
 
             refused = await ann.hears("refused")
             assert (refused["code"], refused["legal"]) == ("illegal", ask["legal"])
@@ -1304,8 +1148,8 @@ async def test_in_practice_an_illegal_answer_can_be_given_again(
 
         await ann.answer(ask)
         await ann.play()
-        await bens
-        result, verdict = await arena.result(table)
+        await asked.bens
+        result, verdict = await arena.result(asked.table)
 
         assert verdict is None
         assert replay(result.record) == result
@@ -1400,18 +1244,17 @@ async def test_in_practice_a_stranger_that_cannot_be_read_is_refused(arena: Gate
 
 
 async def test_so_many_connections_may_be_open_with_one_token() -> None:
-    async with in_arena(per_token=2) as arena, AsyncExitStack() as stack:
-        bots = [
-            await stack.enter_async_context(arena.stranger(name))
-            for name in ("ann", "ben", "cem", "dora")
-        ]
-        ann, ben, cem, dora = bots
+    async with (
+        in_arena(per_token=2) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+        arena.stranger("dora") as dora,
+    ):
         await ann.hello(token="class")
         await ben.hello(token="class")
         await dora.hello(token="another")
-        await cem.say(**cem.a_hello(token="class"))
 
-        assert (await cem.refused())[0::2] == ("token", 4001)
+        assert (await arena.refuses("cem", token="class"))[0::2] == ("token", 4001)
 
         await ben.say(type="goodbye")
         await ben.closed()
@@ -1430,21 +1273,18 @@ async def test_who_comes_back_is_not_counted_twice() -> None:
 
 async def test_a_token_that_is_expected_names_the_bot_and_is_good_once(arena: GatewayArena) -> None:
     arena.gateway.admission.expect("ours", "secret")
-    async with arena.stranger("ours") as thief:
-        await thief.say(**thief.a_hello())
 
-        assert (await thief.refused())[0::2] == ("name", 4001)
+    assert (await arena.refuses("ours"))[0::2] == ("name", 4001)
+
     async with arena.stranger("whoever") as ours:
         assert (await ours.hello(token="secret"))["bot"] == "ours"
 
         arena.open("blackjack", "ours", hands=1)
         await ours.play()
-        async with arena.stranger("whoever") as again:
-            await again.say(**again.a_hello(token="secret"))
-            code, text, closed = await again.refused()
+        text = "this token was for once; go on with `resume`"
 
-            assert (code, closed) == ("token", 4001)
-            assert text == "this token was for once; go on with `resume`"
+        assert await arena.refuses("whoever", token="secret") == ("token", text, 4001)
+
         async with arena.stranger("whoever") as back:
             await back.hello(token="secret", resume=ours.session)
 
@@ -1453,11 +1293,9 @@ async def test_a_session_is_resumed_with_its_token_only(arena: GatewayArena) -> 
     async with arena.stranger("ann") as ann:
         await ann.hello(token="mine")
         for token in (None, "guessed"):
-            async with arena.stranger("ann") as thief:
-                hello = thief.a_hello(resume=ann.session, token=token)
-                await thief.say(**hello)
+            refused = await arena.refuses("ann", resume=ann.session, token=token)
 
-                assert (await thief.refused())[0] == "session"
+            assert refused[0] == "session"
         await ann.vanish()
     async with arena.stranger("ann") as back:
         await back.hello(resume=ann.session, token="mine")
@@ -1478,25 +1316,27 @@ async def test_who_does_not_say_hello_is_cut(said: str) -> None:
     }
 
     async with in_arena(hello_ms=200) as arena:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(words[said])
-        await hangs_up(reader)
-        writer.close()
+        await arena.answer_to(words[said])
         await arena.still_plays()
+
+
+async def drips_until_gone(arena: GatewayArena, first: bytes, drip: bytes) -> int:
+    """How often something can be sent, every 10 ms, until the arena cuts the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+    writer.write(first)
+    gone = asyncio.create_task(all_of(reader))
+    drips = 0
+    while not gone.done() or arena.gateway._connections:
+        writer.write(drip)
+        drips += 1
+        await asyncio.sleep(0.01)
+    writer.close()
+    return drips
 
 
 async def test_a_drip_of_bytes_does_not_keep_a_stranger_in() -> None:
     async with in_arena(hello_ms=200) as arena:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        gone = asyncio.create_task(hangs_up(reader))
-        drips = 0
-        while not gone.done():
-            writer.write(b"X")
-            drips += 1
-            await asyncio.sleep(0.01)
-        writer.close()
-
-        assert drips < 200
+        assert await drips_until_gone(arena, b"", b"X") < 200
         await arena.still_plays()
 
 
@@ -1506,17 +1346,9 @@ async def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
     async with in_arena() as arena:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(handshake() + text_frame(b"nonsense"))
-        gone = asyncio.create_task(hangs_up(reader))
-        drips = 0
-        while not gone.done() or arena.gateway._connections:
-            writer.write(text_frame(b"nonsense"))
-            drips += 1
-            await asyncio.sleep(0.01)
-        writer.close()
+        nonsense = text_frame(b"nonsense")
 
-        assert drips < 200
+        assert await drips_until_gone(arena, handshake() + nonsense, nonsense) < 200
 
 
 async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
@@ -1542,10 +1374,7 @@ async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
 async def test_a_browser_is_told_what_this_is(
     arena: GatewayArena, request_: bytes, status: bytes
 ) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-    writer.write(request_)
-    said = await hangs_up(reader)
-    writer.close()
+    said = await arena.answer_to(request_)
 
     assert said.startswith(b"HTTP/1.1 " + status)
     assert (b"Card Arena is running here" in said) == (status == b"200 OK")
@@ -1566,10 +1395,7 @@ async def test_a_browser_is_told_what_this_is(
 )
 async def test_what_is_no_request_is_cut(bytes_: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with in_arena(hello_ms=500) as arena:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(bytes_)
-        await hangs_up(reader)
-        writer.close()
+        await arena.answer_to(bytes_)
         await arena.still_plays()
 
     assert caplog.text == ""
@@ -1581,10 +1407,7 @@ async def test_who_does_not_wait_for_the_handshake_cannot_upset_the_server(
 ) -> None:
     async with in_arena(hello_ms=300) as arena:
         for request in (handshake(), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
-            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-            writer.write(request + then)
-            await hangs_up(reader)
-            writer.close()
+            await arena.answer_to(request + then)
         await arena.still_plays()
 
     assert caplog.text == ""
@@ -1612,6 +1435,12 @@ def frame(head: int, payload: bytes = b"", masked: bool = True) -> bytes:
 
 def text_frame(payload: bytes) -> bytes:
     return frame(0x81, payload)
+
+
+def hello(name: str, **fields: Any) -> bytes:
+    """A frame with a hello."""
+    message = {"type": "hello", "protocol": 1, "name": name, "games": ["blackjack"]}
+    return text_frame(json.dumps({**message, **fields}).encode())
 
 
 VIOLATIONS = {
@@ -1684,20 +1513,15 @@ async def test_J2_a_reader_that_never_reads_is_cut() -> None:
         """A bot that floods the arena with pings and never reads the pongs."""
         deaf = slow_socket(arena.port)
         deaf.setblocking(True)
-        hello = {"type": "hello", "protocol": 1, "name": "deaf", "games": ["blackjack"]}
-        deaf.sendall(handshake() + text_frame(json.dumps(hello).encode()))
+        deaf.sendall(handshake() + hello("deaf"))
         await arena.until(lambda: "deaf" in arena.gateway.players)
         table = arena.open("blackjack", "deaf")
         deaf.setblocking(False)
         loop = asyncio.get_running_loop()
         pings = frame(0x89, b"x" * 125) * 500
-        try:
+        with closing(deaf), suppress(ConnectionError):
             while table.id not in arena.over:
                 await loop.sock_sendall(deaf, pings)
-        except ConnectionError:
-            pass
-        finally:
-            deaf.close()
         return table
 
     async with in_arena(buffer_bytes=20_000, unanswered=10**9) as arena:
@@ -1727,9 +1551,8 @@ async def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
             sound(player, *rest)
 
         monkeypatch.setattr(referee, "answer", answer)
-        async with AsyncExitStack() as stack:
-            ann, ben, cem, dora = await two_tables(arena, stack)
-            beside = asyncio.create_task(plays_on(arena, cem, dora))
+        async with two_tables(arena) as (ann, ben, cem, dora):
+            beside = asyncio.create_task(all_play(cem, dora))
             bens = asyncio.create_task(ben.play())
             await ann.ready()
             await ann.answer(await ann.hears("ask"))
@@ -1739,8 +1562,8 @@ async def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
             assert kind_of((await bens)[0]) == ("void", None)
             await beside
             assert all(verdict is None for _, verdict in arena.over.values())
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
+            async with arena.back(ann):
+                pass
         await arena.still_plays()
 
     assert "an error of ours" in caplog.text
@@ -1799,7 +1622,7 @@ async def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
 async def test_the_arena_says_that_it_closes(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann, arena.stranger() as stranger:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        await asyncio.gather(arena.gateway.close(), hangs_up(reader))
+        await asyncio.gather(arena.gateway.close(), all_of(reader))
         writer.close()
 
         assert await ann.closed() == 1000
@@ -1813,5 +1636,5 @@ async def test_who_does_not_answer_the_close_does_not_hold_it_up(arena: GatewayA
     writer.write(handshake())
     await reader.readuntil(b"\r\n\r\n")
     await arena.gateway.close()
-    await hangs_up(reader)
+    await all_of(reader)
     writer.close()

@@ -1,4 +1,4 @@
-"""An arena in one piece: bots that it launches, several competitions at once, names that are kept."""
+"""A whole arena: bots that it launches, several competitions at once, and who has which name."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
-from arena.formats.spec import Form, RelaunchSpec, plan_of
+from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
 from arena.games import GAMES
 from arena.results.audit_database import examine
 from arena.sandbox.command import Program
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Verdict
 
 pytestmark = pytest.mark.e2e
 
 TIMEOUT_S = 60.0
 LIMITS = Limits(decision_ms=2_000, hard_ms=4_000, wall_ms=2_000, hello_ms=20_000)
 
+# A bot over its pipes: it never answers in the games that its command line names, and with `late`
+# it waits before hello.
 BOT = """
 import json, sys, time
 def say(**message): print(json.dumps(message), flush=True)
@@ -49,7 +51,6 @@ for line in sys.stdin:
         value = legal["min"] if isinstance(legal, dict) else legal[0]
         say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
 """
-"""A bot over its pipes: it never answers in the games that its command line names, and with `late` waits before hello."""
 
 
 def program(*words: str) -> Program:
@@ -69,29 +70,30 @@ async def come(host: Host, *names: str) -> None:
 
 
 async def refusal(host: Host, name: str) -> tuple[str, str]:
-    """What a stranger is told who wants to be called so: the type and the code."""
-    hello = f'{{"type":"hello","protocol":1,"name":"{name}","games":["blackjack"]}}'
+    """The type and the code of the answer to another bot's hello with this name."""
     async with connect(host.url) as websocket:
-        await websocket.send(hello)
-        heard: dict[str, Any] = json.loads(await websocket.recv())
-        return heard["type"], heard.get("code", "")
+        answer = await hello(websocket, name)
+        return answer["type"], answer.get("code", "")
 
 
-async def greeted(websocket: ClientConnection, name: str) -> str:
-    """What a bot is called that says hello."""
-    hello = {"type": "hello", "protocol": 1, "name": name, "games": ["blackjack"]}
-    await websocket.send(json.dumps(hello))
-    welcome: dict[str, str] = json.loads(await websocket.recv())
-    return welcome["bot"]
+async def hello(websocket: ClientConnection, name: str, game: str = "blackjack") -> dict[str, Any]:
+    """Say hello; the answer."""
+    fields = {"type": "hello", "protocol": 1, "name": name, "games": [game]}
+    await websocket.send(json.dumps(fields))
+    answer: dict[str, Any] = json.loads(await websocket.recv())
+    return answer
+
+
+def plan_for(
+    game: str, settings: dict[str, object], players: tuple[str, ...], *form: Form, **more: Any
+) -> Plan:
+    rules = GAMES[game]
+    fields = {"limits": LIMITS, **more}
+    return plan_of(rules, rules.vocabulary.read_settings(settings), players, *form, **fields)
 
 
 def league(host: Host, game: str, *players: str, **settings: object) -> Any:
-    rules = GAMES[game]
-    return host.play(
-        host.compete(
-            plan_of(rules, rules.vocabulary.read_settings(settings), players, limits=LIMITS)
-        )
-    )
+    return host.play(host.compete(plan_for(game, settings, players)))
 
 
 async def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_another(
@@ -133,14 +135,14 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
         playing = asyncio.create_task(league(host, "blackjack", "Ann", hands=2))
         for said in ("ANN", "ann"):
             async with connect(host.url) as websocket:
-                assert await greeted(websocket, said) == "Ann"
+                assert (await hello(websocket, said))["bot"] == "Ann"
                 assert await refusal(host, "aNN") == ("refused", "name")
                 assert host.presence.count("blackjack") == 1
                 await websocket.send('{"type":"goodbye"}')
                 await websocket.wait_closed()
         playing.cancel()
     async with arena(tmp_path) as host, connect(host.url) as websocket:
-        assert await greeted(websocket, "aNN") == "Ann", "in a later arena, too"
+        assert (await hello(websocket, "aNN"))["bot"] == "Ann", "in a later arena, too"
 
 
 async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_path: Path) -> None:
@@ -172,24 +174,15 @@ async def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> Non
 
 
 async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> None:
-    """Each of its bots takes a match and drops its connection; at most two did so before the first match had ended."""
-    game = GAMES["ace_king_queen"]
+    """Each of its bots takes a match and drops its connection."""
+    game, players = "ace_king_queen", ("ann", "ben")
     limits = Limits(hello_ms=20_000, grace_ms=300)
-    plan = plan_of(
-        game,
-        game.vocabulary.read_settings({"hands": 2}),
-        ("ann", "ben"),
-        Form.LADDER,
-        limits=limits,
-        pause_s=0.01,
-    )
+    plan = plan_for(game, {"hands": 2}, players, Form.LADDER, limits=limits, pause_s=0.01)
 
     async def ghosts(host: Host, names: Iterator[int]) -> None:
         while True:
-            hello = {"type": "hello", "protocol": 1, "games": [game.name]}
             async with connect(host.url) as websocket:
-                hello["name"] = f"eve/{next(names)}"
-                await websocket.send(json.dumps(hello))
+                await hello(websocket, f"eve/{next(names)}", game)
                 while '"match"' not in str(await websocket.recv()):
                     pass
                 websocket.transport.abort()
@@ -199,16 +192,16 @@ async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Pat
             names = itertools.count(1)
             haunts = [asyncio.create_task(ghosts(host, names)) for _ in range(4)]
             await come(host, *(f"eve/{n}" for n in range(1, 5)))
-            for name in plan.players:
-                await host.launch((game.name, "honest"), name)
-            await come(host, *plan.players)
+            for name in players:
+                await host.launch((game, "honest"), name)
+            await come(host, *players)
             ladder = host.compete(plan)
             playing = asyncio.create_task(host.play(ladder))
             met: Counter[bool] = Counter()
             while met[True] < 20:
                 await asyncio.sleep(0.05)
                 results = store.results(ladder.id)
-                met = Counter(set(one.players) == {"ann", "ben"} for one in results)
+                met = Counter(set(match.players) == {"ann", "ben"} for match in results)
                 assert met[False] <= 6
             ladder.close()
             await playing
@@ -217,7 +210,7 @@ async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Pat
 
 
 def until_ruled(deed: str) -> Program:
-    """A bot that does something at every question, and plays if `ruled` was in its folder when it was started."""
+    """A bot that does something at every question, unless its folder has a file `ruled`."""
     first = f"""
 import os, pathlib
 ruled = pathlib.Path("ruled")
@@ -237,13 +230,12 @@ stdin, sys.stdin = sys.stdin, Lines()
 async def forgiving(
     folder: Path, bot: Program, forgive: int, mark: str = "ruled", matches: int = 4
 ) -> tuple[CompetitionReport, LiveResults]:
-    """A league of one bot that the arena launches, which sits at two tables; a verdict leaves a mark in its folder."""
+    """Play a league of one launched bot with two tables; a verdict puts a file into its folder."""
     marks = folder / "marks"
     marks.mkdir()
-    game = GAMES["blackjack"]
-    plan = plan_of(
-        game,
-        game.vocabulary.read_settings({"hands": 2}),
+    plan = plan_for(
+        "blackjack",
+        {"hands": 2},
         ("ann",),
         matches=matches,
         limits=msgspec.structs.replace(LIMITS, wall_ms=1_000),
@@ -302,13 +294,14 @@ async def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
     [row] = report.standings
     assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
     assert len({verdict.event for verdict in report.verdicts}) == 3
-    assert [one.forgiven for one in report.verdicts].count(False) == 1
+    assert [verdict.forgiven for verdict in report.verdicts].count(False) == 1
     assert report.verdicts[-1].forgiven is False
     assert results.standings == report.standings
 
 
 # --- bots that connect by themselves ---
 
+# A bot over WebSocket that plays, or that ends as soon as it has been asked at all of its tables.
 REMOTE = """
 import json, os, sys
 from websockets.sync.client import connect
@@ -330,21 +323,13 @@ with connect(url) as socket:
                 value = legal["min"] if isinstance(legal, dict) else legal[0]
                 say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
 """
-"""A bot over WebSocket that plays, or whose process is gone as soon as it has been asked at all of its tables."""
 
 
 async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> str:
-    """A league of ann, who drops her connection so often in the middle of all her matches, and then plays the rest; its id."""
-    game = GAMES["blackjack"]
+    """Play a league of ann, who loses her connection `drops` times amid all her matches; its id."""
     limits = msgspec.structs.replace(LIMITS, grace_ms=200)
-    plan = plan_of(
-        game,
-        game.vocabulary.read_settings({"hands": 2}),
-        ("ann",),
-        matches=3 * tables,
-        limits=limits,
-        forgive=forgive,
-    )
+    more: dict[str, Any] = {"limits": limits, "forgive": forgive, "matches": 3 * tables}
+    plan = plan_for("blackjack", {"hands": 2}, ("ann",), **more)
     processes = []
     with Store(folder / "arena.db") as store:
         async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
@@ -366,39 +351,37 @@ async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> st
     return competition.id
 
 
+def audited(folder: Path, competition: str) -> tuple[Any, tuple[Verdict, ...]]:
+    """The only row of a league, and its verdicts; an audit finds no flaw in it."""
+    with Store(folder / "arena.db", create=False) as store:
+        results = LiveResults(store, competition)
+        [row] = results.standings
+        [run] = examine(store)
+        assert run.flaws == ()
+        return row, results.verdicts
+
+
 async def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.table_limit._FIRST", 64)  # at once, as it answers nothing
-    competition = await dropping(tmp_path, 1, drops=1, tables=64)
+    row, verdicts = audited(tmp_path, await dropping(tmp_path, 1, drops=1, tables=64))
 
-    with Store(tmp_path / "arena.db", create=False) as store:
-        results = LiveResults(store, competition)
-        [row] = results.standings
-        [found] = examine(store)
-        verdicts = results.verdicts
     assert (row.rank, row.played, row.forgiven) == (1, 192, 64)
     assert len(verdicts) == 64
-    assert {(one.kind, one.forgiven) for one in verdicts} == {(Ending.DISCONNECT, True)}
-    assert len({one.event for one in verdicts}) == 1
-    assert found.flaws == ()
+    assert {(verdict.kind, verdict.forgiven) for verdict in verdicts} == {(Ending.DISCONNECT, True)}
+    assert len({verdict.event for verdict in verdicts}) == 1
 
 
 async def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.table_limit._FIRST", 8)
-    competition = await dropping(tmp_path, 1, drops=2, tables=8)
+    row, verdicts = audited(tmp_path, await dropping(tmp_path, 1, drops=2, tables=8))
 
-    with Store(tmp_path / "arena.db", create=False) as store:
-        results = LiveResults(store, competition)
-        [row] = results.standings
-        [found] = examine(store)
-        verdicts = results.verdicts
     assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
     assert row.eliminated.kind is Ending.DISCONNECT
-    assert [one.forgiven for one in verdicts] == [True] * 8 + [False]
-    assert found.flaws == ()
+    assert [verdict.forgiven for verdict in verdicts] == [True] * 8 + [False]
 
 
 async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
@@ -410,8 +393,8 @@ async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
             "UPDATE verdicts SET evidence = replace(evidence, ?, ?)", (second.event, first.event)
         )
     with Store(tmp_path / "arena.db", create=False) as store:
-        [found] = examine(store)
+        [run] = examine(store)
 
-    [flaw] = found.flaws
+    [flaw] = run.flaws
     assert flaw.match == second.match
     assert "its verdict is about the event" in flaw.text

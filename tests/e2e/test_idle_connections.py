@@ -1,4 +1,4 @@
-"""What `arena bench` measures from outside: an arena in a process of its own, and idle bots in others."""
+"""What idle bots cost an arena, measured as by `arena bench`: all in processes of their own."""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
-"""An instructor at a running arena: `arena status`, `pause`, `resume`, `stop`, `void`, `remove`, `start`, `log` over a real socket."""
+"""An instructor's commands at a running arena, over a real socket."""
 
 from __future__ import annotations
 
 import csv
 import json
-import re
-import shlex
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,22 +15,17 @@ from websockets.sync.client import connect
 
 from arena.cli.instruct import _ask
 from arena.storage.roster import Roster
-from arena.storage.store import Act, CompetitionState, MatchRow, Store
+from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store
 from arena.storage.tokens import hashed
 from protocol.errors import ArenaError
 from protocol.messages import VERSION, Action, Ending, Instruct
-from tests.e2e.test_pipe import PYTHON
+from tests.e2e.test_pipe import PYTHON, bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
-INTERPRETER = shlex.quote(sys.executable)
-BOT = PYTHON.replace("sys.argv[1]", '"me", tables=2')
-SLOW = BOT.replace('value=it["legal"][0]', 'value=(time.sleep(0.005), it["legal"][0])[1]').replace(
-    "import ", "import time, ", 1
-)
 WAIT_S = 30.0
 
 
@@ -49,15 +41,19 @@ class InstructedArena:
         self.program: StartedProgram | None = None
         self.url = ""
 
-    def serve(self, *words: str) -> None:
-        """It runs, and a competition has begun."""
+    def serve(self, *words: str, until: str = "bots compete") -> str:
+        """Start the arena, and wait until it says that a competition has begun; that line."""
         fixed = ("--port", "0", "--db", "class.db", "--json", "--log", "-")
         self.program = self._start("arena", "serve", *fixed, *words, cwd=self.folder)
-        line = self.program.until("arena at ws://")
-        found = re.search(r"ws://\S+", line)
-        assert found is not None
-        self.url = found[0]
-        self.program.until("bots compete")
+        self.url = self.program.until("arena at ws://").split()[2]
+        return self.program.until(until)
+
+    def ends(self) -> list[Any]:
+        """Wait until the arena has ended well; its reports."""
+        assert self.program is not None
+        status, out, err = self.program.ends()
+        assert status == 0, err
+        return [json.loads(line) for line in out.splitlines()]
 
     def says(self, *words: str, status: int = 0, token: str | None = None) -> Any:
         """An instructor's command: its document, or the one line of its refusal."""
@@ -74,8 +70,7 @@ class InstructedArena:
     def reads(self, *words: str, db: bool = True) -> Any:
         """A document that is made of the database alone."""
         where = ("--db", str(self.db)) if db else ()
-        done = self._start("arena", *words, *where, cwd=self.folder)
-        status, out, err = done.ends()
+        status, out, err = self._start("arena", *words, *where, cwd=self.folder).ends()
         assert status == 0, err
         return json.loads(out)
 
@@ -104,27 +99,36 @@ class InstructedArena:
 
 @pytest.fixture
 def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> InstructedArena:
-    for name, text in (("good", BOT), ("slow", SLOW)):
-        (tmp_path / f"{name}.py").write_text(text)
+    write_bots(tmp_path, hello='"me", tables=2', good=PYTHON, slow=slow(0.005))
     return InstructedArena(start, tmp_path)
 
 
 def first_results(store: Store) -> tuple[MatchRow, ...]:
-    """What counts of the only competition, once it is there."""
-    return tuple(row for one in store.competitions() for row in store.results(one.id))
+    """The matches that count, once there are some."""
+    return tuple(
+        row for competition in store.competitions() for row in store.results(competition.id)
+    )
 
 
-def bots(*names: str, file: str = "slow") -> list[str]:
-    return [word for name in names for word in ("--bot", f"{name}=stdio: {INTERPRETER} {file}.py")]
+def finished(store: Store) -> list[CompetitionRow]:
+    return [
+        competition
+        for competition in store.competitions()
+        if competition.state is CompetitionState.FINISHED
+    ]
 
 
+def bots(*names: str, file: str = "slow.py") -> list[str]:
+    return [word for name in names for word in bot(file, name)]
+
+
+# Two dozen matches, which take a few seconds.
 THREE = (
     *("akq", "--players", "3", "--matches", "4", "--set", "hands=30", "--once"),
     *bots("ann", "ben", "cem"),
 )
-"""Two dozen matches, that take a few seconds."""
+# More matches than any machine plays during a test.
 LONG = tuple("400" if word == "4" else word for word in THREE)
-"""As many as nobody waits for, however slow the machine is."""
 
 
 def test_a_competition_is_paused_and_goes_on(arena: InstructedArena) -> None:
@@ -138,10 +142,7 @@ def test_a_competition_is_paused_and_goes_on(arena: InstructedArena) -> None:
     assert "is paused" in arena.says("pause", before["competition"], status=1)
 
     arena.says("resume")
-    assert arena.program is not None
-    status, out, err = arena.program.ends()
-    assert status == 0, err
-    report = json.loads(out)
+    [report] = arena.ends()
     assert report["played"] == 24
     assert report["verdicts"] == []
     assert arena.acts() == [("pause", "Eva"), ("resume", "Eva")]
@@ -151,31 +152,21 @@ def test_a_pause_outlasts_the_arena(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     competition = arena.one()["competition"]
     arena.says("pause")
-    assert arena.program is not None
-    arena.program.kill()
-    arena.program = arena._start(
-        *("arena", "serve", "--port", "0", "--db", "class.db", "--json", *THREE), cwd=arena.folder
-    )
-    line = arena.program.until("arena at ws://")
-    arena.url = line.split()[2]
-    assert "(paused)" in arena.program.until(f"{competition} goes on")
+    arena.stops()
+    assert "(paused)" in arena.serve(*THREE, until=f"{competition} goes on")
     assert arena.one()["state"] == "paused"
 
     arena.says("resume")
-    status, out, err = arena.program.ends()
-    assert status == 0, err
-    assert json.loads(out)["played"] == 24
+    [report] = arena.ends()
+    assert report["played"] == 24
 
 
 def test_a_stopped_competition_keeps_its_standings(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     arena.until(first_results)
     arena.says("stop")
-    assert arena.program is not None
-    status, out, err = arena.program.ends()
+    [report] = arena.ends()
 
-    assert status == 0, err
-    report = json.loads(out)
     assert report["state"] == "stopped"
     assert 0 < report["played"] < 24
     with Store(arena.db, create=False) as store:
@@ -196,11 +187,8 @@ def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: InstructedAren
     assert "got 'cem'" in arena.says("remove", "cem", status=1)
     assert "got 'zoe'" in arena.says("remove", "zoe", status=1)
     arena.says("resume")
-    assert arena.program is not None
-    status, out, err = arena.program.ends()
+    [report] = arena.ends()
 
-    assert status == 0, err
-    report = json.loads(out)
     names = [row["name"] for row in report["standings"]]
     assert names[-1] == "cem"
     assert [row["played"] for row in report["standings"][:-1]] == [4, 4]
@@ -220,32 +208,23 @@ def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: InstructedAren
         ]
         assert {act.who for act in acts} == {"Eva"}
         assert all(act.at > 0 for act in acts)
-        kinds = {one.kind for one in store.verdicts()}
-        assert kinds <= {Ending.REMOVED}
+        assert {verdict.kind for verdict in store.verdicts()} <= {Ending.REMOVED}
 
 
 def test_a_finished_competition_goes_on_for_a_match_that_is_void(arena: InstructedArena) -> None:
     words = ("akq", "--players", "2", "--set", "hands=4", *bots("ann", "ben"))
     arena.serve(*words)
-    finished = arena.until(
-        lambda store: [
-            one for one in store.competitions() if one.state is CompetitionState.FINISHED
-        ]
-    )
+    [over] = arena.until(finished)
     with Store(arena.db, create=False) as store:
-        rows = store.results(finished[0].id)
+        rows = store.results(over.id)
     [match] = [row.id for row in rows if len(set(row.players)) == 2]
     assert arena.says("status")["competitions"] == []
     done = arena.says("void", match)
-    assert done["text"] == f"{match} is void; {finished[0].id} goes on for it"
+    assert done["text"] == f"{match} is void; {over.id} goes on for it"
 
-    def again(store: Store) -> bool:
-        [one] = store.competitions()
-        return one.state is CompetitionState.FINISHED and one.revision > 0
-
-    arena.until(again)
+    arena.until(lambda store: any(again.revision > 0 for again in finished(store)))
     with Store(arena.db, create=False) as store:
-        after = store.results(finished[0].id)
+        after = store.results(over.id)
     assert {row.pairing for row in after} == {row.pairing for row in rows}
     assert match not in {row.id for row in after}
 
@@ -253,13 +232,9 @@ def test_a_finished_competition_goes_on_for_a_match_that_is_void(arena: Instruct
 def test_a_bot_is_removed_from_a_competition_that_is_over(
     arena: InstructedArena, tmp_path: Path
 ) -> None:
-    words = ("akq", "--players", "3", "--set", "hands=4", *bots(*"abc", file="good"))
+    words = ("akq", "--players", "3", "--set", "hands=4", *bots(*"abc", file="good.py"))
     arena.serve(*words)
-    [over] = arena.until(
-        lambda store: [
-            one for one in store.competitions() if one.state is CompetitionState.FINISHED
-        ]
-    )
+    [over] = arena.until(finished)
 
     assert "one that is over has to be named" in arena.says("remove", "a", status=1)
     done = arena.says("remove", "a", "--competition", over.id)
@@ -288,7 +263,8 @@ def test_a_competition_is_started_beside_another_and_the_log_has_it(arena: Instr
     arena.serve(*LONG)
     done = arena.says("start", "akq", "--form", "ladder", "--set", "hands=2")
     ladder = done["text"].removeprefix("started: ")
-    assert [one["form"] for one in done["competitions"]] == ["round_robin", "ladder"]
+    forms = [competition["form"] for competition in done["competitions"]]
+    assert forms == ["round_robin", "ladder"]
     assert "unknown game 'poker'" in arena.says("start", "poker", status=1)
     assert "gin_rummy, got 0" in arena.says("start", "gin", status=1)
 
@@ -296,13 +272,10 @@ def test_a_competition_is_started_beside_another_and_the_log_has_it(arena: Instr
     assert any(f"3 bots compete ({ladder})" in line for line in lines)
     arena.says("stop", ladder)
     arena.says("stop")
-    assert arena.program is not None
-    status, _, err = arena.program.ends()
-    assert status == 0, err
+    arena.ends()
     assert arena.acts() == [("start", "Eva"), ("stop", "Eva"), ("stop", "Eva")]
     with Store(arena.db, create=False) as store:
-        [one] = [one for one in store.competitions() if one.id == ladder]
-        assert one.plan.settings["hands"] == 2
+        assert store.competition(ladder).plan.settings["hands"] == 2
 
 
 def test_a_class_is_imported_while_they_play(arena: InstructedArena) -> None:

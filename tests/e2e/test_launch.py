@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,7 +23,7 @@ from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
-from tests.support.arena_process import below_other_tests
+from tests.support.bot_processes import living, needs
 
 pytestmark = [
     pytest.mark.e2e,
@@ -64,33 +64,16 @@ print(json.dumps({
     "cwd": os.getcwd(), "names": sorted(os.listdir()), "environment": dict(os.environ),
     "read": {path: read(path) for path in sys.argv[1:]},
     "listed": {path: os.listdir(path) for path in ("/", os.path.dirname(os.getcwd())) if probes},
-    "written": {path: write(path) for path in ("mine", "bot.py", "/etc/x", "/usr/x", "/x") if probes},
+    "written": {
+        path: write(path) for path in ("mine", "bot.py", "/etc/x", "/usr/x", "/x") if probes
+    },
     "caps": [line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")][0],
 }), file=sys.stderr)
 """
 
 
-def needs(tool: str, why: str | None) -> None:
-    """Skip where something is missing, but not where all is to be tested."""
-    if why is not None:
-        assert not os.environ.get("CI"), f"{tool}: {why}"
-        pytest.skip(f"{tool}: {why}")
-
-
 def needs_isolation() -> None:
     needs("bubblewrap", bubblewrap.probe())
-
-
-def living(name: str) -> list[int]:
-    """All processes that were started for a bot, its keeper too, wherever they have gone; not for one of a test beside this one."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            if f"ARENA_NAME={name}".encode() in variables:
-                found.append(int(pid))
-    others = {process.pid for process in below_other_tests()}
-    return [pid for pid in found if pid not in others]
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -101,7 +84,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 class LaunchingArena:
-    """Starts bots from a folder, and hears what is found of them."""
+    """Starts bots from a folder, and records the findings."""
 
     def __init__(
         self, folder: Path, hidden: Sequence[Path], limits: Limits, *, isolate: bool
@@ -115,7 +98,7 @@ class LaunchingArena:
     async def start(
         self, text: str, *, name: str | None = None, url: str = "", token: str = ""
     ) -> LaunchedBot:
-        """Start a command line, `python` for this one, under a name of its own."""
+        """Start a command line, in which `python` is our interpreter, under a unique name."""
         line = text.replace("python ", f"{sys.executable} ", 1)
         program = read_program(line, self.folder)
         return await self.launcher.start(name or f"bot-{uuid4()}", program, url=url, token=token)
@@ -149,12 +132,12 @@ async def arena(
 ) -> AsyncIterator[LaunchingArena]:
     if isolate:
         needs_isolation()
-    one = LaunchingArena(folder, hidden, limits or Limits(), isolate=isolate)
+    here = LaunchingArena(folder, hidden, limits or Limits(), isolate=isolate)
     try:
-        yield one
+        yield here
     finally:
         began_s = time.monotonic()
-        await one.launcher.close()
+        await here.launcher.close()
         assert time.monotonic() - began_s < CLOSE_S
 
 
@@ -308,7 +291,11 @@ async def test_a_house_bot_from_a_file_connects(tmp_path: Path, isolate: bool) -
 async def test_java_starts_with_classes_that_lie_here(tmp_path: Path, isolate: bool) -> None:
     for tool in ("java", "javac"):
         needs(tool, None if shutil.which(tool) else "not installed")
-    source = 'class My { public static void main(String[] a) { System.err.print("java " + a[0]); System.exit(3); } }'
+    source = """
+class My {
+    public static void main(String[] a) { System.err.print("java " + a[0]); System.exit(3); }
+}
+"""
     (tmp_path / "My.java").write_text(source)
     subprocess.run(["javac", "My.java"], cwd=tmp_path, check=True)
 
@@ -317,6 +304,19 @@ async def test_java_starts_with_classes_that_lie_here(tmp_path: Path, isolate: b
         finding = await here.found()
 
         assert (finding.exit_status, finding.stderr) == (3, "java bot")
+
+
+async def test_where_nothing_can_be_sampled_a_bot_runs_and_its_record_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.sandbox.launcher.probe", lambda: "there is no /proc")
+    monkeypatch.setattr("arena.sandbox.cgroup.make", lambda name, limits: None)
+
+    async with arena(tmp_path) as here:
+        bot = await here.runs("import time\ntime.sleep(1000)")
+
+        assert (bot.enforced, bot.is_metered) == ("time, not isolated", False)
+        assert (bot.cpu_ms(), bot.peak()) == (0, (0, 0))
 
 
 async def talk(bot: LaunchedBot, line: bytes) -> bytes:
@@ -537,7 +537,7 @@ async def test_what_a_bot_leaves_behind_goes_with_it(tmp_path: Path, isolate: bo
 
 @BOTH_WAYS
 async def test_who_forks_all_the_time_is_ended_all_the_same(tmp_path: Path, isolate: bool) -> None:
-    # Each lives for a moment and leaves a successor, in a session of its own: at most some dozens at once.
+    # Each process soon forks a successor with a session of its own: at most some dozens at once.
     source = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -575,7 +575,7 @@ async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(tmp_pat
         assert here.findings.empty()
 
 
-async def test_who_kills_its_keeper_does_not_get_away(tmp_path: Path) -> None:
+async def test_a_bot_that_kills_its_supervisor_does_not_get_away(tmp_path: Path) -> None:
     source = ESCAPE + "os.kill(os.getppid(), signal.SIGKILL)" + STAY
 
     async with arena(tmp_path) as here:
@@ -584,7 +584,7 @@ async def test_who_kills_its_keeper_does_not_get_away(tmp_path: Path) -> None:
 
         assert finding.kind is Ending.CRASH
         assert finding.exit_status is None
-        assert "the process that keeps it was killed" in finding.text
+        assert "its supervisor was killed" in finding.text
         await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
 
 

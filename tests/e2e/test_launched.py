@@ -1,8 +1,9 @@
-"""Bots that the arena launches, as their authors write them: whole programs in four languages, real processes, one match each.
+"""Bots that the arena launches, as authors write them: whole programs in four languages.
 
-Per language all deeds of `tests/support/hogs/bot.*` are played at once in one arena, a season, each in a competition of its own; every test then
-looks at one of them. `websocket` is Python again, over a connection instead of its standard input and output. All names are new in every run,
-as the processes of a bot are known by its name in their environment.
+Per language, all deeds of `tests/support/hogs/bot.*` are played at once in one arena, a season,
+each in a competition of its own; every test then checks one of them. `websocket` is Python again,
+over a connection instead of its standard input and output. All names are new in every run, as the
+processes of a bot are known by the name in their environment.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from arena.sandbox import bubblewrap
 from arena.sandbox.launcher import read_program
 from arena.storage.store import MatchRow, Store
 from protocol.messages import Ending, Limits, Verdict
-from tests.support.arena_process import below_other_tests
+from tests.support.bot_processes import living, needs
 from tests.support.hogs import bot, spy
 
 pytestmark = [
@@ -58,7 +59,7 @@ LIMITS = Limits(
     memory_mib=256,
 )
 HURRIED = msgspec.structs.replace(LIMITS, decision_ms=200, bank_ms=200)
-# On a loaded machine a bot has a tenth of a core while its opponent takes his time: that must be too much, too.
+# On a loaded machine a bot gets a tenth of a core while its opponent thinks: still too much.
 TIRELESS = msgspec.structs.replace(LIMITS, decision_ms=20, bank_ms=300)
 WALLED = msgspec.structs.replace(LIMITS, wall_ms=1_500)
 
@@ -79,22 +80,16 @@ LANGUAGES = ("python", "node", "java", "c++", "websocket")
 # ---- Programs
 
 
-def needs(missing: str | None) -> None:
-    """Skip where something is missing, and say what; where `CI` is set, all is to be tested."""
-    if missing is not None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
-
-
 def tool(name: str) -> str:
-    """Where a program is, if it is there."""
-    found = shutil.which(name)
-    needs(None if found else f"{name} is not installed")
-    assert found is not None
-    return found
+    """The path of a program that a test needs."""
+    path = shutil.which(name)
+    needs(name, None if path else "not installed")
+    assert path is not None
+    return path
 
 
 def built(language: str, folder: Path) -> list[str]:
-    """What runs the bot in that language from that folder, compiled if it has to be; all but its deed."""
+    """The command of the bot in a language, compiled if need be, without its deed."""
     match language:
         case "python" | "websocket":
             shutil.copy(HOGS / "bot.py", folder)
@@ -123,18 +118,6 @@ def line_of(language: str, words: list[str], deed: str) -> str:
     return f"stdio: {shlex.join([*words, deed])}"
 
 
-def living(name: str) -> list[int]:
-    """All processes that were started for a bot, its keeper too, wherever they have gone; not for one of a test beside this one."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError):
-            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            if f"ARENA_NAME={name}".encode() in variables:
-                found.append(int(pid))
-    others = {process.pid for process in below_other_tests()}
-    return [pid for pid in found if pid not in others]
-
-
 def are_gone(*names: str) -> bool:
     """Whether nothing of these bots is left, soon."""
     deadline_s = time.monotonic() + GONE_S
@@ -149,7 +132,7 @@ def are_gone(*names: str) -> bool:
 
 
 class BotResult(NamedTuple):
-    """What became of one bot."""
+    """How the match of one bot ended."""
 
     name: str
     seat: int
@@ -198,7 +181,7 @@ async def play_season(
 
     async def contest(deed: str) -> BotMatch:
         name = f"{language.replace('+', 'p')}-{deed}-{mark}"
-        # Who ponders needs somebody who takes his time; all others play quickly against the same.
+        # `ponder` needs a slow opponent; all others play against the same quick one.
         rival = rivals["slow" if deed == "ponder" else "hello"]
         line = line_of(language, words, deed)
         await host.launch_program(read_program(line, folder), name)
@@ -221,7 +204,7 @@ async def play_season(
 def season(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> LaunchedOutcome:
-    """What became of the bots in one language."""
+    """A season of the bots in one language."""
     language: str = request.param
     folder = tmp_path_factory.mktemp("bots")
     words = built(language, folder)
@@ -409,7 +392,7 @@ async def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(tmp_path: Path
 
 
 async def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
-    """What a spy has got hold of, in an arena whose database lies beside the bots, and what was ruled of it."""
+    """What a spy got hold of, with the database beside the bots, and the verdict on it."""
     mark = uuid4().hex[:8]
     victim, awaited, agent = f"victim-{mark}", f"awaited-{mark}", f"spy-{mark}"
     shutil.copy(HOGS / "spy.py", folder)
@@ -430,8 +413,7 @@ async def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
                     "present": victim,
                     "awaited": awaited,
                 }
-                while victim not in host.presence.names("ace_king_queen"):
-                    await host.wait_for_change()
+                assert victim in await host.wait_for_bots([victim], TIMEOUT_S)
                 (folder / "targets.json").write_text(json.dumps(targets))
                 line = shlex.join([sys.executable, "spy.py"])
                 await host.launch_program(read_program(line, folder), agent)
@@ -459,7 +441,7 @@ NOT_AS_ANOTHER = {
 
 
 async def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
-    needs(bubblewrap.probe())
+    needs("bubblewrap", bubblewrap.probe())
     found, verdict = await spied(tmp_path)
 
     assert found == NOT_AS_ANOTHER | {

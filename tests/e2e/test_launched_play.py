@@ -48,7 +48,8 @@ import json, os
 from websockets.sync.client import connect
 with connect(os.environ["ARENA_URL"]) as arena:
     def say(**message): arena.send(json.dumps(message))
-    say(type="hello", protocol=1, name="x", token=os.environ["ARENA_TOKEN"], games=["ace_king_queen"])
+    token = os.environ["ARENA_TOKEN"]
+    say(type="hello", protocol=1, name="x", token=token, games=["ace_king_queen"])
     for it in map(json.loads, arena):
         if it["type"] == "match":
             say(type="ready", match=it["match"], nonce="n")
@@ -247,12 +248,12 @@ def test_T10_the_first_offence_ends_it(arena: Arena) -> None:
 
 
 def below(pid: int) -> set[int]:
-    """All processes that a process has started, and those that they have."""
-    found: set[int] = set()
+    """All descendants of a process."""
+    pids: set[int] = set()
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # it has just ended
-            found.update(map(int, children.read_text().split()))
-    return found.union(*map(below, found))
+            pids.update(map(int, children.read_text().split()))
+    return pids.union(*map(below, pids))
 
 
 def runs(pid: int, file: str) -> bool:

@@ -1,6 +1,6 @@
-"""A lost connection is not a timeout, and costs its grace (J7): bots that lose theirs, against a real arena.
+"""A lost connection is not a timeout, and costs its grace (J7): bots against a real arena.
 
-All play at the same time, each in a run of its own, and each test is about one of them.
+All play at the same time, each in a run of its own. Each test is about one of them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ pytestmark = [
 ]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 2_000, "hard_ms": 3_000, "grace_ms": 6_000}
+# Longer than a decision may take, but not than the grace; longer than the grace; a part of it.
 AWAY_S, OUT_S, DROP_S = 4.5, 10.0, 1.5
 if REAL:
     LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
     LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
     AWAY_S, OUT_S, DROP_S = 20.0, 31.0, 7.5
-# Longer than a decision may take and shorter than the grace; longer than the grace; and a part of it.
-MOST_DROPS = 5  # within the grace, and the one that it is over in
+MOST_DROPS = 5  # within the grace, and one in which it ends
 TABLES = 64
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
 
@@ -41,15 +41,11 @@ async def answers_after(arena: ServedArena, name: str) -> Any:
     before = await hand.asked()
     hand = await hand.loses(AWAY_S)
     after = await hand.asked()
-    await hand.answer(after)
-    following = await hand.hears("ask")
-    await hand.answer(following)
-    await hand.finishes()
-    return before, after, following
+    return before, after, await hand.answers_and_finishes(after)
 
 
 async def starts_again(arena: ServedArena, name: str) -> Any:
-    """As above, but it has lost its memory, too: what it is told."""
+    """As above, but it has lost its memory, too; and what it is told of the past."""
     hand = await arena.bot(name)
     await hand.answer(await hand.asked())
     before = await hand.hears("ask")
@@ -57,15 +53,11 @@ async def starts_again(arena: ServedArena, name: str) -> Any:
     await hand.ready()
     past = await hand.hears("past")
     after = await hand.asked()
-    await hand.answer(after)
-    following = await hand.hears("ask")
-    await hand.answer(following)
-    await hand.finishes()
-    return before, past, after, following
+    return before, past, after, await hand.answers_and_finishes(after)
 
 
 async def drops_always(arena: ServedArena, name: str, for_s: float = DROP_S) -> int:
-    """Loses its connection at every question, until its match is over or it is not let in any more: how often."""
+    """Loses its connection at every question, until it is out or refused: how often."""
     hand = await arena.bot(name)
     dropped: list[str] = []
     while True:
@@ -73,7 +65,7 @@ async def drops_always(arena: ServedArena, name: str, for_s: float = DROP_S) -> 
             case {"type": "match"} as message:
                 await hand.say(type="ready", match=message["match"], nonce="n")
             case {"type": "ask"} as message if message["ask"] in dropped:
-                legal = message["legal"]  # the least: by luck the match could be over
+                legal = message["legal"]  # the least, so that the match is not over soon
                 least = legal["min"] if isinstance(legal, dict) else legal[0]
                 await hand.answer(message, least)
             case {"type": "ask"} as message:
@@ -87,14 +79,14 @@ async def drops_always(arena: ServedArena, name: str, for_s: float = DROP_S) -> 
 
 
 async def drops_twice(arena: ServedArena, name: str) -> int:
-    """Two losses that are short enough, each by itself."""
+    """Two losses, each of which is within the grace."""
     return await drops_always(arena, name, AWAY_S)
 
 
 async def many_tables(arena: ServedArena, name: str) -> None:
     """Is asked at all of its tables, and is away for too long."""
     hand = await arena.bot(name, tables=TABLES)
-    # They come within some seconds, which is sooner than it has to be ready.
+    # The matches are offered within some seconds, before it has to be ready for the first.
     matches = [(await hand.hears("match"))["match"] for _ in range(TABLES)]
     for match in matches:
         await hand.say(type="ready", match=match, nonce="n")
@@ -110,14 +102,14 @@ async def beside_them(arena: ServedArena, name: str) -> None:
 
 
 async def stands_still(arena: ServedArena, name: str) -> None:
-    """Does nothing for as long as others are away, while its kernel is awake."""
+    """Its process is stopped for as long as others are away, and its kernel goes on."""
     process = await arena.frozen(name)
     await asyncio.sleep(AWAY_S)
     process.send_signal(signal.SIGCONT)
 
 
 async def idle(arena: ServedArena, name: str, for_s: float = AWAY_S) -> str:
-    """Loses its connection while it plays nothing: how it is received."""
+    """Loses its connection while it plays nothing: the answer when it comes back."""
     hand = await arena.bot(name, game="blackjack")
     try:
         await hand.loses(for_s)

@@ -1,6 +1,7 @@
-"""What `arena new` writes, used as its student would: every game in Python, every other language in one game.
+"""What `arena new` writes, used as its student would use it.
 
-All thirty are tried by `python -m tests.tools.starters`.
+Every game is tried in Python, and every other language in one game. `python -m
+tests.tools.starters` tries all thirty.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ OTHERS = {
 }
 EACH = [*OTHERS.items(), *((Language.PYTHON, game) for game in GAMES)]
 
+# Without optimisation, which takes ten seconds more; nothing here is about speed.
 MAKE_FLAGS = r"-j2 -- CXXFLAGS=-std=c++20\ -O0\ -Wall\ -Wextra"
-"""Without what C++ is made fast by: it would take ten seconds more, and nothing here is about speed."""
 
 Outcomes: TypeAlias = dict[tuple[Language, str], "Future[None]"]
 
@@ -51,6 +52,12 @@ def trial(tmp_path: Path) -> Callable[..., StarterTrial]:
         return StarterTrial(tmp_path / "mine", game, language)
 
     return make
+
+
+def change(file: Path, right: str, wrong: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert right in text
+    file.write_text(text.replace(right, wrong), encoding="utf-8")
 
 
 def use(folder: Path, language: Language, game: str) -> None:
@@ -96,9 +103,7 @@ def test_it_connects(trial: Callable[..., StarterTrial]) -> None:
 
 def test_its_test_finds_an_illegal_answer(trial: Callable[..., StarterTrial]) -> None:
     mine = trial("high_low")
-    bot = mine.folder / "bot.py"
-    text = bot.read_text(encoding="utf-8")
-    bot.write_text(text.replace("return legal[1]", "return 3"), encoding="utf-8")
+    change(mine.folder / "bot.py", "return legal[1]", "return 3")
 
     with pytest.raises(CommandFailed, match="answered 3 to bid; legal: "):
         mine.step("test")
@@ -106,17 +111,15 @@ def test_its_test_finds_an_illegal_answer(trial: Callable[..., StarterTrial]) ->
 
 def test_its_test_finds_a_match_that_breaks_off(trial: Callable[..., StarterTrial]) -> None:
     mine = trial("blackjack")
-    bot = mine.folder / "bot.py"
-    text = bot.read_text(encoding="utf-8")
     hears = "def hand_over(self, hand):\n"
-    bot.write_text(
-        text.replace(hears, f"{hears}        raise RuntimeError('at last')\n"), encoding="utf-8"
-    )
+    raises = f"{hears}        raise RuntimeError('at last')\n"
+    change(mine.folder / "bot.py", hears, raises)
 
     with pytest.raises(CommandFailed, match="at last"):
         mine.step("test")
 
 
+# Where the bot answers, and how it would answer wrongly; C++ takes too long to compile.
 ANY_LEGAL = {
     Language.JAVASCRIPT: ("bot.js", "return anyLegal(legal);", "return 7;"),
     Language.JAVA: (
@@ -127,7 +130,6 @@ ANY_LEGAL = {
     Language.GO: ("bot.go", "return AnyLegal(legal)", "return 7"),
     Language.BASH: ("bot.sh", "      any_legal\n", "      answer=7\n"),
 }
-"""Where the bot answers, and how it would answer wrongly; C++ takes too long to compile for one more test."""
 
 
 @pytest.mark.parametrize("language", ANY_LEGAL)
@@ -136,16 +138,14 @@ def test_the_test_of_another_language_finds_an_illegal_answer(
 ) -> None:
     mine = trial("ace_king_queen", language)
     file, right, wrong = ANY_LEGAL[language]
-    bot = mine.folder / file
-    text = bot.read_text(encoding="utf-8")
-    assert right in text
-    bot.write_text(text.replace(right, wrong), encoding="utf-8")
+    change(mine.folder / file, right, wrong)
 
     with pytest.raises(CommandFailed, match=r"answered 7 to|got 7"):
         mine.step("test")
 
 
 KNOCK = '{"discard":"Ks","knock":true,"melds":[]}'
+# How a bot answers with a value that is written as JSON.
 AS_JSON: dict[Language, Callable[[str], str]] = {
     Language.JAVASCRIPT: lambda value: f"return {value};",
     Language.JAVA: lambda value: (
@@ -154,7 +154,6 @@ AS_JSON: dict[Language, Callable[[str], str]] = {
     Language.GO: lambda value: f"return json.RawMessage(`{value}`)",
     Language.BASH: lambda value: f"answer='{value}'",
 }
-"""How a bot answers with a value that is written as JSON."""
 
 
 @pytest.mark.parametrize("language", AS_JSON)

@@ -1,4 +1,4 @@
-"""A real nginx in front of an arena on loopback, set up as `arena/server/operations.md` says: who needs a token, and who is counted as whom."""
+"""A real nginx in front of an arena on loopback, set up as `arena/server/operations.md` says."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Proxied(GatewayArena):
     async def stranger(
         self, name: str = "ann", *, near: str = ELSEWHERE, **options: Any
     ) -> AsyncIterator[RawBot]:
-        """From that address, it says, is somebody quite different."""
+        """A client at this address that claims to be forwarded for another."""
         claims = {"X-Forwarded-For": "192.0.2.99"}
         async with connect(
             self.url, compression=None, local_addr=(near, 0), additional_headers=claims
@@ -85,7 +85,7 @@ def behind(nginx: Callable[[int], int]) -> Callable[..., AbstractAsyncContextMan
 async def arena(
     behind: Callable[..., AbstractAsyncContextManager[Proxied]],
 ) -> AsyncIterator[Proxied]:
-    """One that wants tokens."""
+    """An arena that requires tokens."""
     async with behind() as arena:
         yield arena
 
@@ -170,7 +170,7 @@ async def test_who_guesses_through_it_waits_and_others_do_not(arena: Proxied) ->
 
 
 def says(address: str, *messages: dict[str, Any]) -> bytes:
-    """What a proxy passes on from there, and what its client says without waiting for an answer."""
+    """A request that a proxy passes on from an address, and what its client sends next."""
     head = (
         "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
@@ -185,7 +185,7 @@ def says(address: str, *messages: dict[str, Any]) -> bytes:
 
 @asynccontextmanager
 async def failing(address: str) -> AsyncIterator[tuple[GatewayArena, Callable[[bytes], Any]]]:
-    """An arena in which a match is on and somebody has guessed too often; connects as a proxy does."""
+    """An arena with a match, where a client has guessed too often; connects as a proxy does."""
     async with opened(ROSTER, LIMITS, requires_token=True) as arena:
         arena.gateway.entrance.proxies.trust(["127.0.0.1"])
 
@@ -306,12 +306,12 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
         page.goto(f"https://{at}")  # without the last slash
         page.wait_for_url(f"https://{at}/")
         page.get_by_text("ann", exact=True).first.wait_for()
-        assert [one.get("secure") for one in page.context.cookies()] == [True]
+        assert [cookie.get("secure") for cookie in page.context.cookies()] == [True]
         look.close()
 
 
 async def test_who_shares_the_proxys_connection_is_counted_apart(arena: Proxied) -> None:
-    """What a client does is not charged to the next one whose request the proxy sends over the same connection."""
+    """A client is not charged for the one before it on the same connection of the proxy."""
 
     seen: list[str] = []
     entrance = arena.gateway.entrance

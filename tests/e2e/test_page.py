@@ -1,4 +1,7 @@
-"""The page in a real Chromium: every view on a projector and on a phone, and what people do there. One arena, with a class that has played."""
+"""The page in a real Chromium: every view on a projector and on a phone, and what people do there.
+
+There is one arena, with a class that has played.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ VIEWS = [
     *(f"{game} {view}" for game, views in OF_ONE_GAME.items() for view in views),
     "live",
 ]
-DARK = ("lobby", "play", "gin_rummy match", "ace_king_queen cross", "high_low competition")  # fmt: skip
+DARK = ("lobby", "play", "gin_rummy match", "ace_king_queen cross", "high_low competition")
 TO_MATCH = "a[href^='#/m/']"
 MOST_BYTES = 300_000
 
@@ -84,8 +87,8 @@ BLANK = """() => [...document.querySelectorAll("select")]
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with browser() as it:
-        yield it
+    with browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +105,6 @@ def school(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def views(school: ClassWithPage) -> dict[str, str]:
-    """The address of every view."""
     found = dict(PLAIN)
     for game in GAMES:
         for view, route in school.views(game).items():
@@ -116,7 +118,7 @@ Open = Callable[..., BrowserWindow]
 
 @pytest.fixture(scope="module")
 def windows(chromium: Browser, school: ClassWithPage, axe: str | None) -> Iterator[Open]:
-    """Windows that are opened once for each size and taste, and closed at the end."""
+    """Returns windows, opened once for each size and setting, and closed at the end."""
     opened: dict[str, BrowserWindow] = {}
 
     def window(size: tuple[int, int] = PROJECTOR, **taste: Any) -> BrowserWindow:
@@ -132,7 +134,7 @@ def windows(chromium: Browser, school: ClassWithPage, axe: str | None) -> Iterat
 
 @pytest.fixture(params=SIZES)
 def look(request: pytest.FixtureRequest, windows: Open) -> Iterator[BrowserWindow]:
-    """A window of either size, in which nothing may have gone wrong by the end of the test."""
+    """A window of either size, without a fault at the end of the test."""
     it = windows(SIZES[request.param])
     yield it
     it.sound("at the end")
@@ -140,7 +142,6 @@ def look(request: pytest.FixtureRequest, windows: Open) -> Iterator[BrowserWindo
 
 @pytest.fixture
 def wide(windows: Open) -> Iterator[BrowserWindow]:
-    """A window on the projector."""
     it = windows(PROJECTOR)
     yield it
     it.sound("at the end")
@@ -230,7 +231,7 @@ def test_standings_sort_and_say_so(look: BrowserWindow, views: dict[str, str]) -
 
 
 def _column(page: Page, title: str) -> list[int]:
-    """The figures of a column, those out of the competition left out."""
+    """The figures of a column, without those of bots that are out."""
     titles = [text.strip(" ▲▼\n") for text in page.locator("thead th").all_inner_texts()]
     cells = page.locator(f"tbody tr > :nth-child({titles.index(title) + 1})")
     texts = [text.replace("−", "-").replace(",", "") for text in cells.all_inner_texts()]
@@ -250,7 +251,7 @@ def test_a_cell_of_the_cross_table_opens_the_pairing_and_that_a_match(
 
 
 def _follow(page: Page, link: Locator) -> None:
-    """Open a link of a few figures, whose box has a part for those who hear the page: a driver's pointer does not find its middle."""
+    """Open a link that has a hidden part for screen readers: a click in its middle misses."""
     link.focus()
     page.keyboard.press("Enter")
 
@@ -308,13 +309,13 @@ def test_a_live_table_goes_on_while_one_looks(look: BrowserWindow, views: dict[s
     told = page.get_by_role("region", name="What happened")
     before = told.inner_text()
     page.wait_for_function(
-        "before => document.querySelector('.tale').innerText !== before", arg=before
+        "before => document.querySelector('.steps').innerText !== before", arg=before
     )
 
     assert page.get_by_role("group", name="Ace-King-Queen table").is_visible()
     page.get_by_role("timer").first.wait_for()
     page.get_by_role("button", name="Watch live").click()
-    assert page.get_by_role("button", name="Watch live").get_attribute("aria-pressed") == "false"  # fmt: skip
+    assert page.get_by_role("button", name="Watch live").get_attribute("aria-pressed") == "false"
 
 
 @EACH_GAME
@@ -395,7 +396,9 @@ def test_a_match_is_played_by_keyboard_alone(windows: Open) -> None:
         before = person.shown()
         keys = person.turn.locator("[aria-keyshortcuts]")
         is_move = person.moves.count() > 0
-        page.keyboard.press(keys.first.get_attribute("aria-keyshortcuts") or "" if is_move else "Enter")  # fmt: skip
+        page.keyboard.press(
+            keys.first.get_attribute("aria-keyshortcuts") or "" if is_move else "Enter"
+        )
         person.changed(before)
     person.result.wait_for()
 
@@ -424,7 +427,7 @@ def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
 
 
 def _tab_to(page: Page, name: str, key: str) -> None:
-    """Go on with Tab until something of that name has the focus, and press a key there."""
+    """Press Tab until an element of this name has the focus, and then a key."""
     named = """() => {
       const on = document.activeElement;
       return (on.labels?.[0]?.innerText ?? on.innerText ?? "").trim();
@@ -466,7 +469,7 @@ def test_two_guests_behind_one_address_sit_down_as_they_find_it(
     for person in people:
         person.may_move()
 
-    tables = [one.page.locator(".felt").inner_text() for one in people]
+    tables = [person.page.locator(".felt").inner_text() for person in people]
     assert all("Guest" in table for table in tables)
     assert "Guest 2" in "".join(tables)
     for person in people:
@@ -488,10 +491,12 @@ def test_the_pace_is_shown_and_does_what_it_says(wide: BrowserWindow) -> None:
     page.reload()
     pace.wait_for()
     assert pace.evaluate(shown) == "calm", "it is kept"
-    # Told one by one: what is pending when a move has been made is not told at once.
+    # Shown one by one: events that are pending after a move are not shown at once.
     page.evaluate(WAITS)
     PagePlayer(page).move()
-    page.get_by_role("group", name="Go on").or_(page.get_by_label("Your moves").locator("button:enabled").first).first.wait_for()  # fmt: skip
+    page.get_by_role("group", name="Go on").or_(
+        page.get_by_label("Your moves").locator("button:enabled").first
+    ).first.wait_for()
     assert 900 in page.evaluate("() => window.waits")
     pace.select_option(label="brisk")
     PagePlayer(page).stand_up()
@@ -592,7 +597,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
     page.keyboard.press("Enter")
     dialog.wait_for(state="hidden")
     for tab in (page, other):
-        tab.get_by_role("banner").get_by_role("button", name="Logged in as Ada").wait_for()  # fmt: skip
+        tab.get_by_role("banner").get_by_role("button", name="Logged in as Ada").wait_for()
         assert tab.get_by_role("alert").count() == 0
     page.reload()
     look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
@@ -623,7 +628,7 @@ def test_an_owner_sees_its_cards_in_every_tab(chromium: Browser, school: ClassWi
     tab.on(
         "websocket",
         lambda socket: socket.on("framereceived", lambda data: sockets.append(str(data))),
-    )  # fmt: skip
+    )
     tab.goto(f"{school.url}/{school.route('m', match)}")
     tab.get_by_role("button", name="Watch live").wait_for()
 

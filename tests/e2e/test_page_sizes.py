@@ -1,8 +1,8 @@
-"""The page in windows of many sizes and on paper, and what it does when the arena or a match is gone; in a real Chromium.
+"""The page in a real Chromium: windows of many sizes, paper, an arena or match that is gone.
 
-One arena, with a class that has played, and a match in every game that goes on. 200 % zoom is a window of half the size.
-With `CARD_ARENA_BEHIND_PROXY=1` the windows are open behind nginx, below a path, with TLS.
-"""
+There is one arena, with a class that has played, and a running match of every game. A window of
+half the size stands for 200 % zoom. With `CARD_ARENA_BEHIND_PROXY=1` the windows are open behind
+nginx, below a path, with TLS."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ CUT = """() => [...document.querySelectorAll("main :is(.name, td, th, .wide, .bo
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with browser() as it:
-        yield it
+    with browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def window(chromium: Browser, url: str) -> Iterator[Open]:
 
 @pytest.fixture(scope="module")
 def shared(chromium: Browser, url: str) -> Iterator[Open]:
-    """Windows that are opened once for each size; for tests that leave them as they were."""
+    """Returns windows, opened once for each size, to tests that leave them unchanged."""
     with windows(chromium, url) as open_one:
         yield cache(open_one)
 
@@ -211,7 +211,7 @@ def test_who_plays_sees_seat_and_moves_without_scrolling(
     person.to_the_end_of_the_round()
 
     assert seen
-    assert not [one for one in person.page.evaluate(HIDDEN) if "move main" in one]
+    assert not [hidden for hidden in person.page.evaluate(HIDDEN) if "move main" in hidden]
     person.stand_up()
 
 
@@ -223,7 +223,7 @@ def names(count: int) -> list[str]:
 
 
 def many_cells(count: int) -> dict[str, Any]:
-    """A cross table in which whoever comes later wins."""
+    """A cross table in which the later bot wins."""
     cells = [
         [row, column, 2, 1, 0, 1, row - column, (row - column) / 2, 0.1]
         for row in range(count)
@@ -234,7 +234,7 @@ def many_cells(count: int) -> dict[str, Any]:
 
 
 def large_bracket(document: dict[str, Any], count: int) -> dict[str, Any]:
-    """An elimination of so many, in which the first two of every table go on."""
+    """An elimination of so many bots, in which the first two of every table advance."""
     left, pairing = names(count), 0
     stages: list[dict[str, Any]] = []
     while len(left) > 4:
@@ -267,7 +267,7 @@ def _table(pairing: int, players: list[str], advanced: Any, out: Any) -> dict[st
 
 
 def large(page: Page, school: ClassWithPage, game: str) -> str:
-    """Have the game's cup shown as if so many had played in it; its id."""
+    """Show the game's cup as if so many bots had played in it; returns its id."""
     id_ = str(school.competitions()[f"{game}-cup"]["id"])
     path = f"/api/competitions/{id_}.json"
     document = school.document(path)
@@ -275,7 +275,7 @@ def large(page: Page, school: ClassWithPage, game: str) -> str:
         document = large_bracket(document, MANY)
     else:
         rows = [row for row in document["standings"] if row["rank"] is not None]
-        many = [{**rows[n % len(rows)], "name": one} for n, one in enumerate(names(MANY))]  # fmt: skip
+        many = [{**rows[n % len(rows)], "name": name} for n, name in enumerate(names(MANY))]
         document = {**document, "standings": many}
     page.route(f"**{path}", lambda route: route.fulfill(json=document))
     cross = many_cells(MANY)
@@ -284,7 +284,7 @@ def large(page: Page, school: ClassWithPage, game: str) -> str:
 
 
 def sheets(pdf: bytes) -> tuple[int, set[tuple[int, int]], set[str]]:
-    """How many sheets a PDF has, how large they are in points, and the colours that something is filled with on them."""
+    """The number of sheets of a PDF, their size in points, and the colours of filled areas."""
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     colours: set[str] = set()
     for stream in re.findall(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL):
@@ -292,16 +292,16 @@ def sheets(pdf: bytes) -> tuple[int, set[tuple[int, int]], set[str]]:
             drawn = zlib.decompress(stream)
         except zlib.error:
             continue
-        colours |= {one.decode() for one in re.findall(rb"([\d. ]+) rg", drawn)}
+        colours |= {colour.decode() for colour in re.findall(rb"([\d. ]+) rg", drawn)}
     return len(boxes), {(round(float(w)), round(float(h))) for w, h in boxes}, colours
 
 
 def _filled(colours: set[str], red: int, green: int, blue: int) -> bool:
     wanted = (red / 255, green / 255, blue / 255)
     return any(
-        all(abs(float(a) - b) < 0.005 for a, b in zip(one.split(), wanted, strict=True))
-        for one in colours
-        if len(one.split()) == 3
+        all(abs(float(a) - b) < 0.005 for a, b in zip(colour.split(), wanted, strict=True))
+        for colour in colours
+        if len(colour.split()) == 3
     )
 
 
@@ -324,7 +324,7 @@ def test_nothing_is_cut_off_on_paper(
     assert page.evaluate(WIDER) == []
     assert page.evaluate(CUT) == []
     printed = page.locator("main").inner_text()
-    assert all(one in printed for one in names(MANY))
+    assert all(name in printed for name in names(MANY))
 
 
 def test_a_cross_table_is_printed_in_its_colours_on_sheets_that_are_wide(
@@ -356,7 +356,9 @@ def test_every_sheet_of_a_table_has_the_heads_of_its_columns(
 
     assert {"Bot", "Won", "Lost", "Score"} <= {head.strip(" ▲▼") for head in heads}
     assert page.locator("thead button:visible").count() == 0, "which are not repeated"
-    assert page.locator("thead").evaluate("it => getComputedStyle(it).display") == "table-header-group"  # fmt: skip
+    assert (
+        page.locator("thead").evaluate("it => getComputedStyle(it).display") == "table-header-group"
+    )
 
 
 def test_a_bracket_of_forty_is_printed(window: Open, school: ClassWithPage) -> None:

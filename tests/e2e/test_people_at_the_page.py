@@ -1,4 +1,4 @@
-"""People at an arena: they ask for a chair at `/watch`, and play over a WebSocket of their own, by hand here."""
+"""People at an arena: they ask for a seat at `/watch`, and play over another WebSocket."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHORT: dict[str, dict[str, Any]] = {
 
 
 class ArenaWithPeople:
-    """An arena with its page, and those who come to it."""
+    """An arena with its page, and its people and bots."""
 
     def __init__(self, host: Host, store: Store, stack: AsyncExitStack) -> None:
         self.host = host
@@ -55,17 +55,16 @@ class ArenaWithPeople:
         return await self._stack.enter_async_context(opened)
 
     async def bot(self, name: str, tables: int = 1, **hello: Any) -> RawBot:
-        """A bot that is connected."""
         bot = RawBot(await self.opens(), name)
         await bot.hello(tables=tables, **hello)
         return bot
 
     async def asks(self, game: str, *against: str, **more: Any) -> Message:
-        """What somebody hears who wants to sit down, at a socket of its own."""
+        """The answer to a person who asks for a seat, at a new socket."""
         return await ask(await self.opens("/watch"), game, *against, **more)
 
     async def sits(self, game: str, *against: str, **more: Any) -> tuple[ClientConnection, RawBot]:
-        """Somebody who has a chair, and has said hello: its socket at the page, and the one that it plays over."""
+        """A person who has said hello: the socket at the page, and the one for the match."""
         eye = await self.opens("/watch")
         seat = await ask(eye, game, *against, **more)
         assert seat["type"] == "seat", seat
@@ -77,7 +76,7 @@ class ArenaWithPeople:
         return person
 
     def league(self, game: str, *players: str, **more: Any) -> Any:
-        """A competition of these, once it is over."""
+        """Run a competition of these bots to its end."""
         rules = GAMES[game]
         settings = rules.vocabulary.read_settings(SHORT[game])
         plan = plan_of(rules, settings, players, limits=LIMITS, **more)
@@ -89,7 +88,7 @@ class ArenaWithPeople:
 
 
 async def ask(eye: ClientConnection, game: str, *against: str, **more: Any) -> Message:
-    """Ask for a chair; the answer."""
+    """Ask for a seat; returns the answer."""
     sit = {"type": "sit", "game": game, "name": "Pat", "against": against, **more}
     sit.setdefault("settings", SHORT[game_named(game).name])
     await eye.send(json.dumps(sit))
@@ -182,7 +181,7 @@ async def test_a_competition_that_needs_the_bot_takes_it(place: ArenaWithPeople)
     refused = await place.asks("akq", "bob")
     assert (refused["code"], "got 'bob'" in refused["text"]) == ("sit", True)
 
-    playing = [asyncio.create_task(one.play()) for one in (bob, eve)]
+    playing = [asyncio.create_task(bot.play()) for bot in (bob, eve)]
     report = await competition
     await asyncio.gather(*playing)
     assert (report.played, report.verdicts) == (1, ())
@@ -227,8 +226,8 @@ async def test_an_offence_ends_the_match_and_is_told_to_nobody_else(
     for over in (mine, other):
         assert over["termination"]["kind"] == "illegal"
         assert over["termination"]["seat"] == seat
-    told = [one for one in (mine, other) if one.get("verdict")]
-    assert [one["verdict"]["bot"] for one in told] == [offender]
+    verdicts = [page["verdict"] for page in (mine, other) if page.get("verdict")]
+    assert [verdict["bot"] for verdict in verdicts] == [offender]
     assert place.verdicts == []
     assert isinstance(place.host.web, Web)
     kept = place.host.web.people.record(match_of(mine))
@@ -296,7 +295,7 @@ async def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
 
 async def test_so_many_for_one_person_and_more_from_one_address(place: ArenaWithPeople) -> None:
     answers = [await place.asks("tcp") for _ in range(5)]
-    assert [one["type"] for one in answers] == ["seat"] * 4 + ["refused"]
+    assert [answer["type"] for answer in answers] == ["seat"] * 4 + ["refused"]
     assert answers[-1]["code"] == "sit"
     assert "at most 4 tables for one person" in answers[-1]["text"]
 

@@ -1,14 +1,16 @@
-"""Programs that play over their standard input and output, in a real arena: nothing of ours is on their side."""
+"""Programs that play over their standard input and output; they use no code of this repository."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,15 +52,34 @@ done
 """
 CRASHES_IN_THE_MIDDLE = PYTHON.replace("value=it", "value=1 // 0 or it")
 CHATTERS = PYTHON.replace("for line", 'print("I am ready!", flush=True)\nfor line')
+CHEATS = PYTHON.replace('value=it["legal"][0]', 'value="all in"')
 
-InArena = Callable[..., None]
+INTERPRETER = shlex.quote(sys.executable)
+
+
+def slow(seconds: float) -> str:
+    """The bot in Python, which waits so long before each answer."""
+    waits = f'value=(time.sleep({seconds}), it["legal"][0])[1]'
+    text = PYTHON.replace('value=it["legal"][0]', waits)
+    return text.replace("import ", "import time, ", 1)
+
+
+def write_bots(folder: Path, *, hello: str = '"me"', **texts: str) -> None:
+    """Write bots, each to a file NAME.py; `hello` is their name, and may add fields of `hello`."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text.replace("sys.argv[1]", hello))
+
+
+def bot(file: str, name: str = "") -> tuple[str, str]:
+    """The option that launches such a bot."""
+    return "--bot", f"{name and name + '='}stdio: {INTERPRETER} {file}"
 
 
 @asynccontextmanager
 async def program(
     arena: GatewayArena, name: str, *words: str
 ) -> AsyncIterator[tuple[Pipe, subprocess.Popen[bytes]]]:
-    """A program beside the arena, and the arena's ends of its pipes; it has ended by itself at the end."""
+    """Start a program beside the arena, connected by pipes; wait until it ends by itself."""
     process = subprocess.Popen([*words, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Processes without a keeper: what Windows has to do with, tried where there are signals."""
+"""Processes without a supervisor: what Windows has to do with, tried where there are signals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from arena.sandbox.windows import PlainProcess
+from arena.sandbox.workdir import PreparedBot
 from protocol.errors import ArenaError, UsageError
 
 pytestmark = pytest.mark.e2e
@@ -18,10 +19,12 @@ pytestmark = pytest.mark.e2e
 TIMEOUT_S = 20.0
 
 
+def prepared(scratch: Path, *command: str) -> PreparedBot:
+    return PreparedBot(scratch, command, isolated=False, group=None)
+
+
 async def runs(source: str, scratch: Path) -> PlainProcess:
-    return await PlainProcess.start(
-        [sys.executable, "-c", source], scratch=scratch, environment=dict(os.environ)
-    )
+    return await PlainProcess.start(prepared(scratch, sys.executable, "-c", source), os.environ)
 
 
 async def ended(process: PlainProcess) -> int | None:
@@ -88,6 +91,6 @@ time.sleep(1000)
 
 async def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArenaError, match="cannot start no-such-program: No such"):
-        await PlainProcess.start(["no-such-program"], scratch=tmp_path, environment={})
+        await PlainProcess.start(prepared(tmp_path, "no-such-program"), {})
     with pytest.raises(UsageError, match="stdio needs Linux or macOS"):
-        await PlainProcess.start([sys.executable], scratch=tmp_path, environment={}, stdio=True)
+        await PlainProcess.start(prepared(tmp_path, sys.executable), {}, stdio=True)

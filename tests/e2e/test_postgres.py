@@ -1,4 +1,7 @@
-"""What is of PostgreSQL alone: servers that go away, passwords, locks that are lost. What is of any database is in tests/arena."""
+"""PostgreSQL alone: servers that go away, passwords, locks that are lost.
+
+What holds for any database is in tests/arena.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def name_of(url: str) -> str:
 
 
 def drop(server: Server, url: str) -> None:
-    """Somebody ends all connections to a database."""
+    """End all connections to a database."""
     server.execute(
         f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name_of(url)}'"
     )

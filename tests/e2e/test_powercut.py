@@ -1,4 +1,7 @@
-"""An arena that is killed three times, and what is left of it; `python -m tests.tools.powercut` kills thirty times, and says what it does."""
+"""An arena that is killed three times, and what its database holds then.
+
+`python -m tests.tools.powercut` kills it thirty times.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,15 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PowercutOut
 
 
 def faults(database: Path, before: AuditedDatabase) -> list[str]:
-    """What a second look finds."""
+    """What an independent audit finds."""
     book = independent_audit.read(database)
     found = [*independent_audit.lost(before, book), *independent_audit.whole(book)]
-    for one in book.competitions:
-        if one.plan["form"] == "elimination":
-            found += independent_audit.bracket(one, book.of(one.id))
+    for competition in book.competitions:
+        matches = book.of(competition.id)
+        if competition.plan["form"] == "elimination":
+            found += independent_audit.bracket(competition, matches)
         else:
-            found += independent_audit.pairings(one, book.of(one.id), set(), {"stan", "rita"})
+            found += independent_audit.pairings(competition, matches, set(), {"stan", "rita"})
     return found
 
 

@@ -1,7 +1,8 @@
-"""The matrix: every way to misbehave, in every game, each a process of its own on a real socket (tests/support/rogues/rogue.py).
+"""Every way to misbehave in every game, by processes (tests/support/rogues/rogue.py).
 
-All rogues of a game are on the line at once, each in a competition of its own with bots that behave, in one arena; then every cell is
-looked at by itself. A season is played once per game, by the first test that asks for it.
+All rogues of a game are connected at once to one arena, each in a competition of its own with bots
+that behave. Such a season is played once per game, by the first test that asks for it; every test
+then checks one cell of the matrix.
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ HONEST = ("honest 1", "honest 2", "honest 3", "honest 4")
 
 
 class RogueResult(NamedTuple):
-    """What became of one rogue in one game; without a match there is no competition."""
+    """How one rogue fared in one game; some never come to a match."""
 
     name: str
     kind: Misbehaviour
-    said: tuple[dict[str, Any], ...]  # what it printed that it was told
+    said: tuple[dict[str, Any], ...]  # the messages that it printed
     status: int
     report: CompetitionReport | None
     played: MatchRow | None
@@ -78,7 +79,7 @@ class RogueResult(NamedTuple):
 
 
 class RoguesOutcome(NamedTuple):
-    """What became of all, how the bots that behave did with each other meanwhile and afterwards, and what still runs."""
+    """A season: each rogue's cell, the reports of honest bots, and the processes that are left."""
 
     cells: dict[str, RogueResult]
     honest: tuple[CompetitionReport, ...]
@@ -88,23 +89,17 @@ class RoguesOutcome(NamedTuple):
 # ---- Playing a season
 
 
-class RogueProcess:
-    """A rogue's process."""
+async def _rogue(kind: str, game: str, url: str) -> asyncio.subprocess.Process:
+    """Start a rogue, which connects by itself."""
+    words = [ROGUE, kind, "--url", url, "--game", game, "--name", kind]
+    return await _python(*words, stdout=asyncio.subprocess.PIPE)
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
 
-    @classmethod
-    async def start(cls, kind: str, game: str, url: str) -> RogueProcess:
-        """Start it; it connects by itself."""
-        words = [ROGUE, kind, "--url", url, "--game", game, "--name", kind]
-        return cls(await _python(*words, stdout=asyncio.subprocess.PIPE))
-
-    async def end(self) -> tuple[tuple[dict[str, Any], ...], int]:
-        """What it has said, and its exit status, once it has ended by itself."""
-        out, _ = await self.process.communicate()
-        assert self.process.returncode is not None, "it has ended"
-        return tuple(map(json.loads, out.splitlines())), self.process.returncode
+async def _end(rogue: asyncio.subprocess.Process) -> tuple[tuple[dict[str, Any], ...], int]:
+    """What a rogue has printed, and its exit status, once it has ended by itself."""
+    out, _ = await rogue.communicate()
+    assert rogue.returncode is not None, "it has ended"
+    return tuple(map(json.loads, out.splitlines())), rogue.returncode
 
 
 async def _python(*words: str, **options: Any) -> asyncio.subprocess.Process:
@@ -124,17 +119,13 @@ async def _honest(host: Host, game: str) -> list[asyncio.subprocess.Process]:
 
 
 async def _present(host: Host, names: Iterable[str]) -> None:
-    """Until all of them have said hello."""
-    while missing := {*names} - {*host.gateway.players}:
-        try:
-            async with asyncio.timeout(TIMEOUT_S / 3):
-                await host.wait_for_change()
-        except TimeoutError:
-            raise AssertionError(f"{sorted(missing)} did not connect") from None
+    """Wait until all have said hello."""
+    missing = {*names} - await host.wait_for_bots(names, TIMEOUT_S * 2 / 3)
+    assert not missing, f"{sorted(missing)} did not connect"
 
 
 async def _compete(host: Host, game: str, *names: str) -> CompetitionReport:
-    """One competition; who is missing of the seats is filled up with bots that behave."""
+    """Play one competition; honest bots take the seats that are left."""
     players = (*names, *HONEST)[: max(len(names), GAMES[game].seats)]
     settings = GAMES[game].vocabulary.read_settings(SHORT[game])
     wait_s = (LIMITS.start_ms + LIMITS.grace_ms) / 1000
@@ -157,21 +148,21 @@ async def _connected(game: str, store: Store) -> RoguesOutcome:
     matched = [name for name in CONNECTED if KINDS[name].ending is not None]
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         honest = await _honest(host, game)
-        rogues = {name: await RogueProcess.start(name, game, host.url) for name in CONNECTED}
+        rogues = {name: await _rogue(name, game, host.url) for name in CONNECTED}
         try:
             await _present(host, [*HONEST, *matched])
             reports = await _play(host, game, matched)
-            ends = {name: await rogue.end() for name, rogue in rogues.items()}
+            ends = {name: await _end(rogue) for name, rogue in rogues.items()}
             after = await _compete(host, game, *HONEST[: GAMES[game].seats])
         finally:
-            _kill([*honest, *(rogue.process for rogue in rogues.values())])
+            _kill([*honest, *rogues.values()])
         await store.flushed()
     cells = {name: _cell(store, name, reports.get(name), *ends[name]) for name in CONNECTED}
     return RoguesOutcome(cells, (reports["meanwhile"], after))
 
 
 async def _launched(game: str, store: Store) -> RoguesOutcome:
-    """The season of the rogues that the arena starts; some never come, and are started when they are waited for."""
+    """The season of the rogues that the arena starts, some of them only when they are awaited."""
     late = [name for name in LAUNCHED if KINDS[name].before is not None]
     early = [name for name in LAUNCHED if name not in late]
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
@@ -192,7 +183,7 @@ async def _launched(game: str, store: Store) -> RoguesOutcome:
 
 
 def _left(url: str) -> tuple[str, ...]:
-    """The command lines of processes that run with the arena's address in their environment, and so were started by it."""
+    """The command lines of processes that this arena has started, by their environment."""
     left = []
     for environment in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):  # it has ended, or is none of ours
@@ -235,7 +226,7 @@ _SEASONS: dict[tuple[str, bool], RoguesOutcome | Exception] = {}
 
 
 def _season_of(game: str, launched: bool, folder: Path) -> RoguesOutcome:
-    """A season that is played once; one that failed is not played again for every cell either."""
+    """A season, played once, even if it fails."""
     key = game, launched
     if key not in _SEASONS:
         play = _launched if launched else _connected
@@ -252,13 +243,13 @@ def _season_of(game: str, launched: bool, folder: Path) -> RoguesOutcome:
 
 @pytest.fixture
 def season(game: str, tmp_path: Path) -> RoguesOutcome:
-    """What became of the rogues that connect by themselves."""
+    """The season of the rogues that connect by themselves."""
     return _season_of(game, False, tmp_path)
 
 
 @pytest.fixture
 def launched(game: str, tmp_path: Path) -> RoguesOutcome:
-    """What became of the rogues that the arena has launched."""
+    """The season of the rogues that the arena has launched."""
     return _season_of(game, True, tmp_path)
 
 
@@ -286,7 +277,7 @@ def test_J2_a_rogue_is_out_for_exactly_what_it_did(
 
 
 def check(cell: RogueResult) -> Verdict | None:
-    """The word, whose fault it was, the evidence, and what the others have of it; the verdict if there is one."""
+    """Check the word, the offender, the evidence and the others' results; return the verdict."""
     assert cell.status == (3 if cell.name == "vanish" else 0), "its own fault"
     assert cell.report is not None
     assert cell.played is not None

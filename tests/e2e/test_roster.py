@@ -1,10 +1,9 @@
-"""`arena roster rename` and `remove` beside a running `arena serve`, which knows who is connected; and after it was killed."""
+"""`arena roster rename` and `remove` beside a running arena, which knows who is connected."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,15 +42,13 @@ class ArenaWithRoster:
         (folder / "class.toml").write_text(FILE)
         (folder / "class.csv").write_text("name\nann\nben\ncem\ndan\n")
         done = self.roster("import", "class.csv", "--json")
-        self.tokens = {one["name"]: one["token"] for one in json.loads(done)["new"]}
+        self.tokens = {made["name"]: made["token"] for made in json.loads(done)["new"]}
         self.program, self.url = self.serves()
 
     def serves(self) -> tuple[StartedProgram, str]:
         words = ("--config", "class.toml", "--db", self._db)
         program = self._start("arena", "serve", *words, cwd=self._folder)
-        found = re.search(r"ws://\S+", program.until("arena at ws://"))
-        assert found is not None
-        return program, found[0]
+        return program, program.until("arena at ws://").split()[2]
 
     def roster(self, *words: str, status: int = 0) -> str:
         """What it prints, or the one line of its refusal."""
@@ -70,10 +67,8 @@ class ArenaWithRoster:
         return json.loads(bot.recv(TIMEOUT_S))
 
     def hello(self, bot: ClientConnection, name: str, owner: str) -> Any:
-        games = ["ace_king_queen"]
-        token = self.tokens[owner]
-        fields = {"name": name, "games": games, "token": token, "protocol": 1}
-        return self.says(bot, type="hello", **fields)
+        fields = {"name": name, "games": ["ace_king_queen"], "token": self.tokens[owner]}
+        return self.says(bot, type="hello", protocol=1, **fields)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -93,7 +88,8 @@ def test_the_arena_changes_names_that_are_not_in_use(arena: ArenaWithRoster) -> 
             )
         for words in (("remove", "cem"), ("rename", "dan", "zed")):
             assert arena.roster(*words, status=2) == (
-                "expected a name that is not in use: it is among the players of the run cup, which is still to be played"
+                "expected a name that is not in use: "
+                "it is among the players of the run cup, which is still to be played"
             )
         bot.send(json.dumps({"type": "goodbye"}))
         with contextlib.suppress(ConnectionClosed):
@@ -109,7 +105,7 @@ def test_the_arena_changes_names_that_are_not_in_use(arena: ArenaWithRoster) -> 
         refused = arena.hello(bot, "ben", "ben")
         assert (refused["type"], refused["code"]) == ("refused", "token")
     listed = json.loads(arena.roster("list", "--json"))["members"]
-    assert [one["name"] for one in listed] == ["anna", "cem", "dan"]
+    assert [member["name"] for member in listed] == ["anna", "cem", "dan"]
 
 
 def test_an_arena_that_was_killed_leaves_nobody_connected(arena: ArenaWithRoster) -> None:

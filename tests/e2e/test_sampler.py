@@ -1,6 +1,7 @@
-"""The sampler over real processes, in four languages, below a keeper as the arena has one: it adopts orphans and collects the dead.
+"""The sampler over real processes in four languages, below a supervisor as in an arena.
 
-Every program says `hello` when it is up and ends when its stdin does; hogs hold at most 400 MiB, and are killed at the end of the test.
+Every program prints `hello` when it is up and ends when its stdin does. Hogs hold at most 400 MiB,
+and are killed at the end of the test.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from arena.sandbox.process_table import LinuxProcesses, Processes, PsutilProcess
 from arena.sandbox.process_usage import MIB, tree_of
 from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
+from tests.support.bot_processes import needs
 
 pytestmark = [
     pytest.mark.e2e,
@@ -34,7 +36,7 @@ pytestmark = [
 LIMITS = Limits(memory_mib=256, processes=8)
 TIMEOUT_S = 30.0  # a JVM on a loaded machine; the rest takes a tenth of a second
 
-KEEPER = """
+SUPERVISOR = """
 import ctypes, os, subprocess, sys
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 subprocess.Popen(sys.argv[1:])
@@ -151,54 +153,54 @@ def compile_(*words: str) -> None:
 
 
 class SupervisedProgram:
-    """A program below a keeper, up to its `hello`."""
+    """A program below a supervisor, up to its `hello`."""
 
     def __init__(self, words: list[str]) -> None:
-        self.keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", KEEPER, *words],
+        self.supervisor = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", SUPERVISOR, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
     async def says(self, text: str = "hello") -> None:
-        stream = self.keeper.stdout
+        stream = self.supervisor.stdout
         assert stream is not None
         line = await asyncio.to_thread(stream.readline)
         assert line.strip() == text
 
     def go_on(self) -> None:
-        """Give it a line that it waits for."""
-        assert self.keeper.stdin is not None
-        self.keeper.stdin.write("\n")
-        self.keeper.stdin.flush()
+        """Send the line that it waits for."""
+        assert self.supervisor.stdin is not None
+        self.supervisor.stdin.write("\n")
+        self.supervisor.stdin.flush()
 
     def end(self) -> None:
-        """Kill all of it: what is orphaned goes to the keeper, so until nothing is left."""
+        """Kill the whole tree; the supervisor adopts orphans, so repeat until none is left."""
         for _ in range(100):
-            tree, _ = tree_of(self.keeper.pid, LinuxProcesses().table().values())
+            tree, _ = tree_of(self.supervisor.pid, LinuxProcesses().table().values())
             if not tree:
                 break
             for entry in tree:
                 with suppress(ProcessLookupError):
                     os.kill(entry.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
-                self.keeper.wait(0.05)
-        self.keeper.kill()
-        self.keeper.communicate()
+                self.supervisor.wait(0.05)
+        self.supervisor.kill()
+        self.supervisor.communicate()
 
 
 @pytest.fixture
 def keep() -> Iterator[Callable[[list[str]], SupervisedProgram]]:
-    kept: list[SupervisedProgram] = []
+    programs: list[SupervisedProgram] = []
 
     def call(words: list[str]) -> SupervisedProgram:
-        kept.append(SupervisedProgram(words))
-        return kept[-1]
+        programs.append(SupervisedProgram(words))
+        return programs[-1]
 
     yield call
-    for each in kept:
-        each.end()
+    for program in programs:
+        program.end()
 
 
 def python(program: str) -> list[str]:
@@ -211,9 +213,9 @@ class WatchingSampler:
     def __init__(self, bot: SupervisedProgram, processes: Processes | None = None) -> None:
         self.found: list[tuple[str, str]] = []
         self._event = asyncio.Event()
-        self.sampler = Sampler(LIMITS, self._note, processes)
+        self.sampler = Sampler(LIMITS, self._note, processes or LinuxProcesses())
         self.sampler.start()
-        self.sampler.watch("ann", bot.keeper.pid)
+        self.sampler.watch("ann", bot.supervisor.pid)
 
     def _note(self, name: str, finding: Finding) -> None:
         assert name == "ann"
@@ -238,36 +240,30 @@ class WatchingSampler:
 async def watched(
     bot: SupervisedProgram, processes: Processes | None = None
 ) -> AsyncIterator[tuple[SupervisedProgram, WatchingSampler]]:
-    """A bot, and a referee that watches it from its first moment."""
-    referee = WatchingSampler(bot, processes)
+    """A bot, and a sampler that watches it from its start."""
+    watcher = WatchingSampler(bot, processes)
     try:
-        yield bot, referee
+        yield bot, watcher
     finally:
-        referee.sampler.close()
+        watcher.sampler.close()
 
 
-async def is_fine(bot: SupervisedProgram, referee: WatchingSampler) -> None:
+async def is_fine(bot: SupervisedProgram, watcher: WatchingSampler) -> None:
     await bot.says()
-    await referee.samples(3)
+    await watcher.samples(3)
 
-    assert referee.found == []
+    assert watcher.found == []
 
 
 async def holds_too_much(
-    bot: SupervisedProgram, referee: WatchingSampler, least: int = 320
+    bot: SupervisedProgram, watcher: WatchingSampler, least: int = 320
 ) -> None:
-    kind, text = await referee.finds()
+    kind, text = await watcher.finds()
     word, held, *rest = text.split()
 
     assert (kind, word) == ("memory", "memory")
     assert rest == ["MiB", ">", "256", "MiB", "(sampled)"]
     assert 256 < int(held) < 2 * least
-
-
-def need_bubblewrap() -> None:
-    if (why := bubblewrap.probe()) is not None:
-        assert not os.environ.get("CI"), why
-        pytest.skip(why)
 
 
 Keep = Callable[[list[str]], SupervisedProgram]
@@ -326,16 +322,16 @@ async def test_memory_that_children_share_counts_once(keep: Keep) -> None:
         "time.sleep(60)"
     )
 
-    async with watched(keep(python(shared))) as (bot, referee):
+    async with watched(keep(python(shared))) as (bot, watcher):
         await bot.says()
-        await referee.samples(5)
+        await watcher.samples(5)
         reader = LinuxProcesses()
-        tree, _ = tree_of(bot.keeper.pid, reader.table().values())
+        tree, _ = tree_of(bot.supervisor.pid, reader.table().values())
         held = [memory.rss_bytes for pid in tree if (memory := reader.memory(pid.pid))]
 
         assert len(held) == 4
         assert sum(held) > 400 * MIB
-        assert referee.found == []
+        assert watcher.found == []
 
 
 # ---- Files in memory
@@ -355,7 +351,7 @@ async def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
 
 
 async def test_what_is_written_to_memfds_is_found_in_bubblewrap(keep: Keep, tmp_path: Path) -> None:
-    need_bubblewrap()
+    needs("bubblewrap", bubblewrap.probe())
     program = [sys.executable, "-c", HOARD]
     async with watched(keep(bubblewrap.wrap(program, scratch=tmp_path))) as watching:
         await holds_too_much(*watching)
@@ -380,8 +376,8 @@ kept.communicate(b"go on")
 def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
     hides: str, seen: list[str]
 ) -> None:
-    """As an arena that is not root's, with bubblewrap's namespaces between it and the bot; the manual tells of the second."""
-    need_bubblewrap()
+    """An arena that is not root's, with bubblewrap's namespaces; the manual has the second case."""
+    needs("bubblewrap", bubblewrap.probe())
     if os.getuid():
         pytest.skip("it takes root to be a user that owns nothing else")
     wrapped = "--ro-bind / / --proc /proc --unshare-user --unshare-pid --disable-userns"
@@ -425,8 +421,8 @@ async def test_a_memfd_that_is_mapped_counts_once(keep: Keep) -> None:
 async def test_processes_over_the_limit_are_found(keep: Keep) -> None:
     program = "for _ in range(11):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
 
-    async with watched(keep(python(program))) as (_bot, referee):
-        kind, text = await referee.finds()
+    async with watched(keep(python(program))) as (_bot, watcher):
+        kind, text = await watcher.finds()
         word, count, *rest = text.split()
 
         assert (kind, word, rest) == ("processes", "processes", [">", "8", "(sampled)"])
@@ -442,22 +438,22 @@ async def test_threads_are_no_processes(keep: Keep) -> None:
 async def test_zombies_are_no_processes(keep: Keep) -> None:
     program = "for _ in range(20): os.fork() or os._exit(0)\n" + SAY + "input()"
 
-    async with watched(keep(python(program))) as (bot, referee):
-        await is_fine(bot, referee)
-        tree, _ = tree_of(bot.keeper.pid, LinuxProcesses().table().values())
+    async with watched(keep(python(program))) as (bot, watcher):
+        await is_fine(bot, watcher)
+        tree, _ = tree_of(bot.supervisor.pid, LinuxProcesses().table().values())
 
         assert sum(entry.is_zombie for entry in tree) == 20
 
 
 async def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
-    need_bubblewrap()
+    needs("bubblewrap", bubblewrap.probe())
     frame = "--dev-bind / / --proc /proc --unshare-user --unshare-pid --die-with-parent"
     program = "for _ in range(7): os.fork() or time.sleep(60)\n" + SAY + "input()"
     bot = keep([tool("bwrap"), *frame.split(), "--", *python(program)])
 
-    async with watched(bot) as (bot, referee):
-        await is_fine(bot, referee)
-        tree, structure = tree_of(bot.keeper.pid, LinuxProcesses().table().values())
+    async with watched(bot) as (bot, watcher):
+        await is_fine(bot, watcher)
+        tree, structure = tree_of(bot.supervisor.pid, LinuxProcesses().table().values())
 
         assert (len(tree), len(structure)) == (10, 2)
 
@@ -468,18 +464,18 @@ async def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
 async def test_a_spinner_in_a_child_is_charged_and_a_sleeper_is_not(keep: Keep) -> None:
     program = SAY + "input()\n" + SAY + "os.fork() or spin(20)\ntime.sleep(60)"
 
-    async with watched(keep(python(program))) as (bot, referee):
+    async with watched(keep(python(program))) as (bot, watcher):
         await bot.says()
-        await referee.samples(2)  # it gets from its print to its input
-        began_ms = referee.cpu_ms
-        await referee.samples(4)
+        await watcher.samples(2)  # it gets from its print to its input
+        began_ms = watcher.cpu_ms
+        await watcher.samples(4)
 
         assert began_ms > 1, "Python does not start in less"
-        assert referee.cpu_ms - began_ms < 1
+        assert watcher.cpu_ms - began_ms < 1
         bot.go_on()
         await bot.says()
-        while (spun_ms := referee.cpu_ms - began_ms) < 200:
-            await referee.samples(1)
+        while (spun_ms := watcher.cpu_ms - began_ms) < 200:
+            await watcher.samples(1)
         assert spun_ms < 1000 * TIMEOUT_S
 
 
@@ -504,49 +500,43 @@ ENDED = {
 async def test_a_child_that_has_ended_is_still_charged(keep: Keep, how: str) -> None:
     program = "ready = os.pipe()\n" + ENDED[how] + SAY + "input()"
 
-    async with watched(keep(python(program))) as (bot, referee):
+    async with watched(keep(python(program))) as (bot, watcher):
         await bot.says()
-        await referee.samples(4)
-        charged_ms = referee.cpu_ms
+        await watcher.samples(4)
+        charged_ms = watcher.cpu_ms
 
         assert 380 <= charged_ms < 800
-        await referee.samples(4)
-        assert charged_ms <= referee.cpu_ms < charged_ms + 1
+        await watcher.samples(4)
+        assert charged_ms <= watcher.cpu_ms < charged_ms + 1
 
 
 async def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> None:
-    async with watched(keep(python("spin(.3)\n" + SAY + "input()"))) as (bot, referee):
+    async with watched(keep(python("spin(.3)\n" + SAY + "input()"))) as (bot, watcher):
         await bot.says()
-        charged_ms = referee.cpu_ms
+        charged_ms = watcher.cpu_ms
         bot.go_on()
-        bot.keeper.wait(TIMEOUT_S)
-        await referee.samples(3)
+        bot.supervisor.wait(TIMEOUT_S)
+        await watcher.samples(3)
 
-        assert 300 <= charged_ms <= referee.cpu_ms < charged_ms + 100
-        assert referee.found == []
+        assert 300 <= charged_ms <= watcher.cpu_ms < charged_ms + 100
+        assert watcher.found == []
 
 
 # ---- psutil
 
 
-def need_psutil() -> None:
-    if find_spec("psutil") is None:
-        assert not os.environ.get("CI"), "psutil is not installed"
-        pytest.skip("psutil is not installed")
-
-
 async def test_psutil_finds_the_same(keep: Keep) -> None:
-    need_psutil()
+    needs("psutil", None if find_spec("psutil") else "not installed")
     hog = "os.fork() and time.sleep(60)\n" + HOG["python"]
 
-    async with watched(keep(python(hog)), PsutilProcesses()) as (bot, referee):
-        await holds_too_much(bot, referee)
+    async with watched(keep(python(hog)), PsutilProcesses()) as (bot, watcher):
+        await holds_too_much(bot, watcher)
 
-        assert referee.cpu_ms > 1
+        assert watcher.cpu_ms > 1
 
 
 async def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
-    need_psutil()
+    needs("psutil", None if find_spec("psutil") else "not installed")
     async with watched(keep(python(HELLO["python"])), PsutilProcesses()) as watching:
         await is_fine(*watching)
 
@@ -555,13 +545,13 @@ async def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
 
 
 async def test_cpu_time_can_be_asked_for_with_every_answer(keep: Keep) -> None:
-    async with watched(keep(python(SAY + "input()"))) as (bot, referee):
+    async with watched(keep(python(SAY + "input()"))) as (bot, watcher):
         await bot.says()
-        await referee.samples(2)
+        await watcher.samples(2)
         costs_us = []
         for _ in range(200):
             began_ns = time.perf_counter_ns()
-            referee.sampler.cpu_ms("ann")
+            watcher.sampler.cpu_ms("ann")
             costs_us.append((time.perf_counter_ns() - began_ns) / 1000)
 
         assert min(costs_us) < 100

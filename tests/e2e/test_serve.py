@@ -1,10 +1,9 @@
-"""`arena serve` with bots that it launches, a file of settings, and eliminations that are told as they happen."""
+"""`arena serve`: bots that it launches, its settings, what it reports, and how signals end it."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import socket
 import ssl
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from arena.storage.store import CompetitionState, Store
-from tests.e2e.test_pipe import PYTHON
+from tests.e2e.test_pipe import CHEATS, INTERPRETER, PYTHON, bot, write_bots
 from tests.e2e.test_tls import make
 from tests.support.arena_process import ROOT, RunningProcess, alive, below, run
 
@@ -30,16 +29,15 @@ pytestmark = pytest.mark.e2e
 
 Serve = Callable[..., "StartedProgram"]
 
-CHEAT = PYTHON.replace('value=it["legal"][0]', 'value="all in"')
 CRASH = "raise SystemExit('no such luck')"
-INTERPRETER = shlex.quote(sys.executable)
+
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
 
 
 @pytest.fixture
 def serve(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
-    """Start `arena serve akq --once --json` in a folder where `good.py`, `cheat.py` and `crash.py` are."""
-    for name, text in (("good", PYTHON), ("cheat", CHEAT), ("crash", CRASH)):
-        (tmp_path / f"{name}.py").write_text(text.replace("sys.argv[1]", '"me"'))
+    """Start `arena serve akq --once --json` beside `good.py`, `cheat.py` and `crash.py`."""
+    write_bots(tmp_path, good=PYTHON, cheat=CHEATS, crash=CRASH)
 
     def call(*words: str) -> StartedProgram:
         settings = ("--port", "0", "--set", "hands=10", "--matches", "2")
@@ -47,10 +45,6 @@ def serve(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
         return start("arena", "serve", *fixed, *words, cwd=tmp_path)
 
     return call
-
-
-def bot(file: str, name: str = "") -> tuple[str, str]:
-    return "--bot", f"{name and name + '='}stdio: {INTERPRETER} {file}"
 
 
 def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_path: Path) -> None:
@@ -91,17 +85,13 @@ def test_an_elimination_is_told_as_it_happens(serve: Serve) -> None:
 
 
 def test_in_practice_an_illegal_answer_puts_nobody_out(serve: Serve, tmp_path: Path) -> None:
-    (tmp_path / "learner.py").write_text(
-        PYTHON.replace("sys.argv[1]", '"me"')
-        .replace('value=it["legal"][0]', 'value="all in"')
-        .replace(
-            "for line in sys.stdin:",
-            "for line in sys.stdin:\n    if '\"refused\"' in line:\n"
-            "        it = json.loads(line)\n"
-            '        say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])\n'
-            "        continue",
-        )
+    learns = (
+        "for line in sys.stdin:\n    if '\"refused\"' in line:\n"
+        "        it = json.loads(line)\n"
+        '        say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])\n'
+        "        continue"
     )
+    write_bots(tmp_path, learner=CHEATS.replace("for line in sys.stdin:", learns))
     arena = serve("--practice", *bot("good.py"), *bot("learner.py"))
     status, out, err = arena.ends()
     report = json.loads(out)
@@ -180,18 +170,31 @@ def service(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
     return lambda *words: start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
 
 
+def house_bots(*names: str) -> list[str]:
+    words = "-m bots akq random --name"
+    return [word for name in names for word in ("--bot", f"{name}={INTERPRETER} {words} {name}")]
+
+
+def processes_of(arena: StartedProgram) -> set[RunningProcess]:
+    """Wait until the arena has started processes."""
+    while not (started := below(arena.process.pid)):
+        pass
+    return started
+
+
 def is_stopped(arena: StartedProgram, name: str) -> None:
-    """It ends in order, with one line, and nothing that it has started is left."""
+    """The arena ends with status 0, and says by which signal."""
     status, _, err = arena.ends()
 
     assert status == 0, err
     assert err.splitlines()[-1] == (
-        f"arena: stopped by {name}; all matches that were over are in arena.db, and the same command goes on from there"
+        f"arena: stopped by {name}; all matches that were over are in arena.db, "
+        "and the same command goes on from there"
     )
     assert "Traceback" not in err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@needs_signals
 @pytest.mark.parametrize("name", SERVICE)
 def test_a_signal_ends_an_arena_that_waits(service: Serve, tmp_path: Path, name: str) -> None:
     arena = service()
@@ -199,19 +202,16 @@ def test_a_signal_ends_an_arena_that_waits(service: Serve, tmp_path: Path, name:
     arena.process.send_signal(getattr(signal, name))
 
     is_stopped(arena, name)
-    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+    assert [file.name for file in tmp_path.glob("arena.db*")] == ["arena.db"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@needs_signals
 @pytest.mark.parametrize("name", SERVICE)
 def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
     service: Serve, tmp_path: Path, name: str
 ) -> None:
-    bots: tuple[str, ...] = ("--bot", f"slow={SLEEPER}", "--hello-ms", "1000")
-    for one in ("ann", "ben"):
-        words = f"{INTERPRETER} -m bots akq random --name {one}"
-        bots += ("--bot", f"{one}={words}")
-    arena = service("akq", "--set", "hands=1000000", *bots)
+    slow = ("--bot", f"slow={SLEEPER}", "--hello-ms", "1000")
+    arena = service("akq", "--set", "hands=1000000", *slow, *house_bots("ann", "ben"))
     arena.until("2 bots compete")
     started = below(arena.process.pid)
     arena.process.send_signal(getattr(signal, name))
@@ -224,16 +224,14 @@ def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
         assert competition.state is CompetitionState.RUNNING
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@needs_signals
 @pytest.mark.parametrize("name", SERVICE)
 def test_a_signal_ends_an_arena_that_waits_for_the_bots_that_it_launched(
     service: Serve, name: str
 ) -> None:
     arena = service("--bot", f"slow={SLEEPER}")
     arena.until("the page is at")
-    started: set[RunningProcess] = set()
-    while not started:
-        started = below(arena.process.pid)
+    started = processes_of(arena)
     arena.process.send_signal(getattr(signal, name))
 
     is_stopped(arena, name)
@@ -253,7 +251,7 @@ sys.exit(main(["serve", "--port", "0"]))
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@needs_signals
 def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SLOW_START],
@@ -267,21 +265,19 @@ def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(tmp_path:
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") <= 3
     assert "arena: stopped by SIGTERM" in done.stderr
-    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+    assert [file.name for file in tmp_path.glob("arena.db*")] == ["arena.db"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@needs_signals
 @pytest.mark.parametrize("first", [*SERVICE, "SIGINT"])
 def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, first: str) -> None:
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
     (tmp_path / "stubborn.py").write_text(stubborn)
     arena = service("--bot", f"stubborn={INTERPRETER} stubborn.py")
     port = int(arena.until("the page is at").rpartition(":")[2])
-    started: set[RunningProcess] = set()
-    while not started:
-        started = below(arena.process.pid)
+    started = processes_of(arena)
     arena.process.send_signal(getattr(signal, first))
-    with suppress(ConnectionError):  # it listens no more: it is ending
+    with suppress(ConnectionError):  # it does not listen any more: it is ending
         while True:
             socket.create_connection(("127.0.0.1", port)).close()
     others = ["SIGTERM", "SIGHUP", *(["SIGINT"] if first != "SIGINT" else [])]
@@ -320,7 +316,7 @@ def test_a_closed_terminal_ends_the_arena_that_ran_in_it(tmp_path: Path) -> None
     finally:
         arena.kill()
         arena.wait()
-    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+    assert [file.name for file in tmp_path.glob("arena.db*")] == ["arena.db"]
 
 
 IN_TERMINAL = """
@@ -331,12 +327,14 @@ sys.exit(main(["serve", "--port", "0"]))
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@needs_signals
 def test_who_is_started_with_nohup_outlives_the_terminal(
     start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
-    command = "import signal, runpy; signal.signal(signal.SIGHUP, signal.SIG_IGN); runpy.run_module('arena', run_name='__main__')"
-    (tmp_path / "quiet.py").write_text(command)
+    (tmp_path / "quiet.py").write_text(
+        "import signal, runpy; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+        "runpy.run_module('arena', run_name='__main__')"
+    )
     arena = start(
         "quiet",
         *("serve", "--port", "0"),
@@ -351,12 +349,9 @@ def test_who_is_started_with_nohup_outlives_the_terminal(
 
 
 def test_a_running_arena_is_copied_and_the_copy_goes_on(service: Serve, tmp_path: Path) -> None:
-    bots: tuple[str, ...] = ()
-    for one in ("ann", "ben"):
-        words = f"{INTERPRETER} -m bots akq random --name {one}"
-        bots += ("--bot", f"{one}={words}")
-    settings = ("akq", "--set", "hands=20", "--matches", "100000", "--log", "-", *bots)
-    arena = service(*settings)
+    settings = ("akq", "--set", "hands=20", "--matches", "100000", "--log", "-")
+    words = (*settings, *house_bots("ann", "ben"))
+    arena = service(*words)
     for _ in range(3):
         arena.until("akq-")
     copy = tmp_path / "copy.db"
@@ -371,7 +366,7 @@ def test_a_running_arena_is_copied_and_the_copy_goes_on(service: Serve, tmp_path
     assert before < len(arena.said)
     verified = run("verify", str(copy))
     assert verified.returncode == 0, verified.stdout
-    again = service(*settings, "--db", "copy.db")
+    again = service(*words, "--db", "copy.db")
     again.until("akq-")
     again.process.terminate()
     again.ends()
@@ -396,12 +391,11 @@ def test_a_renewed_certificate_is_shown_without_a_restart(service: Serve, tmp_pa
             return encrypted.getpeercert(binary_form=True)
 
     def until(text: str) -> set[bytes | None]:
-        """What is shown until the arena says that."""
-        found: list[str] = []
-        reading = threading.Thread(target=lambda: found.append(arena.until(text)))
+        """The certificates that are shown until the arena says that."""
+        reading = threading.Thread(target=lambda: arena.until(text))
         reading.start()
         seen = set()
-        while not found and reading.is_alive():
+        while reading.is_alive():
             seen.add(shown())
         reading.join()
         return seen

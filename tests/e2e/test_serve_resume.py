@@ -1,23 +1,22 @@
-"""`arena serve` that is stopped and started again on the same database: what goes on, what stays as it was, what is not played twice."""
+"""`arena serve` that is stopped and started again on the same database: what it plays then."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.test_pipe import PYTHON
+from tests.e2e.test_pipe import PYTHON, bot, write_bots
 from tests.support import independent_audit
+from tests.support.arena_process import printed
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -31,8 +30,7 @@ Serve = Callable[..., "StartedProgram"]
 
 TIMES = 15
 MATCHES = 3 * TIMES  # of two bots with each other, and of each with itself
-BOTS = tuple(f"{name}=stdio: {shlex.quote(sys.executable)} bot.py" for name in ("ann", "ben"))
-WITH_BOTS = ("--bot", BOTS[0], "--bot", BOTS[1])
+WITH_BOTS = (*bot("bot.py", "ann"), *bot("bot.py", "ben"))
 GAME = ("akq", "--once", "--json", "--matches", str(TIMES), "--set", "hands=200")
 HOUSE = """
 [serve]
@@ -54,14 +52,9 @@ settings = {{ hands = 50 }}
 
 @pytest.fixture
 def serve(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
-    """Start `arena serve` in a folder with a bot, on a database that stays, with a line on stderr for every match."""
-    bot = PYTHON.replace("sys.argv[1]", '"me", tables=2')
-    (tmp_path / "bot.py").write_text(bot)
-
-    def call(*words: str) -> StartedProgram:
-        return start("arena", "serve", "--log", "-", *words, cwd=tmp_path)
-
-    return call
+    """Start `arena serve` in a folder with a bot, with a line on stderr for every match."""
+    write_bots(tmp_path, hello='"me", tables=2', bot=PYTHON)
+    return lambda *words: start("arena", "serve", "--log", "-", *words, cwd=tmp_path)
 
 
 @pytest.fixture
@@ -83,25 +76,20 @@ def interrupt(arena: StartedProgram, after: str = "completed") -> tuple[int, str
     return arena.ends()
 
 
-def ask(tmp_path: Path, *words: str) -> Any:
-    """What `arena ... --json` prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "arena", *words, "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture
+def address(tmp_path: Path, free_port: int) -> tuple[str, ...]:
+    """The options of an instructor's commands to an arena on the free port."""
+    token = printed("roster", "instructor", "prof", "--db", str(tmp_path / "x.db"))["token"]
+    return "--url", f"ws://127.0.0.1:{free_port}", "--token", token
 
 
 def played(tmp_path: Path, file: str) -> list[list[int]]:
     """The numbers of the pairings that count, in every competition that there is."""
     book = independent_audit.read(tmp_path / file)
     assert [*independent_audit.whole(book)] == []
-    return [[one.pairing for one in book.of(of.id)] for of in book.competitions]
+    return [
+        [match.pairing for match in book.of(competition.id)] for competition in book.competitions
+    ]
 
 
 # ---- Stopped and started again
@@ -115,9 +103,9 @@ def test_what_ctrl_c_stops_goes_on_with_the_same_database(
     status, out, err = interrupt(serve(*fixed, *WITH_BOTS))
 
     assert (status, out) == (130, "")
-    assert (
-        err.splitlines()[-1]
-        == "arena: stopped; all matches that were over are in x.db, and the same command goes on from there"
+    assert err.splitlines()[-1] == (
+        "arena: stopped; all matches that were over are in x.db, "
+        "and the same command goes on from there"
     )
     [before] = played(tmp_path, "x.db")
     assert 0 < len(before) < MATCHES
@@ -136,28 +124,26 @@ def test_what_ctrl_c_stops_goes_on_with_the_same_database(
 
 
 def test_a_paused_competition_is_paused_when_the_arena_starts_again(
-    serve: Serve, tmp_path: Path, free_port: int
+    serve: Serve, tmp_path: Path, free_port: int, address: tuple[str, ...]
 ) -> None:
-    token = ask(tmp_path, "roster", "instructor", "prof", "--db", "x.db")["token"]
     fixed = ("--port", str(free_port), "--db", "x.db", *GAME, *WITH_BOTS)
-    to = ("--url", f"ws://127.0.0.1:{free_port}", "--token", token)
     arena = serve(*fixed)
     arena.until("completed")
-    paused = ask(tmp_path, "pause", *to)
+    paused = printed("pause", *address)
     arena.process.send_signal(signal.SIGINT)
     assert arena.ends()[0] == 130
     [before] = played(tmp_path, "x.db")
 
     arena = serve(*fixed)
     line = arena.until("goes on: ")  # all bots are there by then
-    [progress] = ask(tmp_path, "status", *to)["competitions"]
+    [progress] = printed("status", *address)["competitions"]
 
     assert paused["competitions"][0]["state"] == "paused"
     assert line.endswith(f"{len(before)} of {MATCHES} matches played (paused)\n")
     assert (progress["state"], progress["settled"]) == ("paused", len(before))
     assert progress["waits_for"] == []
 
-    resumed = ask(tmp_path, "resume", *to)
+    resumed = printed("resume", *address)
     status, _, err = arena.ends()
 
     assert resumed["competitions"][0]["state"] == "running"
@@ -169,29 +155,27 @@ def test_a_paused_competition_is_paused_when_the_arena_starts_again(
 
 
 def test_what_the_instructor_has_done_survives_a_kill(
-    serve: Serve, tmp_path: Path, free_port: int
+    serve: Serve, tmp_path: Path, free_port: int, address: tuple[str, ...]
 ) -> None:
-    token = ask(tmp_path, "roster", "instructor", "prof", "--db", "x.db")["token"]
-    eve = BOTS[0].replace("ann", "eve")
-    bots = (*WITH_BOTS, "--bot", eve, "--players", "3")
+    bots = (*WITH_BOTS, *bot("bot.py", "eve"), "--players", "3")
     fixed = ("--port", str(free_port), "--db", "x.db", *GAME, *bots)
-    to = ("--url", f"ws://127.0.0.1:{free_port}", "--token", token)
     arena = serve(*fixed)
     competition, pairing, match = arena.until("completed").split()[2:5]
-    ask(tmp_path, "void", match, *to)
-    ask(tmp_path, "remove", "eve", *to)
+    printed("void", match, *address)
+    printed("remove", "eve", *address)
     arena.kill()
 
     status, out, err = serve(*fixed).ends()
     book = independent_audit.read(tmp_path / "x.db")
-    [one] = book.competitions
+    [row] = book.competitions
+    matches = book.of(competition)
 
     assert status == 0, err
-    assert (one.id, one.state) == (competition, "finished")
+    assert (row.id, row.state) == (competition, "finished")
     assert [*independent_audit.whole(book)] == []
-    assert [*independent_audit.pairings(one, book.of(one.id), {"eve"}, set())] == []
+    assert [*independent_audit.pairings(row, matches, {"eve"}, set())] == []
     assert not book.matches[match].counts
-    again = [m.id for m in book.of(one.id) if m.pairing == int(pairing)]
+    again = [played.id for played in matches if played.pairing == int(pairing)]
     assert match not in again
     assert len(again) == ("eve" not in book.matches[match].players)
     rows = {row["name"]: row["eliminated"] for row in json.loads(out)["standings"]}

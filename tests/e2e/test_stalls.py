@@ -1,12 +1,14 @@
-"""The arena stands still, and nobody pays for it (J7): its process is stopped while bots wait, come, come back and close.
+"""The arena's process is stopped for a while, and nobody pays for it (J7).
 
-All play at the same time, against one arena that stands still once for longer than each of its limits; each test is about one bot.
+Bots wait, come, come back and close meanwhile. All play at the same time, against one arena that is
+stopped once, for longer than each of its limits. Each test is about one bot.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,16 +30,16 @@ pytestmark = [
 
 LIMIT_S = 5.0
 STALL_S = 6.5
-SET_UP_S = 1.5  # until everybody is where it should be
+SET_UP_S = 1.5  # until all bots wait as they should
 SOON_S = 0.7  # after the stall
 NEARLY_S = LIMIT_S - 1.5
-LATER_S = 7.0  # after a stall nothing is put down to it any more
+LATER_S = 7.0  # then a loss is no longer put down to the stall
 LIMITS = {name: int(LIMIT_S * 1000) for name in ("grace_ms", "hello_ms", "start_ms")}
 LIMITS |= {"decision_ms": 20_000, "hard_ms": 20_000}  # nobody is out of time
 
 
 class EagerClient:
-    """A connection that says hello without waiting for the handshake's answer, which does not come while the arena stands."""
+    """A connection that sends hello without waiting for the response to its handshake."""
 
     def __init__(self, url: str, reader: asyncio.StreamReader, writer: Any) -> None:
         self._wire = ClientProtocol(parse_uri(url), max_size=None)
@@ -65,7 +67,7 @@ class EagerClient:
 
 
 async def comes_eagerly(arena: ServedArena, name: str, **fields: Any) -> None:
-    """Say hello into the socket of an arena that stands still, and play a match."""
+    """Say hello to an arena that is stopped, and play a match afterwards."""
     await arena.stands.wait()
     await asyncio.sleep(0.2)
     streams = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -83,23 +85,36 @@ async def after_the_stall(arena: ServedArena, for_s: float = SOON_S) -> None:
     await asyncio.sleep(for_s)
 
 
-# ---- Timers that ring late
+async def is_asked(arena: ServedArena, name: str) -> ReconnectingRawBot:
+    hand = await arena.bot(name)
+    await hand.asked()
+    return hand
+
+
+async def closes(hand: ReconnectingRawBot, reason: str) -> None:
+    await hand.websocket.close(1011, reason)
+
+
+async def returns(hand: ReconnectingRawBot) -> None:
+    """Come back, and play to the end."""
+    await (await hand.back()).finishes()
+
+
+# ---- Timers that fire late
 
 
 async def grace_in_socket(arena: ServedArena, name: str) -> None:
-    hand = await arena.bot(name)
-    await hand.asked()
+    hand = await is_asked(arena, name)
     await asyncio.sleep(SET_UP_S / 2)
     await hand.vanish()
     await comes_eagerly(arena, name, resume=hand.session)
 
 
 async def grace_after(arena: ServedArena, name: str) -> None:
-    hand = await arena.bot(name)
-    await hand.asked()
+    hand = await is_asked(arena, name)
     await hand.vanish()
     await after_the_stall(arena)
-    await (await hand.back()).finishes()
+    await returns(hand)
 
 
 async def wait_in_socket(arena: ServedArena, name: str) -> None:
@@ -112,7 +127,7 @@ async def wait_after(arena: ServedArena, name: str) -> None:
 
 
 async def there(arena: ServedArena, name: str) -> None:
-    """Somebody who is there, so that what others are waited for in has begun."""
+    """A bot that is there, so that the runs begin in which others are waited for."""
     await (await arena.bot(name, tables=8)).play(2)
 
 
@@ -128,20 +143,20 @@ async def hello_after(arena: ServedArena, name: str) -> None:
     await hand.enters()
 
 
-async def start_in_socket(arena: ServedArena, name: str) -> None:
+async def starts(arena: ServedArena, name: str, when: Awaitable[object]) -> None:
     hand = await arena.bot(name)
     match = await hand.hears("match")
-    await arena.stands.wait()
+    await when
     await hand.say(type="ready", match=match["match"], nonce="n")
     await hand.finishes()
+
+
+async def start_in_socket(arena: ServedArena, name: str) -> None:
+    await starts(arena, name, arena.stands.wait())
 
 
 async def start_after(arena: ServedArena, name: str) -> None:
-    hand = await arena.bot(name)
-    match = await hand.hears("match")
-    await after_the_stall(arena)
-    await hand.say(type="ready", match=match["match"], nonce="n")
-    await hand.finishes()
+    await starts(arena, name, after_the_stall(arena))
 
 
 LATE = (
@@ -153,46 +168,34 @@ LATE = (
 # ---- 1011
 
 
-async def closes(hand: ReconnectingRawBot, reason: str) -> None:
-    await hand.websocket.close(1011, reason)
-
-
-async def returns(hand: ReconnectingRawBot) -> None:
-    """Come back, and play to the end."""
-    await (await hand.back()).finishes()
-
-
 async def raises_soon_after(arena: ServedArena, name: str) -> None:
-    hand = await arena.bot(name)
-    await hand.asked()
+    hand = await is_asked(arena, name)
     await after_the_stall(arena)
     await closes(hand, "")
     await returns(hand)
 
 
 async def raises_long_after(arena: ServedArena, name: str) -> None:
-    hand = await arena.bot(name)
-    await hand.asked()
+    hand = await is_asked(arena, name)
     await after_the_stall(arena, LATER_S)
     await closes(hand, "")
 
 
 async def keepalive_without_a_stall(arena: ServedArena, name: str) -> None:
-    hand = await arena.bot(name)
-    await hand.asked()
+    hand = await is_asked(arena, name)
     await closes(hand, KEEPALIVE)
     await returns(hand)
 
 
 async def keepalive_while_idle(arena: ServedArena, name: str) -> None:
-    """The close arrives before the new connection does."""
+    """Its close arrives before its new connection."""
     hand = await arena.bot(name, game="blackjack")
     await closes(hand, KEEPALIVE)
     await hand.back()
 
 
 async def keepalive_in_play(arena: ServedArena, name: str) -> PlainBot:
-    """A client that does nothing about its keepalive, and is asked while the arena stands still."""
+    """A client with the usual keepalive, which is asked while the arena is stopped."""
     bot = PlainBot(arena.url(), name, ["three_card_poker"], **IMPATIENT)
     bot.before_answer = lambda ask: after_the_stall(arena, 0)
     await bot.play_one()
@@ -200,22 +203,21 @@ async def keepalive_in_play(arena: ServedArena, name: str) -> PlainBot:
 
 
 async def keepalive_between_matches(arena: ServedArena, name: str) -> PlainBot:
-    """The same, but it is not needed before the stall is over."""
+    """The same, but it is not asked before the stall is over."""
     bot = PlainBot(arena.url(), name, ["ace_king_queen"], **IMPATIENT)
     await bot.play_one()
     return bot
 
 
 async def the_other(arena: ServedArena, name: str) -> None:
-    """Whom that one plays with."""
+    """The opponent of `keepalive_between_matches`."""
     await after_the_stall(arena, LATER_S)
     await (await arena.bot(name, game="ace_king_queen")).play()
 
 
 async def loses_twice(arena: ServedArena, name: str) -> None:
-    """One loss that the stall has brought about, and one of its own: together they are longer than the grace."""
-    hand = await arena.bot(name)
-    await hand.asked()
+    """A loss by the stall, and one of its own: together they are longer than the grace."""
+    hand = await is_asked(arena, name)
     await arena.stands.wait()
     closing = asyncio.create_task(closes(hand, KEEPALIVE))
     await after_the_stall(arena, NEARLY_S)
@@ -261,11 +263,11 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> PlayedCases:
     return outcomes_of(ServedArena(folder, LIMITS, RUNS), CASES, stall)
 
 
-def names(cases: Any) -> pytest.MarkDecorator:
+def each(cases: Any) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [case.__name__ for case in cases])
 
 
-@names(LATE)
+@each(LATE)
 def test_J7_every_deadline_is_moved_by_the_time_in_which_the_arena_stood_still(
     outcome: PlayedCases, case: str
 ) -> None:
@@ -273,7 +275,7 @@ def test_J7_every_deadline_is_moved_by_the_time_in_which_the_arena_stood_still(
     outcome.of(case)
 
 
-@names(LOST)
+@each(LOST)
 def test_J7_a_close_by_keepalive_or_after_a_stall_is_a_lost_connection(
     outcome: PlayedCases, case: str
 ) -> None:
@@ -281,7 +283,7 @@ def test_J7_a_close_by_keepalive_or_after_a_stall_is_a_lost_connection(
     outcome.of(case)
 
 
-@names((keepalive_in_play, keepalive_between_matches))
+@each((keepalive_in_play, keepalive_between_matches))
 def test_the_client_had_closed_by_its_keepalive_and_was_known_again(
     outcome: PlayedCases, case: str
 ) -> None:
@@ -291,14 +293,14 @@ def test_the_client_had_closed_by_its_keepalive_and_was_known_again(
     assert bot.forgotten == 0
 
 
-@names(CRASHED)
+@each(CRASHED)
 def test_J2_any_other_1011_is_a_crash(outcome: PlayedCases, case: str) -> None:
     outcome.of(case)
 
     assert outcome.words(case) == ["crash"]
 
 
-@names((there, the_other))
+@each((there, the_other))
 def test_nobody_else_is_out(outcome: PlayedCases, case: str) -> None:
     outcome.of(case)
 

@@ -1,4 +1,4 @@
-"""Nobody loses on time to the network or to the arena (rules J7), and nobody gains by pretending: real sockets, real processes."""
+"""Nobody loses on time by the network or the arena (J7), and nobody gains by pretending to."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ RESOLUTION_MS = 15.0  # a tick, its slack, and rounding
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Wait for what the arena is not asked to tell of."""
+    """Wait for what no event tells; the test's own time limit applies."""
     while not holds():
         await asyncio.sleep(0.005)
 
 
 async def is_measured(arena: GatewayArena, name: str) -> BotSession:
-    """The bot, once the arena knows its link."""
+    """The bot's session, once its link is measured."""
     player = arena.gateway.players[name]
     await until(lambda: player.link.is_known)
     return player
 
 
 async def thinks(bot: RawBot, think_ms: float) -> None:
-    """Play one match and think so long about every decision."""
+    """Play one match, and take so long for every decision."""
     await bot.ready()
     while (message := await bot.hear())["type"] == "ask":
         await asyncio.sleep(think_ms / 1000)
@@ -56,23 +56,22 @@ async def thinks(bot: RawBot, think_ms: float) -> None:
 
 
 def short(cap_ms: int) -> dict[str, int]:
-    """Limits without a bank: what a decision may take, and not a millisecond more."""
+    """Limits without a bank: the time for a decision, and not a millisecond more."""
     return {"decision_ms": cap_ms, "hard_ms": cap_ms, "bank_ms": 0}
 
 
 def the(verdict: Verdict | None) -> Verdict:
-    """The verdict that there must be."""
     assert verdict is not None
     return verdict
 
 
-# ---- A long line
+# ---- A slow network
 
 CAP_MS = 600
 
 
 async def far_away(arena: GatewayArena) -> tuple[Ending, Verdict | None, float]:
-    """A bot at the end of a long line thinks for nine tenths of its time: how that ends, and the floor of its link."""
+    """The ending and the link's floor of a bot on a slow network, with a tenth of its time left."""
     async with SlowProxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
         arena.url = proxy.url
         async with arena.bot() as ann:
@@ -113,8 +112,7 @@ async def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link() -
             await ann.ready()
             await ann.hears("ask")
             await ann.vanish()
-        async with arena.stranger() as back:
-            await back.hello(resume=ann.session)
+        async with arena.back(ann) as back:
             await back.ready()
             await back.answer(await back.hears("ask"))
             banks = []
@@ -132,11 +130,7 @@ async def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link() -
 
 
 class ByHand:
-    """A WebSocket whose pongs are its owner's business: an honest library answers pings by itself.
-
-    Attributes:
-        pong: called with the payload of every ping.
-    """
+    """A WebSocket that calls `pong` with the payload of every ping, and sends none by itself."""
 
     def __init__(
         self, url: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -149,7 +143,7 @@ class ByHand:
     @classmethod
     @asynccontextmanager
     async def connect(cls, arena: GatewayArena) -> AsyncIterator[ByHand]:
-        """Shake hands; a task listens from then on."""
+        """Open one; a task reads from then on."""
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         hand = cls(arena.url, reader, writer)
         hand._wire.send_request(hand._wire.connect())
@@ -168,20 +162,18 @@ class ByHand:
         return await self._heard.get()
 
     def send_pong(self, payload: bytes) -> None:
-        """Answer a ping, or pretend to."""
         self._writer.write(Frame(Opcode.PONG, payload).serialize(mask=True))
 
     async def _listen(self) -> None:
         while data := await self._reader.read(65536):
             self._wire.receive_data(data)
             for event in self._wire.events_received():
-                if not isinstance(event, Frame):
-                    continue  # the answer to our handshake
-                if event.opcode is Opcode.TEXT:
+                # Anything else is the response to the handshake.
+                if isinstance(event, Frame) and event.opcode is Opcode.TEXT:
                     self._heard.put_nowait(bytes(event.data).decode())
-                elif event.opcode is Opcode.PING:
+                elif isinstance(event, Frame) and event.opcode is Opcode.PING:
                     self.pong(bytes(event.data))
-            self._wire.data_to_send()  # what the library would say to a ping
+            self._wire.data_to_send()  # drops the library's own pongs
 
     def _flush(self) -> None:
         for data in self._wire.data_to_send():
@@ -192,7 +184,7 @@ class ByHand:
 async def by_hand(
     arena: GatewayArena, pong: Callable[[ByHand, bytes], None]
 ) -> AsyncIterator[RawBot]:
-    """A bot that is welcome, and does `pong` at every ping."""
+    """A bot that is welcome, and calls `pong` at every ping."""
     async with ByHand.connect(arena) as hand:
         hand.pong = lambda payload: pong(hand, payload)
         bot = RawBot(hand, "ann")  # type: ignore[arg-type]
@@ -243,7 +235,7 @@ async def test_a_forged_pong_counts_for_nothing(arena: GatewayArena) -> None:
         player = arena.gateway.players["ann"]
         wire = player.connection
         assert wire is not None
-        await until(lambda: wire.useless >= 10)  # all of them have been looked at
+        await until(lambda: wire.useless >= 10)  # all of them have been processed
 
         assert not player.link.is_known
         assert player.link.floor_ms == 0
@@ -273,12 +265,8 @@ HELD_UP_CAP_MS = 250
 
 
 async def held_up(arena: GatewayArena, start: Start, times: int = 8) -> Verdict | None:
-    """A bot that is quick plays in an arena whose loop stands still again and again; what it is blamed for."""
-    start(
-        *("bots", "three_card_poker", "q64", "--url", arena.url),
-        *("--name", "ann", "--quiet", "--no-session"),
-    )
-    await arena.until(lambda: "ann" in arena.gateway.players)
+    """The verdict on a quick bot in an arena whose loop stands still again and again."""
+    await a_process(arena, start, "ann", ("three_card_poker", "q64"))
     referee = arena.gateway.referee
     table = arena.open("three_card_poker", "ann", rounds=10_000, stake=10**6)
     await until(lambda: referee.decisions > 0)
@@ -316,21 +304,15 @@ async def test_without_the_credit_for_that_they_would(
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP on Windows")
 
 
-def stop(program: StartedProgram) -> None:
-    """From now on the process does nothing, and its sockets stay open."""
-    program.process.send_signal(signal.SIGSTOP)
-
-
-def go_on(program: StartedProgram) -> None:
-    program.process.send_signal(signal.SIGCONT)
-
-
-async def a_process(arena: GatewayArena, start: Start, name: str) -> StartedProgram:
-    """A bot in a process of its own that plays Ace-King-Queen."""
-    program = start(
-        *("bots", "ace_king_queen", "nash", "--url", arena.url),
-        *("--name", name, "--quiet", "--no-session"),
-    )
+async def a_process(
+    arena: GatewayArena,
+    start: Start,
+    name: str,
+    strategy: tuple[str, str] = ("ace_king_queen", "nash"),
+) -> StartedProgram:
+    """A bot of ours in a process of its own."""
+    options = ("--url", arena.url, "--name", name, "--quiet", "--no-session")
+    program = start("bots", *strategy, *options)
     await arena.until(lambda: name in arena.gateway.players)
     return program
 
@@ -340,11 +322,11 @@ async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(start: 
     async with in_arena(decision_ms=300, bank_ms=200, hard_ms=1_000) as arena:
         referee = arena.gateway.referee
         ann = await a_process(arena, start, "ann")
-        async with arena.bot("ben") as ben, arena.bot("cid") as cid:
+        async with arena.bots("ben", "cid") as (ben, cid):
             endless = arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
             against_ann = asyncio.create_task(ben.play())
             await until(lambda: referee.decisions >= 100)
-            stop(ann)
+            ann.process.send_signal(signal.SIGSTOP)
             other = arena.open("blackjack", "cid", hands=50)
             await cid.play()
             result, _ = await arena.result(other)
@@ -355,13 +337,13 @@ async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(start: 
             assert result.termination.seat == 0
             assert (verdict.kind, verdict.bot) == ("timeout", "ann")
             assert (verdict.bank_ms, verdict.mechanism) == (0, "wall clock")
-            # The rest of its bank was known when it was asked: it had that, its decision_ms, and no more.
+            # It had the rest of its bank, its decision_ms, and no more.
             took_ms = (verdict.taken_ms or 0) - (verdict.credit_ms or 0)
             assert 300 < took_ms <= 300 + 200 + RESOLUTION_MS
             [over] = await against_ann
             assert over["termination"] == {"kind": "timeout", "seat": 0, "text": ""}
 
-            go_on(ann)  # with an answer in its hand that nobody waits for
+            ann.process.send_signal(signal.SIGCONT)  # it sends an answer that nobody waits for
             again = arena.open("ace_king_queen", "ben", "ann", hands=50)
             await ben.play()
             result, verdict_now = await arena.result(again)
@@ -383,7 +365,7 @@ async def test_who_vanishes_while_another_thinks_is_missed(
             ask = await ben.hears("ask")
             ann = arena.gateway.players["ann"]
             assert ann.pending == 0
-            stop(program)
+            program.process.send_signal(signal.SIGSTOP)
             await arena.until(lambda: ann.connection is None)
             assert not table.is_over  # it could come back
 
@@ -420,7 +402,7 @@ async def test_a_ping_that_waits_behind_a_long_thought_is_no_silence(
         ask = await ann.hears("ask")
         await asyncio.sleep(0.8)
         await ann.answer(ask, "bet")
-        await asyncio.sleep(0.2)  # it is looked at, and ben is the one who thinks
+        await asyncio.sleep(0.2)  # the pings are looked at while ben is asked
         assert player.connection is not None
         for payload in held:
             hand.send_pong(payload)
@@ -441,7 +423,7 @@ EACH = CROWD // 2  # in a process
 
 @pytest.fixture
 def many_files() -> Iterator[None]:
-    """As many descriptors as this process may have."""
+    """Raise this process's limit of open files."""
     resource = pytest.importorskip("resource", reason="Windows has no such limit")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,4 +1,4 @@
-"""An arena behind TLS: our own client, floods and accidents, with certificates that are made for the test."""
+"""An arena behind TLS: our own client, floods and accidents, with certificates of its own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
-from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from arena.server.listener import Certificate, context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
-from tests.support.gateway_bots import LIMITS, TIMEOUT_S, GatewayArena, RawBot
+from tests.support.gateway_bots import (
+    LIMITS,
+    TIMEOUT_S,
+    GatewayArena,
+    RawBot,
+    all_of,
+    in_arena_with,
+)
 from tests.tools.tls_scan import recorded_hello, wrong_in
 
 pytestmark = pytest.mark.e2e
@@ -62,7 +68,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 class Secure(GatewayArena):
-    """An arena whose port is encrypted; `plain` is a second one that is not."""
+    """An arena whose port is encrypted; `plain` is a second port that is not."""
 
     def __init__(self, gateway: Gateway, port: int, plain: int, cert: Path) -> None:
         super().__init__(gateway, port)
@@ -80,7 +86,7 @@ class Secure(GatewayArena):
         return await asyncio.open_connection("127.0.0.1", self.port)
 
     async def emptied(self) -> None:
-        """Nobody is connected any more."""
+        """Wait until nobody is connected."""
         while self.gateway._connections:
             await asyncio.sleep(0.01)
 
@@ -89,22 +95,17 @@ class Secure(GatewayArena):
 def in_arena(
     files: Files, caplog: pytest.LogCaptureFixture
 ) -> Callable[..., AbstractAsyncContextManager[Secure]]:
-    """An arena of its own; nothing is logged, and nothing is left."""
+    """Open an arena; nothing may be logged."""
 
     @asynccontextmanager
     async def opened(limits: Limits = LIMITS) -> AsyncIterator[Secure]:
-        loop = asyncio.get_running_loop()
-        arenas: list[Secure] = []
-        gateway = Gateway(Referee(loop.time), limits, lambda: arenas[0].changed())
-        port = await gateway.open("127.0.0.1", 0, Certificate(*files).current)
-        plain = await gateway.open("127.0.0.1", 0)
-        arenas.append(Secure(gateway, port, plain, files[0]))
         with caplog.at_level(logging.WARNING):
-            try:
-                yield arenas[0]
-            finally:
-                await gateway.close()
-                await asyncio.sleep(0)
+            async with in_arena_with(limits) as plain:
+                gateway = plain.gateway
+                port = await gateway.open("127.0.0.1", 0, Certificate(*files).current)
+                arena = Secure(gateway, port, plain.port, files[0])
+                gateway.on_change = arena.changed
+                yield arena
         assert logged(caplog) == []
 
     return opened
@@ -114,7 +115,7 @@ def in_arena(
 async def arena(
     in_arena: Callable[..., AbstractAsyncContextManager[Secure]],
 ) -> AsyncIterator[Secure]:
-    """One with the usual limits."""
+    """An arena with the usual limits."""
     async with in_arena() as arena:
         yield arena
 
@@ -194,10 +195,9 @@ async def test_a_lost_connection_comes_back(arena: Secure) -> None:
     async with arena.bot("ann") as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=20)
         await asyncio.gather(ann.ready(), ben.ready())
-        await ann.vanish()  # without TLS's own farewell
+        await ann.vanish()  # without TLS's own close
         playing = asyncio.create_task(ben.play())
-        async with arena.stranger("ann") as back:
-            await back.hello(resume=ann.session)
+        async with arena.back(ann) as back:
             await asyncio.gather(back.play(), playing)
         result, _ = await arena.result(table)
 
@@ -287,12 +287,10 @@ async def test_who_cannot_speak_tls_is_cut(in_arena: Any, said: bytes, ends: str
             await writer.drain()
         if ends == "closes":
             writer.write_eof()
-        elif ends == "resets":
+        if ends == "resets":
             writer.transport.abort()
-        if ends != "resets":
-            with suppress(ConnectionError):
-                while await reader.read(1000):
-                    pass
+        else:
+            await all_of(reader)
         writer.close()
         await arena.emptied()
         assert len(arena.gateway.login.throttle) == 0
@@ -325,7 +323,7 @@ async def test_an_arena_closes_while_somebody_shakes_hands(arena: Secure) -> Non
 
 
 class Fake:
-    """A context of a Python that can set several groups, or of one that cannot."""
+    """The context of a Python that can set one group only."""
 
     def __init__(self) -> None:
         self.options = ssl.Options(0)
@@ -382,17 +380,17 @@ def test_the_scan_finds_what_is_wrong(wrong: str) -> None:
 
 
 def s_client(arena: Secure, *options: str) -> str:
-    """What OpenSSL's client says of a connection with these options."""
-    words = ("openssl", "s_client", "-connect", f"127.0.0.1:{arena.port}", *options)
+    """What OpenSSL's client prints of a connection with these options."""
     done = subprocess.run(
-        words,
+        ["openssl", "s_client", "-connect", f"127.0.0.1:{arena.port}", *options],
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
         timeout=TIMEOUT_S,
     )
-    return done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -433,21 +431,20 @@ async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(arena: Secu
 
 
 async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> None:
+    async def carry(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, at_once: int
+    ) -> None:
+        with suppress(ConnectionError):  # an end that has closed may reset the connection
+            while not writer.is_closing() and (data := await reader.read(at_once)):
+                writer.write(data)
+                await asyncio.sleep(0)
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
     async def through(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, away = await asyncio.open_connection("127.0.0.1", arena.port)
-
-        async def back() -> None:
-            while data := await there.read(4096):
-                writer.write(data)
-
-        answering = asyncio.create_task(back())
-        while data := await reader.read(1):
-            away.write(data)
-            await asyncio.sleep(0)
-        away.close()
-        await answering
-        writer.close()
-        await asyncio.gather(away.wait_closed(), writer.wait_closed())
+        await asyncio.gather(carry(reader, away, 1), carry(there, writer, 4096))
         is_over.set()
 
     is_over = asyncio.Event()
@@ -474,7 +471,7 @@ async def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
 
 
 async def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
-    # In the line hello may take as long as on the busiest machine.
+    # In the queue hello may take as long as on the busiest machine.
     async with (
         in_arena(msgspec.structs.replace(LIMITS, hello_ms=60_000)) as arena,
         arena.bot("ann") as ann,
@@ -509,12 +506,10 @@ def test_what_is_wrong_with_the_files_is_told(files: Files, tmp_path: Path) -> N
     damaged = tmp_path / "damaged.crt"
     damaged.write_text(cert.read_text()[:200] + cert.read_text()[260:])
     missing = tmp_path / "missing.pem"
+    gone = f"cannot read {missing}: No such file or directory"
     wrong = {
-        (missing, key): f"expected a certificate, cannot read {missing}: No such file or directory",
-        (
-            cert,
-            missing,
-        ): f"expected a private key, cannot read {missing}: No such file or directory",
+        (missing, key): f"expected a certificate, {gone}",
+        (cert, missing): f"expected a private key, {gone}",
         (tmp_path, key): f"expected a certificate, cannot read {tmp_path}: Is a directory",
         (der, key): f"expected a certificate in PEM, {der} has none",
         (key, key): f"expected a certificate in PEM, {key} has none",
@@ -523,9 +518,9 @@ def test_what_is_wrong_with_the_files_is_told(files: Files, tmp_path: Path) -> N
         (cert, rsa_key): f"expected the private key of {cert}, got {rsa_key}",
         (cert, locked): f"expected a private key without a password, {locked} has one",
     }
-    for (one, two), text in wrong.items():
+    for pair, text in wrong.items():
         with pytest.raises(UsageError) as why:
-            context(one, two)
+            context(*pair)
         assert str(why.value) == text
     with pytest.raises(UsageError, match=rf"^cannot use {damaged} with {key}: \w"):
         context(damaged, key)

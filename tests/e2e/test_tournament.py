@@ -1,9 +1,8 @@
-"""`arena tournament`: house bots and others as processes, a result, and what happens when it is killed half-way."""
+"""`arena tournament`: bots as processes, its result, and how it goes on after a kill."""
 
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import sys
 from collections import Counter
@@ -15,7 +14,7 @@ import pytest
 
 from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending
-from tests.e2e.test_pipe import PYTHON
+from tests.e2e.test_pipe import CHEATS, PYTHON, bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -24,27 +23,12 @@ pytestmark = pytest.mark.e2e
 
 Tournament = Callable[..., "StartedProgram"]
 
-INTERPRETER = shlex.quote(sys.executable)
-CHEAT = PYTHON.replace('value=it["legal"][0]', 'value="all in"')
-SLOW = PYTHON.replace(
-    'value=it["legal"][0]', 'value=(time.sleep(0.01), it["legal"][0])[1]'
-).replace("import ", "import time, ", 1)
-
 
 @pytest.fixture
 def tournament(start: Callable[..., StartedProgram], tmp_path: Path) -> Tournament:
     """Start `arena tournament` in a folder where `good.py`, `cheat.py` and `slow.py` are."""
-    for name, text in (("good", PYTHON), ("cheat", CHEAT), ("slow", SLOW)):
-        (tmp_path / f"{name}.py").write_text(text.replace("sys.argv[1]", '"me"'))
-
-    def call(*words: str) -> StartedProgram:
-        return start("arena", "tournament", *words, cwd=tmp_path)
-
-    return call
-
-
-def bot(file: str, name: str = "") -> tuple[str, str]:
-    return "--bot", f"{name and name + '='}stdio: {INTERPRETER} {file}"
+    write_bots(tmp_path, good=PYTHON, cheat=CHEATS, slow=slow(0.01))
+    return lambda *words: start("arena", "tournament", *words, cwd=tmp_path)
 
 
 def document(program: StartedProgram, status: int = 0) -> Any:
@@ -85,8 +69,7 @@ def test_K2_an_elimination_of_six_and_its_final(tournament: Tournament) -> None:
 
 def test_K3_a_league_is_a_table_for_people(tournament: Tournament, tmp_path: Path) -> None:
     words = ("league", "blackjack", "simple", "simple", "--matches", "2")
-    program = tournament(*words, "--set", "hands=5", "--log", "matches.log")
-    status, out, err = program.ends()
+    status, out, err = tournament(*words, "--set", "hands=5", "--log", "matches.log").ends()
 
     assert status == 0, err
     title = next(line for line in out.splitlines() if line)
@@ -100,13 +83,12 @@ def test_K3_a_league_is_a_table_for_people(tournament: Tournament, tmp_path: Pat
 
 def test_J3_a_cheat_is_out_and_that_is_the_exit_status(tournament: Tournament) -> None:
     words = ("round_robin", "akq", "nash", "random", *bot("cheat.py"))
-    program = tournament(*words, "--set", "hands=20", "--json")
-    status, out, err = program.ends()
+    status, out, err = tournament(*words, "--set", "hands=20", "--json").ends()
 
     assert status == 1
     assert err.splitlines()[-1] == "arena: eliminated: cheat (illegal)"
     report = json.loads(out)
-    assert [one["bot"] for one in report["verdicts"]] == ["cheat"]
+    assert [verdict["bot"] for verdict in report["verdicts"]] == ["cheat"]
     assert report["standings"][-1]["eliminated"]["kind"] == "illegal"
     assert [row["played"] for row in report["standings"][:-1]] == [1, 1]
 
@@ -166,8 +148,8 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_running(
     with Store(tmp_path / "mine.db", create=False) as store:
         [competition] = store.competitions()
         assert competition.state is CompetitionState.RUNNING
-        ended = [row.result.termination for row in store.matches(competition.id)]
-        assert {one.kind for one in ended} <= {Ending.COMPLETED, Ending.VOID}
+        kinds = {row.result.termination.kind for row in store.matches(competition.id)}
+        assert kinds <= {Ending.COMPLETED, Ending.VOID}
         assert store.verdicts() == ()
 
 
@@ -182,7 +164,7 @@ def test_another_command_on_the_same_database_begins_its_own(
 
     assert report["played"] == 1
     with Store(tmp_path / "mine.db", create=False) as store:
-        states = [one.state for one in store.competitions()]
+        states = [competition.state for competition in store.competitions()]
     assert states == [CompetitionState.RUNNING, CompetitionState.FINISHED]
 
 

@@ -1,4 +1,4 @@
-"""Transcripts and a real arena: ours come out the same once more, and what is made of a record is what was said then."""
+"""Transcripts and a real arena: a match gives the same transcript live and from its record."""
 
 from __future__ import annotations
 

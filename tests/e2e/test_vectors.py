@@ -1,7 +1,8 @@
-"""The golden transcripts: what the arena makes of them, the JavaScript example makes of them as well.
+"""The golden transcripts: the arena and the JavaScript example find the same.
 
-`arena verify` plays them by the rules; `replay.js` draws the cards again and has its own session say what the bot has said. Neither
-knows the other. Where a byte is changed, or the end in every place where it is told, both have to notice.
+`arena verify` replays them by the rules; `replay.js` draws the cards again and has its own session
+send what the bot has sent. They share no code. Both have to notice a changed byte, and an end that
+is changed wherever it stands.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ CHANGES = {
     "a card in the news": r'"news":\[{.*?"(?:cards?|hand|upcard)":\[?"(.)',
     "a legal answer": r'(?!(?s:.*)"illegal")(?s:.*)"bot":{"type":"answer".*"value":"?(\w)',
     "the question of an answer": r'"bot":{"type":"answer".*"ask":"(.)',
-    "the chair of an answer": r'"bot":{"type":"answer","match":"(.)',
+    "the match of an answer": r'"bot":{"type":"answer","match":"(.)',
     "a session that is resumed": r'"resume":"(.)',
     "an end": r'"type":"over".*"termination":{"kind":"(.)',
 }
@@ -60,7 +61,7 @@ LIES = {
     "another offence of its own": (r'"kind":"illegal"(?!,"seat":\d,"text":"")', '"kind":"timeout"'),
     "another offender": ('"kind":"illegal","seat":0', '"kind":"illegal","seat":1'),
 }
-"""Another end, wherever it is told, which is twice or more: the pattern, and what comes in its place."""
+"""Another end, in each of the two or more places where it stands: pattern and replacement."""
 
 
 def test_every_transcript_replays_in_both_with_the_same_result() -> None:
@@ -98,7 +99,7 @@ class Changed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Changed:
-    """Both look at all of them in one go, which saves some forty starts of a program."""
+    """Both check all files at once, which saves some forty starts of a program."""
     folder = tmp_path_factory.mktemp("changed")
     files = [
         file
@@ -133,7 +134,7 @@ def change(path: Path, pattern: str, folder: Path) -> Path | None:
 
 
 def lie(path: Path, pattern: str, other: str, folder: Path) -> Path | None:
-    """A copy of a transcript that tells in every place of another end, if it has that one."""
+    """A copy of a transcript with another end in every place, if it has that end."""
     text, places = re.subn(pattern, other, path.read_text(encoding="utf-8"))
     if places < 2:
         return None

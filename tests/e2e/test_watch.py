@@ -1,7 +1,7 @@
-"""What spectators of live matches get, read off their sockets frame by frame: no card before rule J8 lets them see it.
+"""The frames of spectators of live matches: no card before rule J8 lets them see it.
 
-House bots play, and people of each kind look on. What every seat has been told by which answer is reckoned from the record afterwards, by the
-rules alone; each frame says after how many answers it was made.
+House bots play, and viewers of each kind watch. What every seat knew after which answer is computed
+from the record afterwards, by the rules alone; each frame says after how many answers it was made.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Message = dict[str, Any]
 
 
 class WatchingClient:
-    """Somebody who looks on: all frames, as they came."""
+    """A spectator with all frames that it got."""
 
     def __init__(self, websocket: ClientConnection) -> None:
         self._websocket = websocket
@@ -70,7 +70,7 @@ class WatchingClient:
         await self._websocket.send(json.dumps(watch))
 
     async def reads(self, until: str = "gone") -> list[Message]:
-        """All up to a frame of that type."""
+        """Read until a frame of this type."""
         while True:
             frame = await self._websocket.recv()
             assert isinstance(frame, str)
@@ -89,14 +89,12 @@ class Theatre:
         self.results: dict[str, MatchResult] = {}
 
     async def bots(self, game: str) -> None:
-        """House bots come."""
         for bot, name in zip(BOTS[game], NAMES, strict=False):
             await self.host.launch((game, bot), name)
         while len(self.host.gateway.players) < len(BOTS[game]):
             await self.host.wait_for_change()
 
     def open(self, game: str, **settings: object) -> LiveMatch:
-        """They sit down."""
         return self.host.referee.open(
             GAMES[game],
             GAMES[game].vocabulary.read_settings(settings or LONG[game]),
@@ -112,7 +110,6 @@ class Theatre:
             yield WatchingClient(websocket)
 
     async def get(self, path: str, token: str | None = None, **query: str) -> Message:
-        """A document."""
         url = f"http{self.host.url.removeprefix('ws')}{path}?{urlencode(query)}"
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         request = Request(url, headers=headers)
@@ -160,7 +157,7 @@ class Known:
         self._hear(match, len(record.answers))
 
     def cards(self, seat: int, number: int, answers: int) -> set[str]:
-        """What a seat had been told in a round."""
+        """The cards that a seat had been told in a round."""
         told = self._told.get((number, seat), ())
         return {card for at, card in told if at <= answers}
 
@@ -223,7 +220,7 @@ async def test_J8_no_frame_has_a_card_that_its_viewer_may_not_know_yet(
         await owner.watch(table.id, theatre.tokens["ann"])
         await instructor.watch(table.id, theatre.instructor)
         of_public, of_stranger, of_owner, of_all = await asyncio.gather(
-            *(one.reads() for one in (public, stranger, owner, instructor))
+            *(spectator.reads() for spectator in (public, stranger, owner, instructor))
         )
 
     seats = len(BOTS[game])
@@ -245,7 +242,7 @@ async def test_J8_no_frame_has_a_card_that_its_viewer_may_not_know_yet(
 
 
 def _check(known: Known, frames: list[Message], seats: Any) -> int:
-    """No frame shows a card that not all of these seats know; how many were looked at."""
+    """Check that all seats know the cards of all frames; returns the number of cards."""
     told = of_type(frames, "events")
     for frame in told:
         for number, cards in shown(frame):
@@ -255,7 +252,7 @@ def _check(known: Known, frames: list[Message], seats: Any) -> int:
 
 
 def _check_public(event: Message, seats: int) -> None:
-    """What spectators never get, whatever is in it."""
+    """Check that a frame has nothing that spectators never get."""
     assert event["event"] != "dealt"
     assert "note" not in event
     if seats > 1:

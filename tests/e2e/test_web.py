@@ -1,4 +1,4 @@
-"""The page's address as browsers, proxies and rogues meet it: real sockets, every request made by hand."""
+"""The page over real sockets, with requests by hand, as browsers, proxies and rogues send them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BIG = 100  # connections at once
 
 
 class HttpResponse(NamedTuple):
-    """What came back, to the end of the connection."""
+    """All that was received until the connection was closed."""
 
     status: int
     headers: dict[str, str]
@@ -49,7 +49,7 @@ class HttpResponse(NamedTuple):
 
 
 class ArenaWithPage(GatewayArena):
-    """A host with its page; bots and matches as in other tests."""
+    """A host with its page, and its clients."""
 
     def __init__(self, host: Host, trust: ssl.SSLContext | None) -> None:
         super().__init__(host.gateway, urlsplit(host.url).port or 0)
@@ -58,7 +58,7 @@ class ArenaWithPage(GatewayArena):
         self.trust = trust
 
     async def sends(self, request: bytes, *, ends: bool = False) -> HttpResponse:
-        """A request of any kind, and what is said to it."""
+        """Send bytes, and return the response."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trust)
         said = b""
         try:
@@ -77,7 +77,6 @@ class ArenaWithPage(GatewayArena):
         return HttpResponse(int(first.split()[1]) if first else 0, headers, body)
 
     async def get(self, path: str, **said: str) -> HttpResponse:
-        """GET it, with headers."""
         headers = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"}
         headers |= {name.replace("_", "-"): value for name, value in said.items()}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -85,21 +84,20 @@ class ArenaWithPage(GatewayArena):
 
     @asynccontextmanager
     async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[RawBot]:
-        """A connection that has said nothing yet."""
+        """A connection that has not sent anything yet."""
         async with self.viewer("/") as websocket:
             yield RawBot(websocket, name, **options)
 
     @asynccontextmanager
     async def viewer(self, path: str = "/watch", **options: Any) -> AsyncIterator[ClientConnection]:
-        """A viewer's socket."""
         if self.trust is not None:
             options["ssl"] = self.trust
         url = f"{self.url}{path}"
-        async with connect(url, compression=None, max_size=None, **options) as one:
-            yield one
+        async with connect(url, compression=None, max_size=None, **options) as socket:
+            yield socket
 
     async def refusal(self, path: str, **headers: str) -> tuple[int, str]:
-        """Why a WebSocket is not opened."""
+        """The status and the line with which a WebSocket is refused."""
         with pytest.raises(InvalidStatus) as refused:
             async with self.viewer(path, additional_headers=headers):
                 pass
@@ -108,18 +106,17 @@ class ArenaWithPage(GatewayArena):
 
     @property
     def viewers(self) -> int:
-        """How many watch."""
         assert isinstance(self.host.web, Web)
         return len(self.host.web._viewers)
 
     @property
     def visitors(self) -> int:
-        """How many have asked and are not gone."""
+        """The number of visitors that are still connected."""
         assert isinstance(self.host.web, Web)
         return len(self.host.web._site._visitors)
 
     async def emptied(self) -> None:
-        """Nobody is connected any more."""
+        """Wait until nobody is connected any more."""
         while self.gateway._connections:
             await asyncio.sleep(0.01)
 
@@ -129,7 +126,7 @@ Run = Callable[..., AbstractAsyncContextManager[ArenaWithPage]]
 
 @pytest.fixture
 def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
-    """An arena with a page; nothing is logged."""
+    """Opens arenas with a page, and checks that nothing is logged."""
 
     @asynccontextmanager
     async def opened(
@@ -149,7 +146,7 @@ def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
 
 @pytest.fixture
 async def house(in_house: Run) -> AsyncIterator[ArenaWithPage]:
-    """One as it is set up without options."""
+    """An arena without options."""
     async with in_house() as house:
         yield house
 
@@ -168,7 +165,7 @@ async def heard(viewer: ClientConnection) -> dict[str, Any]:
 
 
 async def ended(viewer: ClientConnection) -> int | None:
-    """The close code, once all has been heard."""
+    """The close code, after all messages have been read."""
     with suppress(ConnectionClosed):
         while True:
             await viewer.recv()
@@ -502,7 +499,6 @@ async def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
 
 
 async def opened(house: ArenaWithPage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A viewer's bare socket."""
     reader, writer = await asyncio.open_connection("127.0.0.1", house.port, limit=1024)
     writer.write(
         b"GET /watch HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -607,16 +603,16 @@ def completed(house: ArenaWithPage) -> set[str]:
 
 
 async def floods(house: ArenaWithPage, asks: Callable[[], Coroutine[Any, Any, object]]) -> None:
-    """Matches are played while many ask on and on; then a bot comes from the same address."""
+    """Play matches while many clients send requests; then a bot comes from the same address."""
     is_on = True
 
-    async def one() -> None:
+    async def repeats() -> None:
         while is_on:
             with suppress(OSError, ConnectionClosed, InvalidStatus, TimeoutError):
                 await asks()
 
     async with house.bot("ann") as ann, house.bot("ben") as ben:
-        crowd = [asyncio.ensure_future(one()) for _ in range(20)]
+        crowd = [asyncio.ensure_future(repeats()) for _ in range(20)]
         for _ in range(5):
             house.open("ace_king_queen", "ann", "ben", hands=50)
             await asyncio.gather(ann.play(), ben.play())
@@ -692,7 +688,7 @@ async def test_there_is_an_end_to_visitors_that_do_not_read(
 
 
 class Peer:
-    """Somebody on one connection, as a browser has it."""
+    """A client that sends all requests over one connection, as a browser does."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -720,7 +716,6 @@ class Peer:
 
 @asynccontextmanager
 async def peer(house: ArenaWithPage) -> AsyncIterator[Peer]:
-    """A connection of its own."""
     reader, writer = await asyncio.open_connection("127.0.0.1", house.port, ssl=house.trust)
     yield Peer(reader, writer)
     writer.transport.abort()
@@ -736,22 +731,22 @@ async def test_many_requests_come_over_one_connection(
 ) -> None:
     tls = request.getfixturevalue("files") if is_encrypted else None
     async with in_house(tls=tls) as house:
-        async with peer(house) as one:
-            page = await one.gets("/")
+        async with peer(house) as client:
+            page = await client.gets("/")
             wanted = re.findall(r'"([^"]*static/[^"]+)"', page.body.decode())
             for path in ("/healthz", "/api/lobby.json", "/api/competitions.json"):
-                assert (await one.gets(path)).status == 200
-            assert (await one.gets("/nothing")).status == 404
+                assert (await client.gets(path)).status == 200
+            assert (await client.gets("/nothing")).status == 404
             for path in wanted:
-                assert (await one.gets("/" + path.removeprefix("/"))).status == 200
+                assert (await client.gets("/" + path.removeprefix("/"))).status == 200
 
             assert len(house.gateway._connections) == 1
             assert "Connection" not in page.headers
             assert (idle(house), len(house.gateway.login.throttle)) == (1, 0)
 
-            closed = await one.gets("/healthz", Connection="close")
+            closed = await client.gets("/healthz", Connection="close")
             assert closed.headers["Connection"] == "close"
-            assert await one.reader.read() == b""
+            assert await client.reader.read() == b""
         await house.emptied()
 
         assert idle(house) == 0
@@ -761,31 +756,31 @@ async def test_many_requests_come_over_one_connection(
 async def test_requests_that_come_at_once_are_answered_in_order(
     house: ArenaWithPage, ends: bool
 ) -> None:
-    async with peer(house) as one:
+    async with peer(house) as client:
         paths = ["/api/competitions.json", "/healthz", "/nothing", "/metrics"] * 50
         for path in paths:
-            one.asks(path)
+            client.asks(path)
         if ends:
-            one.writer.write_eof()
+            client.writer.write_eof()
         kinds = {"/nothing": 404}
         for path in paths:
-            answer = await one.hears()
+            answer = await client.hears()
             assert answer.status == kinds.get(path, 200)
             assert (answer.body == b"ok\n") is (path == "/healthz")
         if ends:
-            assert await one.reader.read() == b""
+            assert await client.reader.read() == b""
     await house.emptied()
     await house.still_plays()
 
 
 async def test_head_is_answered_like_get_without_the_body(house: ArenaWithPage) -> None:
-    async with peer(house) as one:
+    async with peer(house) as client:
         for path in (
             *("/", "/api/lobby.json", "/api/competitions.json", "/healthz"),
             *("/docs/", "/docs/?q=bank"),
         ):
-            head = await one.gets(path, "HEAD")
-            got = await one.gets(path)
+            head = await client.gets(path, "HEAD")
+            got = await client.gets(path)
             head.headers.pop("Date")
             got.headers.pop("Date")
             # The lobby's document has a clock in it.
@@ -795,41 +790,41 @@ async def test_head_is_answered_like_get_without_the_body(house: ArenaWithPage) 
 
 
 async def test_a_request_with_a_body_is_refused_in_one_line(house: ArenaWithPage) -> None:
-    async with peer(house) as one:
-        await one.gets("/healthz")
-        one.asks("/healthz", "POST", Content_Length="5")
-        one.writer.write(b"hello")
-        answer = await one.hears()
+    async with peer(house) as client:
+        await client.gets("/healthz")
+        client.asks("/healthz", "POST", Content_Length="5")
+        client.writer.write(b"hello")
+        answer = await client.hears()
 
         assert (answer.status, answer.body.count(b"\n")) == (400, 1)
         assert b"without a body" in answer.body
         assert answer.headers["Connection"] == "close"
-        assert await one.reader.read() == b""
+        assert await client.reader.read() == b""
 
 
 async def test_a_request_in_pieces_after_another_is_answered(house: ArenaWithPage) -> None:
-    async with peer(house) as one:
+    async with peer(house) as client:
         whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        one.writer.write(whole + whole[:10])
-        await one.hears()
+        client.writer.write(whole + whole[:10])
+        await client.hears()
         for byte in whole[10:]:
-            one.writer.write(bytes([byte]))
+            client.writer.write(bytes([byte]))
             await asyncio.sleep(0)
 
-        assert (await one.hears()).body == b"ok\n"
+        assert (await client.hears()).body == b"ok\n"
 
 
 async def test_a_connection_that_has_fetched_may_become_a_websocket(house: ArenaWithPage) -> None:
-    async with peer(house) as one:
-        await one.gets("/healthz")
-        one.writer.write(
+    async with peer(house) as client:
+        await client.gets("/healthz")
+        client.writer.write(
             b"GET /watch HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
             b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
             b"\x81\xa0\0\0\0\0" + b'{"type":"watch","topic":"lobby"}'
         )
-        answer = await one.hears()
-        frame = await one.reader.readuntil(b'"type":"lobby"')
+        answer = await client.hears()
+        frame = await client.reader.readuntil(b'"type":"lobby"')
 
         assert (answer.status, frame[0]) == (101, 0x81)
         assert (house.viewers, idle(house)) == (1, 0)
@@ -842,22 +837,22 @@ async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     size = 16_000_000
 
     async with in_house(tls=files) as house:
-        async with peer(house) as one:
+        async with peer(house) as client:
             assert isinstance(house.host.web, Web)
             monkeypatch.setattr(
                 house.host.web._site, "_health", lambda: text(200, "x" * (size - 1))
             )
-            one.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            one.asks("/healthz")
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            client.asks("/healthz")
             while house.host.web._site.served[200] < 1:
                 await asyncio.sleep(0)
 
             assert (house.visitors, idle(house)) == (1, 0)
 
             await asyncio.sleep(0.1)  # longer than it may be idle
-            one.writer.transport.resume_reading()  # type: ignore[attr-defined]
-            assert len((await one.hears()).body) == size
-            assert await one.reader.read() == b""  # now it was idle
+            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            assert len((await client.hears()).body) == size
+            assert await client.reader.read() == b""  # now it was idle
         await house.emptied()
 
 
@@ -872,10 +867,10 @@ async def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
     ):
         there = []
         for _ in range(8):
-            one = await stack.enter_async_context(peer(house))
-            await one.gets("/healthz")
-            there.append(one)
-        gone = [await one.reader.read() for one in there[:3]]
+            client = await stack.enter_async_context(peer(house))
+            await client.gets("/healthz")
+            there.append(client)
+        gone = [await client.reader.read() for client in there[:3]]
 
         assert gone == [b""] * 3, "those who were idle for longest"
         assert (idle(house), len(house.gateway.login.throttle)) == (5, 0)
@@ -889,10 +884,10 @@ async def test_who_is_idle_for_long_is_closed(
     monkeypatch.setattr("arena.server.http_connection._IDLE_S", 0.05)
 
     async with in_house() as house:
-        async with peer(house) as one:
-            await one.gets("/healthz")
+        async with peer(house) as client:
+            await client.gets("/healthz")
 
-            assert await one.reader.read() == b""
+            assert await client.reader.read() == b""
         await house.emptied()
         assert not house.gateway.login.throttle._failures, "it was no failure"
 
@@ -905,39 +900,39 @@ async def test_who_asks_without_end_over_one_connection_stands_in_line(
 
     async with in_house() as house:
         throttle = house.gateway.login.throttle
-        async with house.bot("ann") as ann, peer(house) as one:
+        async with house.bot("ann") as ann, peer(house) as client:
             for _ in range(111):
-                await one.gets("/healthz")
+                await client.gets("/healthz")
             house.open("blackjack", "ann", hands=1)
             throttle._credit_s = -0.005
-            one.asks("/healthz")
+            client.asks("/healthz")
             while not throttle._line:
                 await asyncio.sleep(0)
 
             assert throttle._is_failing("127.0.0.1")
 
-            await one.hears()  # in its turn
+            await client.hears()  # in its turn
             await ann.play()
 
 
 async def test_pipelined_floods_harm_no_match(house: ArenaWithPage) -> None:
     async def asks() -> None:
-        async with peer(house) as one:
+        async with peer(house) as client:
             for _ in range(200):
-                one.asks("/api/lobby.json")
+                client.asks("/api/lobby.json")
             for _ in range(200):
-                await one.hears()
+                await client.hears()
 
     await floods(house, asks)
 
 
 async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: ArenaWithPage) -> None:
-    async with peer(house) as one:
-        one.writer.transport.pause_reading()  # type: ignore[attr-defined]
+    async with peer(house) as client:
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         page = await house.get("/")
         script = re.findall(r'"([^"]*lib/preact.js)"', page.body.decode())[0]
         for _ in range(1000):
-            one.asks("/" + script.removeprefix("/"))
+            client.asks("/" + script.removeprefix("/"))
         assert isinstance(house.host.web, Web)
         before, served = -1, house.host.web._site.served
         while served[200] > before:

@@ -1,4 +1,6 @@
-"""What is installed from a wheel, far from a checkout: every program that is started by its module's name or path starts."""
+"""What is installed from a wheel, far from a checkout: every program that is started by its
+module's name or path starts.
+"""
 
 from __future__ import annotations
 

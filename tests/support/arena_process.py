@@ -1,4 +1,6 @@
-"""What tests that run a whole arena as a process need: its commands, actors beside it, and what it leaves behind when it dies."""
+"""What tests that run a whole arena as a process need: its commands, actors beside it, and what it
+leaves behind when it dies.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def printed(*words: str) -> Any:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now, and that no system gives to who asks for any: other tests may run beside this one."""
+    """A port that nobody listens on just now, and that no system gives to who asks for any: other
+    tests may run beside this one.
+    """
     while True:
         # Hypothesis makes `random` itself the same in every process.
         port = random.SystemRandom().randrange(20_000, 30_000)
@@ -114,7 +118,9 @@ def alive(processes: set[RunningProcess]) -> dict[int, str]:
 
 
 def state(pid: int) -> str:
-    """What a process does, in one letter: `T` stands still, `Z` has ended; nothing if it is gone. Linux only."""
+    """What a process does, in one letter: `T` stands still, `Z` has ended; nothing if it is gone.
+    Linux only.
+    """
     return next(iter(_stat(pid)), "")
 
 

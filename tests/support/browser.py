@@ -1,7 +1,8 @@
-"""A real Chromium for tests of the page: every fault that a browser can notice by itself is written down while a test looks at something else.
+"""A real Chromium for tests of the page, which records faults while a test looks at something else.
 
-`browser()` is the machine's own Chromium, driven by playwright. `BrowserWindow` is one window at an arena: what its console complained of, every
-host that it asked, what was fetched and how large that was; `BrowserWindow.sound()` asserts that all of it is well, that nothing is wider than the
+`browser()` is the machine's own Chromium, driven by playwright. `BrowserWindow` is one window at an
+arena. It records the errors of its console, requests to other hosts, and the files that were
+fetched. `BrowserWindow.sound()` asserts that there was no fault, that nothing is wider than the
 window, and that axe-core finds no serious fault of accessibility.
 """
 
@@ -72,7 +73,7 @@ _AXE = """async () => {
 
 
 def missing() -> str:
-    """What is not here that a browser needs; empty if all of it is."""
+    """What a browser needs and this machine does not have; empty if it has all."""
     if find_spec("playwright") is None:
         return "playwright is not installed"
     if _chromium() is None:
@@ -102,7 +103,7 @@ def browser() -> Iterator[Browser]:
 
 @cache
 def axe_source(folder: Path) -> str | None:
-    """The text of axe-core, as npm has it; None if it cannot be had, which is a failure where `CI` is set."""
+    """The text of axe-core from npm; None if npm has none, which is a failure where `CI` is set."""
     npm = shutil.which("npm")
     if npm is None:
         assert not os.environ.get("CI"), "npm is not installed"
@@ -124,14 +125,14 @@ def axe_source(folder: Path) -> str | None:
 
 
 class BrowserWindow:
-    """A window at an arena's page, and all that was wrong in it.
+    """A window at an arena's page, and its faults.
 
     Args:
-        browser: which opens it.
+        browser: opens it.
         url: the arena's.
-        size: of the window.
-        axe: the text of axe-core; without it accessibility is not looked at.
-        more: what else playwright is to know: `color_scheme`, `reduced_motion`.
+        size: in pixels.
+        axe: the text of axe-core; without it accessibility is not checked.
+        more: other options of playwright, such as `color_scheme` and `reduced_motion`.
     """
 
     def __init__(
@@ -159,11 +160,10 @@ class BrowserWindow:
         self.page.on("websocket", lambda socket: self._on_host(socket.url))
 
     def close(self) -> None:
-        """Close the window."""
         self._context.close()
 
     def to(self, route: str = "#/") -> Page:
-        """Open a view, as if its link had been clicked, and wait for it; the first one loads the page."""
+        """Open a view as a link does, and wait for it; the first one loads the page."""
         if self.page.url.startswith(self.url):
             self.page.evaluate(_GO, route)
         else:
@@ -177,7 +177,7 @@ class BrowserWindow:
 
     @contextmanager
     def expecting(self, pattern: str) -> Iterator[None]:
-        """Complaints that match are meant meanwhile: that an arena refuses something is logged by every browser."""
+        """Allow console errors that match: browsers log every request that an arena refuses."""
         self._expected = re.compile(pattern) if pattern else None
         try:
             yield
@@ -185,7 +185,7 @@ class BrowserWindow:
             self._expected = None
 
     def sound(self, what: str) -> None:
-        """Nothing was wrong so far, and nothing is with what is shown just now."""
+        """Assert that there was no fault so far, and none in what is shown now."""
         faults, self.faults = self.faults, []
         assert faults == [], f"{what}: {faults}"
         wider = self.page.evaluate(_WIDER)
@@ -193,15 +193,15 @@ class BrowserWindow:
         if self._axe is not None:
             if not self.page.evaluate("() => 'axe' in window"):
                 self.page.evaluate(self._axe)
-            found = self.page.evaluate(_AXE)
-            assert found == [], f"{what} at {self.size}: {'; '.join(found)}"
+            violations = self.page.evaluate(_AXE)
+            assert violations == [], f"{what} at {self.size}: {'; '.join(violations)}"
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
-        said = f"console: {message.text} {json.dumps(message.location)}"
-        if self._expected is None or not self._expected.search(said):
-            self.faults.append(said)
+        fault = f"console: {message.text} {json.dumps(message.location)}"
+        if self._expected is None or not self._expected.search(fault):
+            self.faults.append(fault)
 
     def _on_request(self, request: Asked) -> None:
         self._on_host(request.url)
@@ -218,7 +218,7 @@ class BrowserWindow:
             self.fetched.setdefault(path, 0)
 
     def sizes(self, *, compressed: bool) -> dict[str, int]:
-        """How many bytes each file of the page has that was fetched so far."""
+        """The number of bytes of each file of the page that was fetched so far."""
         headers = {"Accept-Encoding": "gzip" if compressed else "identity"}
         for path in self.fetched:
             with urlopen(Request(self.url + path, headers=headers)) as file:

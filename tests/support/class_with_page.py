@@ -1,8 +1,9 @@
-"""A small class at an arena with its page: what browsers look at in tests, in screenshots and in measurements.
+"""A small class at an arena with its page, for tests in browsers, screenshots and measurements.
 
-`ClassWithPage` starts `arena serve --config` as a process, puts a class on the roster, and has it play a competition in each of the five games; one
-of the class offends in all of them. Others think before they answer, so that there are matches that go on for as long as somebody looks.
-`python -m tests.support.class_with_page FILE.json --url ws://…` are those slow ones.
+`ClassWithPage` starts `arena serve --config` as a process, puts a class on the roster, and has it
+play a competition in each of the five games; one bot offends in all of them. Slow bots think before
+they answer, so that their matches go on while somebody looks. They are
+`python -m tests.support.class_with_page FILE.json --url ws://…`.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ GAMES = {
     "three_card_poker": ("always", "q64", "doubler", "random"),
     "blackjack": ("simple", "counting", "competitor", "simple"),
 }
-"""What the class has handed in."""
+"""The bots of the class, by game."""
 
 ROGUE = "Mallory"
 LONG = "Wolfeschlegelsteinhausenbergerdorff-Maximiliane-Theodora-the-2nd"
-"""As long as a name may be."""
+"""A name of the greatest length."""
 
 _NAMES = (LONG, "Ada", "Ben", "Çem Öztürk", "李小龍", "Eva", "Fay", "Gus")
 _SLOW = ("Slow Sam", "Slow Sue", "Slow Sid", "Slow Sol")
@@ -87,8 +88,8 @@ class ClassWithPage:
     """Use it as a context: inside, `url` is the arena's page.
 
     Args:
-        folder: where everything is.
-        live: in which games matches go on and on.
+        folder: the folder of the arena's files.
+        live: the games in which slow bots play on and on.
         serve: more lines for the arena's `[serve]`, in TOML.
     """
 
@@ -104,7 +105,6 @@ class ClassWithPage:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> ClassWithPage:
-        """Start it all."""
         self._enrol()
         self._configure()
         arena = self._start("-m", "arena", "serve", "--config", "class.toml")
@@ -125,7 +125,6 @@ class ClassWithPage:
         self.close()
 
     def close(self) -> None:
-        """Send everybody home."""
         for process in reversed(self._processes):
             process.terminate()
         for process in self._processes:
@@ -136,7 +135,7 @@ class ClassWithPage:
                 process.wait()
 
     def said(self) -> str:
-        """What the arena has said to people."""
+        """What the arena has written to stderr."""
         return (self._folder / "arena.err").read_text(encoding="utf-8")
 
     def document(self, path: str, token: str | None = None) -> Any:
@@ -146,7 +145,6 @@ class ClassWithPage:
             return json.load(it)
 
     def until(self, holds: Callable[[], bool], what: str, within_s: float = _PLAYED_S) -> None:
-        """Wait for something that the class brings about."""
         end = time.monotonic() + within_s
         while not holds():
             assert time.monotonic() < end, f"{what} never came; {self.said()[-2000:]}"
@@ -155,24 +153,24 @@ class ClassWithPage:
     def competitions(self) -> dict[str, dict[str, Any]]:
         """All competitions by the name of their run."""
         listed = self.document("/api/competitions.json")["competitions"]
-        return {one["run"]: one for one in listed}
+        return {competition["run"]: competition for competition in listed}
 
     def started(self) -> int:
         """How many competitions there have been."""
         return len(self.document("/api/competitions.json")["competitions"])
 
     def out(self, run: str) -> set[str]:
-        """Who is out of a competition."""
+        """The bots that are out of a competition."""
         id_ = self.competitions()[run]["id"]
         verdicts = self.document(f"/api/competitions/{id_}.json")["verdicts"]
-        return {one["bot"] for one in verdicts}
+        return {verdict["bot"] for verdict in verdicts}
 
     def played(self) -> None:
         """Wait until the five competitions are over."""
 
         def all_over() -> bool:
-            states = {run: one["state"] for run, one in self.competitions().items()}
-            return all(states.get(f"{game}-cup") == "finished" for game in GAMES)
+            on = self.competitions()
+            return all(on.get(f"{game}-cup", {}).get("state") == "finished" for game in GAMES)
 
         self.until(all_over, "the end of the five cups")
 
@@ -181,7 +179,7 @@ class ClassWithPage:
         return "#/" + "/".join(quote(str(part), safe="") for part in parts)
 
     def views(self, game: str) -> dict[str, str]:
-        """Where everything about one game's cup can be looked at."""
+        """The views of one game's cup, by what they show."""
         id_ = self.competitions()[f"{game}-cup"]["id"]
         document = self.document(f"/api/competitions/{id_}.json")
         listed = self.document(f"/api/competitions/{id_}/matches.json")["matches"]
@@ -202,16 +200,17 @@ class ClassWithPage:
         return found
 
     def fair(self, listed: list[dict[str, Any]]) -> dict[str, Any]:
-        """A match of them that was played to its end."""
-        return next(one for one in listed if one["kind"] == "completed")
+        """One of these matches that was played to its end."""
+        return next(match for match in listed if match["kind"] == "completed")
 
     def at_table(self) -> dict[str, str]:
-        """The matches that go on and on, by game; people who play are in no competition."""
+        """The matches that go on and on, by game; matches of people are in no competition."""
         live: dict[str, str] = {}
 
         def all_there() -> bool:
-            matches = self.document("/api/lobby.json")["matches"]
-            live.update({one["game"]: one["match"] for one in matches if one["competition"]})
+            for match in self.document("/api/lobby.json")["matches"]:
+                if match["competition"]:
+                    live[match["game"]] = match["match"]
             return live.keys() >= set(self._live)
 
         self.until(all_there, "a match in every game that is to be seen live")
@@ -250,15 +249,15 @@ class ClassWithPage:
         raise AssertionError(self.said())
 
     def _come(self) -> None:
-        honest = [self._one(name, number) for number, name in enumerate(_NAMES)]
+        honest = [self._student(name, number) for number, name in enumerate(_NAMES)]
         self._bots("tests.support.student_bots", "class", honest)
         rogue = student(ROGUE, dict.fromkeys(GAMES, "rogue-illegal"), token=self.tokens[ROGUE])
         self._bots("tests.support.student_bots", "rogue", [rogue])
-        slow = [self._one(name, number) for number, name in enumerate(_SLOW)]
+        slow = [self._student(name, number) for number, name in enumerate(_SLOW)]
         if self._live:
             self._bots("tests.support.class_with_page", "slow", slow)
 
-    def _one(self, name: str, number: int) -> dict[str, Any]:
+    def _student(self, name: str, number: int) -> dict[str, Any]:
         bots = {game: bots[number % len(bots)] for game, bots in GAMES.items()}
         return student(name, bots, tables=8, token=self.tokens[name])
 
@@ -274,7 +273,6 @@ class ClassWithPage:
 
 
 def _seats(game: str) -> int:
-    """How many sit at a table of that game."""
     return {"high_low": 4, "three_card_poker": 1, "blackjack": 1}.get(game, 2)
 
 
@@ -299,17 +297,17 @@ def _thinking(game: str, bot: str) -> type[Any]:
 
 async def _play(students: list[dict[str, Any]], url: str) -> None:
     me = asyncio.current_task()
-    assert me is not None, "we run in one"
+    assert me is not None, "this is a task"
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
     clients = [
         Client(
             url,
-            one["name"],
-            {game: _thinking(game, bot) for game, bot in one["bots"].items()},
-            token=one["token"],
-            tables=one["tables"],
+            student["name"],
+            {game: _thinking(game, bot) for game, bot in student["bots"].items()},
+            token=student["token"],
+            tables=student["tables"],
         )
-        for one in students
+        for student in students
     ]
     await asyncio.gather(*(client.run() for client in clients))
 

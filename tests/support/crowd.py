@@ -1,10 +1,11 @@
-"""Many bots in one process: `python -m tests.support.crowd --url ws://... --count 250 --name crowd [--restless S] [--game GAME]...`.
+"""Many bots in one process: `python -m tests.support.crowd --url ws://... --count 250 --game GAME`.
 
-Each has a connection of its own and gives any legal answer at once; it plays until the arena closes or its connection is lost. With
-`--restless` each loses its connection without a word now and then, after S seconds on average, and resumes its session.
+Each has a connection of its own and gives any legal answer at once. It plays until the arena closes
+or its connection is lost. With `--restless S` it drops its connection now and then, after S seconds
+on average, and resumes its session.
 
-Nothing of ours is imported: it is `websockets`' protocol without I/O, as cheap as a bot can be, so that hundreds fit beside the arena on
-two cores. Exit status 1 if a bot was refused or was told that it is out.
+Nothing of ours is imported: the bots drive the sans-I/O protocol of `websockets`, so that hundreds
+of them fit beside the arena on two cores. The exit status is 1 if a bot was refused or is out.
 """
 
 from __future__ import annotations
@@ -24,18 +25,11 @@ __all__ = ["main"]
 
 Message = dict[str, Any]
 
-_AT_ONCE = 50  # connections that are being made: the arena's queue for them is short
+_AT_ONCE = 50  # connections that are being made: the listening socket's queue is short
 
 
 class CrowdBot(asyncio.Protocol):
-    """One bot over one connection after another.
-
-    Args:
-        uri: where the arena is.
-        name: what it is called.
-        games: what it plays.
-        tables: how many matches at once.
-    """
+    """One bot, over one connection after another."""
 
     def __init__(self, uri: WebSocketURI, name: str, games: list[str], tables: int) -> None:
         self.complains = False
@@ -131,16 +125,16 @@ class CrowdBot(asyncio.Protocol):
 
 
 async def play(options: argparse.Namespace) -> int:
-    """Play until all are gone; how many complain."""
+    """Play until all connections are lost; how many bots complain."""
     uri = parse_uri(options.url)
     bots = [
         CrowdBot(uri, f"{options.name} {number}", options.game, options.tables)
         for number in range(options.count)
     ]
-    door = asyncio.Semaphore(_AT_ONCE)
+    connecting = asyncio.Semaphore(_AT_ONCE)
 
     async def live(bot: CrowdBot) -> None:
-        async with door:
+        async with connecting:
             await bot.connect()
         await bot.stay(options.restless)
 

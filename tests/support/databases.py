@@ -1,8 +1,8 @@
-"""Databases for tests: files, and a real PostgreSQL server that is started for them and goes with them.
+"""Databases for tests: files, and a PostgreSQL server that ends with this process.
 
-The server runs without fsync, as nobody cuts the power during a test, and as another user where the tests are root's, as it refuses to be
-root. It ends with this process, however that ends. Where its programs or psycopg are missing, tests that need it are skipped;
-where `CI` is set they fail.
+The server runs without fsync, as nobody cuts the power during a test, and as another user if the
+tests run as root, which it refuses. If its programs or psycopg are missing, tests that need it are
+skipped; where `CI` is set they fail.
 """
 
 from __future__ import annotations
@@ -46,16 +46,14 @@ _READY_S = 60.0
 class Server:
     """A PostgreSQL server in a directory of its own, on a socket there and on a port of 127.0.0.1.
 
-    Args:
-        bin_: where its programs are.
-        fsync: whether commits wait for the disk.
+    Its programs are in `bin_`; with `fsync`, commits wait for the disk.
     """
 
     def __init__(self, bin_: Path, *, fsync: bool = False) -> None:
         self._bin = bin_
         self._numbers = itertools.count(1)
         self._user = _other_user()
-        # Not pytest's: others may not look in there. Its name is short, as a socket's must be.
+        # Not pytest's folder, which other users cannot read; and short, as a socket's name must be.
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
         (self.folder / "password").write_text(PASSWORD)
         if self._user is not None:
@@ -84,12 +82,12 @@ class Server:
         return f"postgresql+psycopg://arena@/{name}?host={self.folder}&port={self.port}"
 
     def tcp(self, url: str, password: str = PASSWORD) -> str:
-        """The same over TCP, where it wants a password."""
+        """The same database over TCP, where the server asks for a password."""
         made = sa.make_url(url).set(host="127.0.0.1", port=self.port, query={})
         return made.set(password=password).render_as_string(hide_password=False)
 
     def execute(self, statement: str, name: str = "postgres") -> list[Any]:
-        """What it says to a statement, outside of transactions."""
+        """Execute a statement outside of transactions, and return its rows."""
         import psycopg  # an extra
 
         address = f"host={self.folder} port={self.port} user=arena dbname={name}"
@@ -98,8 +96,8 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
-        # The shell ends it when the pipe from here is closed, be it because we have died.
+        """Start the server, and wait until it answers."""
+        # The shell ends it when the pipe from here is closed, even by our death.
         with (self.folder / "log").open("ab") as log:
             self._process = process = subprocess.Popen(
                 [
@@ -119,7 +117,7 @@ class Server:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """End it; whoever is connected is not any more."""
+        """End the server and all connections to it."""
         if self._process is not None:
             assert self._process.stdin is not None, "it was made with one"
             self._process.stdin.close()
@@ -127,7 +125,7 @@ class Server:
             self._process = None
 
     def remove(self) -> None:
-        """End it, and remove all that it had."""
+        """End the server, and remove its folder."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -154,7 +152,7 @@ class Server:
 
 
 def _other_user() -> str | None:
-    """Who is to run a server that refuses to be root."""
+    """The user who runs the server if we are root, which it refuses to be."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return None
     import pwd
@@ -164,7 +162,7 @@ def _other_user() -> str | None:
 
 
 def _programs() -> Path | None:
-    """Where PostgreSQL's server is: Debian does not put it on the path."""
+    """The folder of PostgreSQL's programs; Debian does not put them on the path."""
     found = shutil.which("initdb")
     folders = [Path(found).resolve().parent] if found else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -176,7 +174,7 @@ def _programs() -> Path | None:
 
 @functools.cache
 def postgres_server(*, fsync: bool = False) -> Server | str:
-    """The server of this process, started when it is first wanted; or why there is none."""
+    """The server of this process, which the first call starts; or why there is none."""
     if sys.platform == "win32":
         return "the server's shell is not there on Windows"
     if importlib.util.find_spec("psycopg") is None:
@@ -190,7 +188,7 @@ def postgres_server(*, fsync: bool = False) -> Server | str:
 
 
 def needed() -> Server:
-    """The server, or the test is skipped, and where `CI` is set fails."""
+    """The server; without one the test is skipped, or fails where `CI` is set."""
     server = postgres_server()
     if isinstance(server, str):
         (pytest.fail if os.environ.get("CI") else pytest.skip)(server)
@@ -198,7 +196,7 @@ def needed() -> Server:
 
 
 def rows(where: str | Path, query: str) -> list[Any]:
-    """What another program reads in a database; changes are committed."""
+    """Execute a statement as another program would, commit, and return its rows."""
     url = str(where) if "://" in str(where) else f"sqlite:///{where}"
     engine = sa.create_engine(url)
     try:
@@ -211,7 +209,7 @@ def rows(where: str | Path, query: str) -> list[Any]:
 
 @contextmanager
 def anybody() -> Iterator[None]:
-    """Not root, whom no permission stops."""
+    """Be another user than root, whom no permission stops."""
     if os.geteuid() != 0:
         yield
         return
@@ -224,7 +222,7 @@ def anybody() -> Iterator[None]:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that anybody finds: pytest's own are for their owner."""
+    """A folder that all users can read; only their owner can read pytest's."""
     folder = Path(tempfile.mkdtemp(prefix="public-"))
     folder.chmod(0o755)
     try:
@@ -235,13 +233,12 @@ def public() -> Iterator[Path]:
 
 @pytest.fixture
 def postgres() -> Server:
-    """A real server."""
     return needed()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Where a new database is to be: the same test on either kind."""
+    """The address of a new database: each test runs on both kinds."""
     if request.param == "sqlite":
         yield str(tmp_path / "arena.db")
         return

@@ -1,4 +1,6 @@
-"""The documents of the repository, found by walking its folders: their blocks of code, sections, links and words."""
+"""The documents of the repository, found by walking its folders: their blocks of code, sections,
+links and words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bots without sockets: players whose frames are caught, and matches of theirs on a clock that tests set."""
+"""Bots without sockets: their frames are caught, and tests set the clock of their matches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, gra
 
 
 class FakeBotConnection:
-    """Stands in for a connection: keeps what is written; its bot is behind as long as more than `room` bytes are not read."""
+    """A connection that records frames; it is behind while more than `room` bytes are unread."""
 
     address = "10.0.0.1"
     has_link = True
@@ -77,7 +77,7 @@ class FakeBotConnection:
 
 
 class FakeBotProcess:
-    """Stands in for the processes of a bot that the arena has launched."""
+    """The processes of a launched bot, whose CPU time is what a test says."""
 
     enforced = "time, memory and processes (sampled)"
     is_metered = True
@@ -95,7 +95,7 @@ class FakeBotProcess:
 
 
 class FakeBot:
-    """A bot at its end of a wire, and the player that the arena has for it."""
+    """A bot, its connection, and the arena's session of it."""
 
     def __init__(
         self,
@@ -122,28 +122,28 @@ class FakeBot:
         self.reads()
 
     def reads(self) -> list[ArenaMessage]:
-        """All that has come since the last call; what waits in the outbox is written first."""
+        """Flush the outbox, and return all messages since the last call."""
         self.player.flush(self.clock(), self.lag_s())
         return self.wire.read()
 
     def reads_on(self) -> list[ArenaMessage]:
-        """The same, until nothing more comes."""
+        """The same, until no more messages come."""
         messages: list[ArenaMessage] = []
         while new := self.reads():
             messages += new
         return messages
 
     def asks(self) -> list[Ask]:
-        """The questions among it."""
+        """The questions among `reads`."""
         return [message for message in self.reads() if isinstance(message, Ask)]
 
     def goes(self) -> None:
-        """The connection is lost."""
+        """Lose the connection."""
         self.player.disconnected()
         self.player.connection_lost(self.clock(), self.lag_s())
 
     def comes_back(self, first: int | None = None, room: float = math.inf) -> None:
-        """It resumes its session over another connection, having forgotten all but the first questions of every match."""
+        """Resume the session over a new connection, knowing `first` questions of each match."""
         games = self.wire.games
         self.wire = FakeBotConnection(self.wire.encoding, room)
         self.wire.games = games
@@ -159,7 +159,7 @@ class FakeBot:
 class FakeArena:
     """Matches between bots without sockets; `now` is the time, in seconds.
 
-    While it is set forward the arena's loop comes round in time; `held_up` is for when it does not.
+    Setting it forward runs the arena's loop on time; `held_up` is for a loop that is late.
     """
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ class FakeArena:
             self.referee.lag.tick(self._now)
 
     def held_up(self, seconds: float) -> None:
-        """The arena has something else to do for so long."""
+        """Have the arena's loop stand still for so long."""
         self._now += seconds
 
     def bot(self, name: str = "ann", **options: Any) -> FakeBot:
@@ -195,13 +195,13 @@ class FakeArena:
         return self.bot(name, process=FakeBotProcess(), **options)
 
     def computes(self, bot: FakeBot, seconds: float) -> None:
-        """So much time passes, in which one of the bot's threads is at work."""
-        assert bot.process is not None, "only of what the arena has launched"
+        """Let time pass, in which one of the bot's threads computes."""
+        assert bot.process is not None, "only launched bots have CPU time"
         self.now += seconds
         bot.process.used_ms += seconds * 1000
 
     def passes(self, seconds: float) -> None:
-        """So much time passes, in which deadlines are kept."""
+        """Let time pass, in which the referee checks deadlines."""
         until = self.now + seconds
         while self.now < until:
             self.now = min(until, self.now + TICK_S)
@@ -224,7 +224,7 @@ class FakeArena:
         )
 
     def say(self, bot: FakeBot, message: BotMessage) -> None:
-        """A message comes in, as the gateway would let it through."""
+        """Have the arena receive a message, as from its gateway."""
         if bot.player.session.note(message):
             if isinstance(message, Answer):
                 self.referee.answer(bot.player, message, self.now)
@@ -232,21 +232,21 @@ class FakeArena:
                 self.referee.ready(bot.player, message)
 
     def sit(self, *bots: FakeBot) -> None:
-        """Everybody reads the invitations and is ready."""
-        for bot in dict.fromkeys(bots):  # it may sit at both sides
+        """Have all bots accept their invitations."""
+        for bot in dict.fromkeys(bots):  # a bot may have several seats
             for message in bot.reads():
                 if isinstance(message, Match):
                     self.say(bot, Ready(message.match, f"nonce of {bot.player.name}"))
 
     def answer(self, bot: FakeBot, ask: Ask, value: Any = None) -> None:
-        """Answer a question, with what is legal first if nothing else is said."""
+        """Answer a question, by default with the first legal answer."""
         if value is None:
             legal = ask.question.choices
             value = legal.min if isinstance(legal, Range) else legal[0]
         self.say(bot, Answer(ask.match, ask.ask, value))
 
     def play_out(self, *bots: FakeBot) -> None:
-        """Answer all that is asked until nothing is."""
+        """Answer all questions until no more come."""
         while sum(self._turn(bot) for bot in bots):
             pass
 

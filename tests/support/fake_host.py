@@ -1,7 +1,7 @@
-"""Competitions without sockets or processes: the bots of a host answer in this process, one turn of the event loop later.
+"""Competitions without sockets or processes: bots answer one turn of the event loop later.
 
-`FakeStore` keeps what it is given, so that a competition can be gone on with from any row of it. `FakeHost` stands
-in for the host: it passes on who comes and goes, and who is free again.
+`FakeStore` keeps what it is given, so that a competition can go on from any row of it. `FakeHost`
+passes on who comes and goes, and who is free again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
@@ -48,6 +49,7 @@ __all__ = [
     "in_time",
     "silent",
     "turns",
+    "until",
 ]
 
 Plays = Callable[[Ask], object]
@@ -87,6 +89,13 @@ async def turns(count: int = 100) -> None:
     """Let everything happen that can."""
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Let everything happen until something holds."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not holds():
+            await asyncio.sleep(0)
 
 
 async def in_time(work: Awaitable[Any]) -> Any:
@@ -177,11 +186,10 @@ class FakeStore:
         ]
 
     def played(self, match: str) -> MatchRow:
-        """A match that is over."""
         return next(row for row in self.rows if row.id == match)
 
     def results(self, competition: str = "c") -> list[MatchRow]:
-        """Those that count."""
+        """The matches that count."""
         return [row for row in self.rows if row.counts and row.competition == competition]
 
     def counted(self) -> Counter[tuple[str, ...]]:
@@ -193,7 +201,6 @@ class FakeStore:
         )
 
     def kinds(self) -> Counter[Ending]:
-        """How the matches ended."""
         return Counter(result.termination.kind for _, result in self.matches)
 
 
@@ -215,8 +222,8 @@ class _RecordingListener(Listener):
     def told(self, text: str) -> None:
         self._host.lines.append(text)
 
-    def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
-        return (self._host.guests | self._host.people) - set(fillers)
+    def house_bots_elsewhere(self, own: Collection[str]) -> Collection[str]:
+        return (self._host.guests | self._host.people) - set(own)
 
     def is_non_competing(self, name: str) -> bool:
         return name in self._host.people
@@ -240,10 +247,11 @@ class FakeHost:
         self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
         self._plays: dict[BotSession, tuple[FakeBot, Plays]] = {}
+        self._tasks: list[asyncio.Task[CompetitionReport]] = []
 
     @property
     def competition(self) -> Competition:
-        """The last that was set up."""
+        """The latest one."""
         return self.competitions[-1]
 
     def seat(self, names: Sequence[str]) -> None:
@@ -256,7 +264,6 @@ class FakeHost:
             competition.changed(names)
 
     def comes(self, name: str, plays: Plays = first_legal, tables: int = 1) -> FakeBot:
-        """A bot connects."""
         bot = self.house.bot(name, tables=tables, on_dirty=self._serve_soon)
         self._plays[bot.player] = (bot, plays)
         self.players.add(bot.player)
@@ -265,12 +272,11 @@ class FakeHost:
         return bot
 
     def come(self, *names: str, plays: Plays = first_legal, tables: int = 1) -> None:
-        """Several connect."""
         for name in names:
             self.comes(name, plays, tables)
 
     def leaves(self, name: str) -> None:
-        """A bot goes that sits nowhere; it may come back."""
+        """A bot goes that plays no match; it may come back."""
         self.players.remove(self.players[name])
         self.changed()
 
@@ -284,7 +290,7 @@ class FakeHost:
                 self._answer(bot, chair.ask, value)
 
     def offends(self, name: str, finding: Finding) -> None:
-        """A bot is gone for good by an offence that was not found at a table, as the gateway would rule."""
+        """A bot is gone for good by an offence between matches, as the gateway would rule."""
         player = self.players[name]
         player.leaving = True
         self.house.referee.offence(player, finding)
@@ -322,17 +328,16 @@ class FakeHost:
         ledger = Ledger(
             competition, self.plan(*names, game=game, **plan), cast(Store, self.book), **state
         )
-        self.competitions.append(
-            Competition(
-                ledger,
-                cast(Gateway, gateway),
-                lambda: self.wall_s,
-                call_house or self._call_house,
-                _RecordingListener(self),
-                is_paused=is_paused,
-                is_attended=is_attended,
-            )
+        arbiter = Arbiter(
+            ledger,
+            cast(Gateway, gateway),
+            lambda: self.wall_s,
+            call_house or self._call_house,
+            _RecordingListener(self),
+            is_paused=is_paused,
+            is_attended=is_attended,
         )
+        self.competitions.append(Competition(arbiter))
         return self.competition
 
     async def play(self, *names: str, **plan: Any) -> CompetitionReport:
@@ -346,8 +351,15 @@ class FakeHost:
         """One that has opened all that it can, and is under way."""
         competition = self.compete(*names, **plan)
         task = asyncio.create_task(competition.run())
+        self._tasks.append(task)
         await turns()
         return competition, task
+
+    async def end(self) -> None:
+        """End the competitions that have begun."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _call_house(self, game: str, name: str) -> None:
         self.called.append(name)

@@ -1,10 +1,11 @@
-"""Every frame that the tests exchange is held against the schemas: whatever our codec writes, and whatever it can read.
+"""Validates every frame that our codec writes or reads in tests against the schemas.
 
-`install` puts itself into the codec's own tables, so that it makes no difference who has imported what. Frames that the codec refuses
-are not looked at: what is wrong with them is for other tests to say. What does not fit is kept until the test is over, as an error here
-could be caught by whoever sends; then tests/conftest.py fails the test.
+`install` replaces entries of the codec's own tables, so that it makes no difference who has
+imported what. Frames that the codec refuses are not validated. Faults are noted, as an exception
+could be caught by the sender; after the test tests/conftest.py fails it.
 
-Programs that tests start do the same, see tests/support/hooks/sitecustomize.py; they write what does not fit to a file.
+Programs that tests start do the same (tests/support/hooks/sitecustomize.py); they write their
+faults to a file.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "install", "note_in_file", "taken"]
 
 FILE = "ARENA_TEST_FAULTS"
-"""The variable that names the file where other processes write what does not fit."""
+"""The environment variable that names the file for the faults of other processes."""
 
 _SCHEMAS = Path(__file__).parents[2] / "protocol" / "schema"
-_SHOWN = 1000  # as much of a frame as says what it was
+_SHOWN = 1000  # letters of a frame
 
 _faults: list[str] = []
 
@@ -42,10 +43,10 @@ _plain: dict[Encoding, Callable[[Any], Any]] = {
 
 
 def install(note: Callable[[str], None] = _faults.append) -> bool:
-    """From now on hold every frame of this process against the schemas; False if there is nothing to do it with.
+    """Validate every frame of this process from now on, and call `note` with each fault.
 
-    Args:
-        note: told what does not fit.
+    Returns:
+        Whether there is a validator.
     """
     if find_spec("jsonschema_rs") is None:
         return False
@@ -62,35 +63,34 @@ def install(note: Callable[[str], None] = _faults.append) -> bool:
 
 
 def note_in_file(fault: str) -> None:
-    """Note a fault of a process that a test has started; one write, so that those of several do not mix."""
+    """Note a fault of a process that a test has started; in one write, so that no two mix."""
     with open(os.environ[FILE], "ab", buffering=0) as file:
         file.write(fault.encode(errors="replace").replace(b"\n", b" ") + b"\n")
 
 
 def taken() -> list[str]:
-    """What did not fit since the last call, in this process and in those that a test has started."""
-    found = _faults[:]
+    """The faults since the last call, of this process and of those that a test has started."""
+    faults = _faults[:]
     _faults.clear()
     file = Path(os.environ.get(FILE, os.devnull))
     if file.is_file() and file.stat().st_size:
-        found += file.read_text(encoding="utf-8").splitlines()
+        faults += file.read_text(encoding="utf-8").splitlines()
         file.write_bytes(b"")
-    return found
+    return faults
 
 
 _Check = Callable[[Any, str], None]
 
 
 def _checks(name: str, note: Callable[[str], None]) -> _Check:
-    """What notes all that does not fit a schema."""
     import jsonschema_rs
 
     schema = json.loads((_SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
     validator: Validator = jsonschema_rs.validator_for(schema)
 
-    def check(said: Any, what: str) -> None:
-        if not validator.is_valid(said):
-            note(f"{what} what does not fit {name}.json: {str(said)[:_SHOWN]}")
+    def check(message: Any, what: str) -> None:
+        if not validator.is_valid(message):
+            note(f"{what} what does not fit {name}.json: {str(message)[:_SHOWN]}")
 
     return check
 
@@ -109,8 +109,8 @@ def _encoding(
 
 def _reading(read: Callable[..., Any], encoding: Encoding, check: _Check) -> Callable[..., Any]:
     def message(frame: bytes, *more: Any) -> Any:
-        found = read(frame, *more)
+        decoded = read(frame, *more)
         check(_plain[encoding](frame), "read")
-        return found
+        return decoded
 
     return message

@@ -1,4 +1,4 @@
-"""An arena on a real socket, and bots that speak the wire by hand: nothing of ours is on their side of it."""
+"""An arena on a real socket, and bots by hand: nothing of ours is on their side of the wire."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import random
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from typing import Any, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]
 import msgspec
@@ -23,7 +23,18 @@ from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict
 
-__all__ = ["LIMITS", "TIMEOUT_S", "GatewayArena", "Message", "RawBot", "StartedProgram", "in_arena"]
+__all__ = [
+    "LIMITS",
+    "TIMEOUT_S",
+    "AskedBot",
+    "GatewayArena",
+    "Message",
+    "RawBot",
+    "StartedProgram",
+    "all_of",
+    "in_arena",
+    "in_arena_with",
+]
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
 
@@ -55,13 +66,10 @@ class RawBot:
         self._waiting: list[Message] = []
         self._random = random.Random(name)
 
-    async def say(self, *messages: Message, **one: Any) -> None:
-        """One frame: a message, or several in an array."""
-        what: Any = list(messages) if messages else one
-        if self.is_json:
-            await self.websocket.send(json.dumps(what))
-        else:
-            await self.websocket.send(msgpack.packb(what))
+    async def say(self, *messages: Message, **message: Any) -> None:
+        """Send a frame: a message, or several in an array."""
+        what: Any = list(messages) if messages else message
+        await self.websocket.send(json.dumps(what) if self.is_json else msgpack.packb(what))
 
     async def hear(self) -> Message:
         """The next message."""
@@ -88,26 +96,23 @@ class RawBot:
 
     def a_hello(self, **fields: Any) -> Message:
         """A hello that is fine but for the fields given."""
-        hello = {
-            "type": "hello",
-            "protocol": 1,
-            "name": self.name,
-            "games": list(GAMES),
-            "batch": self.batch,
-        }
-        return hello | fields
+        hello = {"type": "hello", "protocol": 1, "name": self.name, "games": list(GAMES)}
+        return {**hello, "batch": self.batch, **fields}
 
     async def ready(self) -> Message:
-        """Take the chair that is offered next."""
+        """Accept the match that is offered next."""
         match = await self.hears("match")
         await self.say(type="ready", match=match["match"], nonce=f"by {self.name}")
         return match
 
     async def answer(self, ask: Message, value: Any = None) -> None:
         """Answer a question, by default with any legal answer."""
-        if value is None:
-            value = self.choose(ask["legal"])
-        await self.say(type="answer", match=ask["match"], ask=ask["ask"], value=value)
+        await self.say(**self.an_answer(ask, value))
+
+    def an_answer(self, ask: Message, value: Any = None) -> Message:
+        """An answer to a question, by default any legal one."""
+        value = self.choose(ask["legal"]) if value is None else value
+        return {"type": "answer", "match": ask["match"], "ask": ask["ask"], "value": value}
 
     def choose(self, legal: Any) -> Any:
         if isinstance(legal, dict):
@@ -131,7 +136,7 @@ class RawBot:
         return self.overs[-matches:]
 
     async def refused(self) -> tuple[str, str, int | None]:
-        """What is said and how it is closed: the code and text of `refused`, and the close code."""
+        """The code and text of `refused`, and the close code."""
         code, text = "", ""
         with suppress(ConnectionClosed):
             while True:
@@ -146,13 +151,24 @@ class RawBot:
         return self.websocket.close_code
 
     async def vanish(self) -> None:
-        """Lose the connection without a word."""
+        """Lose the connection, without a close."""
         self.websocket.transport.abort()
         await self.websocket.wait_closed()
 
 
+class AskedBot(NamedTuple):
+    """A bot that was asked in a match of Ace-King-Queen against Ben, who plays by himself."""
+
+    bot: RawBot
+    ask: Message
+    invitation: Message
+    table: LiveMatch
+    ben: RawBot
+    bens: asyncio.Task[list[Message]]
+
+
 class GatewayArena:
-    """A gateway on a free port, and what became of its matches."""
+    """A gateway on a free port, and the results of its matches."""
 
     def __init__(self, gateway: Gateway, port: int) -> None:
         self.gateway = gateway
@@ -175,6 +191,45 @@ class GatewayArena:
         async with self.stranger(name, **options) as bot:
             await bot.hello(tables=tables)
             yield bot
+
+    @asynccontextmanager
+    async def bots(self, *names: str, **options: Any) -> AsyncIterator[list[RawBot]]:
+        """Some bots that are welcome."""
+        async with AsyncExitStack() as stack:
+            yield [await stack.enter_async_context(self.bot(name, **options)) for name in names]
+
+    @asynccontextmanager
+    async def back(self, lost: RawBot, **options: Any) -> AsyncIterator[RawBot]:
+        """A bot that has come back: its session is resumed over another connection."""
+        async with self.stranger(lost.name, **options) as bot:
+            await bot.hello(resume=lost.session)
+            yield bot
+
+    @asynccontextmanager
+    async def asked(
+        self, name: str = "ann", *, hands: int = 4, **options: Any
+    ) -> AsyncIterator[AskedBot]:
+        """Two bots play; the first has been asked and has not answered yet."""
+        async with self.bot(name, **options) as bot, self.bot("ben") as ben:
+            table = self.open("ace_king_queen", name, "ben", hands=hands)
+            bens = asyncio.create_task(ben.play())
+            invitation = await bot.ready()
+            ask = await bot.hears("ask")
+            yield AskedBot(bot, ask, invitation, table, ben, bens)
+
+    async def refuses(self, name: str = "ann", /, **fields: Any) -> tuple[str, str, int | None]:
+        """The code and text with which a hello is refused, and the close code."""
+        async with self.stranger(name) as bot:
+            await bot.say(**bot.a_hello(**fields))
+            return await bot.refused()
+
+    async def answer_to(self, data: bytes) -> bytes:
+        """All that the arena sends to these bytes until it closes or cuts the connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        received = await all_of(reader)
+        writer.close()
+        return received
 
     def open(self, game: str, *names: str, **settings: object) -> LiveMatch:
         """A match between bots that are here."""
@@ -203,9 +258,9 @@ class GatewayArena:
 
     async def still_plays(self) -> None:
         """Two more bots play a match here, whatever has happened before."""
-        async with self.bot("well 1") as one, self.bot("well 2") as two:
+        async with self.bots("well 1", "well 2") as bots:
             table = self.open("ace_king_queen", "well 1", "well 2", hands=4)
-            await asyncio.gather(one.play(), two.play())
+            await asyncio.gather(*(bot.play() for bot in bots))
             result, verdict = await self.result(table)
             assert (result.termination.kind.value, verdict) == ("completed", None)
 
@@ -221,17 +276,28 @@ class GatewayArena:
         self.changed()
 
 
-@asynccontextmanager
-async def in_arena(**changed: int) -> AsyncIterator[GatewayArena]:
+async def all_of(reader: asyncio.StreamReader) -> bytes:
+    """All that comes until the connection is closed or cut."""
+    received = b""
+    with suppress(ConnectionError):
+        while chunk := await reader.read(65536):
+            received += chunk
+    return received
+
+
+def in_arena(**changed: int) -> AbstractAsyncContextManager[GatewayArena]:
     """An arena with these limits beside the usual ones."""
-    loop = asyncio.get_running_loop()
-    limits = msgspec.structs.replace(LIMITS, **changed)
-    arenas: list[GatewayArena] = []
-    gateway = Gateway(Referee(loop.time), limits, lambda: arenas[0].changed())
-    port = await gateway.open("127.0.0.1", 0)
-    arenas.append(GatewayArena(gateway, port))
+    return in_arena_with(msgspec.structs.replace(LIMITS, **changed))
+
+
+@asynccontextmanager
+async def in_arena_with(limits: Limits, **options: Any) -> AsyncIterator[GatewayArena]:
+    """An arena with these limits, whose gateway has these options."""
+    gateway = Gateway(Referee(asyncio.get_running_loop().time), limits, **options)
+    arena = GatewayArena(gateway, await gateway.open("127.0.0.1", 0))
+    gateway.on_change = arena.changed
     try:
-        yield arenas[0]
+        yield arena
     finally:
         await gateway.close()
         await asyncio.sleep(0)  # what the last connections have set off

@@ -1,4 +1,4 @@
-"""A bot for the tests of `arena check`, without a process or a socket: it hears frames and answers them in this very loop."""
+"""A bot for the tests of `arena check`, without a process or a socket."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class InMemoryConnection:
 
 
 class InMemoryBot:
-    """A bot that behaves; tests break it by overriding a method or two.
+    """A correct bot; tests break it by overriding a method or two.
 
     Attributes:
-        said: what it says in `hello` beside what it must.
+        said: fields of its `hello` beside the usual ones.
         session: of its last `welcome`.
         refusal: the code of the last `refused`.
     """
@@ -83,7 +83,7 @@ class InMemoryBot:
         self.say(self.hello())
 
     def closed(self, code: int | None) -> None:
-        """The connection is gone: come back where that makes sense."""
+        """Come back after a loss, a restart, or without a session that was forgotten."""
         is_forgotten = code == 4001 and self.refusal == "session"
         if is_forgotten:
             self.session = None
@@ -100,18 +100,16 @@ class InMemoryBot:
     # --- what it says ---
 
     def hello(self) -> Message:
-        """Its first message."""
         resume = {"resume": self.session} if self.session else {}
         plain = {"type": "hello", "protocol": 1, "name": "memory"}
         return {**plain, "games": ["ace_king_queen"], **self.said, **resume}
 
     def frame(self, frame: Message | list[Message]) -> None:
-        """One frame came in."""
         for message in frame if isinstance(frame, list) else [frame]:
             self.say(self.take(message))
 
     def take(self, message: Message) -> Message | None:
-        """What one message is answered with."""
+        """The answer to a message, if there is one."""
         match message["type"]:
             case "welcome":
                 self.session = message["session"]
@@ -125,21 +123,18 @@ class InMemoryBot:
         return None
 
     def ready(self, match: Message) -> Message | None:
-        """It takes a chair."""
         return {"type": "ready", "match": match["match"], "nonce": "n"}
 
     def answer(self, ask: Message, value: Any) -> Message | None:
-        """It has decided."""
         return {"type": "answer", "match": ask["match"], "ask": ask["ask"], "value": value}
 
     def refused(self, refused: Message) -> Message | None:
-        """It decides once more, if it is asked to."""
+        """Decide once more, if the refusal is of an answer."""
         if refused["ask"] is None:
             return None
         return self.answer(refused, self.choose(refused["legal"]))
 
     def choose(self, legal: Any) -> Any:
-        """Any legal answer."""
         if isinstance(legal, list):
             return self.random.choice(legal)
         return self.random.randint(legal["min"], legal["max"])
@@ -154,9 +149,9 @@ async def check(
     after: Mapping[Step, Callable[[], None]] | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> tuple[CheckReport, list[StepOutcome]]:
-    """Check a bot in memory as one that connects by itself; what came of it, and what was told on the way.
+    """Check a bot that connects by itself; returns the report and the outcomes of the steps.
 
-    `after` is what happens when a step is done.
+    `after` has what is called after a step.
     """
     told: list[StepOutcome] = []
 

@@ -1,8 +1,8 @@
-"""A second opinion on a database: who should have met whom how often, who won what, and whether the arena says the same.
+"""An audit of a database without the arena's code: schedules, brackets and standings.
 
-Nothing of the arena's is used to judge it: SQLite's own module reads the tables, and the schedules (K1, K2, K3), the stream of bytes and
-the standings are written here once more, from the rulebook and `protocol/README.md`. A database is read from a copy with its
-write-ahead log, so that looking at what a killed arena has left changes nothing of it.
+SQLite's own module reads the tables. The schedules (K1, K2, K3), the stream of bytes and the
+standings are written here once more, from the rulebook and `protocol/README.md`. A database is read
+from a copy with its write-ahead log, so that what a killed arena has left stays as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
     "whole",
 ]
 
-_COMPANIONS = ("", "-wal")  # of a file of SQLite; the third, -shm, is made anew
+_COMPANIONS = ("", "-wal")  # the files of SQLite that are copied; -shm is made anew
 
 
 class AuditedCompetition(NamedTuple):
@@ -47,7 +47,7 @@ class AuditedCompetition(NamedTuple):
 
 
 class AuditedMatch(NamedTuple):
-    """A row of `matches` with those of its seats; `rest` is all that has no field here."""
+    """A row of `matches` with those of its seats; `rest` has the other columns."""
 
     id: str
     competition: str
@@ -64,12 +64,11 @@ class AuditedMatch(NamedTuple):
 
     @property
     def offender(self) -> str | None:
-        """Who ended it by an offence."""
         return None if self.seat is None else self.players[self.seat]
 
 
 class AuditedDatabase(NamedTuple):
-    """All of a database."""
+    """The whole content of a database."""
 
     integrity: str
     competitions: tuple[AuditedCompetition, ...]
@@ -79,14 +78,13 @@ class AuditedDatabase(NamedTuple):
 
     def of(self, competition: str) -> list[AuditedMatch]:
         """The matches that count in a competition, by pairing."""
-        chosen = (
-            one for one in self.matches.values() if one.counts and one.competition == competition
-        )
-        return sorted(chosen, key=lambda one: one.pairing)
+        matches = (match for match in self.matches.values() if match.competition == competition)
+        counting = (match for match in matches if match.counts)
+        return sorted(counting, key=lambda match: match.pairing)
 
 
 def read(database: Path) -> AuditedDatabase:
-    """A database as it is now; nobody may be writing to it."""
+    """Read a database to which nobody is writing."""
     with tempfile.TemporaryDirectory() as folder:
         for suffix in _COMPANIONS:
             source = database.with_name(database.name + suffix)
@@ -99,14 +97,15 @@ def read(database: Path) -> AuditedDatabase:
 def _book(database: sqlite3.Connection) -> AuditedDatabase:
     [(integrity,)] = database.execute("PRAGMA integrity_check").fetchall()
     if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        return AuditedDatabase(integrity, (), {}, ())  # killed before the first table was there
+        return AuditedDatabase(integrity, (), {}, ())  # killed before the first table was made
     competitions = tuple(
         AuditedCompetition(
             *(name, json.loads(plan), state, json.loads(ranking or "[]")),
             *(began, (end or began) - began),
         )
         for name, plan, state, ranking, began, end in database.execute(
-            "SELECT id, plan, state, ranking, started_at, finished_at FROM competitions ORDER BY started_at"
+            "SELECT id, plan, state, ranking, started_at, finished_at"
+            " FROM competitions ORDER BY started_at"
         )
     )
     seats: dict[str, list[tuple[str, int, int]]] = {}
@@ -133,34 +132,35 @@ def _book(database: sqlite3.Connection) -> AuditedDatabase:
 
 
 def lost(before: AuditedDatabase, after: AuditedDatabase) -> Iterator[str]:
-    """What was written down and is so no longer: every match must be there, the same to the last byte."""
+    """What was written before and has changed: each match must be the same to the last byte."""
     for name, match in before.matches.items():
         if name not in after.matches:
             yield f"match {name} was there and is lost"
         elif after.matches[name] != match:
             yield f"match {name} is not what it was"
     for competition in before.competitions:
-        now = [one for one in after.competitions if one.id == competition.id]
-        if [one.plan for one in now] != [competition.plan]:
+        plans = [now.plan for now in after.competitions if now.id == competition.id]
+        if plans != [competition.plan]:
             yield f"competition {competition.id} is lost or has another plan"
 
 
 def whole(book: AuditedDatabase) -> Iterator[str]:
-    """What is wrong with a database whatever was played in it."""
+    """What is wrong with any database, whatever was played in it."""
     if book.integrity != "ok":
         yield f"integrity_check: {book.integrity}"
     seeds = Counter(json.loads(match.record)["seed"] for match in book.matches.values())
     for seed, count in seeds.items():
         if count > 1 or not seed:
             yield f"the cards of seed {seed} were dealt {count} times"
-    counted = Counter((one.competition, one.pairing) for one in book.matches.values() if one.counts)
+    counting = (match for match in book.matches.values() if match.counts)
+    counted = Counter((match.competition, match.pairing) for match in counting)
     for (competition, pairing), count in counted.items():
         if count > 1:
             yield f"pairing {pairing} of {competition} counts {count} times"
 
 
 def answers(match: AuditedMatch) -> int:
-    """How many decisions it had."""
+    """How many decisions a match had."""
     return len(json.loads(match.record)["answers"])
 
 
@@ -173,13 +173,13 @@ def pairings(
     out: set[str],
     one_table: set[str],
 ) -> Iterator[str]:
-    """What a round robin or a league has too much or too little of (K1, K3).
+    """Which pairings a round robin or a league has too often or too rarely (K1, K3).
 
     Args:
-        competition: what it was to be.
+        competition: with its plan.
         played: the matches that count.
-        out: who was eliminated: not all of their matches are played.
-        one_table: who cannot meet itself.
+        out: the bots that were eliminated: not all of their matches are played.
+        one_table: the bots that cannot meet themselves.
     """
     plan = competition.plan
     times, players = plan["matches"], plan["players"]
@@ -201,7 +201,7 @@ def pairings(
 
 
 def _seats(played: Sequence[AuditedMatch], out: set[str]) -> Iterator[str]:
-    """Each two must sit the same number of times each way, or one more."""
+    """Two bots sit equally often each way, or once more in one."""
     first = Counter(match.players for match in played if len(match.players) == 2)
     for (one, other), times in first.items():
         back = first[(other, one)]
@@ -210,7 +210,7 @@ def _seats(played: Sequence[AuditedMatch], out: set[str]) -> Iterator[str]:
 
 
 class _Stream:
-    """The bytes of a seed (`protocol/README.md`): SHA-256 of the key and a counter, block after block."""
+    """The bytes of a seed (`protocol/README.md`): SHA-256 of the key and a counter, in blocks."""
 
     def __init__(self, key: bytes) -> None:
         self._key, self._block, self._bytes = key, 0, b""
@@ -231,13 +231,13 @@ class _Stream:
 
 
 def bracket(competition: AuditedCompetition, played: Sequence[AuditedMatch]) -> Iterator[str]:
-    """Where an elimination without teams differs from what its seed and its results say (K2, H11–H13)."""
+    """How an elimination without teams differs from its seed and its results (K2, H11–H13)."""
     plan = competition.plan
-    assert not plan["teams"], "they are for another second opinion"
+    assert not plan["teams"], "teams are not audited here"
     matches = {match.pairing: match for match in played}
     stream = _Stream(bytes.fromhex(plan["seed"]))
     left, byes = list(plan["players"]), Counter[str]()
-    groups: list[list[str]] = []  # those who share a place, the worst first
+    groups: list[list[str]] = []  # the bots that share a place, the worst first
     number = 0
     while True:
         if is_final := len(left) <= 4:
@@ -253,7 +253,8 @@ def bracket(competition: AuditedCompetition, played: Sequence[AuditedMatch]) -> 
             match = matches.pop(number, None)
             if match is None or list(match.players) != table:
                 found = "nothing" if match is None else " v ".join(match.players)
-                yield f"table {number} of {competition.id}: expected {' v '.join(table)}, got {found}"
+                expected = " v ".join(table)
+                yield f"table {number} of {competition.id}: expected {expected}, got {found}"
                 return
             if match.offender is not None:
                 offenders.add(match.offender)
@@ -282,7 +283,7 @@ def bracket(competition: AuditedCompetition, played: Sequence[AuditedMatch]) -> 
 def _stage(
     left: list[str], stream: _Stream, byes: Counter[str]
 ) -> tuple[list[str], list[list[str]]]:
-    """Who has a bye, and the tables of a stage before the final."""
+    """The bots with a bye, and the tables of a stage before the final."""
     lots = stream.order(left)
     resting: list[str] = []
     while (len(left) - len(resting)) % 4:
@@ -291,9 +292,9 @@ def _stage(
     byes.update(resting)
     row = [name for name in lots if name not in resting]
     count = len(row) // 4
-    chairs = stream.order([name for name in left if name not in resting])
-    tables = [[n for n in chairs if n in row[index::count]] for index in range(count)]
-    return resting, sorted(tables, key=lambda table: chairs.index(table[0]))
+    seats = stream.order([name for name in left if name not in resting])
+    tables = [[name for name in seats if name in row[index::count]] for index in range(count)]
+    return resting, sorted(tables, key=lambda table: seats.index(table[0]))
 
 
 def _places(competition: AuditedCompetition, groups: list[list[str]]) -> Iterator[str]:
@@ -313,12 +314,12 @@ def _places(competition: AuditedCompetition, groups: list[list[str]]) -> Iterato
 def standings(
     document: dict[str, Any], played: Sequence[AuditedMatch], out: set[str]
 ) -> Iterator[str]:
-    """Where the standings, as `arena standings --json` prints them, differ from what the matches add up to.
+    """How the standings that `arena standings --json` prints differ from the matches.
 
     Args:
-        document: what was printed.
+        document: the standings.
         played: the matches that count.
-        out: who was eliminated, and is struck from everybody's standings (J3).
+        out: the eliminated bots, which are struck from all standings (J3).
     """
     for row in document["standings"]:
         name = row["name"]

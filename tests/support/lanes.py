@@ -1,8 +1,9 @@
-"""What runs beside what where pytest is told to run two tests at a time, `-n 2`.
+"""Which tests run beside which when pytest runs two at a time, `-n 2`.
 
-A file's tests stay together, so that what its fixtures build is built once. Tests in which bots play against limits of time are one lane:
-they run one after another, as if alone, and beside them only what does not mind having less of the machine. The lane is as long as all else
-together, so it goes first; then what takes long, and last what is quick, so that both processes end at about the same time.
+The tests of a file run in one process, so that its fixtures are set up once. Tests in which bots
+play against limits of time are one lane: they run one after another, beside tests that may be slow.
+That lane is as long as all others together, so it goes first. Then come the files that take long,
+and last the quick ones, so that both processes end at about the same time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ IN_NO_HURRY = (
     "tests/e2e/test_transcripts.py",
     "tests/e2e/test_vectors.py",
 )
-"""Those in `tests/e2e` that nothing is too late for: compilers, browsers, databases."""
+"""Files in `tests/e2e` without limits of time: compilers, browsers, databases."""
 
 LONG = (
     "tests/e2e/test_page.py",
@@ -49,11 +50,11 @@ LONG = (
     "tests/bots/test_blackjack.py",
     "tests/test_style.py",
 )
-"""Those beside the lane that take more than ten seconds, the longest first."""
+"""Files outside the timed lane that take more than ten seconds, the longest first."""
 
 
 def lane(nodeid: str) -> str:
-    """What a test stays together with: its file, or all that is timed."""
+    """The lane of a test: its file, or the timed one."""
     file = nodeid.partition("::")[0]
     if file.startswith("tests/e2e/"):
         return file if file in IN_NO_HURRY else TIMED
@@ -61,7 +62,7 @@ def lane(nodeid: str) -> str:
 
 
 def _turn(item: pytest.Item) -> int:
-    """When a lane comes."""
+    """The rank of a test's lane."""
     mine = lane(item.nodeid)
     if mine == TIMED:
         return -1
@@ -70,14 +71,14 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The same order in each of the processes; where there is one, the order stays as it is."""
+    """Sort by lane, alike in both processes; with a single process, leave the order."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_turn)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One lane after another goes to whichever process has nothing to do."""
+    """Give an idle process the next lane."""
     # Only here is it certain to be installed; it has no types.
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 

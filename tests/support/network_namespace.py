@@ -1,7 +1,8 @@
-"""Networks that a test makes itself: the arena in a network namespace of its own, and a namespace at the end of each line to it.
+"""Networks for tests: network namespaces of the arena, and of the end of each line to it.
 
-A line that is cut loses every packet, both ways, without a reset: the neighbour at its other end gets a wrong hardware address, so that
-each kernel sends in good faith and the other drops what is not for it. That needs nothing but `ip`, and root on Linux.
+A line that is cut loses every packet, both ways, without a reset: each end is given a wrong
+hardware address for the other, so that each kernel goes on sending, and the other drops the
+packets. That needs only `ip`, and root on Linux.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from types import TracebackType
 __all__ = ["ARENA", "NamespaceNetwork", "Unavailable"]
 
 ARENA = "arena"
-"""Where the arena is, among the names of the lines."""
+"""The name of the arena's namespace, beside those of the lines."""
 
 _CLONE_NEWNET = 0x40000000  # linux/sched.h
 _NOBODY = "02:00:00:00:ff:ff"
 
 
 class Unavailable(Exception):
-    """This machine does not let us make a network; the text says why."""
+    """No network can be made on this machine; the text says why."""
 
 
 class NamespaceNetwork:
-    """Use it as a context: inside, the lines are there; outside, nothing of it is left.
+    """A network that exists within its context.
 
     Args:
-        lines: a name for each.
+        lines: the names of the lines.
     """
 
     def __init__(self, *lines: str) -> None:
@@ -77,26 +78,24 @@ class NamespaceNetwork:
         return f"10.0.{self._lines.index(line)}.1"
 
     def within(self, where: str) -> tuple[str, ...]:
-        """The command that starts another one there, and becomes it."""
+        """The words before a command that have it run there, in the same process."""
         return ("ip", "netns", "exec", self._names[where])
 
     def socket(self, where: str) -> socket.socket:
-        """A TCP socket that is there, though this process is not; it does not block."""
+        """A non-blocking TCP socket in that namespace, which this process is not in."""
         with self._visit(where):
             made = socket.socket()
         made.setblocking(False)
         return made
 
     def cut(self, line: str) -> None:
-        """From now on every packet is lost, and nobody is told."""
+        """Have every packet lost from now on."""
         self._point(line, _NOBODY, _NOBODY)
 
     def mend(self, line: str) -> None:
-        """From now on packets arrive again."""
+        """Have packets arrive again."""
         number = self._lines.index(line)
         self._point(line, _mac(number, 1), _mac(number, 2))
-
-    # --- within ---
 
     def _lay(self, number: int, line: str) -> None:
         here, there = f"to-{number}", "to-arena"
@@ -111,7 +110,7 @@ class NamespaceNetwork:
         self.mend(line)
 
     def _point(self, line: str, arena: str, bot: str) -> None:
-        """Say by which hardware address each end reaches the other."""
+        """Set the hardware address by which each end reaches the other."""
         number = self._lines.index(line)
         for where, device, host, mac in (
             (ARENA, f"to-{number}", 2, bot),
@@ -128,7 +127,7 @@ class NamespaceNetwork:
 
     @contextmanager
     def _visit(self, where: str) -> Iterator[None]:
-        """Be there for a moment, with this thread alone."""
+        """Have this thread, and no other, be in a namespace for a moment."""
         libc = ctypes.CDLL(None, use_errno=True)
 
         def enter(path: str) -> None:

@@ -1,4 +1,4 @@
-"""A person at the page: sits down and plays by clicking, any legal move will do."""
+"""A person at the page, who plays by clicking the first legal move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHANGED = f"before => ({_SHOWN})() !== before"
 
 
 class PagePlayer:
-    """Somebody who has sat down; the moves are what the page offers."""
+    """A person at a table; the moves are those that the page offers."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -26,11 +26,11 @@ class PagePlayer:
 
     @property
     def moves(self) -> Locator:
-        """All that can be pressed just now: moves, and cards in the hand."""
+        """The buttons that are enabled: moves, and cards in the hand."""
         return self.turn.get_by_label("Your moves").locator("button:enabled")
 
     def may_move(self) -> bool:
-        """Wait for a question, or for the end of the round: whether it is a question."""
+        """Wait for a question or the end of the round; True for a question."""
         self.moves.or_(self.go_on).or_(self.result).first.wait_for()
         return self.moves.count() > 0
 
@@ -48,7 +48,7 @@ class PagePlayer:
         self.changed(before)
 
     def shown(self) -> str:
-        """What is asked or offered, and what has happened."""
+        """The question with its moves, and the list of events."""
         return str(self.page.evaluate(_SHOWN))
 
     def changed(self, before: str) -> None:
@@ -56,7 +56,7 @@ class PagePlayer:
         self.page.wait_for_function(_CHANGED, arg=before)
 
     def to_the_end_of_the_round(self) -> int:
-        """Play until the round is over; how many moves that took."""
+        """Play until the round is over; returns the number of moves."""
         made = 0
         while self.may_move():
             self.move()
@@ -64,7 +64,7 @@ class PagePlayer:
         return made
 
     def stand_up(self) -> None:
-        """Leave the table, in whatever state it is."""
+        """Leave the table, whether the match is over or not."""
         asks = self.page.get_by_role("button", name="Stand up…")
         asks.or_(self.page.get_by_role("button", name="Another game")).click()
         yes = self.page.get_by_role("dialog").get_by_role("button", name="Stand up")
@@ -75,7 +75,7 @@ class PagePlayer:
 
 
 def sit_down(look: BrowserWindow, game: str, name: str = "", **settings: int) -> PagePlayer:
-    """Take a chair, against whomever the page suggests, as quick as it suggests; without a name under the one that it suggests, too."""
+    """Take a seat; the page suggests the opponents, and the name and settings not given."""
     page = look.to(f"#/play/{game}")
     if page.get_by_role("group", name="Your turn").count():
         PagePlayer(page).stand_up()  # what a test before this one has left

@@ -1,4 +1,4 @@
-"""Questions to what the reader process answers with, in this process: for tests of documents."""
+"""The reader process's documents, in this process: for tests of documents."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ INSTRUCTOR = Viewer(ViewerKind.INSTRUCTOR, "eva")
 
 
 def owner(name: str) -> Viewer:
-    """Somebody on the roster."""
+    """A viewer on the roster."""
     return Viewer(ViewerKind.OWNER, name)
 
 
 class InProcessReader:
-    """A database's documents; between any two questions there is time enough for what is new to be seen."""
+    """The documents of a database; ten seconds pass between questions, so news are seen."""
 
     def __init__(self, where: str | Path) -> None:
         self.now = 100.0
@@ -39,14 +39,14 @@ class InProcessReader:
             ReaderQuestion(id=1, path=f"/api/{path}", query=given, viewer=viewer)
         )
 
-    def parlour(self, path: str, sat: PersonalMatch, viewer: Viewer = PUBLIC) -> ReaderReply:
+    def personal(self, path: str, match: PersonalMatch, viewer: Viewer = PUBLIC) -> ReaderReply:
         """A question about a match that the database does not have."""
         return self.answers.answer(
-            ReaderQuestion(id=1, path=f"/api/{path}", viewer=viewer, parlour=sat)
+            ReaderQuestion(id=1, path=f"/api/{path}", viewer=viewer, personal_match=match)
         )
 
     def close(self) -> None:
-        """Let go of the database, before a server goes."""
+        """Close the connections, before a server stops."""
         self.answers.close()
 
     def get(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
@@ -55,7 +55,7 @@ class InProcessReader:
         return msgspec.json.decode(reply.body)
 
     def refused(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
-        """The status, and the one line."""
+        """The status and the line of an error."""
         reply = self.reply(path, viewer, **query)
         assert reply.status >= 400, reply.body
         line = msgspec.json.decode(reply.body)["error"]

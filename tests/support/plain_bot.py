@@ -1,7 +1,8 @@
-"""Bots on plain `websockets`, its keepalive left on: `python -m tests.support.plain_bot --url ws://… --game GAME [--tables N] NAME...`.
+"""Bots on plain `websockets`, with its keepalive: `-m tests.support.plain_bot --url U NAME...`.
 
-The session is as protocol/README.md tells it: come back after a lost connection, with `resume`, and answer again what is asked again.
-Any legal answer will do. Nothing of ours is imported. Exit status 1 if one of them was refused or was told that it is out.
+The session is that of protocol/README.md: reconnect with `resume`, and answer a repeated question
+again. The answers are random. Nothing of ours is imported. The exit status is 1 if a bot was
+refused, or was told that it is out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["IMPATIENT", "KEEPALIVE", "Message", "PlainBot", "Sent", "main"]
 Message = dict[str, Any]
 
 KEEPALIVE = "keepalive ping timeout"
-"""The reason with which `websockets` closes a connection that does not answer its pings, with code 1011."""
+"""The reason with which `websockets` closes a connection without pongs, with code 1011."""
 IMPATIENT: dict[str, Any] = {"ping_interval": 1, "ping_timeout": 1, "close_timeout": 1}
 """Has it do so after two seconds; by default it takes forty."""
 

@@ -1,7 +1,7 @@
-"""What can stand between a bot or a browser and the arena: a real nginx, set up as the manual says, or a long line.
+"""Proxies before the arena: a real nginx, set up as the manual says, and a slow one.
 
-On a long line bytes come later, by at least so much each way, and never out of order. It stands for the network of a bot that plays from
-far away, and knows nothing of WebSocket: what it delays is a stream, pings and messages alike, as a real line does.
+The slow one delays bytes each way and keeps their order, as the network of a bot far away does. It
+knows nothing of WebSocket, and delays pings and messages alike.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ http {{
 def nginx(
     folder: Path, arena: int, path: str = "/", tls: tuple[Path, Path] | None = None, port: int = 0
 ) -> Iterator[int]:
-    """One in front of an arena's port; its own port. Skips the test if there is none; where `CI` is set, fails it.
+    """An nginx in front of an arena's port; yields its own port.
+
+    Without an installed nginx the test is skipped; where `CI` is set, it fails.
 
     Args:
         folder: where its files are.
@@ -74,7 +76,7 @@ def nginx(
 def _configuration(
     folder: Path, port: int, arena: int, path: str, tls: tuple[Path, Path] | None
 ) -> str:
-    """What the manual has to copy, with ports and a certificate of ours, or without TLS."""
+    """The manual's configuration with ports and a certificate of ours, or without TLS."""
     manual = DOCUMENTS["arena/server/operations.md"]
     [ours] = re.findall(r"^```nginx\n(.*?)^```", manual, re.M | re.S)
     if tls is None:
@@ -102,12 +104,12 @@ def _until_it_listens(port: int) -> None:
 
 
 class SlowProxy:
-    """Use it as an asynchronous context: inside, `url` leads to the arena the long way.
+    """A slow network; within its context `url` leads to the arena.
 
     Args:
-        port: the arena's, on this machine.
-        delay_ms: what every byte takes each way at least.
-        jitter_ms: what it may take more, at random.
+        port: the arena's port on this machine.
+        delay_ms: the least delay of a byte, each way.
+        jitter_ms: a random delay beyond that, at most.
     """
 
     def __init__(self, port: int, delay_ms: float = 60.0, jitter_ms: float = 20.0) -> None:
@@ -130,7 +132,6 @@ class SlowProxy:
         await asyncio.gather(*self._lines, return_exceptions=True)
 
     async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
-        """A bot has come: connect it, both ways."""
         far, to_far = await asyncio.open_connection("127.0.0.1", self._port)
         for reader, writer in ((near, to_far), (far, to_near)):
             line = asyncio.create_task(self._carry(reader, writer))
@@ -138,7 +139,7 @@ class SlowProxy:
             line.add_done_callback(self._lines.discard)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One direction, until its end has arrived, too."""
+        """Carry one direction, until its end has arrived, too."""
         line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         arriving = asyncio.create_task(_deliver(line, writer))
         loop, due = asyncio.get_running_loop(), 0.0
@@ -155,14 +156,14 @@ class SlowProxy:
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
-    """Some bytes; none at the end, whether it is a proper one or not."""
+    """Some bytes; none at the end, also of a connection that was reset."""
     with suppress(ConnectionError):
         return await reader.read(65536)
     return b""
 
 
 async def _deliver(line: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter) -> None:
-    """Hand over what is due, until the end is."""
+    """Write each chunk when it is due, up to the empty one."""
     loop = asyncio.get_running_loop()
     while True:
         due, chunk = await line.get()

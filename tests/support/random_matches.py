@@ -1,4 +1,4 @@
-"""Records of matches by chance, and their events: what the tests of telling matches again begin with."""
+"""Records of random matches, and their events."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def played(game: str, number: int = 1, **more: Any) -> Record:
-    """A record by chance."""
     return sample_database.play(game, number, settings=SETTINGS[game], **more).record
 
 
 def events_of(record: Record) -> list[Event]:
-    """All that happened."""
     return [event for each in rounds_of(record) for event in each.events]

@@ -1,9 +1,9 @@
-"""A small database as an arena writes one, with matches of all five games, played here by chance: for tests that read one."""
+"""A small database as an arena writes one, with random matches of all five games."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.shuffle import commitment
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Outcome, Pairing
+from arena.formats.schedule import Outcome, Pairing, Ranking
 from arena.formats.spec import Form, Plan, form_of
 from arena.games import GAMES
 from arena.games.replay import reopened
@@ -53,65 +53,61 @@ def play(
     after: int = 3,
     note: str | None = None,
 ) -> MatchResult:
-    """A match as over a network: committed to, with nonces, times and enforced limits.
+    """A match as over a network: with a commitment, nonces, times and enforced limits.
 
     Args:
         game: its name.
-        number: another one is another match.
+        number: each number gives another match.
         settings: of the game, short ones if not given.
-        offender: the seat that gives an illegal answer when it is asked after so many answers.
-        after: how many.
-        note: what is said with the first answer.
+        offender: the seat that gives an illegal answer when it is asked after `after` answers.
+        after: see `offender`.
+        note: comes with the first answer.
     """
-    rules = GAMES[game]
     rng = random.Random(f"{game} {number}")
-    seed = rng.randbytes(32)
-    match = MatchState(
-        rules,
-        rules.vocabulary.read_settings(settings or SHORT[game]),
-        seed=seed,
-        nonces=tuple(f"näh {rng.random()}" for _ in range(rules.seats)),
-        enforced=("time",) * rules.seats,
-        commitment=commitment(seed),
-    )
+    match = _begun(game, rng, settings, is_ready=True)
     while match.pending is not None:
-        asked, said = match.pending, len(match.answers)
-        if offender == asked.seat and said >= after:
+        asked, count = match.pending, len(match.answers)
+        if offender == asked.seat and count >= after:
             text = asked.question.refusal("no").args[0]
             match.end(Ending.ILLEGAL, asked.seat, f"seat {asked.seat + 1} {text}")
             break
         value = choose(asked.question.choices, rng)
-        match.answer(value, note if said == 0 else None, rng.randrange(20))
+        match.answer(value, note if count == 0 else None, rng.randrange(20))
     return match.result()
 
 
 def void(game: str, number: int = 1) -> MatchResult:
-    """A match that the arena has spoilt before its first answer."""
+    """A match that a fault of the arena has ended before its first answer."""
+    match = _begun(game, random.Random(f"void {game} {number}"), None, is_ready=False)
+    match.end(Ending.VOID, None, FAULT)
+    return match.result()
+
+
+def _begun(
+    game: str, rng: random.Random, settings: dict[str, Any] | None, *, is_ready: bool
+) -> MatchState:
     rules = GAMES[game]
-    rng = random.Random(f"void {game} {number}")
     seed = rng.randbytes(32)
-    match = MatchState(
+    return MatchState(
         rules,
-        rules.vocabulary.read_settings(SHORT[game]),
+        rules.vocabulary.read_settings(settings or SHORT[game]),
         seed=seed,
-        nonces=("",) * rules.seats,
-        start=False,
+        nonces=tuple(f"näh {rng.random()}" if is_ready else "" for _ in range(rules.seats)),
+        start=is_ready,
         enforced=("time",) * rules.seats,
         commitment=commitment(seed),
     )
-    match.end(Ending.VOID, None, FAULT)
-    return match.result()
 
 
 def verdict_of(match: str, players: Sequence[str], result: MatchResult) -> Verdict:
     """The evidence for a match that ended by an offence."""
     ended = result.termination
-    assert ended.seat is not None, "it is one"
+    assert ended.seat is not None, "it is an offence"
     again = reopened(result.record)
     for answer in result.record.answers:
         again.answer(answer)
-    waits = again.pending
-    question = waits.question if waits and waits.seat == ended.seat else None
+    asked = again.pending
+    question = asked.question if asked and asked.seat == ended.seat else None
     return Verdict(
         kind=ended.kind,
         match=match,
@@ -127,8 +123,35 @@ def verdict_of(match: str, players: Sequence[str], result: MatchResult) -> Verdi
     )
 
 
+def play_out(
+    plan: Plan, finished: Callable[[Pairing, MatchResult], object], offender_in: int | None = None
+) -> Ranking:
+    """Play all that a schedule asks for, and return its ranking; in one pairing seat 1 offends."""
+    schedule = schedule_of(plan)
+    out: set[str] = set()
+    try:
+        stage = next(schedule)
+        while True:
+            outcomes = []
+            for pairing in stage:
+                result = None
+                if out.isdisjoint(pairing.players):
+                    offender = 0 if pairing.number == offender_in else None
+                    result = play(
+                        plan.game, pairing.number, settings=plan.settings, offender=offender
+                    )
+                    finished(pairing, result)
+                    if offender is not None and plan.form is not Form.ELIMINATION:
+                        out.add(pairing.players[offender])
+                outcomes.append(Outcome(pairing, result))
+            stage = schedule.send(tuple(outcomes))
+    except StopIteration as end:
+        ranking: Ranking = end.value
+        return ranking
+
+
 class SampleWriter:
-    """A competition that is being written down; match ids are `<game>-<pairing>`."""
+    """Writes a competition; match ids are `<game>-<pairing>`."""
 
     def __init__(self, store: Store, plan: Plan, competition: str) -> None:
         self.store, self.plan, self.id = store, plan, competition
@@ -136,58 +159,32 @@ class SampleWriter:
         store.competition_started(competition, plan, self._at)
 
     def finished(self, pairing: Pairing, result: MatchResult, match: str | None = None) -> str:
-        """A match is over."""
+        """Write a match that is over, and return its id."""
         match = match or f"{self.plan.game}-{pairing.number}"
         self._at += 1.0
-        verdict = None
-        if result.termination.is_offence:
-            verdict = verdict_of(match, pairing.players, result)
+        players, times = pairing.players, (self._at, self._at + 0.5)
+        is_offence = result.termination.is_offence
+        verdict = verdict_of(match, players, result) if is_offence else None
         self.store.match_finished(
-            self.id,
-            pairing.number,
-            match,
-            pairing.players,
-            result,
-            self._at,
-            self._at + 0.5,
-            verdict,
+            self.id, pairing.number, match, players, result, *times, verdict=verdict
         )
         return match
 
     def to_the_end(self, offender_in: int | None = None) -> None:
-        """Play all that the schedule asks for; in one pairing seat 1 offends."""
-        schedule = schedule_of(self.plan)
-        out: set[str] = set()
-        try:
-            stage = next(schedule)
-            while True:
-                outcomes = []
-                for pairing in stage:
-                    if not out.isdisjoint(pairing.players):
-                        outcomes.append(Outcome(pairing, None))
-                        continue
-                    offends = 0 if pairing.number == offender_in else None
-                    result = play(
-                        self.plan.game,
-                        pairing.number,
-                        settings=self.plan.settings,
-                        offender=offends,
-                    )
-                    self.finished(pairing, result)
-                    if offends is not None and self.plan.form is not Form.ELIMINATION:
-                        out.add(pairing.players[offends])
-                    outcomes.append(Outcome(pairing, result))
-                stage = schedule.send(tuple(outcomes))
-        except StopIteration as end:
-            self.store.competition_finished(self.id, self._at + 1.0, end.value)
+        """Play and write the whole competition; in one pairing seat 1 offends."""
+        ranking = play_out(self.plan, self.finished, offender_in)
+        self.store.competition_finished(self.id, self._at + 1.0, ranking)
 
 
 def write(file: Path, games: Sequence[str] = tuple(GAMES)) -> Path:
-    """A database with a finished competition in each game: with a void match and, but for blackjack, with an offence."""
+    """A database with a finished competition of each game, each with a void match and an offence.
+
+    Blackjack has no offence.
+    """
     with Store(file) as store:
         for number, game in enumerate(games):
-            writing = SampleWriter(store, plan(game), f"{game}-{number:08x}")
-            first = next(schedule_of(writing.plan))[0]
-            writing.finished(first, void(game), f"{game}-void")
-            writing.to_the_end(offender_in=None if game == "blackjack" else 2)
+            writer = SampleWriter(store, plan(game), f"{game}-{number:08x}")
+            first = next(schedule_of(writer.plan))[0]
+            writer.finished(first, void(game), f"{game}-void")
+            writer.to_the_end(offender_in=None if game == "blackjack" else 2)
     return file

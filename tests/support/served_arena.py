@@ -1,6 +1,6 @@
-"""`arena serve` as a process that a test can stop and have go on, bots by hand that lose their connections, and what is written down of them.
+"""`arena serve` as a process that a test can stop, and bots by hand that lose their connections.
 
-Cases share an arena and run at the same time: each waits for seconds, and none minds the others.
+Cases share an arena and run at the same time, as each waits for seconds.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 REAL = "CARD_ARENA_REAL_TIMES" in os.environ
-"""Whether limits are those of `arena serve`, and everybody is away for as long as those ask for; else all is shorter."""
+"""Whether limits and absences are as long as by default in `arena serve`; else all are shorter."""
 
 _READY_S = 60.0
-_CASE_S = 120.0 if REAL else 40.0  # none takes half of it
+_CASE_S = 120.0 if REAL else 40.0  # at most: no case takes half of it
 _DIAL_S = 3.0
-_GAME = "three_card_poker"  # who sits alone at a table waits for nobody else
+_GAME = "three_card_poker"  # for one player, who waits for nobody else
 
 
 class NotLetIn(Exception):
-    """The arena does not let a bot in; the text is its code."""
+    """The arena refuses a bot; the text is the code."""
 
 
 class ReconnectingRawBot(RawBot):
-    """A bot by hand that can come back."""
+    """A bot by hand that can come back; `line` is its network line, if there are several."""
 
     def __init__(
         self, arena: ServedArena, websocket: ClientConnection, name: str, line: str
@@ -59,7 +59,7 @@ class ReconnectingRawBot(RawBot):
         """Say hello and be welcome.
 
         Raises:
-            Refused: it is not.
+            NotLetIn: it is refused.
         """
         self._fields = {**self._fields, **fields}
         await self.say(**self.a_hello(**self._fields))
@@ -70,36 +70,44 @@ class ReconnectingRawBot(RawBot):
         self.session = message["session"]
 
     async def loses(self, for_s: float, **fields: Any) -> ReconnectingRawBot:
-        """Lose the connection without a word, and come back after so long."""
+        """Lose the connection, and come back after so long."""
         await self.vanish()
         await asyncio.sleep(for_s)
         return await self.back(**fields)
 
     async def back(self, **fields: Any) -> ReconnectingRawBot:
-        """The same bot over another connection; the session is resumed."""
+        """The same bot over another connection, with its session resumed."""
         hand = await self._arena.reach(self.name, self._line)
         hand._fields = self._fields
         await hand.enters(resume=self.session, **fields)
         return hand
 
     async def asked(self) -> dict[str, Any]:
-        """Take the chair, and hear the question that waits there."""
+        """Accept a match, and hear its first question."""
         await self.ready()
         return await self.hears("ask")
 
     async def finishes(self) -> None:
-        """Answer whatever is asked, to the end of the match."""
+        """Answer to the end of the match."""
         await self.play(len(self.overs) + 1)
+
+    async def answers_and_finishes(self, ask: dict[str, Any]) -> dict[str, Any]:
+        """Answer a question, and go on to the end; the next question."""
+        await self.answer(ask)
+        following = await self.hears("ask")
+        await self.answer(following)
+        await self.finishes()
+        return following
 
 
 class ServedArena:
-    """Use it as a context: inside, it listens.
+    """`arena serve` with a configuration; call `listens` first, and `close` in the end.
 
     Args:
         folder: where its files are.
-        limits: in milliseconds, those that are not the default.
+        limits: those that are not the default, in milliseconds.
         runs: tables `[[run]]` of its file, as `run_of` writes them.
-        network: (the command that starts it elsewhere, the address by line, a socket by line); None if bots reach it by loopback.
+        network: a `NamespaceNetwork`; None if bots reach it by loopback.
     """
 
     def __init__(
@@ -121,7 +129,7 @@ class ServedArena:
         self._started: list[subprocess.Popen[bytes]] = [self.process]
 
     async def listens(self) -> None:
-        """Wait until it does."""
+        """Wait until it listens."""
         end = time.monotonic() + _READY_S
         while "arena at " not in (said := self.said()):
             assert self.process.poll() is None, said
@@ -130,19 +138,19 @@ class ServedArena:
         self.port = int(said.partition("arena at ")[2].split()[0].rpartition(":")[2])
 
     def said(self) -> str:
-        """What it has said to people."""
+        """Its standard error."""
         return (self._folder / "arena.err").read_text(encoding="utf-8")
 
     def url(self, line: str = "") -> str:
-        """Where a bot at the end of a line finds it."""
+        """The URL for a bot at the end of a line."""
         host = self._network.arena_from(line) if line else "127.0.0.1"
         return f"ws://{host}:{self.port}"
 
     async def dial(self, line: str) -> socket.socket:
-        """A socket at the end of a line that is connected to the arena.
+        """A socket at the end of a line, connected to the arena.
 
         Raises:
-            TimeoutError: nobody has answered.
+            TimeoutError: the connection could not be made.
         """
         sock: socket.socket = self._network.socket(line)
         try:
@@ -182,7 +190,7 @@ class ServedArena:
         return process
 
     async def frozen(self, name: str, line: str = "") -> subprocess.Popen[bytes]:
-        """A bot in a process of its own that stands still as soon as it is asked something; its kernel does not."""
+        """A bot in a process of its own that stops as soon as it is asked something."""
         words = ("--url", self.url(line), "--game", _GAME, "--freeze", name)
         process = self.start("-m", "tests.support.plain_bot", *words, line=line)
         while arena_process.state(process.pid) != "T":
@@ -193,7 +201,7 @@ class ServedArena:
     # --- standing still, and the end ---
 
     async def stands_still(self, for_s: float) -> None:
-        """Stop the arena, and have it go on after so long."""
+        """Stop the arena's process for so long."""
         self.process.send_signal(signal.SIGSTOP)
         self.stands.set()
         try:
@@ -203,37 +211,33 @@ class ServedArena:
             self.stood.set()
 
     async def close(self) -> None:
-        """Ctrl-C, and the end of everything that was started here."""
+        """Interrupt the arena, and end everything that was started here."""
         self.process.send_signal(signal.SIGINT)
         try:
             await asyncio.to_thread(self.process.wait, 30)
         finally:
             for process in self._started:
                 if process.poll() is None:
-                    process.kill()  # also who stands still
+                    process.kill()  # also one that is stopped
                 process.wait()
             for websocket in self._wires:
                 websocket.transport.abort()
                 await websocket.wait_closed()
 
     def book(self) -> independent_audit.AuditedDatabase:
-        """What is written down, once it is closed."""
+        """Its database, once it is closed."""
         return independent_audit.read(self._folder / "class.db")
 
 
 class PlayedCases(NamedTuple):
-    """What came of all cases: what each returned, or the exception that it raised; and what the arena wrote down."""
+    """What each case returned or raised, and the arena's database and standard error."""
 
     results: Mapping[str, Any]
     book: independent_audit.AuditedDatabase
     said: str
 
     def of(self, case: str) -> Any:
-        """What a case returned.
-
-        Raises:
-            BaseException: it raised that.
-        """
+        """What a case returned; what it raised is raised again."""
         result = self.results[case]
         if isinstance(result, BaseException):
             raise result
@@ -253,7 +257,7 @@ def outcomes_of(
     cases: Mapping[str, Case],
     conduct: Callable[[ServedArena], Awaitable[None]] | None = None,
 ) -> PlayedCases:
-    """Play all cases at the same time, each with a bot that is called as the case is; `conduct` is done beside them."""
+    """Run all cases at the same time, each with a bot of its name, and `conduct` beside them."""
 
     async def play() -> list[Any]:
         try:
@@ -261,7 +265,7 @@ def outcomes_of(
             beside = [] if conduct is None else [conduct(arena)]
             started = (case(arena, name) for name, case in cases.items())
             return await asyncio.gather(
-                *(asyncio.wait_for(one, _CASE_S) for one in (*started, *beside)),
+                *(asyncio.wait_for(work, _CASE_S) for work in (*started, *beside)),
                 return_exceptions=True,
             )
         finally:
@@ -278,11 +282,11 @@ def run_of(*players: str, game: str = _GAME, **fields: Any) -> str:
     """A table `[[run]]` whose players are named."""
     fields = {"name": players[0], "game": game, "players": list(players), **fields}
     fields = {"wait_s": 60, "settings": {"rounds": 3}, **fields}
-    return "\n".join(["[[run]]", *(f"{key} = {_toml(it)}" for key, it in fields.items())])
+    return "\n".join(["[[run]]", *(f"{key} = {_toml(value)}" for key, value in fields.items())])
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        inner = ", ".join(f"{key} = {_toml(it)}" for key, it in value.items())
+        inner = ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items())
         return f"{{ {inner} }}"
     return json.dumps(value)

@@ -1,10 +1,11 @@
-"""House bots under students' names, many in one process: `python -m tests.support.student_bots FILE.json --url ws://...`.
+"""House bots under students' names, in one process: `-m tests.support.student_bots FILE --url URL`.
 
-The file is a list of {name, token, tables, bots: {game: house bot}}. Every student has a connection of its own, with our client: it
-plays all its games over that, and comes back by itself when the connection is lost. A bot may also be a rogue of `bots/rogues.py`;
+The file is a list of {name, token, tables, bots: {game: house bot}}. Every student has a connection
+of its own, with our client: it plays all its games over that, and comes back by itself when the
+connection is lost. A bot may also be a rogue of `bots/rogues.py`;
 one that ends its process belongs into a process of its own. Nothing of the arena is imported.
 
-SIGTERM says goodbye for all. The exit status is 1 if a student could not go on; what it was is a line on stderr.
+SIGTERM says goodbye for all. The exit status is 1 if a student could not go on; stderr says why.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ RECORD = play(hands=1).record
 
 
 def offence(seat: int, kind: Ending = Ending.ILLEGAL) -> Termination:
-    """How a match ends by what a seat did."""
+    """A match that ended by an offence of a seat."""
     return Termination(kind, seat, f"seat {seat + 1} offended")
 
 
@@ -52,7 +52,7 @@ def names(count: int) -> tuple[str, ...]:
 
 
 class WrittenCompetition:
-    """A competition that is written as an arena would, at a time that goes on by ten seconds a match."""
+    """Writes a competition into a database; every match takes ten seconds."""
 
     def __init__(self, store: Store, plan: Plan, id_: str = "a-competition") -> None:
         self.store = store

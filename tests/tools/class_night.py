@@ -1,14 +1,16 @@
-"""How do standings move on a class night? `python -m tests.tools.class_night` measures it; a command of its own and no part of CI.
+"""How do standings move on a class night? `python -m tests.tools.class_night` measures it; a
+command of its own and no part of CI.
 
-Forty quick bots play two round robins at the same time, Ace-King-Queen and gin rummy, over WebSockets, at 0 and at 20 ms each way: a proxy in
-this process holds every byte back for so long, and limits nothing else. With `--before FOLDER` each round is played by the arena in that
-folder, too, turn and turn about, as this machine may have other work.
+Forty quick bots play two round robins at the same time, Ace-King-Queen and gin rummy, over
+WebSockets, at 0 and at 20 ms each way: a proxy in this process holds every byte back for so long,
+and limits nothing else. With `--before FOLDER` each round is played by the arena in that folder,
+too, turn and turn about, as this machine may have other work.
 
-For each competition it prints how long it took, when its first match was over and when every bot had one, the share of matches that were
-over after a tenth, a quarter and half of the time, the most tables at once, and how wrong the time left was that the page showed after the
-first tenth of the matches; for each round how long it took in all and the CPU time, and at the end the medians of the rounds' ratios.
-Linux only.
-"""
+For each competition it prints how long it took, when its first match was over and when every bot
+had one, the share of matches that were over after a tenth, a quarter and half of the time, the most
+tables at once, and how wrong the time left was that the page showed after the first tenth of the
+matches; for each round how long it took in all and the CPU time, and at the end the medians of the
+rounds' ratios. Linux only."""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ settings = {settings}
 
 
 class Seen(NamedTuple):
-    """A competition on the page: when, how many matches were over of how many, and the time left that was shown."""
+    """A competition on the page: when, how many matches were over of how many, and the time left
+    that was shown.
+    """
 
     at: float
     settled: int
@@ -285,7 +289,9 @@ def _said(database: Path, game: str, seen: Sequence[Seen]) -> str:
 
 
 def _eta(seen: Sequence[Seen], ended: float) -> str:
-    """How wrong the time left was: at the first look after a tenth of the matches, and from then until nine tenths."""
+    """How wrong the time left was: at the first look after a tenth of the matches, and from then
+    until nine tenths.
+    """
     wrong = [
         row.left_s / (ended - row.at) - 1
         for row in seen

@@ -1,13 +1,16 @@
-"""Whether the tests notice a mistake: changes one thing of the code at a time and runs the tests that reach it.
+"""Whether the tests notice a mistake: changes one thing of the code at a time and runs the tests
+that reach it.
 
-Run as `python -m tests.tools.mutants [--sample 500] [--seed 1]`; it needs `pip install '.[mutants]'`. `mutmut` makes the mutants, of `protocol/`,
-the engine, the games, the formats and the referee's clock. Each is tried in a copy of the tree, first by the tests of its own module, then by
-those of its package, then by all others that import it; tests that start processes or measure averages are left out. Mutants that no
-test fails for are printed as diffs: either a test is missing, or the mutant does the same as the code.
+Run as `python -m tests.tools.mutants [--sample 500] [--seed 1]`; it needs `pip install
+'.[mutants]'`. `mutmut` makes the mutants, of `protocol/`, the engine, the games, the formats and
+the referee's clock. Each is tried in a copy of the tree, first by the tests of its own module, then
+by those of its package, then by all others that import it; tests that start processes or measure
+averages are left out. Mutants that no test fails for are printed as diffs: either a test is
+missing, or the mutant does the same as the code.
 
-There are no mutants of prose, which is any text with a space in it, and of `__all__`; nor, as `mutmut` has it, of annotations, of functions with
-decorators, and of calls of `len` and `isinstance`.
-"""
+There are no mutants of prose, which is any text with a space in it, and of `__all__`; nor, as
+`mutmut` has it, of annotations, of functions with decorators, and of calls of `len` and
+`isinstance`."""
 
 from __future__ import annotations
 
@@ -79,7 +82,8 @@ class Trial(msgspec.Struct, frozen=True):
 
     Attributes:
         path: of the module.
-        outcome: `failed` if a test failed that passes without the mutant, `ended` if pytest did not come to its end, `survived` if all passed.
+        outcome: `failed` if a test failed that passes without the mutant, `ended` if pytest did not
+            come to its end, `survived` if all passed.
         test: the one that failed.
         diff: what was changed.
     """
@@ -116,7 +120,9 @@ def sample(size: int, seed: int, paths: Sequence[str] = ()) -> list[Mutant]:
 
 
 def mutant_of(path: str, number: int) -> Mutant | None:
-    """A module with that change; None if it is one of those that are left out, no Python, or means the same."""
+    """A module with that change; None if it is one of those that are left out, no Python, or means
+    the same.
+    """
     code = (ROOT / path).read_text(encoding="utf-8")
     module, changes = _changes(path)
     before, after = changes[number]
@@ -137,7 +143,9 @@ def mutant_of(path: str, number: int) -> Mutant | None:
 
 @cache
 def _changes(path: str) -> tuple[Any, Sequence[tuple[Any, Any]]]:
-    """A module as `libcst` has it, and each node that `mutmut` would change, with what it would put there."""
+    """A module as `libcst` has it, and each node that `mutmut` would change, with what it would put
+    there.
+    """
     try:
         libcst = import_module("libcst")
         mutating = import_module("mutmut.mutation.file_mutation")
@@ -169,8 +177,8 @@ def _without_exports(code: str) -> str:
 def stages_of(path: str) -> Sequence[Sequence[str]]:
     """The test files that reach a module, in the order in which they are worth trying.
 
-    They are its own, those of its package, and all others that import it, from the top of the repository.
-    """
+    They are its own, those of its package, and all others that import it, from the top of the
+    repository."""
     module = Path(path)
     folder = ROOT / "tests" / module.parent
     package, _, name = ".".join(module.with_suffix("").parts).rpartition(".")
@@ -226,7 +234,9 @@ class TreeCopy:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def failed(self) -> Sequence[str]:
-        """The tests that failed in the last run, by pytest's names; none if it did not come to its end."""
+        """The tests that failed in the last run, by pytest's names; none if it did not come to its
+        end.
+        """
         with suppress(FileNotFoundError):
             return [*json.loads(self._last_failed.read_bytes())]
         return []

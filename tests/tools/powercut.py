@@ -1,12 +1,14 @@
-"""Kill an arena again and again in the middle of its competitions: `python -m tests.tools.powercut --kills 30 [--seed N] [--json]`.
+"""Kill an arena many times during its competitions: `python -m tests.tools.powercut --kills 30`.
 
-`arena serve` plays a round robin in Ace-King-Queen and an elimination in high-low at the same time, between bots that it launches
-(house bots, a program with a connection, one on pipes) and bots that connect by themselves and come back by themselves. It is killed
-with SIGKILL at random moments of all phases, and started again by the same command; the last life plays to the end.
+`arena serve` plays a round robin in Ace-King-Queen and an elimination in high-low at the same time.
+Its bots are launched (house bots, a program with a connection, one on pipes) or connect and come
+back by themselves. It is killed with SIGKILL at random moments of all phases, and started again by
+the same command; the last life plays to the end.
 
-While it is dead the database is read, from a copy: what was written down must be there ever after, to the last byte. At the end
-`tests/support/independent_audit.py` counts every pairing and adds up the standings once more, `arena verify` has to pass, nobody may be out, and no
-process that an arena has launched may have outlived it. The exit status is 1 if anything is wrong. Linux only.
+After each kill a copy of the database is read: what was written must stay, to the last byte. At the
+end `tests/support/independent_audit.py` counts every pairing and adds up the standings, `arena
+verify` has to pass, no bot may be out, and no process that an arena has launched may outlive it.
+The exit status is 1 if anything is wrong. Linux only.
 """
 
 from __future__ import annotations
@@ -32,23 +34,23 @@ from tests.tools.powercut_plan import ONE_TABLE, Moment, PowercutPlan
 
 __all__ = ["Kill", "PowercutOutcome", "main", "powercut"]
 
-_LIFE_S = 60.0  # for what a life is waited for; none needs half of it
+_LIFE_S = 60.0  # longest wait in a life; none needs half of it
 _LAST_LIFE_S = 180.0
-_ORPHANS_S = 3.0  # what the arena has launched is gone by then
+_ORPHANS_S = 3.0  # the processes that the arena has launched end within that
 _LOOK_S = 0.002
-_NOBODY_THERE = 1  # how a bot ends that finds no arena at its first attempt
+_NOBODY_THERE = 1  # exit status of a bot that finds no arena at its first attempt
 
 
 class Kill(NamedTuple):
     """One kill, as it was drawn and as it came.
 
     Attributes:
-        kind: when it was to come.
+        kind: one of `KINDS`, or of the end.
         after_s: how long after that moment, drawn.
-        uptime_s: how long the arena had lived.
+        uptime_s: how long the arena had run.
         matches: how many counted in the database then.
         launched: how many processes the arena had started.
-        orphans_s: when the last process that it had launched was gone.
+        orphans_s: how long the last of these outlived it.
     """
 
     kind: str
@@ -60,7 +62,7 @@ class Kill(NamedTuple):
 
 
 class PowercutOutcome(NamedTuple):
-    """What came of it all: the kills, how much was played, and what is wrong."""
+    """The kills, how much was played, and what is wrong."""
 
     kills: list[Kill]
     matches: int
@@ -88,7 +90,7 @@ class _Powercut:
     # --- lives ---
 
     def run(self) -> AuditedDatabase:
-        """All lives of the arena, and what the last one has left."""
+        """Run all lives of the arena, and return what the last one has left."""
         self._plan.write(self._folder, self._port)
         try:
             for moment in self._plan.moments():
@@ -109,7 +111,7 @@ class _Powercut:
         self._inherited = self._counted()
 
     def _await(self, kind: str, due: int) -> None:
-        """Wait for the moment, or for the end of the arena, which is a fault then."""
+        """Wait for the moment of a kill, or for the end of the arena, which is a fault then."""
         if kind == "start":
             return
         self._until(self._is_listening)
@@ -131,7 +133,7 @@ class _Powercut:
             self._until(lambda: wal.stat().st_mtime_ns != written)
 
     def _let_bots_come(self) -> None:
-        """Start those that come by themselves, and those again that the arena was killed for before they had ever reached it."""
+        """Start the bots that connect by themselves, and again those that found no arena."""
         for name, words in self._plan.actors(f"ws://127.0.0.1:{self._port}").items():
             actor = self._actors.get(name)
             if actor is not None and actor.poll() not in (None, _NOBODY_THERE):
@@ -140,17 +142,18 @@ class _Powercut:
                 self._actors[name] = arena_process.start(self._folder, "bots.err", *words)
 
     def _kill(self, moment: Moment) -> None:
-        """End the arena as a power cut would, and look at what it has left."""
+        """Kill the arena, and compare what it has left."""
         assert self._arena is not None, "it was started"
         kind = moment.kind
         launched = arena_process.below(self._arena.pid)
         if self._arena.poll() is None:
             self._arena.kill()
         elif kind == "over" and self._arena.returncode == 0:
-            kind = "late"  # it was quicker
+            kind = "late"  # the arena was quicker
         else:
+            status, number = self._arena.returncode, len(self.kills) + 1
             self.faults.append(
-                f"the arena ended by itself before kill {len(self.kills) + 1}, exit status {self._arena.returncode}"
+                f"the arena ended by itself before kill {number}, exit status {status}"
             )
         killed = time.monotonic()
         self._arena.wait()
@@ -161,7 +164,7 @@ class _Powercut:
         self.kills.append(Kill(kind, moment.after_s, uptime_s, counted, len(launched), orphans_s))
 
     def _finish(self) -> None:
-        """The last life, which ends by itself."""
+        """Wait for the end of the last life."""
         assert self._arena is not None, "it was started"
         self._until(self._is_listening)
         launched = arena_process.below(self._arena.pid)
@@ -176,7 +179,7 @@ class _Powercut:
         self.faults += self._judge()
 
     def _stop(self) -> None:
-        """End all that was started here."""
+        """End all processes that were started here."""
         for process in (*self._actors.values(), self._arena):
             if process is not None and process.poll() is None:
                 process.kill()
@@ -186,55 +189,55 @@ class _Powercut:
     # --- judging ---
 
     def _look(self) -> None:
-        """Compare what is there now with what was there before."""
+        """Compare the database with what it had before."""
         before, now = self._book, independent_audit.read(self._database)
         self.faults += independent_audit.lost(before, now)
         self.faults += independent_audit.whole(now)
         self._book = now
 
     def _judge(self) -> Iterator[str]:
-        """What is wrong at the end, but for what has been compared already."""
+        """What is wrong at the end, beyond what has been compared already."""
         book = self._book
         for competition, bot, word, text in book.verdicts:
             yield f"{bot} is out of {competition}: {word}, {text}"
         for match in book.matches.values():
             if match.kind not in ("completed", "void"):
                 yield f"match {match.id} ended by {match.kind}"
-        runs = [one.plan["run"] for one in book.competitions]
+        runs = [competition.plan["run"] for competition in book.competitions]
         if sorted(runs) != ["cup", "robin"]:
             yield f"expected a robin and a cup, each once, got {runs}"
-        for one in book.competitions:
-            yield from self._judge_one(one)
+        for played in book.competitions:
+            yield from self._judge_competition(played)
         verified = arena_process.run("verify", str(self._database))
         if verified.returncode != 0:
             yield f"arena verify: {verified.stdout}{verified.stderr}"
         if "Traceback" in self._said(all_of_it=True):
             yield f"the arena has raised: {self._folder / 'arena.err'}"
 
-    def _judge_one(self, one: AuditedCompetition) -> Iterator[str]:
-        played = self._book.of(one.id)
-        document = arena_process.printed("standings", "--db", str(self._database), one.id)
-        if one.state != "finished" or document["state"] != "finished":
-            yield f"{one.id} is {one.state}, its standings {document['state']}"
+    def _judge_competition(self, competition: AuditedCompetition) -> Iterator[str]:
+        id_, state, played = competition.id, competition.state, self._book.of(competition.id)
+        document = arena_process.printed("standings", "--db", str(self._database), id_)
+        if state != "finished" or document["state"] != "finished":
+            yield f"{id_} is {state}, its standings {document['state']}"
         if document["played"] != len(played):
-            yield f"the standings of {one.id} are of {document['played']} matches, {len(played)} count"
-        if one.plan["run"] == "cup":
-            yield from independent_audit.bracket(one, played)
+            yield f"the standings of {id_} are of {document['played']} matches, {len(played)} count"
+        if competition.plan["run"] == "cup":
+            yield from independent_audit.bracket(competition, played)
             return
         if len(played) != self._plan.matches:
             yield f"{len(played)} matches of the robin count, expected {self._plan.matches}"
-        yield from independent_audit.pairings(one, played, set(), ONE_TABLE)
+        yield from independent_audit.pairings(competition, played, set(), ONE_TABLE)
         yield from independent_audit.standings(document, played, set())
 
     # --- looking ---
 
     def _until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something that the arena brings about; nothing happens any more once it has ended."""
+        """Wait for an effect of the arena, or for its end."""
         assert self._arena is not None, "it was started"
         end = time.monotonic() + _LIFE_S
         while not holds():
             if self._arena.poll() is not None:
-                return  # whoever kills or waits for it sees that
+                return  # `_kill` and `_finish` report it
             if time.monotonic() > end:
                 raise AssertionError(f"the arena does not go on:\n{self._said()}")
             time.sleep(_LOOK_S)
@@ -245,20 +248,20 @@ class _Powercut:
         return False
 
     def _counted(self) -> int:
-        """How many matches of the round robin are written down and count."""
+        """How many matches of the round robin are written and count."""
         return self._look_up(
             "SELECT count(*) FROM matches WHERE counts AND game = 'ace_king_queen'"
         )
 
     def _finished(self) -> int:
-        """How many competitions are over, and written down so."""
+        """How many competitions are over in the database."""
         return self._look_up("SELECT count(*) FROM competitions WHERE state = 'finished'")
 
     def _look_up(self, query: str) -> int:
         """A number from the database, which the arena is writing to."""
         file = f"file:{self._database}?mode=ro"
         with (
-            suppress(sqlite3.Error),  # there is none yet
+            suppress(sqlite3.Error),  # there is no database yet
             closing(sqlite3.connect(file, uri=True)) as database,
         ):
             [(number,)] = database.execute(query)
@@ -266,11 +269,11 @@ class _Powercut:
         return 0
 
     def _tables_over(self) -> int:
-        """How many tables of the elimination have ended, written down or not."""
+        """How many tables of the elimination have ended, written or not."""
         return self._log.read_text().count(" high_low-") if self._log.exists() else 0
 
     def _orphans(self, launched: set[RunningProcess]) -> float:
-        """Wait until nothing is left of what the arena has launched; how long that took, in seconds."""
+        """Wait for the end of all that the arena has launched, and return the seconds it took."""
         began = time.monotonic()
         while left := {**arena_process.alive(launched), **self._with_our_address()}:
             if time.monotonic() - began > _ORPHANS_S:
@@ -280,7 +283,7 @@ class _Powercut:
         return time.monotonic() - began
 
     def _with_our_address(self) -> dict[int, str]:
-        """Processes that have been told where the arena is, but not by us: those that it launched while it was killed."""
+        """Processes with the arena's address that are not ours: those it launched at the last."""
         ours = {actor.pid for actor in self._actors.values()}
         address = f"ARENA_URL=ws://127.0.0.1:{self._port}".encode()
         found = {}
@@ -297,7 +300,7 @@ class _Powercut:
 
 
 def powercut(folder: Path, kills: int, seed: int) -> PowercutOutcome:
-    """Kill an arena so many times, and look at what is left."""
+    """Kill an arena so many times, and check what it has left."""
     began = time.monotonic()
     cut = _Powercut(folder, PowercutPlan(kills, seed))
     book = cut.run()
@@ -308,7 +311,7 @@ def powercut(folder: Path, kills: int, seed: int) -> PowercutOutcome:
 
 
 def main() -> int:
-    """Do it, and print what was found; the exit status is 1 if something is wrong."""
+    """Run the test and print the outcome; the exit status is 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, help="of the moments")
@@ -332,8 +335,9 @@ def _show(seed: int, outcome: PowercutOutcome) -> None:
     print(f"seed {seed}")
     for number, kill in enumerate(outcome.kills, start=1):
         print(
-            f"kill {number:2}: {kill.kind:7} +{kill.after_s:5.3f} s · alive {kill.uptime_s:5.2f} s · "
-            f"{kill.matches:4} matches count · {kill.launched:2} processes launched, gone after {kill.orphans_s * 1000:3.0f} ms"
+            f"kill {number:2}: {kill.kind:7} +{kill.after_s:5.3f} s · "
+            f"alive {kill.uptime_s:5.2f} s · {kill.matches:4} matches count · "
+            f"{kill.launched:2} processes launched, gone after {kill.orphans_s * 1000:3.0f} ms"
         )
     print(
         f"{outcome.matches} matches count, {outcome.unfinished} are void; {outcome.seconds:.0f} s"

@@ -1,8 +1,8 @@
-"""What is played while the power fails (`tests/tools/powercut.py`): the bots, the two competitions, and the moments of the kills.
+"""The bots, competitions and moments of the kills of `tests/tools/powercut.py`.
 
-The bots are of every kind that there is: house bots that a run launches, programs that the arena launches with a connection and on
-pipes, programs of their own that connect, and students who share a process. Some have one table and some more, some play in one
-competition and some in both.
+There are bots of every kind: house bots of a run, programs that the arena launches with a
+connection and on pipes, programs that connect by themselves, and students who share a process. They
+have one table or more, and play in one competition or in both.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tests.support.student_bots import student
 __all__ = ["KINDS", "ONE_TABLE", "Moment", "PowercutPlan"]
 
 KINDS = ("start", "connect", "play", "commit", "stage")
-"""When a kill comes: before the arena listens, while its bots connect, in play, at a write to the database, at the end of a table of the
-elimination (in play, if it is over). The last ones come at the very end, whatever was drawn for them: `end` is that of the round robin,
-`over` that of all."""
+"""When a kill comes: before the arena listens, while its bots connect, in play, at a write to the
+database, at the end of a table of the elimination (in play, if that is over). The last kills come
+at the very end: at `end` of the round robin, and when all is `over`."""
 ONE_TABLE = {"stan", "rita"}
-"""Who cannot meet itself in the round robin."""
+"""The bots that cannot meet themselves in the round robin."""
 
-_LAST = (("end", 2), ("end", 0), ("over", 0))  # and how many matches are left then
+_LAST = (("end", 2), ("end", 0), ("over", 0))  # with the matches left then
 _STUDENTS = 22
-_IN_BOTH = 3  # of them
+_IN_BOTH = 3  # students
 _MANY = 10  # kills
 _HANDS, _FEW_HANDS = 1000, 200  # of a match, for many kills and for few
 _MATCHES_PER_KILL = 5  # of the round robin, so that there is enough to interrupt
-_COMING_S = 1.5  # in which an arena starts and its bots connect
+_COMING_S = 1.5  # an arena starts and its bots connect in that time
 _LATER_S = {"play": 0.5, "commit": 0.004, "stage": 0.02}
 _END_S = 0.01
 
-# All that a bot on pipes needs.
+# A whole bot on pipes.
 _STDIO = """
 import json, sys
 def say(**message): print(json.dumps(message), flush=True)
@@ -81,12 +81,9 @@ settings = {{ hands = {hands} }}
 
 
 class Moment(NamedTuple):
-    """When to kill.
+    """A kill `after_s` seconds after an event of a kind.
 
-    Attributes:
-        kind: one of `KINDS`, or of the end.
-        after_s: how long after it.
-        matches: how many of the round robin must have been written down before.
+    `matches` of the round robin must be written before.
     """
 
     kind: str
@@ -95,12 +92,7 @@ class Moment(NamedTuple):
 
 
 class PowercutPlan:
-    """What is played, and when it is interrupted.
-
-    Args:
-        kills: how many times.
-        seed: of the moments.
-    """
+    """What is played, and when it is killed; `seed` draws the moments."""
 
     def __init__(self, kills: int, seed: int) -> None:
         self._kills = kills
@@ -110,11 +102,11 @@ class PowercutPlan:
 
     @property
     def matches(self) -> int:
-        """How many the round robin has: of eight bots, six of which meet themselves."""
+        """How many the round robin has: of eight bots, of which six meet themselves."""
         return self._matches * (8 * 7 // 2 + 8 - len(ONE_TABLE))
 
     def write(self, folder: Path, port: int) -> None:
-        """Write what the arena and the bots read."""
+        """Write the files that the arena and the bots read."""
         (folder / "stan.py").write_text(_STDIO)
         config = _CONFIG.format(
             port=port,
@@ -131,7 +123,7 @@ class PowercutPlan:
 
     @staticmethod
     def actors(url: str) -> dict[str, tuple[str, ...]]:
-        """The programs of those who connect by themselves."""
+        """The command lines of the bots that connect by themselves."""
         here = ("--url", url)
         rest = (*here, "--quiet", "--no-session", "--name")
         connect = ("-m", "arena", "connect")

@@ -1,15 +1,19 @@
-"""Do rogues make others wait? `python -m tests.tools.rogue_latency` measures it, in two minutes; it is no part of CI.
+"""Do rogues make others wait? `python -m tests.tools.rogue_latency` measures it in two minutes.
 
-Pairs of honest bots play, with some milliseconds of thought per decision, and note the time from the sending of an answer to the next
-question, whichever of the two is asked: it is the arena's alone, and what the client's own loop adds. Three conditions take turns within one run, as a machine has its moods:
+It is no part of CI. Pairs of honest bots play, with some milliseconds of thought per decision, and
+measure the time from the sending of an answer to the next question, whichever of the two is asked.
+That is the arena's time, and that of the client's own loop. Three conditions alternate within one
+run, as a machine is slower at times:
 
-- `quiet`: nobody else is there;
-- `elsewhere`: the rogues are busy with another arena on the same machine, which shows what the machine itself costs;
-- `here`: the rogues are on the line, all kinds of them, or one with `--only KIND`; each comes back a moment after its end, forever.
+- `quiet`: there are no rogues;
+- `elsewhere`: the rogues are busy with another arena on the same machine, which shows what the
+  machine itself costs;
+- `here`: the rogues are connected, all kinds of them, or one with `--only KIND`; each comes back a
+  moment after its end, for ever.
 
-The rogues, and the other arena, run only when nobody else wants the processor (nice 19, SCHED_IDLE): that they use one up is not the
-arena's doing. What issue 3 wants is that
-p99 `here` is at most three times p99 `quiet`.
+The rogues, and the other arena, run only on an otherwise idle processor (nice 19, SCHED_IDLE), as
+the processor time that they take is not the arena's fault. Issue 3 requires that p99 `here` is at
+most three times p99 `quiet`.
 """
 
 from __future__ import annotations
@@ -72,7 +76,7 @@ _PATIENT = Limits(decision_ms=30_000, hard_ms=30_000)  # with pairs: they are me
 
 
 async def serve() -> None:
-    """Print the address and deal until SIGTERM; then print how often which rogue's match ended how."""
+    """Print the address and deal until SIGTERM; then print the endings of the rogues' matches."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/db") as store:
@@ -87,14 +91,13 @@ async def serve() -> None:
 
 
 class Dealer:
-    """Opens matches for whoever is free: endless ones for pairs, blackjack for everybody else."""
+    """Opens matches for all free bots: endless ones for pairs, blackjack for the others."""
 
     def __init__(self, host: Host) -> None:
         self.endings: Counter[str] = Counter()
         self._host = host
 
     def deal(self) -> None:
-        """Open what can be opened."""
         players = self._host.gateway.players
         for name, player in tuple(players.items()):
             other = players.get(name.replace("left", "right"))
@@ -120,7 +123,7 @@ class Dealer:
 
 @asynccontextmanager
 async def _arena(endings: Counter[str], *options: str) -> AsyncIterator[str]:
-    """An arena's address while it runs; in the end it adds what became of the rogues."""
+    """An arena's address while it runs; it adds the endings of the rogues' matches."""
     words = (sys.executable, "-m", "tests.tools.rogue_latency", "--serve", *options)
     process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
     try:
@@ -135,7 +138,7 @@ async def _arena(endings: Counter[str], *options: str) -> AsyncIterator[str]:
 
 
 class Pair:
-    """Two bots that play each other, any legal answer, and note what the arena takes from an answer to the next question."""
+    """Two bots that play each other, and measure the time from an answer to the next question."""
 
     def __init__(self, url: str, number: int) -> None:
         self.waits_ms: list[float] | None = None  # None: they do not count now
@@ -178,7 +181,7 @@ class Pair:
 
 @contextmanager
 def _rogues(url: str, count: int, kinds: Sequence[str], *, eager: bool) -> Iterator[None]:
-    """So many rogues of these kinds that come back forever."""
+    """Rogues of these kinds that come back for ever."""
     started: list[Popen[bytes]] = []
     try:
         for number in range(count):
@@ -187,12 +190,12 @@ def _rogues(url: str, count: int, kinds: Sequence[str], *, eager: bool) -> Itera
             words = [sys.executable, _ROGUE, kind, "--url", url, "--name", name]
             words += ["--game", "blackjack", "--again", str(_PAUSE_S)]
             words += ["--eager"] if eager else []
-            # Not a session of its own: the kernel may give each the same share of the processors.
+            # No session of their own, as the kernel may give each session the same share of CPU.
             started.append(Popen(words, stdout=DEVNULL, process_group=0))
         yield
     finally:
         for process in started:
-            os.killpg(process.pid, signal.SIGKILL)  # and its present life
+            os.killpg(process.pid, signal.SIGKILL)  # with the rogue that it runs just now
             process.wait()
 
 
@@ -206,7 +209,7 @@ async def measure(
     seconds: float,
     endings: Counter[str],
 ) -> list[Times]:
-    """Per round and condition, what the honest bots waited, in milliseconds; `endings` counts what rogues came to `here`."""
+    """Per round and condition, the waits of the honest bots in ms; `endings` are those `here`."""
     other: Counter[str] = Counter()
     async with _arena(endings) as here, _arena(other, "--gently") as elsewhere:
         bots = [Pair(here, number) for number in range(pairs)]
@@ -223,9 +226,9 @@ async def measure(
         finally:
             for task in playing:
                 task.cancel()
-            for fell_out in await asyncio.gather(*playing, return_exceptions=True):
-                if isinstance(fell_out, Exception):
-                    raise fell_out
+            for error in await asyncio.gather(*playing, return_exceptions=True):
+                if isinstance(error, Exception):
+                    raise error
 
 
 async def _beside(
@@ -251,7 +254,7 @@ async def _listen(bots: list[Pair], seconds: float) -> list[float]:
 
 
 def report(rounds: list[Times], seconds: float) -> dict[str, Any]:
-    """The figures over all rounds; the ratios are medians of the rounds', as others who use the machine spoil some."""
+    """The figures over all rounds; ratios are medians, as other programs may disturb a round."""
     figures: dict[str, Any] = {}
     for condition in CONDITIONS:
         waits_ms = [wait for times in rounds for wait in times[condition]]
@@ -273,7 +276,6 @@ def report(rounds: list[Times], seconds: float) -> dict[str, Any]:
 
 
 def percentile(values: list[float], per_cent: int) -> float:
-    """The value that so many per cent stay under."""
     return statistics.quantiles(values, n=100)[per_cent - 1]
 
 

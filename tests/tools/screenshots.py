@@ -1,11 +1,12 @@
-"""Pictures of every view of the page, for people to look at: `python -m tests.tools.screenshots DIR`; `--frames` measures how smooth it is.
+"""Pictures of every view of the page, for people to look at: `python -m tests.tools.screenshots
+DIR`; `--frames` measures how smooth it is.
 
-A real arena with a class of bots, a real Chromium; all five games, on a projector and on a phone, light and dark. What is looked at by a
-program alone is in tests/e2e/test_page.py.
+A real arena with a class of bots, a real Chromium; all five games, on a projector and on a phone,
+light and dark. What is looked at by a program alone is in tests/e2e/test_page.py.
 
-`--frames` prints how long the frames take while the standings of 200 bots and a cross table of 60 × 60 are scrolled and sorted,
-and after how long the page can be used. Nothing is asserted: a machine that is busy is slow.
-"""
+`--frames` prints how long the frames take while the standings of 200 bots and a cross table of 60 ×
+60 are scrolled and sorted, and after how long the page can be used. Nothing is asserted: a machine
+that is busy is slow."""
 
 from __future__ import annotations
 
@@ -144,7 +145,9 @@ def _frames() -> None:
 
 
 def _first_use(chromium: Browser, school: ClassWithPage) -> None:
-    """How long it takes from the address to something that can be used, each time in a window that has nothing yet."""
+    """How long it takes from the address to something that can be used, each time in a window that
+    has nothing yet.
+    """
     taken = []
     for _ in range(5):
         look = BrowserWindow(chromium, school.url)

@@ -1,12 +1,14 @@
 """A simulated class: `python -m tests.tools.simulated_class [--bots 60] [--rogues 5] [--json]`.
 
-House bots under students' names, with tokens of the roster, and some rogues among them connect over WebSocket to `arena serve --config`,
-which plays a competition in each of the five games from `[[run]]` tables, all at once and with nobody there. When it has ended by
-itself the database is judged: every competition is finished, every pairing counts as often as it should, the standings have wins, scores
-and errors, exactly the rogues are out, each by the right word, and `arena verify` passes. Time and decisions per second are printed.
-The exit status is 1 if anything is wrong.
+House bots under students' names, with tokens of the roster, and some rogues among them connect over
+WebSocket to `arena serve --config`, which plays a competition in each of the five games from
+`[[run]]` tables, all at once and unattended. When it has ended by itself, the database is judged:
+every competition is finished, every pairing counts as often as it should, the standings have wins,
+scores and errors, exactly the rogues are out, each by the right word, and `arena verify` passes.
+Time and decisions per second are printed. The exit status is 1 if anything is wrong.
 
-Several students share a process, so that a class fits on two cores; every student has a connection of its own.
+Several students share a process, so that a class fits on two cores; every student has a connection
+of its own.
 """
 
 from __future__ import annotations
@@ -80,12 +82,13 @@ _MATCHES = {"three_card_poker": 4, "blackjack": 4, "high_low": 1}
 
 
 class _Rogue(NamedTuple):
-    """One who misbehaves.
+    """A bot that misbehaves.
 
     Attributes:
-        kind: by which `tests/support/student_bots.py` (`rogue-…`) or `tests/support/rogues/rogue.py` knows it.
+        kind: its name in `tests/support/student_bots.py` (`rogue-…`) or
+            `tests/support/rogues/rogue.py`.
         word: of its offence (J2).
-        later: other words that are right where it was at no table when it was found out.
+        later: other words that are right if it was at no table when it offended.
         games: what it plays.
     """
 
@@ -95,7 +98,7 @@ class _Rogue(NamedTuple):
     games: tuple[str, ...] = tuple(GAMES)
 
 
-# The last two have no patience: they play alone against the dealer, where nobody else's tables have to be free.
+# The last two do not wait long: they play alone against the dealer, with no need of others' tables.
 _ROGUES = (
     _Rogue("rogue-illegal", "illegal"),
     _Rogue("rogue-crash", "disconnect", ("absent",)),
@@ -121,7 +124,7 @@ class Rate(NamedTuple):
 
 
 class ClassOutcome(NamedTuple):
-    """How fast it was, all together at the end, who was out by which words, and what is wrong."""
+    """The rates, with one of all at the end, who was out by which words, and what is wrong."""
 
     rates: list[Rate]
     out: dict[str, list[str]]
@@ -151,7 +154,7 @@ class Class:
         self.faults: list[str] = []
 
     def run(self) -> ClassOutcome:
-        """The whole evening, and its judgement."""
+        """Play all competitions, and judge the database."""
         self._enrol()
         self._write_config()
         words = ("-m", "arena", "serve", "--config", "class.toml")
@@ -196,7 +199,7 @@ class Class:
         (self._folder / "class.toml").write_text(config)
 
     def _url(self, arena: subprocess.Popen[bytes]) -> str:
-        """Where the arena is, once it says so."""
+        """The arena's address, once it prints it."""
         while arena.poll() is None:
             if "arena at " in (said := self._said()):
                 return said.partition("arena at ")[2].split()[0]
@@ -214,8 +217,8 @@ class Class:
         for name, rogue in self.rogues.items():
             if rogue.kind.startswith("rogue-"):
                 bots = dict.fromkeys(rogue.games, rogue.kind)
-                one = student(name, bots, token=self._tokens[name])
-                self._start_students(name, [one], url)
+                described = student(name, bots, token=self._tokens[name])
+                self._start_students(name, [described], url)
             else:
                 [game] = rogue.games
                 words = (str(arena_process.ROOT / "tests/support/rogues/rogue.py"), rogue.kind)
@@ -235,7 +238,7 @@ class Class:
         self._actors.append(arena_process.start(self._folder, "bots.err", *words))
 
     def _all_leave(self) -> None:
-        """The honest go when the arena closes."""
+        """Wait for the honest to end, as the arena has closed."""
         for actor in self._actors[:_PROCESSES]:
             if status := actor.wait(20):
                 said = (self._folder / "bots.err").read_text()[-1000:]
@@ -258,39 +261,40 @@ class Class:
         if verified.returncode:
             yield f"arena verify: {verified.stdout}{verified.stderr}"
 
-    def _judge_one(self, book: AuditedDatabase, one: AuditedCompetition) -> Iterator[str]:
-        game = one.plan["game"]
+    def _judge_one(self, book: AuditedDatabase, competition: AuditedCompetition) -> Iterator[str]:
+        game = competition.plan["game"]
         suspects = {n for n, rogue in self.rogues.items() if game in rogue.games}
-        # Who was found out in another game before this one began is not here any more.
-        out = suspects.intersection(one.plan["players"])
-        played = book.of(one.id)
-        document = arena_process.printed("standings", "--db", str(self._database), one.id)
-        if one.state != "finished":
-            yield f"{one.id} is {one.state}"
-        if sorted(one.plan["players"]) != sorted({*self._honest, *out}):
-            yield f"{one.id} was played by others: {one.plan['players']}"
-        yield from self._verdicts(book, one, out)
-        if one.plan["form"] == "elimination":
-            yield from independent_audit.bracket(one, played)
+        # A rogue that was eliminated from the arena before this competition is not in it.
+        out = suspects.intersection(competition.plan["players"])
+        played = book.of(competition.id)
+        document = arena_process.printed("standings", "--db", str(self._database), competition.id)
+        if competition.state != "finished":
+            yield f"{competition.id} is {competition.state}"
+        if sorted(competition.plan["players"]) != sorted({*self._honest, *out}):
+            yield f"{competition.id} was played by others: {competition.plan['players']}"
+        yield from self._verdicts(book, competition, out)
+        if competition.plan["form"] == "elimination":
+            yield from independent_audit.bracket(competition, played)
             return
-        yield from independent_audit.pairings(one, played, out, set())
+        yield from independent_audit.pairings(competition, played, out, set())
         yield from independent_audit.standings(document, played, out)
         yield from _columns(document, out)
 
     def _verdicts(
-        self, book: AuditedDatabase, one: AuditedCompetition, out: set[str]
+        self, book: AuditedDatabase, competition: AuditedCompetition, out: set[str]
     ) -> Iterator[str]:
         """Exactly the rogues must be out, each by its word."""
         words: dict[str, str] = {}
-        for competition, bot, word, text in book.verdicts:
-            if competition == one.id:
+        for competition_id, bot, word, text in book.verdicts:
+            if competition_id == competition.id:
                 words.setdefault(bot, word)
                 if bot not in out:
-                    yield f"{bot} is honest and out of {one.id}: {word}, {text}"
+                    yield f"{bot} is honest and out of {competition.id}: {word}, {text}"
         for name in sorted(out):
             rogue = self.rogues[name]
             if words.get(name) not in (rogue.word, *rogue.later):
-                yield f"{name} ({rogue.kind}) is out of {one.id} by {words.get(name)}, expected {rogue.word}"
+                got = f"{competition.id} by {words.get(name)}, expected {rogue.word}"
+                yield f"{name} ({rogue.kind}) is out of {got}"
 
 
 def _columns(document: dict[str, Any], out: set[str]) -> Iterator[str]:
@@ -307,16 +311,16 @@ def _columns(document: dict[str, Any], out: set[str]) -> Iterator[str]:
 
 def _rates(book: AuditedDatabase) -> Iterator[Rate]:
     decisions = 0
-    for one in book.competitions:
-        mine = [match for match in book.matches.values() if match.competition == one.id]
+    for competition in book.competitions:
+        mine = [match for match in book.matches.values() if match.competition == competition.id]
         here = sum(map(independent_audit.answers, mine))
         decisions += here
-        bots = len(one.plan["players"])
-        yield Rate(one.plan["run"], bots, len(_counting(mine)), here, one.seconds)
-    first = min(one.began for one in book.competitions)
-    last = max(one.began + one.seconds for one in book.competitions)
+        bots = len(competition.plan["players"])
+        yield Rate(competition.plan["run"], bots, len(_counting(mine)), here, competition.seconds)
+    first = min(competition.began for competition in book.competitions)
+    last = max(competition.began + competition.seconds for competition in book.competitions)
     matches = len(_counting(list(book.matches.values())))
-    bots = max(len(one.plan["players"]) for one in book.competitions)
+    bots = max(len(competition.plan["players"]) for competition in book.competitions)
     yield Rate("all at once", bots, matches, decisions, last - first)
 
 
@@ -338,7 +342,7 @@ def _first(number: int) -> str:
 
 
 def main() -> int:
-    """Have it played, and print what came of it; the exit status is 1 if something is wrong."""
+    """Run it, and print the results; the exit status is 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--bots", type=int, default=60)
     parser.add_argument("--rogues", type=int, default=5)
@@ -351,7 +355,7 @@ def main() -> int:
         folder.mkdir(exist_ok=True)
         outcome = Class(folder, options.bots, options.rogues, matches=options.matches).run()
     if options.json:
-        rates = [{**one._asdict(), "per_s": one.per_s} for one in outcome.rates]
+        rates = [{**rate._asdict(), "per_s": rate.per_s} for rate in outcome.rates]
         print(json.dumps({**outcome._asdict(), "rates": rates}))
     else:
         _show(outcome)
@@ -359,10 +363,10 @@ def main() -> int:
 
 
 def _show(outcome: ClassOutcome) -> None:
-    for one in outcome.rates:
+    for rate in outcome.rates:
         print(
-            f"{one.run:20} {one.bots:3} bots {one.matches:6,} matches {one.decisions:9,} decisions"
-            f" {one.seconds:7.1f} s {one.per_s:8,.0f} decisions/s"
+            f"{rate.run:20} {rate.bots:3} bots {rate.matches:6,} matches "
+            f"{rate.decisions:9,} decisions {rate.seconds:7.1f} s {rate.per_s:8,.0f} decisions/s"
         )
     for bot, words in outcome.out.items():
         print(f"{bot} is out: {', '.join(words)}")

@@ -1,12 +1,13 @@
-"""Does anything leak? `python -m tests.tools.soak --minutes 20` finds out; it is a command of its own and no part of CI.
+"""Does anything leak? `python -m tests.tools.soak --minutes 20` finds out; it is no part of CI.
 
-Honest bots and rogues of all kinds and games come, play, misbehave and go, in one arena with a real database, and in real competitions. The
-honest are of two sorts: a crowd that stays and loses its connection now and then, and visitors that leave again, as processes of
-their own. Rogues (tests/support/rogues/rogue.py) connect by themselves or are launched by the arena, and come at random.
+Honest bots and rogues of all kinds and games come, play, misbehave and go, in one arena with a real
+database, and in real competitions. The honest are of two sorts, as processes of their own: a crowd
+that stays and loses its connection now and then, and visitors that leave again. Rogues
+(tests/support/rogues/rogue.py) connect by themselves or are launched by the arena, at random.
 
-It prints what the arena's process holds along the way, and at the end what it held after the warm-up, at the end, and when
-everybody had left. Exit status 1 if an honest bot was eliminated, if anything that was there for somebody who left is still there, or
-if memory grew faster than `--bound` allows. Linux only.
+It prints what the arena's process holds as it runs, and at the end what it held after the warm-up,
+at the end, and when all had left. Exit status 1 if an honest bot was eliminated, if anything is
+left of a bot that has gone, or if memory grew faster than `--bound` allows. Linux only.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.sandbox.launcher import read_program
 from arena.sandbox.process_table import LinuxProcesses
+from arena.sandbox.process_usage import tree_of
 from arena.storage.store import Store
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
@@ -78,10 +80,7 @@ _LIFE_S = 60.0  # a rogue that still lives then is ended
 _FIELD = 6  # bots in a competition
 _ROGUES = 3  # of them, at most
 _LEAVE_S = 60.0  # for competitions to end, and for everybody to leave
-
-
-# connections that SQLAlchemy keeps open, as soon as so many were needed at once
-_POOL = 5
+_POOL = 5  # connections that SQLAlchemy keeps open once so many were needed at a time
 
 
 class Soak:
@@ -110,21 +109,20 @@ class Soak:
         self._began = time.monotonic()
         self._minutes = minutes
         self._actors: set[asyncio.subprocess.Process] = set()
-        # Whoever runs the soak may have children of its own, a test's database server for example.
+        # The process may have other children already, such as the database server of a test.
         self._before = _below(os.getpid(), LinuxProcesses(), set())
         self._playing: Counter[str] = Counter()  # competitions that a bot is in
         self._retired: set[str] = set()  # not to be dealt to any more
         self._awaited: list[tuple[str, str]] = []  # game, name: may never come
 
     def ruled(self, verdict: Verdict) -> None:
-        """An elimination."""
+        """Count an elimination."""
         self.eliminated[verdict.kind.value] += 1
         if verdict.bot.startswith((HONEST, "house-")):  # those are the arena's own
             what = f"{verdict.bot} in {verdict.game} ({verdict.kind.value})"
             self.wronged.append(f"{what}: {verdict.text}")
 
     async def run(self, as_json: bool = False) -> SoakOutcome:
-        """Have them come, play and go."""
         await self._warm_up()
         before = self.sample()
         samples: list[ProcessSample] = []
@@ -161,9 +159,9 @@ class Soak:
         )
 
     async def _warm_up(self) -> None:
-        """Have all threads there that the loop keeps, and launch a bot: what is opened for the first one is kept for the next."""
+        """Start what is started once and stays: threads, connections, what a first bot needs."""
         await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.05) for _ in range(64)))
-        with contextlib.ExitStack() as stack:  # the database's pool keeps so many open
+        with contextlib.ExitStack() as stack:
             for _ in range(_POOL):
                 stack.enter_context(self._store.engine.connect())
         words = sys.executable, "-c", "pass"
@@ -171,7 +169,7 @@ class Soak:
         while "first" not in self._host.ended or self.sample().launched:
             await asyncio.sleep(0.05)
 
-    # --- looking ---
+    # ---- Samples
 
     @property
     def _is_over(self) -> bool:
@@ -212,7 +210,7 @@ class Soak:
             if not as_json:
                 print(line(samples[-1]), flush=True)
 
-    # --- playing ---
+    # ---- Competitions
 
     async def _compete(self, game: str, *, with_rogues: bool) -> None:
         """One competition of a game after another, among the honest only or not."""
@@ -232,7 +230,7 @@ class Soak:
             self.competitions += 1
 
     def _waiting_rogues(self, game: str) -> list[str]:
-        """Some that have not had their turn, and now have it: who misbehaved once is not asked again."""
+        """Some rogues that have not played yet; each plays once."""
         here = [
             name
             for name in self._host.presence.names(game)
@@ -245,7 +243,7 @@ class Soak:
         return rogues
 
     def _field(self, game: str, rogues: list[str]) -> tuple[str, ...]:
-        """Who plays next."""
+        """The players of the next competition."""
         honest = [
             name
             for name in self._host.presence.names(game)
@@ -254,10 +252,10 @@ class Soak:
         self._random.shuffle(honest)
         return tuple((rogues + honest)[:_FIELD])
 
-    # --- coming and going ---
+    # ---- Bots
 
     async def _start(self, *words: str, is_heard: bool = False) -> asyncio.subprocess.Process:
-        """Start one who comes; what it says to people is of interest if nobody expects it to say anything."""
+        """Start a bot; with `is_heard` its stderr is ours."""
         null = asyncio.subprocess.DEVNULL
         actor = await asyncio.create_subprocess_exec(
             *("nice", "-n", "5", sys.executable, *words),  # the arena goes first
@@ -269,7 +267,7 @@ class Soak:
         return actor
 
     async def _ends(self, actor: asyncio.subprocess.Process) -> None:
-        """Wait for its end, or see to it."""
+        """Wait for its end, and end it if it lives too long."""
         try:
             await asyncio.wait_for(actor.wait(), _LIFE_S)
         except TimeoutError:
@@ -314,7 +312,7 @@ class Soak:
                 actor = await self._start(*words, "--name", name)
                 lives.create_task(self._ends(actor))
                 rogues.append(actor)
-            for actor in rogues:  # nobody will play with those that still wait
+            for actor in rogues:  # those that still wait would never play
                 with contextlib.suppress(ProcessLookupError):
                     actor.kill()
 
@@ -331,7 +329,7 @@ class Soak:
             self._awaited.append((game, name))
 
     async def _all_leave(self) -> None:
-        """Until everybody is gone who can be expected to go."""
+        """Wait until all have gone, but not for ever."""
         for actor in tuple(self._actors):
             await self._ends(actor)
         until = time.monotonic() + _LEAVE_S
@@ -344,18 +342,9 @@ class Soak:
 
 
 def _below(pid: int, processes: LinuxProcesses, without: set[int]) -> set[int]:
-    """All processes below one, without some and what is below them."""
-    children: dict[int, list[int]] = {}
-    for entry in processes.table().values():
-        children.setdefault(entry.parent, []).append(entry.pid)
-    found: set[int] = set()
-    waiting = [pid]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            if child not in without:
-                found.add(child)
-                waiting.append(child)
-    return found
+    """All processes below one, without some and those below them."""
+    table = [entry for entry in processes.table().values() if entry.pid not in without]
+    return {entry.pid for entry in tree_of(pid, table)[0]}
 
 
 def _size_mib(database: Path) -> float:
@@ -364,7 +353,7 @@ def _size_mib(database: Path) -> float:
 
 
 async def soak(minutes: float, every_s: float, as_json: bool) -> SoakOutcome:
-    """An arena with a database of its own, for as long as it takes."""
+    """Run a soak in an arena with a database of its own."""
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "soak.db"
         verdicts: list[Soak] = []

@@ -1,7 +1,7 @@
-"""What a soak (tests/tools/soak.py) has found: what the arena's process held at each moment, and what of it is a fault.
+"""What a soak (tests/tools/soak.py) has found: samples of the arena's process, and the faults.
 
-Pure: it is told figures, compares them, and puts them into words. Memory may grow a little for as long as the arena is warming up; whatever was
-there for somebody must be gone when that one is.
+It is pure. Memory may grow a little while the arena is warming up; all that was there for a bot
+must be gone with it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ class ProcessSample(NamedTuple):
     """What the arena's process holds at a moment.
 
     Attributes:
-        minute: since the beginning.
-        rss_mib: its memory.
+        minute: since the start.
         descriptors: its open files and sockets.
         launched: processes that the arena has started, with all below them.
-        actors: processes that this soak has started beside the arena.
-        threads, tasks: its own, and those of its event loop.
+        actors: processes that the soak has started beside the arena.
         tables: matches that are being played.
-        players: bots that are there or may come back.
+        players: bots that are connected or may come back.
         database_mib: the size of the database, which may grow.
-        decisions: played so far.
+        decisions: so far.
     """
 
     minute: float
@@ -51,16 +49,15 @@ LEFT = "descriptors", "launched", "actors", "threads", "tasks", "tables", "playe
 
 
 class SoakOutcome(NamedTuple):
-    """What a soak has found.
+    """The result of a soak.
 
     Attributes:
-        before: before anybody came.
-        samples: while they were there.
+        before: before the first bot came.
         after: when all had left.
         competitions: how many were played.
         came: how many bots came, by sort.
         eliminated: how many were out, by the word of J2.
-        wronged: verdicts on honest bots, which must not be.
+        wronged: verdicts on honest bots, which are faults.
     """
 
     before: ProcessSample
@@ -85,20 +82,20 @@ class SoakOutcome(NamedTuple):
         return trend_mib(self.counted)
 
     def faults(self, bound_mib: float) -> list[str]:
-        """What is wrong, in a line each; memory may grow by so many MiB a minute."""
-        found = [f"an honest bot was eliminated: {text}" for text in self.wronged]
+        """What is wrong, in a line each; memory may grow by `bound_mib` a minute."""
+        faults = [f"an honest bot was eliminated: {text}" for text in self.wronged]
         for name in LEFT:
             was, now = getattr(self.before, name), getattr(self.after, name)
             if now > was:
-                found.append(f"expected {was} {name} when all had left, got {now}")
+                faults.append(f"expected {was} {name} when all had left, got {now}")
         if self.growth_mib > bound_mib:
             grown = f"{self.growth_mib:.2f} MiB a minute"
-            found.append(f"expected memory to grow by {bound_mib} at most, got {grown}")
-        return found
+            faults.append(f"expected memory to grow by {bound_mib} at most, got {grown}")
+        return faults
 
 
 def trend_mib(samples: Sequence[ProcessSample]) -> float:
-    """How fast memory grows, in MiB a minute: the median over all pairs of samples, which one peak does not impress."""
+    """The growth of memory in MiB a minute: the median over all pairs, so that peaks do not count."""
     slopes = [
         (late.rss_mib - early.rss_mib) / (late.minute - early.minute)
         for early, late in combinations(samples, 2)

@@ -1,11 +1,13 @@
-"""What do spectators cost a match? `python -m tests.tools.spectators` measures it; a command of its own and no part of CI.
+"""What do spectators cost a match? `python -m tests.tools.spectators` measures it; a command of its
+own and no part of CI.
 
-Two fast bots play one match over WebSockets, and 200 spectators in another process watch it, or do not, in turns: both are measured in one run,
-as machines differ from one minute to the next. One more spectator stops reading, and has to be dropped.
+Two fast bots play one match over WebSockets, and 200 spectators in another process watch it, or do
+not, in turns: both are measured in one run, as machines differ from one minute to the next. One
+more spectator stops reading, and has to be dropped.
 
-It prints decisions per second and the arena's CPU time for each decision, without spectators and with them, and the ratio. Exit status 1 if
-the match loses more than `--most` of its speed, or if who does not read stays. Linux only.
-"""
+It prints decisions per second and the arena's CPU time for each decision, without spectators and
+with them, and the ratio. Exit status 1 if the match loses more than `--most` of its speed, or if
+who does not read stays. Linux only."""
 
 from __future__ import annotations
 
@@ -110,7 +112,9 @@ class SpectatorSocket:
 
 
 def look(host: str, port: int, count: int) -> None:
-    """Do as stdin says: `watch ID`, `unwatch`, or `sleep ID` for one that stops reading; answer each with a line."""
+    """Do as stdin says: `watch ID`, `unwatch`, or `sleep ID` for one that stops reading; answer
+    each with a line.
+    """
     selector = selectors.DefaultSelector()
     lookers = [SpectatorSocket(host, port) for _ in range(count)]
     asleep: list[SpectatorSocket] = []

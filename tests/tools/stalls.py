@@ -1,13 +1,15 @@
-"""An arena that stands still again and again while a class plays: `python -m tests.tools.stalls [--stalls 20] [--bots 40] [--longest 60] [--seed N]`.
+"""An arena that stands still again and again while a class plays: `python -m tests.tools.stalls`.
 
-`arena serve` plays with its default limits: a round robin in Ace-King-Queen, an elimination in high-low and a league in three card poker,
-at the same time, and each again as soon as it is over. The bots connect by themselves, a quarter each: our client (`arena connect`), the
-example in Python, the example in JavaScript, and plain `websockets` with its keepalive left on (`tests/support/plain_bot.py`). The arena's process
-is stopped (SIGSTOP) and continued at random, and all ends as it should.
+`arena serve` plays with its default limits: a round robin in Ace-King-Queen, an elimination in
+high-low and a league in three card poker, at the same time, and each again as soon as it is over.
+The bots connect by themselves, a quarter each: our client (`arena connect`), the example in Python,
+the example in JavaScript, and plain `websockets` with its keepalive left on
+(`tests/support/plain_bot.py`). The arena's process is stopped (SIGSTOP) and continued at random.
 
-Then nobody may be out, every match must count once, `tests/support/independent_audit.py` and `arena verify` must agree with the standings, and every bot
-must have ended with status 0. The exit status is 1 if anything is wrong. Linux and macOS; it needs Node and npm. `--stalls 3 --longest 10`
-takes a minute or two, without arguments it takes a quarter of an hour.
+In the end no bot may be out, every match must count once, `tests/support/independent_audit.py` and
+`arena verify` must agree with the standings, and every bot must have ended with status 0. The exit
+status is 1 if anything is wrong. Linux and macOS; it needs Node and npm. It takes a quarter of an
+hour; `--stalls 3 --longest 10` takes a minute or two.
 """
 
 from __future__ import annotations
@@ -49,12 +51,11 @@ _BUILT = shutil.ignore_patterns("node_modules", "__pycache__")
 _BETWEEN_S = 3.0, 12.0  # stalls
 _LOOK_S = 0.5
 _READY_S = 120.0  # forty processes share two cores
-_MOST_REFUSALS = (
-    5  # in a row: a competition that has just begun or ended may not be written down yet
-)
+# In a row: a competition that has just begun or ended may not be in the database yet.
+_MOST_REFUSALS = 5
 _REST_S = 600.0  # after the last stall, for what has begun
 _SAYS_LOST = {"python": "waiting for the arena", "plain": "lost: "}
-"""How a line begins in which a bot says that it has lost its connection; the others do not say it."""
+"""The beginning of the line with which a bot reports a lost connection; the others report none."""
 
 _CONFIG = """
 [serve]
@@ -96,7 +97,7 @@ class Stalls:
         self._faults: list[str] = []
 
     def run(self, stalls: int, shortest_s: float, longest_s: float) -> list[str]:
-        """Have them come and play while the arena stands still so often, each time for so long; what is wrong in the end."""
+        """Play while the arena is stopped at random; return what is wrong in the end."""
         began = time.monotonic()
         try:
             self._open()
@@ -104,9 +105,11 @@ class Stalls:
             for number in range(1, stalls + 1):
                 self._play_for(self._random.uniform(*_BETWEEN_S))
                 self._stall(self._random.uniform(shortest_s, longest_s))
+                ended_s = time.monotonic() - began
+                counts = self._count("matches WHERE counts")
                 print(
-                    f"stall {number:2}: {self.stalls_s[-1]:4.1f} s, ended after {time.monotonic() - began:4.0f} s · "
-                    f"{self._count('matches WHERE counts'):5} matches count · {self._count('verdicts')} verdicts",
+                    f"stall {number:2}: {self.stalls_s[-1]:4.1f} s, ended after {ended_s:4.0f} s · "
+                    f"{counts:5} matches count · {self._count('verdicts')} verdicts",
                     flush=True,
                 )
             self._play_for(_BETWEEN_S[1])
@@ -122,7 +125,7 @@ class Stalls:
         self._show(book)
         return self._faults
 
-    # --- before and after ---
+    # ---- Before and after
 
     def _open(self) -> None:
         runs = [
@@ -170,7 +173,7 @@ class Stalls:
         self._until(self._are_there, "everybody")
 
     def _start(self, name: str, *words: str) -> None:
-        """The arena goes first where there is not enough of the machine."""
+        """Start a bot, with less priority than the arena."""
         with (self._folder / f"{name}.err").open("ab") as errors:
             self._processes[name] = subprocess.Popen(
                 ["nice", "-n", "5", *words],
@@ -181,7 +184,7 @@ class Stalls:
             )
 
     def _close(self) -> None:
-        """Ctrl-C; every bot ends by itself then."""
+        """Interrupt the arena; every bot must end by itself then."""
         self._processes["arena"].send_signal(signal.SIGINT)
         for name, process in self._processes.items():
             try:
@@ -193,10 +196,10 @@ class Stalls:
                 said = self._said(name)[-500:].strip()
                 self._faults.append(f"{name} ended with status {status}: {said}")
 
-    # --- playing ---
+    # ---- Stalls
 
     def _play_for(self, for_s: float) -> None:
-        """Begin again whatever is over, for so long."""
+        """For so long, start each competition again once it is over."""
         end = time.monotonic() + for_s
         while time.monotonic() < end:
             self._still_there()
@@ -219,19 +222,19 @@ class Stalls:
         self.stalls_s.append(for_s)
 
     def _still_there(self) -> None:
-        """Nobody goes before the end."""
+        """Check that no process has ended yet."""
         for name, process in self._processes.items():
             fault = f"{name} has gone before the end, with status {process.poll()}"
             gone = process.poll() is not None
-            if gone and not any(one.startswith(fault) for one in self._faults):
+            if gone and not any(known.startswith(fault) for known in self._faults):
                 self._faults.append(f"{fault}: {self._said(name)[-500:].strip()}")
         if self._processes["arena"].poll() is not None:
             raise AssertionError(self._said("arena")[-2000:])
 
-    # --- looking ---
+    # ---- The arena's state
 
     def _game_of(self, number: int) -> str:
-        """What one of those plays that know one game only."""
+        """The game of a bot that knows only one."""
         return list(GAMES)[number % len(GAMES)]
 
     def _players(self, game: str) -> list[str]:
@@ -241,7 +244,7 @@ class Stalls:
         return [name for name in everybody if name not in elsewhere]
 
     def _are_there(self) -> bool:
-        """Whether the lobby has them all."""
+        """Whether the lobby lists all bots."""
         self._still_there()
         page = self._url.replace("ws", "http", 1).rstrip("/")
         with urlopen(f"{page}/api/lobby.json", timeout=20) as document:
@@ -249,7 +252,7 @@ class Stalls:
         return there >= sum(map(len, self._names.values()))
 
     def _running(self) -> set[str]:
-        """Games with a competition that is not written down as over."""
+        """Games with a competition that is not over in the database."""
         rows = self._look_up(
             "SELECT json_extract(plan, '$.run') FROM competitions WHERE state != 'finished'"
         )
@@ -263,7 +266,7 @@ class Stalls:
         """From the database, which the arena is writing to."""
         file = f"file:{self._database}?mode=ro"
         with (
-            suppress(sqlite3.Error),  # there is none yet
+            suppress(sqlite3.Error),  # it does not exist yet
             closing(sqlite3.connect(file, uri=True)) as database,
         ):
             return database.execute(query).fetchall()
@@ -281,31 +284,30 @@ class Stalls:
                 raise AssertionError(f"{what} never came:\n{self._said('arena')[-2000:]}")
             time.sleep(_LOOK_S)
 
-    # --- judging ---
+    # ---- Judgement
 
     def _judge(self, book: AuditedDatabase) -> Iterator[str]:
         yield from independent_audit.whole(book)
-        for competition, bot, word, text in book.verdicts:
-            yield f"{bot} is out of {competition}: {word}, {text}"
+        for competition_id, bot, word, text in book.verdicts:
+            yield f"{bot} is out of {competition_id}: {word}, {text}"
         for match in book.matches.values():
             if match.kind not in ("completed", "void"):
                 yield f"match {match.id} ended by {match.kind}"
-        for game in GAMES.keys() - {one.plan["run"] for one in book.competitions}:
+        for game in GAMES.keys() - {competition.plan["run"] for competition in book.competitions}:
             yield f"{game} was never played"
         out = {bot for _, bot, *_ in book.verdicts}
-        for one in book.competitions:
-            played = book.of(one.id)
-            if one.state != "finished":
-                yield f"{one.id} is {one.state}"
-            if one.plan["form"] == "elimination":
-                yield from independent_audit.bracket(one, played)
-            else:
-                yield from independent_audit.pairings(one, played, out, set())
-                words = ("standings", "--db", str(self._database), one.id)
-                if not out:  # what is struck has a judgement of its own, above
-                    yield from independent_audit.standings(
-                        arena_process.printed(*words), played, out
-                    )
+        for competition in book.competitions:
+            played = book.of(competition.id)
+            if competition.state != "finished":
+                yield f"{competition.id} is {competition.state}"
+            if competition.plan["form"] == "elimination":
+                yield from independent_audit.bracket(competition, played)
+                continue
+            yield from independent_audit.pairings(competition, played, out, set())
+            if not out:  # else the verdicts above are faults already
+                words = ("standings", "--db", str(self._database), competition.id)
+                standings = arena_process.printed(*words)
+                yield from independent_audit.standings(standings, played, out)
         verified = arena_process.run("verify", str(self._database))
         if verified.returncode != 0:
             yield f"arena verify: {verified.stdout}{verified.stderr}"
@@ -316,8 +318,8 @@ class Stalls:
         voids = sum(match.kind == "void" for match in book.matches.values())
         counted = sum(match.counts for match in book.matches.values())
         print(
-            f"{len(self.stalls_s)} stalls, {sum(self.stalls_s):.0f} s in all · {len(book.competitions)} competitions · "
-            f"{counted} matches count, {voids} are void"
+            f"{len(self.stalls_s)} stalls, {sum(self.stalls_s):.0f} s in all · "
+            f"{len(book.competitions)} competitions · {counted} matches count, {voids} are void"
         )
         print(f"{'bots':12}{'how many':>10}{'matches':>10}{'lost':>10}  verdicts")
         for kind, names in self._names.items():
@@ -328,14 +330,14 @@ class Stalls:
             )
             said = "".join(map(self._said, (kind, *names)))
             mark = _SAYS_LOST.get(kind)
-            lost = "-" if mark is None else sum(mark in one for one in said.splitlines())
+            lost = "-" if mark is None else sum(mark in line for line in said.splitlines())
             words = Counter(word for _, bot, word, _ in book.verdicts if bot in names)
             told = ", ".join(f"{count} {word}" for word, count in words.items())
             print(f"{kind:12}{len(names):10}{matches:10}{lost:>10}  {told or 'none'}")
 
 
 def main() -> int:
-    """Do it, and print what was found; the exit status is 1 if something is wrong."""
+    """Run it, and print what was found; the exit status is 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--stalls", type=int, default=20, help="how many")
     parser.add_argument("--bots", type=int, default=40)

@@ -1,10 +1,11 @@
-"""Every starter in every language, as a student uses it: `python -m tests.tools.starters [--game GAME] [--lang LANGUAGE]`.
+"""Every starter in every language, as a student uses it: `python -m tests.tools.starters [--game
+GAME] [--lang LANGUAGE]`.
 
-Each is written by `arena new` into a folder of its own, and there its commands are run as they were printed: build, test, try, check;
-at last it is connected to an arena on a free port and plays a competition. It takes some minutes: what is tried on every commit
-is in tests/e2e/test_new.py. A line for each starter; the exit status is 1 if one did not do what it should. Where a language's tools
-are missing its starters are left out, and it says so.
-"""
+Each is written by `arena new` into a folder of its own, and there its commands are run as they were
+printed: build, test, try, check; at last it is connected to an arena on a free port and plays a
+competition. It takes some minutes: what is tried on every commit is in tests/e2e/test_new.py. A
+line for each starter; the exit status is 1 if one did not do what it should. Where a language's
+tools are missing its starters are left out, and it says so."""
 
 from __future__ import annotations
 
@@ -127,7 +128,9 @@ class StarterTrial:
         return done.stdout
 
     def _connect(self, line: str) -> str:
-        """Have it play a competition in an arena that is there for it, with house bots in the other chairs."""
+        """Have it play a competition in an arena that is there for it, with house bots in the other
+        chairs.
+        """
         seats = GAMES[self.game].seats
         rivals = [
             f"arena connect {self.game} {bot} --name rival{number} --url {ADDRESS}"

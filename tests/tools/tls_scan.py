@@ -1,11 +1,13 @@
-"""What does an arena offer over TLS, and what do handshakes cost it? `python -m tests.tools.tls_scan` tells; it is no part of CI.
+"""What does an arena offer over TLS, and what do handshakes cost it? `python -m
+tests.tools.tls_scan` tells; it is no part of CI.
 
-`sslscan` (Debian's package of that name) asks an arena with TLS for all that it offers. The exit status is 1 if there is a version before
-TLS 1.2, a suite of TLS 1.2 without ECDHE, or a group over a finite field.
+`sslscan` (Debian's package of that name) asks an arena with TLS for all that it offers. The exit
+status is 1 if there is a version before TLS 1.2, a suite of TLS 1.2 without ECDHE, or a group over
+a finite field.
 
-`--hellos N` replays a recorded ClientHello instead, which offers one group alone, ffdhe8192 or `--group`, N times while two house bots play, some a second.
-Printed are the arena's CPU time for each, and decisions per second without and with them. Linux only.
-"""
+`--hellos N` replays a recorded ClientHello instead, which offers one group alone, ffdhe8192 or
+`--group`, N times while two house bots play, some a second. Printed are the arena's CPU time for
+each, and decisions per second without and with them. Linux only."""
 
 from __future__ import annotations
 

@@ -1,16 +1,18 @@
-"""Do guesses slow a match down? `python -m tests.tools.token_guessing` measures it, in about two minutes; it is no part of CI.
+"""Do guesses slow a match down? `python -m tests.tools.token_guessing` measures it, in about two
+minutes; it is no part of CI.
 
-Two house bots, each a process, play one match over WebSocket in an arena that requires tokens, another process. A third says `hello`
-with ten thousand wrong tokens as fast as it can, over many connections at once. Three conditions take turns within one run:
+Two house bots, each a process, play one match over WebSocket in an arena that requires tokens,
+another process. A third says `hello` with ten thousand wrong tokens as fast as it can, over many
+connections at once. Three conditions take turns within one run:
 
 - `quiet`: nobody guesses;
-- `elsewhere`: the same attacker guesses at another arena on the same machine, which plays nothing but lets strangers wait as if it did:
-  what that costs the match is only the competition for two cores;
+- `elsewhere`: the same attacker guesses at another arena on the same machine, which plays nothing
+  but lets strangers wait as if it did: what that costs the match is only the competition for two
+  cores;
 - `here`: it guesses at the arena that plays.
 
-Printed are decisions per second, their ratios by round, how fast guesses were refused, and how long one with a good token, from the
-same address, waited for its `welcome` meanwhile.
-"""
+Printed are decisions per second, their ratios by round, how fast guesses were refused, and how long
+one with a good token, from the same address, waited for its `welcome` meanwhile."""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ _SAID_BYTES = 4096
 
 
 async def serve(is_beside: bool) -> None:
-    """Print the port; play between the two sides when they are there; answer every line on stdin with the decisions so far."""
+    """Print the port; play between the two sides when they are there; answer every line on stdin
+    with the decisions so far.
+    """
     loop = asyncio.get_running_loop()
     referee = Referee(loop.time)
     names = (*SIDES, VISITOR)
@@ -175,7 +179,9 @@ def _frame(payload: bytes) -> bytes:
 async def measure(
     count: int, rounds: int, seconds: float
 ) -> tuple[dict[str, list[float]], Counter[str], float, list[float]]:
-    """Decisions/s by condition and round; what came of the guesses here, how many there were per second, and the waits of visitors in ms."""
+    """Decisions/s by condition and round; what came of the guesses here, how many there were per
+    second, and the waits of visitors in ms.
+    """
     rates: dict[str, list[float]] = {condition: [] for condition in CONDITIONS}
     outcomes: Counter[str] = Counter()
     waits_ms: list[float] = []
@@ -262,7 +268,9 @@ def report(
 
 
 def main() -> int:
-    """Measure and print; the exit status is 1 if guesses slow the match down by more than their share."""
+    """Measure and print; the exit status is 1 if guesses slow the match down by more than their
+    share.
+    """
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=10_000, help="wrong tokens")
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,9 +1,10 @@
-"""Records the transcripts in `protocol/vectors/transcripts/`: `python -m tests.tools.transcripts [NAME...]`, or `--check` to compare.
+"""Records the transcripts in `protocol/vectors/transcripts/`, or compares them with `--check`.
 
-The scenes are in `tests/support/scenes/`. For each the first seed is looked for that gives the match that is wanted, without a network; then a
-real arena is opened on a free port, every seat is a program of its own on a WebSocket, and what one of them says and hears is written down.
-The arena's chance (seeds, ids of matches and sessions) comes from the scene's name here, so that it can all be recorded again: but for
-what was measured in a verdict, and the time that a decision took, the files come out the same to the byte.
+`python -m tests.tools.transcripts [NAME...]` takes the scenes in `tests/support/scenes/`. For each
+it searches, without a network, the first seed that gives the wanted match. Then it opens a real
+arena on a free port, with a WebSocket for each seat, and writes what one of them sends and hears.
+Seeds and ids of matches and sessions are made of the scene's name, so that each recording gives the
+same bytes, but for the measurements of a verdict and the time of a decision.
 """
 
 from __future__ import annotations
@@ -34,20 +35,7 @@ from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena
-from protocol.messages import (
-    VERSION,
-    Answer,
-    ArenaMessage,
-    Ask,
-    BotMessage,
-    Goodbye,
-    Hello,
-    Over,
-    Past,
-    Ready,
-    Refused,
-    Welcome,
-)
+from protocol.messages import ArenaMessage, BotMessage
 from tests.support.scenes import SCENES, RecordedScene, Says, Twist
 
 __all__ = ["FOLDER", "main", "record", "without_measures"]
@@ -55,7 +43,7 @@ __all__ = ["FOLDER", "main", "record", "without_measures"]
 FOLDER = Path(__file__).parents[2] / "protocol" / "vectors" / "transcripts"
 
 _SEARCH = 20_000  # seeds that are tried for a scene
-_TRIES = 3  # of a recording, on a machine so busy that a decision costs something
+_TRIES = 3  # recordings, as on a busy machine a decision may take time from the bank
 _TIMEOUT_S = 30.0
 
 
@@ -63,12 +51,12 @@ _TIMEOUT_S = 30.0
 
 
 def nonces(scene: RecordedScene) -> tuple[str, ...]:
-    """What the seats say for the cards."""
+    """The nonces of all seats."""
     return tuple(f"{name} was here" for name in scene.players)
 
 
 def strategy(scene: RecordedScene, seat: int, seed: bytes) -> Any:
-    """A fresh strategy for a seat, with chance of its own that is the same whenever the cards are."""
+    """A new strategy for a seat, whose chance depends on the seed alone."""
     made = scene.bots[seat]()
     made.seed(f"{seed.hex()} {seat}")
     made.reset()
@@ -76,16 +64,11 @@ def strategy(scene: RecordedScene, seat: int, seed: bytes) -> Any:
 
 
 def seed_of(scene: RecordedScene, number: int) -> bytes:
-    """The seed of that number."""
     return hashlib.sha256(f"{_chance(scene)} {number}".encode()).digest()
 
 
 def wanted_seed(scene: RecordedScene) -> tuple[int, bytes]:
-    """The first seed that makes the match that the scene wants, and its number.
-
-    Raises:
-        LookupError: there is none among many.
-    """
+    """The first seed that gives the match of a scene, with its number; or raises LookupError."""
     game = GAMES[scene.game]
     settings = game.vocabulary.read_settings(scene.settings)
     for number in range(scene.first, scene.first + _SEARCH):
@@ -102,7 +85,7 @@ def wanted_seed(scene: RecordedScene) -> tuple[int, bytes]:
 
 @contextmanager
 def known_chance(scene: RecordedScene, seed: bytes) -> Iterator[None]:
-    """Have an arena draw its seeds and ids from the scene."""
+    """The arena draws its seeds and ids from the scene."""
     sessions = (_hex(scene, f"session {number}", 32) for number in count())
     secrets = SimpleNamespace(
         token_bytes=lambda size: seed, token_hex=lambda size: _hex(scene, "run", 2 * size)
@@ -124,7 +107,7 @@ def _hex(scene: RecordedScene, what: str, digits: int) -> str:
 
 
 class TranscribingSeat:
-    """One seat: a bot on a WebSocket, which writes down what is said."""
+    """A bot on a WebSocket, which writes down the conversation."""
 
     def __init__(self, scene: RecordedScene, seat: int, seed: bytes, url: str) -> None:
         self.lines: list[Line] = []
@@ -132,7 +115,7 @@ class TranscribingSeat:
         self._seed = seed
         self._strategy = strategy(scene, seat, seed)
         self._session = ""
-        self._heard = ""  # the question whose news were heard
+        self._heard = ""  # the last question whose news the strategy has
         self._value: Any = None
         self._twists = dict(scene.twists.get(seat, {}))
         self._websocket: ClientConnection | None = None
@@ -141,7 +124,7 @@ class TranscribingSeat:
         """Connect, say hello, be welcome."""
         await self._connect()
         welcome = await self._hear()
-        assert isinstance(welcome, Welcome), welcome
+        assert isinstance(welcome, messages.Welcome), welcome
         self._session = welcome.session
 
     async def play(self) -> None:
@@ -149,31 +132,31 @@ class TranscribingSeat:
         while True:
             message = await self._hear()
             match message:
-                case Welcome():
+                case messages.Welcome():
                     self._session = message.session
                 case messages.Match():
-                    await self._say(Ready(message.match, nonces(self._scene)[self._seat]))
-                case Ask():
+                    await self._say(messages.Ready(message.match, nonces(self._scene)[self._seat]))
+                case messages.Ask():
                     await self._asked(message)
-                case Past():
+                case messages.Past():
                     for news in message.news:
                         self._strategy.hear(news)
-                    self._strategy.decide(message.question)  # the same as then
-                case Refused():
+                    self._strategy.decide(message.question)  # draws the same chance again
+                case messages.Refused():
                     assert message.match is not None, message
                     assert message.ask is not None, message
-                    await self._say(Answer(message.match, message.ask, self._value))
-                case Over():
+                    await self._say(messages.Answer(message.match, message.ask, self._value))
+                case messages.Over():
                     return
                 case _:
                     raise AssertionError(message)
 
     async def leave(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._websocket is not None:
             await self._websocket.close()
 
-    async def _asked(self, ask: Ask) -> None:
+    async def _asked(self, ask: messages.Ask) -> None:
         if ask.ask != self._heard:
             self._heard = ask.ask
             for news in ask.news:
@@ -185,14 +168,14 @@ class TranscribingSeat:
             value: Any = twist.value
             if callable(value):
                 value = value(ask.question)
-            await self._say(Answer(ask.match, ask.ask, value))
+            await self._say(messages.Answer(ask.match, ask.ask, value))
         elif twist is Twist.LEAVES:
-            await self._say(Goodbye())
+            await self._say(messages.Goodbye())
         elif twist in (Twist.LOSES, Twist.FORGETS):
             await self._lose(forgets=twist is Twist.FORGETS)
         elif twist is not Twist.SLEEPS:
             note = self._scene.notes.get((self._seat, number))
-            await self._say(Answer(ask.match, ask.ask, self._value, note))
+            await self._say(messages.Answer(ask.match, ask.ask, self._value, note))
 
     async def _lose(self, *, forgets: bool) -> None:
         assert self._websocket is not None, "it is connected"
@@ -209,7 +192,7 @@ class TranscribingSeat:
         self._websocket = await connect(self._url, compression=None, max_size=None)
         name, game = self._scene.players[self._seat], self._scene.game
         resume = self._session or None
-        await self._say(Hello(VERSION, name, (game,), resume=resume, from_=first))
+        await self._say(messages.Hello(messages.VERSION, name, (game,), resume=resume, from_=first))
 
     async def _say(self, message: BotMessage) -> None:
         text = canonical(message)
@@ -227,7 +210,7 @@ class TranscribingSeat:
 
 
 async def played(scene: RecordedScene, seed: bytes) -> tuple[list[Line], MatchResult]:
-    """Play a scene over the network: what its seat says and hears, and what came of the match."""
+    """Play a scene over the network; returns its seat's conversation and the match's result."""
     over: asyncio.Future[MatchResult] = asyncio.get_running_loop().create_future()
     referee = Referee(asyncio.get_running_loop().time, scene.practice)
     gateway = Gateway(referee, scene.limits)
@@ -253,7 +236,7 @@ async def played(scene: RecordedScene, seed: bytes) -> tuple[list[Line], MatchRe
             with suppress(ConnectionClosed, OSError):
                 await program.leave()
         await gateway.close()
-        await asyncio.sleep(0)  # what the last connections have set off
+        await asyncio.sleep(0)  # for callbacks of the last connections
 
 
 def record(scene: RecordedScene) -> Transcript:
@@ -274,7 +257,7 @@ def record(scene: RecordedScene) -> Transcript:
 
 
 def recorded(scene: RecordedScene, kept: bytes) -> bytes:
-    """The file of a scene: the one that is kept if it comes out the same, which may take several times on a busy machine."""
+    """The file of a scene: the old one if a new recording differs in its measurements alone."""
     for _ in range(_TRIES):
         text = record(scene).to_bytes()
         if without_measures(text) == without_measures(kept):
@@ -283,13 +266,13 @@ def recorded(scene: RecordedScene, kept: bytes) -> bytes:
 
 
 def without_measures(text: bytes) -> bytes:
-    """A transcript without what is another every time: what a verdict has measured."""
+    """A transcript without the measurements of a verdict, which differ every time."""
     text = re.sub(rb'"(\w+_ms)":(?:\d+\.\d+|null)', rb'"\1":0', text)
     return re.sub(rb"out of time: [\d,]+ ms(.*?)credit [\d,]+", rb"out of time\1", text)
 
 
 def main(words: list[str]) -> int:
-    """Write the files that come out differently now, or say which do; the exit status."""
+    """Write the files that have changed, or with `--check` name them; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.transcripts")
     parser.add_argument("--check", action="store_true", help="write nothing")
     parser.add_argument("names", nargs="*", metavar="NAME")

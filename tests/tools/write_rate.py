@@ -1,8 +1,9 @@
-"""How many finished matches can be written while somebody reads? `python -m tests.tools.write_rate` measures it; it is no part of CI.
+"""Measures how fast matches are written while another process reads: `-m tests.tools.write_rate`.
 
-Matches of 1000 hands of Ace-King-Queen, with their times as over a network, are handed to a store as fast as it makes them durable,
-a few hundred ahead, as an arena with many tables does it. Meanwhile another process reads the results of the competition, as a page of
-standings does: what is new since the last time, over and over, and adds it up. Prints matches a minute, reads a second and how long a read took.
+Matches of 1000 hands of Ace-King-Queen are handed to a store as fast as it makes them durable, a
+few hundred ahead, as by an arena with many tables. Meanwhile another process reads the new results
+of the competition over and over, as a page of standings does. Prints matches a minute, reads a
+second and the times of reads. No part of CI.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SAMPLES = 20  # different records
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What a reader saw: how many reads, how many matches, and how long the reads took."""
+    """The outcome of the reader."""
 
     reads: int
     matches: int
@@ -43,14 +44,12 @@ class Read(msgspec.Struct, frozen=True):
 
 
 class WriteRate(msgspec.Struct, frozen=True):
-    """What came of a measurement.
+    """The outcome of a measurement.
 
     Attributes:
-        matches: how many were written.
-        seconds: from the first to when the last was durable.
+        seconds: from the first match until the last was durable.
         record_bytes: of one record, on average.
-        longest_ms: how long the event loop was held up at most by handing in one match.
-        read: what the other process saw.
+        longest_ms: the longest that one match has blocked the event loop.
     """
 
     matches: int
@@ -64,9 +63,12 @@ class WriteRate(msgspec.Struct, frozen=True):
         took = sorted(self.read.took_ms)
         p50, p99 = (took[int(len(took) * part)] for part in (0.5, 0.99))
         return [
-            f"{self.matches / self.seconds * 60:,.0f} matches a minute written ({self.matches:,} in {self.seconds:.1f} s, "
-            f"records of {self.record_bytes / 1024:.0f} KiB; handing one in took {self.longest_ms:.1f} ms at most)",
-            f"{self.read.reads / self.seconds:,.0f} reads a second meanwhile, p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {took[-1]:.1f} ms",
+            f"{self.matches / self.seconds * 60:,.0f} matches a minute written "
+            f"({self.matches:,} in {self.seconds:.1f} s, "
+            f"records of {self.record_bytes / 1024:.0f} KiB; "
+            f"handing one in took {self.longest_ms:.1f} ms at most)",
+            f"{self.read.reads / self.seconds:,.0f} reads a second meanwhile, "
+            f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {took[-1]:.1f} ms",
         ]
 
 
@@ -82,11 +84,7 @@ def played(number: int) -> MatchResult:
 
 
 def measure(where: str, seconds: float) -> WriteRate:
-    """Write for so long, with a reader at work.
-
-    Raises:
-        UsageError: the database cannot be opened.
-    """
+    """Write for so long, with a reader at work; UsageError if the database cannot be opened."""
     results = [played(number) for number in range(_SAMPLES)]
     names = tuple(f"bot-{number}" for number in range(60))
     plan = Plan(
@@ -128,15 +126,9 @@ async def _write(
     while time.perf_counter() - began < seconds:
         for _ in range(_AHEAD // 3):
             now = time.perf_counter()
-            store.match_finished(
-                competition,
-                number,
-                f"{competition}-{number}",
-                (names[number % 60], names[number // 60 % 60]),
-                results[number % len(results)],
-                now,
-                now + 1,
-            )
+            match, result = f"{competition}-{number}", results[number % len(results)]
+            players = names[number % 60], names[number // 60 % 60]
+            store.match_finished(competition, number, match, players, result, now, now + 1)
             longest_s = max(longest_s, time.perf_counter() - now)
             number += 1
             await asyncio.sleep(0)
@@ -153,7 +145,7 @@ def _reader(where: str, competition: str) -> subprocess.Popen[bytes]:
 
 
 def _read(where: str, competition: str) -> Read:
-    """Read what is new, again and again, until there is a line on stdin."""
+    """Read the new results over and over, until there is a line on stdin."""
     took_ms: list[float] = []
     wins = Counter[str]()
     after = matches = 0
@@ -164,17 +156,17 @@ def _read(where: str, competition: str) -> Read:
             began = time.perf_counter()
             new = store.results(competition, after)
             took_ms.append((time.perf_counter() - began) * 1000)
-            for one in new:
-                winner = one.result.winner
-                wins[one.players[winner or 0]] += winner is not None
-                after = one.number
+            for played in new:
+                winner = played.result.winner
+                wins[played.players[winner or 0]] += winner is not None
+                after = played.number
             matches += len(new)
-            time.sleep(0.001)  # as often as any page asks, and no load of its own
+            time.sleep(0.001)  # as often as any page asks, without a load of its own
     return Read(len(took_ms), matches, tuple(took_ms))
 
 
 def _is_silent(fd: int) -> bool:
-    """Whether nothing has come yet, and nobody has gone."""
+    """Whether nothing has come, and the other side is still there."""
     try:
         os.read(fd, 1)
     except BlockingIOError:

@@ -22,18 +22,27 @@ class Ran(NamedTuple):
     err: str
 
     @property
+    def text(self) -> str:
+        """What is on stdout, after a command that went well."""
+        assert (self.status, self.err) == (0, "")
+        return self.out
+
+    @property
     def document(self) -> Any:
         """The one JSON document on stdout, after a command that went well."""
-        assert (self.status, self.err) == (0, "")
-        return json.loads(self.out)
+        return json.loads(self.text)
 
-    def refusal(self, status: int = 2) -> str:
-        """The one line on stderr; nothing is on stdout, and there is no traceback."""
+    def failure(self, status: int = 1) -> str:
+        """The one line on stderr, after a command that went wrong."""
         assert self.status == status, self
-        assert self.out == ""
         [line] = self.err.splitlines()
         assert line.startswith("arena: ")
         return line.removeprefix("arena: ")
+
+    def refusal(self, status: int = 2) -> str:
+        """The one line on stderr, after a command that printed nothing else."""
+        assert self.out == ""
+        return self.failure(status)
 
 
 Run = Callable[..., Ran]
@@ -41,7 +50,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(autouse=True)
 def capable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is shown on a terminal is shown as on one that can do something, wherever the tests run."""
+    """Make terminals capable ones, wherever the tests run."""
     monkeypatch.setenv("TERM", "xterm-256color")
 
 

@@ -1,4 +1,4 @@
-"""By which addresses students reach an arena that listens everywhere; of the network only a socket's own address is asked."""
+"""By which addresses others reach an arena; of the network only a socket's address is asked."""
 
 from __future__ import annotations
 
@@ -65,9 +65,11 @@ def test_without_a_network_or_a_name_only_what_there_is(called: Called) -> None:
 
 def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
     address = _addresses._outward(socket.AF_INET)
-
     with socket.socket() as here:
-        here.bind((address, 0))  # "" is any: a machine without a network
+        here.bind((address, 0))
+        bound, _ = here.getsockname()
+
+    assert bound == (address or "0.0.0.0"), "it is empty on a machine without a network"
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,9 @@ def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
 def test_a_token_is_needed_unless_all_come_from_this_machine(
     host: str, proxies: tuple[str, ...], is_open: bool, requires: bool
 ) -> None:
-    door = Endpoint(host, 0, is_open, False, None, (), True, (), proxies)
+    endpoint = Endpoint(host, 0, is_open, False, None, (), True, (), proxies)
 
-    assert door.requires_token is requires
+    assert endpoint.requires_token is requires
 
 
 @pytest.mark.parametrize(
@@ -120,8 +122,7 @@ def test_a_token_is_needed_unless_all_come_from_this_machine(
 )
 def test_a_proxy_on_this_machine_is_named_as_it_connects(host: str, named: str) -> None:
     origins = ("https://arena.example.org",)
-    door = Endpoint(host, 0, False, False, None, (), True, origins, ())
+    endpoint = Endpoint(host, 0, False, False, None, (), True, origins, ())
 
-    with pytest.raises(UsageError) as refused:
-        door.check()
-    assert f"this machine seem to be on {host}: {named}" in str(refused.value)
+    with pytest.raises(UsageError, match=f"this machine seem to be on {host}: {named}"):
+        endpoint.check()

@@ -1,4 +1,7 @@
-"""How `arena bench` shows what was measured; the measuring itself takes minutes, and its idle part is in tests/e2e/test_idle_connections.py."""
+"""How `arena bench` shows what was measured; the measuring itself takes minutes.
+
+Its idle part is in tests/e2e/test_idle_connections.py.
+"""
 
 from __future__ import annotations
 

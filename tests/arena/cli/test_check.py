@@ -1,4 +1,4 @@
-"""`arena check`: the words behind `--`, how it is called wrong, and what people and programs are shown."""
+"""`arena check`: the words after `--`, how it is called wrong, and what it shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from arena.authoring.conformance import (
-    HINTS,
     CheckReport,
     Hint,
     ResourceUse,
@@ -39,7 +38,7 @@ BAD = StepOutcome(
     expected="an answer",
     came="nothing\nat all",
     hint=Hint.SILENT,
-    advice=HINTS[Hint.SILENT],
+    advice=Hint.SILENT.advice,
 )
 
 
@@ -119,18 +118,16 @@ def test_a_word_that_may_be_no_script_is_left_to_the_program(words: list[str]) -
 
 @pytest.mark.parametrize("words", [(), ("--listen", "--", PYTHON)])
 def test_it_needs_a_command_or_a_stranger(run: Run, words: tuple[str, ...]) -> None:
-    done = run("check", *words)
+    line = run("check", *words).refusal()
 
-    assert done.status == 2
-    assert "expected either -- COMMAND or --listen" in done.err
+    assert "expected either -- COMMAND or --listen" in line
 
 
 @pytest.mark.parametrize("option", [("--port", "7701"), ("--host", "127.0.0.1")])
 def test_an_address_is_for_strangers_only(run: Run, option: tuple[str, str]) -> None:
-    done = run("check", *option, "--", PYTHON)
+    line = run("check", *option, "--", PYTHON).refusal()
 
-    assert done.status == 2
-    assert f"expected {option[0]} with --listen only" in done.err
+    assert f"expected {option[0]} with --listen only" in line
 
 
 def test_the_help_says_what_a_seed_does_not_fix(run: Run) -> None:
@@ -167,7 +164,7 @@ def test_a_step_that_failed_says_all_that_its_author_needs() -> None:
         *("sent:", "expected:", "came:", "hint:")
     ]
     assert said[2] == "     came:     nothing\N{REPLACEMENT CHARACTER}at all"
-    assert said[3].endswith(HINTS[Hint.SILENT])
+    assert said[3].endswith(Hint.SILENT.advice)
 
 
 def test_the_end_of_what_it_wrote_stands_below_line_by_line() -> None:

@@ -1,4 +1,4 @@
-"""How an instructor's commands are called and what they show; the arena that answers is played here."""
+"""How an instructor's commands are called and what they show; a fake arena answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LADDER = Progress("gin-2", "", "gin_rummy", "ladder", "paused", 7, 0, None)
 
 
 class FakeInstructSocket:
-    """What is asked of it, and what it answers."""
+    """Notes what it is asked, and answers."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, Instruct]] = []

@@ -103,7 +103,8 @@ def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
         lab_runs.run(playing, "Blackjack", 5000, "trial", "--trials")
 
     assert str(caught.value) == (
-        "interrupted after 2 of 5,000 trials, all bots are stopped; fewer --trials take less time"
+        "interrupted after 2 of 5,000 trials, all bots are stopped; "
+        "a smaller --trials shortens the run"
     )
 
 
@@ -123,7 +124,9 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
 def test_an_offence_in_this_process_is_told_as_ever() -> None:
     offence = Offence(0, 0, Ending.CRASH, "seat 1 raised ValueError", 1)
 
-    assert lab_runs.out("ann", offence) == lab_runs.eliminated("ann", offence)
+    assert lab_runs.out("ann", offence) == (
+        "ann is eliminated in match 1: crash: seat 1 raised ValueError"
+    )
 
 
 def test_only_seeds_that_there_are_are_shown() -> None:

@@ -1,4 +1,4 @@
-"""`arena replay`: finding a match, showing it, handing it on, and putting its questions to a bot."""
+"""`arena replay`: how it finds and shows a match, and puts the questions to a bot."""
 
 from __future__ import annotations
 
@@ -75,15 +75,14 @@ def test_one_seat_and_one_round(run: Run, file: str) -> None:
 
 
 def test_a_match_that_is_handed_on(run: Run, file: str, tmp_path: Path) -> None:
-    sheet = run("replay", "gin_rummy-1", "--db", file, "--json").out
-    (tmp_path / "match.json").write_text(sheet, encoding="utf-8")
+    words = ("replay", "gin_rummy-1", "--db", file)
+    document = run(*words, "--json").out
+    path = tmp_path / "match.json"
+    path.write_text(document, encoding="utf-8")
 
-    assert MatchDocument.from_json(sheet.encode()).match == "gin_rummy-1"
-    assert run("verify", str(tmp_path / "match.json")).status == 0
-    assert (
-        run("replay", str(tmp_path / "match.json")).out
-        == run("replay", "gin_rummy-1", "--db", file).out
-    )
+    assert MatchDocument.from_json(document.encode()).match == "gin_rummy-1"
+    assert run("verify", str(path)).status == 0
+    assert run("replay", str(path)).out == run(*words).out
 
 
 def test_a_bare_record(run: Run, tmp_path: Path) -> None:
@@ -141,11 +140,7 @@ def test_a_damaged_document_is_a_line(
     path = tmp_path / "odd.json"
     path.write_bytes(damage(play("ace_king_queen").record.to_json()))
 
-    ran = run("replay", str(path))
-
-    assert ran.status == 1
-    [line] = ran.err.splitlines()
-    assert line.startswith("arena: ")
+    assert run("replay", str(path)).failure()
 
 
 def test_a_damaged_match_of_a_database_is_a_line(run: Run, tmp_path: Path) -> None:
@@ -155,10 +150,7 @@ def test_a_damaged_match_of_a_database_is_a_line(run: Run, tmp_path: Path) -> No
             connection.execute(f"UPDATE matches SET {damage} WHERE id = 'ace_king_queen-1'")
             connection.commit()
 
-        ran = run("replay", "ace_king_queen-1", "--db", str(file))
-
-        assert (ran.status, ran.out) == (1, "")
-        assert len(ran.err.splitlines()) == 1
+        assert run("replay", "ace_king_queen-1", "--db", str(file)).refusal(1)
 
 
 def test_on_a_terminal_a_long_text_goes_through_a_pager(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,27 +215,24 @@ def test_a_command_that_ends_in_a_file(
 ) -> None:
     piped = """import json, sys
 def say(**message): print(json.dumps(message), flush=True)
-say(type="hello", protocol=1, name="x", games=["ace_king_queen"])
-for line in sys.stdin:
-    it = json.loads(line)
-    if it["type"] == "match":
-        say(type="ready", match=it["match"], nonce="n")
-    elif it["type"] == "ask":
-        say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])
+about, frames = {"name": "x"}, sys.stdin
 """
     connects = """import json, os
 from websockets.sync.client import connect
-with connect(os.environ["ARENA_URL"]) as arena:
-    say = lambda **message: arena.send(json.dumps(message))
-    say(type="hello", protocol=1, name=os.environ["ARENA_NAME"], games=["ace_king_queen"], token=os.environ["ARENA_TOKEN"])
-    for frame in arena:
-        it = json.loads(frame)
-        if it["type"] == "match":
-            say(type="ready", match=it["match"], nonce="n")
-        elif it["type"] == "ask":
-            say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])
+frames = connect(os.environ["ARENA_URL"])
+def say(**message): frames.send(json.dumps(message))
+about = {"name": os.environ["ARENA_NAME"], "token": os.environ["ARENA_TOKEN"]}
 """
-    (tmp_path / "std.py").write_text(piped if prefix else connects)
+    plays = """
+say(type="hello", protocol=1, games=["ace_king_queen"], **about)
+for frame in frames:
+    heard = json.loads(frame)
+    if heard["type"] == "match":
+        say(type="ready", match=heard["match"], nonce="n")
+    elif heard["type"] == "ask":
+        say(type="answer", match=heard["match"], ask=heard["ask"], value=heard["legal"][0])
+"""
+    (tmp_path / "std.py").write_text((piped if prefix else connects) + plays)
     bot = f"{prefix}{shlex.quote(sys.executable)} std.py"
 
     ran = run_process("replay", honest, "--seat", "1", "--bot", bot, cwd=tmp_path)
@@ -277,19 +266,15 @@ def test_a_file_is_told_from_a_command(
 
 @pytest.mark.e2e
 def test_a_bot_that_cannot_be_found(run_process: Run, honest: str) -> None:
-    ran = run_process("replay", honest, "--seat", "1", "--bot", "./none.py")
-
-    assert ran.status == 2
-    assert len(ran.err.splitlines()) == 1
+    assert run_process("replay", honest, "--seat", "1", "--bot", "./none.py").refusal()
 
 
 # ---- As frames
 
 
-def conversation(run: Run, file: str, match: str, seat: int) -> list[dict[str, Any]]:
-    ran = run("replay", match, "--db", file, "--seat", str(seat), "--frames")
-    assert (ran.status, ran.err) == (0, "")
-    return [json.loads(line) for line in ran.out.splitlines()]
+def conversation(run: Run, match: str, *, seat: int = 1, db: str = "no.db") -> list[dict[str, Any]]:
+    ran = run("replay", match, "--db", db, "--seat", str(seat), "--frames")
+    return [json.loads(line) for line in ran.text.splitlines()]
 
 
 @pytest.mark.parametrize("seat", [1, 2])
@@ -303,7 +288,7 @@ def conversation(run: Run, file: str, match: str, seat: int) -> list[dict[str, A
 def test_a_conversation_of_a_match_fits(
     run: Run, file: str, tmp_path: Path, match: str, seat: int
 ) -> None:
-    lines = conversation(run, file, match, seat)
+    lines = conversation(run, match, seat=seat, db=file)
     path = tmp_path / "frames.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
@@ -314,8 +299,8 @@ def test_a_conversation_of_a_match_fits(
 
 
 def test_who_is_to_blame_reads_the_verdict(run: Run, file: str) -> None:
-    mine = conversation(run, file, "ace_king_queen-2", 1)
-    others = conversation(run, file, "ace_king_queen-2", 2)
+    mine = conversation(run, "ace_king_queen-2", seat=1, db=file)
+    others = conversation(run, "ace_king_queen-2", seat=2, db=file)
 
     assert mine[-2] == {"event": "answered what was not legal"}
     assert mine[-1]["arena"]["verdict"]["got"] == '"no"'
@@ -326,10 +311,7 @@ def test_who_is_to_blame_reads_the_verdict(run: Run, file: str) -> None:
 def test_a_bare_record_has_a_conversation_as_well(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_bytes(play("blackjack").record.to_json())
-    lines = [
-        json.loads(line)
-        for line in run("replay", str(path), "--seat", "1", "--frames").out.splitlines()
-    ]
+    lines = conversation(run, str(path))
 
     assert lines[0]["players"] == ["seat-1"]
     assert lines[3]["arena"]["match"] == "replay.0"
@@ -352,23 +334,21 @@ def test_frames_are_of_one_seat_and_all_there_is(
     )
 
 
-def test_a_record_that_is_wrong_in_an_unforeseen_way_has_no_conversation(
-    run: Run, tmp_path: Path
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        # The length of the nonce does not fit into two bytes.
+        ({"nonces": ("n" * 70_000, "n")}, ""),
+        ({"answers": ()}, "it says completed, but has only 0 answers"),
+    ],
+    ids=["unforeseen", "no answers"],
+)
+def test_a_record_that_cannot_be_played_has_no_conversation(
+    run: Run, tmp_path: Path, change: dict[str, Any], why: str
 ) -> None:
     path = tmp_path / "record.json"
     record = play("ace_king_queen").record
-    nonces = "n" * 70_000, "n"  # its length does not fit into two bytes
-    path.write_bytes(msgspec.structs.replace(record, nonces=nonces).to_json())
+    path.write_bytes(msgspec.structs.replace(record, **change).to_json())
 
     line = run("replay", str(path), "--seat", "1", "--frames").refusal(1)
-    assert line.startswith("match replay cannot be played again: ")
-
-
-def test_a_record_that_cannot_be_played_has_no_conversation(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    record = play("ace_king_queen").record
-    path.write_bytes(msgspec.structs.replace(record, answers=()).to_json())
-
-    assert run("replay", str(path), "--seat", "1", "--frames").refusal(1) == (
-        "match replay cannot be played again: it says completed, but has only 0 answers"
-    )
+    assert line.startswith(f"match replay cannot be played again: {why}")

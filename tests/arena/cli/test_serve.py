@@ -20,13 +20,17 @@ Run = Callable[..., Any]
 class Call(msgspec.Struct):
     """What `arena serve` would have run."""
 
-    door: Any
-    evening: Any
+    endpoint: Any
+    plan: Any
     db: str
 
     @property
     def plans(self) -> list[Any]:
-        return [game.plan for game in self.evening.games]
+        return [game.plan for game in self.plan.games]
+
+    @property
+    def bots(self) -> list[str]:
+        return [bot.name for bot in self.plan.bots]
 
 
 @pytest.fixture
@@ -34,8 +38,8 @@ def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     """Call `arena serve` in a folder of its own; what it would have run."""
     calls: list[Call] = []
 
-    async def record(store: Store, door: Any, evening: Any, stop: object) -> bool:
-        calls.append(Call(door, evening, Path(str(store.file)).name))
+    async def record(store: Store, endpoint: Any, plan: Any, stop: object) -> bool:
+        calls.append(Call(endpoint, plan, Path(str(store.file)).name))
         return False
 
     monkeypatch.setattr(serve, "_serve", record)
@@ -54,19 +58,19 @@ def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]) -> None:
     call = called()
-    door, evening = call.door, call.evening
+    endpoint, plan = call.endpoint, call.plan
 
-    assert (door.host, door.port, call.db) == ("127.0.0.1", 7700, "arena.db")
-    assert (evening.config.limits, door.practice) == (Limits(), False)
+    assert (endpoint.host, endpoint.port, call.db) == ("127.0.0.1", 7700, "arena.db")
+    assert (plan.config.limits, endpoint.practice) == (Limits(), False)
     assert [plan.limits for plan in call.plans] == [Limits()] * 5
-    assert [game.least for game in evening.games] == [2, 2, 4, 1, 1]
-    assert (evening.ours, evening.runs) == ((), ())
-    assert not evening.once
+    assert [game.least for game in plan.games] == [2, 2, 4, 1, 1]
+    assert (plan.bots, plan.config.runs) == ((), ())
+    assert not plan.once
 
     other = called(config="")
-    assert [file.name for file in other.door.hidden] == ["class.toml"]
+    assert [file.name for file in other.endpoint.hidden] == ["class.toml"]
     assert other.plans == call.plans
-    assert msgspec.structs.replace(other.door, hidden=()) == door
+    assert msgspec.structs.replace(other.endpoint, hidden=()) == endpoint
 
 
 def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
@@ -92,16 +96,16 @@ def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
         """,
     )
 
-    assert (call.door.host, call.door.port, call.db) == ("::1", 1, "class.db")
-    assert (call.evening.config.limits, call.door.practice) == (Limits(bank_ms=0), True)
-    assert [game.least for game in call.evening.games] == [5] * 3
-    assert call.evening.once
+    assert (call.endpoint.host, call.endpoint.port, call.db) == ("::1", 1, "class.db")
+    assert (call.plan.config.limits, call.endpoint.practice) == (Limits(bank_ms=0), True)
+    assert [game.least for game in call.plan.games] == [5] * 3
+    assert call.plan.once
     for plan in call.plans:
         assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
     akq, gin = call.plans[:2]
     assert (akq.settings["hands"], gin.settings["target"]) == (10, 30)
     assert (akq.with_itself, gin.with_itself) == (True, False)
-    assert [bot.name for bot in call.evening.ours] == ["sh"]
+    assert call.bots == ["sh"]
 
 
 def test_options_win_over_the_file(
@@ -128,24 +132,24 @@ def test_options_win_over_the_file(
     more = ("--set", "target=20", "--bot", "ben=sh")
     call = called(*words.split(), *more, config=config)
 
-    assert (call.door.port, call.db, call.door.practice) == (2, "my.db", False)
-    assert call.evening.config.limits == Limits(bank_ms=7, memory_mib=64)
+    assert (call.endpoint.port, call.db, call.endpoint.practice) == (2, "my.db", False)
+    assert call.plan.config.limits == Limits(bank_ms=7, memory_mib=64)
     [gin] = call.plans
     assert (gin.settings["target"], gin.settings["max_turns"]) == (20, 40)
     assert gin.matches == 4
-    assert not call.evening.once
-    assert [bot.name for bot in call.evening.ours] == ["ann", "ben"]
+    assert not call.plan.once
+    assert call.bots == ["ann", "ben"]
 
     monkeypatch.setenv("ARENA_PORT", "3")
-    assert called("gin", config=config).door.port == 3
+    assert called("gin", config=config).endpoint.port == 3
 
 
 def test_an_open_interface_may_be_meant_in_the_file(called: Callable[..., Call]) -> None:
     text = '[serve]\nhost = "0.0.0.0"\nopen = true'
-    door = called(config=text).door
+    endpoint = called(config=text).endpoint
 
-    assert door.host == "0.0.0.0"
-    assert not door.requires_token
+    assert endpoint.host == "0.0.0.0"
+    assert not endpoint.requires_token
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ def test_an_open_interface_may_be_meant_in_the_file(called: Callable[..., Call])
 def test_who_comes_from_elsewhere_needs_a_token_unless_all_may_come(
     called: Callable[..., Call], words: tuple[str, ...], needs_token: bool
 ) -> None:
-    assert called(*words).door.requires_token is needs_token
+    assert called(*words).endpoint.requires_token is needs_token
 
 
 RUNS = """
@@ -179,11 +183,11 @@ def test_with_runs_only_they_are_played_and_games_that_are_named(
     called: Callable[..., Call],
 ) -> None:
     call = called(config=RUNS)
-    assert [run.name for run in call.evening.runs] == ["ace_king_queen", "cup"]
-    assert call.evening.games == ()
+    assert [run.name for run in call.plan.config.runs] == ["ace_king_queen", "cup"]
+    assert call.plan.games == ()
 
     call = called("blackjack", config=RUNS)
-    assert len(call.evening.runs) == 2
+    assert len(call.plan.config.runs) == 2
     assert [plan.game for plan in call.plans] == ["blackjack"]
 
 
@@ -194,40 +198,41 @@ def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> No
     )
     config += '[[bot]]\ncommand = "sh"\nname = "any"\n'
 
-    def names(call: Call) -> list[str]:
-        return [bot.name for bot in call.evening.ours]
-
-    assert names(called("gin", config=config)) == ["gin", "any"]
-    assert len(names(called(config=config))) == 4
-    assert names(called(config=config + RUNS)) == ["akq", "gin", "any"]
+    assert called("gin", config=config).bots == ["gin", "any"]
+    assert len(called(config=config).bots) == 4
+    assert called(config=config + RUNS).bots == ["akq", "gin", "any"]
 
 
-def test_a_competition_that_could_not_be_played_is_the_exit_status(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("ends", "status", "said"),
+    [
+        (True, 1, "a competition could not be played to its end, see above"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "stopped; all matches that were over are in class.db, "
+            "and the same command goes on from there",
+        ),
+    ],
+    ids=["a competition that failed", "Ctrl-C"],
+)
+def test_how_it_ended_is_a_line_and_the_exit_status(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: bool | KeyboardInterrupt,
+    status: int,
+    said: str,
 ) -> None:
-    async def fails(store: Store, door: Any, evening: Any, stop: object) -> bool:
-        return True
+    async def serves(store: Store, endpoint: Any, plan: Any, stop: object) -> bool:
+        if isinstance(ends, KeyboardInterrupt):
+            raise ends
+        return ends
 
-    monkeypatch.setattr(serve, "_serve", fails)
+    monkeypatch.setattr(serve, "_serve", serves)
     monkeypatch.chdir(tmp_path)
 
-    said = run("serve").refusal(1)
-    assert said == "a competition could not be played to its end, see above"
-
-
-def test_ctrl_c_says_where_the_results_are_and_how_to_go_on(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def stopped(store: Store, door: Any, evening: Any, stop: object) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(serve, "_serve", stopped)
-    monkeypatch.chdir(tmp_path)
-
-    said = run("serve", "--db", "class.db").refusal(130)
-    assert said == (
-        "stopped; all matches that were over are in class.db, and the same command goes on from there"
-    )
+    assert run("serve", "--db", "class.db").refusal(status) == said
 
 
 @pytest.mark.parametrize(
@@ -258,16 +263,8 @@ def test_what_is_called_wrong(
 
 
 def verdict(bot: str, kind: Ending, text: str) -> Verdict:
-    return Verdict(
-        kind=kind,
-        match="m",
-        game="ace_king_queen",
-        bot=bot,
-        seat=0,
-        text=text,
-        bank_ms=0,
-        limits=Limits(),
-    )
+    fixed: dict[str, Any] = {"match": "m", "game": "ace_king_queen", "seat": 0, "bank_ms": 0}
+    return Verdict(kind=kind, bot=bot, text=text, limits=Limits(), **fixed)
 
 
 def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,11 +348,9 @@ def test_matches_with_an_elimination_are_refused(
     if config is not None:
         Path("class.toml").write_text(config)
         words = ["--config", "class.toml"]
-    status, out, err = run("serve", "high_low", *words)
 
-    assert (status, out) == (2, "")
-    assert err == (
-        "arena: expected matches with a round robin or a league only, got 4 for high_low: elimination\n"
+    assert run("serve", "high_low", *words).refusal() == (
+        "expected matches with a round robin or a league only, got 4 for high_low: elimination"
     )
     assert not Path("arena.db").exists()
 
@@ -363,8 +358,8 @@ def test_matches_with_an_elimination_are_refused(
 def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Call]) -> None:
     Path("ann").mkdir()
     Path("ann/bot.py").write_text("class Bot: ...")
-    [entry] = called("akq", config='[[bot]]\ncommand = "ann/bot.py"').evening.ours
-    [other] = called("akq", "--bot", "ann/bot.py").evening.ours
+    [entry] = called("akq", config='[[bot]]\ncommand = "ann/bot.py"').plan.bots
+    [other] = called("akq", "--bot", "ann/bot.py").plan.bots
 
     assert entry.name == other.name == "ann"
     assert entry.program.words[1:5] == ("-P", "-m", "bots", "ann/bot.py")

@@ -37,19 +37,28 @@ def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
     return course
 
 
+def ended_elimination(store: Store, id_: str, **more: Any) -> None:
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4), **more), id_)
+    (table,) = next(schedule_of(final.plan))
+    final.plays(1, table.players, (4, 3, 2, -9))
+    final.ends(ranking=LiveResults(store, final.id).ranking)
+
+
+def cells(table: str) -> list[list[str]]:
+    """The words in each line of a table."""
+    return [line.replace("│", " ").split() for line in table.splitlines()]
+
+
 def test_the_only_competition(run: Run, store: Store, db: str) -> None:
     akq(store, run="monday")
-    status, out, err = run("standings", "--db", db)
+    out = run("standings", "--db", db).text
 
-    assert (status, err) == (0, "")
-    title, *lines = out.splitlines()
-    assert title == (
+    assert out.splitlines()[0] == (
         "akq-1 · monday · Ace-King-Queen: round robin, 2 matches, 20.0 s · "
         "running, 2 of 6, about 40 s left"
     )
-    rows = [line.replace("│", " ").split() for line in lines]
-    assert ["1", "ann", "2", "0", "0", "+8", "+4.0", "+3", "+5"] in rows
-    assert ["3", "ben", "0", "0", "1", "-5", "-5.0", "-5"] in rows
+    assert ["1", "ann", "2", "0", "0", "+8", "+4.0", "+3", "+5"] in cells(out)
+    assert ["3", "ben", "0", "0", "1", "-5", "-5.0", "-5"] in cells(out)
 
 
 def test_verdicts_stand_beneath_in_a_line_each(run: Run, store: Store, db: str) -> None:
@@ -59,7 +68,8 @@ def test_verdicts_stand_beneath_in_a_line_each(run: Run, store: Store, db: str) 
     *_, last = run("standings", "--db", db).out.splitlines()
 
     assert last == (
-        "cem eliminated: seat 2 offended (illegal; match akq-1-3, seat 2; found by rules; 0 ms left in the bank)"
+        "cem eliminated: seat 2 offended "
+        "(illegal; match akq-1-3, seat 2; found by rules; 0 ms left in the bank)"
     )
 
 
@@ -72,11 +82,10 @@ def test_J3_what_was_forgiven_has_a_column_and_says_so(run: Run, store: Store, d
     league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1")
     league.plays(1, ("ann",), (1000,))
     league.plays(2, ("ann",), (-1000,), offence(0, Ending.CRASH), event="one")
-    rows = [line.replace("│", " ").split() for line in table.splitlines()]
 
     assert "forgiven" in table
-    assert ["1", "ann", "2", "0", "0", "0", "+4", "+4.0", "+4"] in rows
-    assert ["2", "ben", "0", "0", "2", "1", "-4", "-4.0", "-4"] in rows
+    assert ["1", "ann", "2", "0", "0", "0", "+4", "+4.0", "+4"] in cells(table)
+    assert ["2", "ben", "0", "0", "2", "1", "-4", "-4.0", "-4"] in cells(table)
     assert "ben lost this match and plays on: seat 1 offended (crash;" in table
     assert "50.0 %" in run("standings", "tcp-1", "--db", db).out
 
@@ -101,7 +110,7 @@ def test_several_are_listed(run: Run, store: Store, db: str) -> None:
 
     assert out.startswith("2 competitions\n")
     assert "finished, 6 of 6" in out
-    assert [(one["competition"], one["state"]) for one in listed] == [
+    assert [(progress["competition"], progress["state"]) for progress in listed] == [
         ("akq-1", "finished"),
         ("akq-2", "running"),
     ]
@@ -136,15 +145,10 @@ def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
     bracket = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)), "high-low-1")
     first, _ = next(schedule_of(bracket.plan))
     bracket.plays(1, first.players, (4, 3, 2, -9))
-    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)), "high-low-2")
-    (table,) = next(schedule_of(final.plan))
-    final.plays(1, table.players, (4, 3, 2, -9))
-    final.ends(ranking=LiveResults(store, final.id).ranking)
+    ended_elimination(store, "high-low-2")
 
     def shown(id_: str) -> str:
-        status, out, err = run("standings", id_, "--db", db)
-        assert (status, err) == (0, "")
-        return str(out)
+        return str(run("standings", id_, "--db", db).text)
 
     assert "100.0 %" in shown("tcp-1")
     assert "rating" in shown("gin-1")
@@ -153,13 +157,12 @@ def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
     assert still.count("out") == 2
     assert still.count("through") == 2
     assert still.count("bye") == 1
-    lines = shown("high-low-2").splitlines()
-    heads = next(line for line in lines if "rank" in line)
-    assert [one.strip() for one in heads.strip("┃").split("┃")] == [
+    over = shown("high-low-2")
+    heads = next(line for line in over.splitlines() if "rank" in line)
+    assert [head.strip() for head in heads.strip("┃").split("┃")] == [
         *("rank", "bot", "reached stage", "score in the final", "offence")
     ]
-    rows = [line.replace("│", " ").split() for line in lines]
-    assert [row[2:] for row in rows if len(row) == 4] == [
+    assert [row[2:] for row in cells(over) if len(row) == 4] == [
         ["final", score] for score in ("+4", "+3", "+2", "-9")
     ]
 
@@ -175,20 +178,17 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     course.plays(2, ("cem", "ben"), (0, 0), offence(1, Ending.ABSENT))
     league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
     league.plays(1, ("ann",), (1000,))
-    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
-    (table,) = next(schedule_of(final.plan))
-    final.plays(1, table.players, (4, 3, 2, -9))
-    final.ends(ranking=LiveResults(store, final.id).ranking)
+    ended_elimination(store, "high-low-1", **away)
 
     def rows(id_: str) -> dict[str, list[str]]:
         lines = run("standings", id_, "--db", db).out.splitlines()
-        cells = (line.strip("│").split("│") for line in lines if line.startswith("│"))
-        return {cell[1].strip(): [one.strip() for one in cell] for cell in cells}
+        rows = (line.strip("│").split("│") for line in lines if line.startswith("│"))
+        return {row[1].strip(): [cell.strip() for cell in row] for row in rows}
 
     def ranks(id_: str) -> list[Any]:
-        found = run("standings", id_, "--db", db, "--json").document
-        assert found["not_there"] == ["zoe"]
-        return [(row["name"], row["rank"]) for row in found["standings"]]
+        document = run("standings", id_, "--db", db, "--json").document
+        assert document["not_there"] == ["zoe"]
+        return [(row["name"], row["rank"]) for row in document["standings"]]
 
     assert ranks("akq-1") == [(name, None) for name in ("cem", "ann", "ben", "zoe")]
     assert rows("akq-1")["cem"][:4] == ["–", "cem", "0", "0"]

@@ -1,4 +1,4 @@
-"""How `arena tournament` is called and what it shows; nothing is launched here, that is in tests/e2e."""
+"""How `arena tournament` is called and what it shows; what it launches is in tests/e2e."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mine(Random):
 
 
 class Called:
-    """What would have been played, and what came of it."""
+    """Stands in for playing: notes the plans, and reports `verdicts` or raises `error`."""
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
@@ -42,7 +42,8 @@ class Called:
         self.files.append(store.file)
         if self.error is not None:
             raise self.error
-        first = plan.players[0]
+        row = Row(rank=1, name=plan.players[0], wins=3, score=7)
+        place = RankingPlace(rank=1, names=plan.players, stage=1)
         return CompetitionReport(
             competition="akq-1",
             run=plan.run,
@@ -50,15 +51,9 @@ class Called:
             form=plan.form,
             players=plan.players,
             state=CompetitionState.FINISHED,
-            standings=(
-                (Row(rank=1, name=first, wins=3, score=7),) if plan.form is Form.ROUND_ROBIN else ()
-            ),
+            standings=(row,) if plan.form is Form.ROUND_ROBIN else (),
             cross_table={},
-            ranking=(
-                (RankingPlace(rank=1, names=plan.players, stage=1),)
-                if plan.form is Form.ELIMINATION
-                else ()
-            ),
+            ranking=(place,) if plan.form is Form.ELIMINATION else (),
             verdicts=self.verdicts,
             played=3,
             seconds=0.5,
@@ -170,51 +165,33 @@ def test_what_is_called_wrong(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bot_that_was_eliminated_is_the_exit_status(run: Run, called: Called) -> None:
-    called.verdicts = (
-        Verdict(
-            kind=Ending.ILLEGAL,
-            match="m",
-            game="ace_king_queen",
-            bot="zoe",
-            seat=0,
-            text="seat 1 answered 4",
-            bank_ms=0,
-            limits=Limits(),
-        ),
-    )
-    words = ("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
-    ran = run(*words)
+WITH_ZOE = ("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
 
-    assert ran.status == 1
-    assert ran.err == "arena: eliminated: zoe (illegal)\n"
+
+def verdict_on_zoe(kind: Ending, text: str, **more: Any) -> Verdict:
+    seat: dict[str, Any] = {"game": "ace_king_queen", "match": "m", "seat": 0, "bot": "zoe"}
+    return Verdict(kind=kind, text=text, bank_ms=0, limits=Limits(), **seat, **more)
+
+
+def test_a_bot_that_was_eliminated_is_the_exit_status(run: Run, called: Called) -> None:
+    called.verdicts = (verdict_on_zoe(Ending.ILLEGAL, "seat 1 answered 4"),)
+    ran = run(*WITH_ZOE)
+
+    assert ran.failure() == "eliminated: zoe (illegal)"
     assert "zoe eliminated: seat 1 answered 4 (illegal)" in ran.out
 
-    ran = run(*words, "--json")
+    ran = run(*WITH_ZOE, "--json")
     assert ran.status == 1
     document = msgspec.json.decode(ran.out)
-    assert [one["bot"] for one in document["verdicts"]] == ["zoe"]
+    assert [verdict["bot"] for verdict in document["verdicts"]] == ["zoe"]
 
 
 def test_J3_a_bot_that_was_forgiven_is_no_failure(run: Run, called: Called) -> None:
-    called.verdicts = (
-        Verdict(
-            kind=Ending.CRASH,
-            match="m",
-            game="ace_king_queen",
-            bot="zoe",
-            seat=0,
-            text="crashed: exit status 1",
-            bank_ms=0,
-            limits=Limits(),
-            forgiven=True,
-        ),
-    )
-    words = ("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
-    ran = run(*words, "--forgive", "1")
+    text = "crashed: exit status 1"
+    called.verdicts = (verdict_on_zoe(Ending.CRASH, text, forgiven=True),)
+    out = run(*WITH_ZOE, "--forgive", "1").text
 
-    assert (ran.status, ran.err) == (0, "")
-    assert "zoe lost this match and plays on: crashed: exit status 1" in ran.out
+    assert "zoe lost this match and plays on: crashed: exit status 1" in out
     assert called.plans[0].forgive == 1
 
 
@@ -222,22 +199,11 @@ def test_J3_a_bot_that_was_forgiven_is_no_failure(run: Run, called: Called) -> N
 def test_under_a_verdict_is_its_advice_if_it_has_one(
     run: Run, called: Called, advice: str, lines: list[str]
 ) -> None:
-    verdict = Verdict(
-        kind=Ending.REMOVED,
-        match="m",
-        game="ace_king_queen",
-        bot="zoe",
-        seat=0,
-        text="removed by Eva",
-        bank_ms=0,
-        limits=Limits(),
-        advice=advice,
-    )
+    verdict = verdict_on_zoe(Ending.REMOVED, "removed by Eva", advice=advice)
     called.verdicts = (verdict,)
-    said = run("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
-    told = f"zoe {verdict.headline} (removed)"
+    said = run(*WITH_ZOE).out.splitlines()
 
-    assert said.out.splitlines()[-1 - len(lines) :] == [told, *lines]
+    assert said[-1 - len(lines) :] == [f"zoe {verdict.headline} (removed)", *lines]
 
 
 def test_json_is_the_document_of_a_competition(run: Run, called: Called) -> None:
@@ -261,8 +227,9 @@ def test_ctrl_c_says_whether_it_can_be_gone_on_with(run: Run, called: Called) ->
 
 
 def test_without_db_the_results_are_thrown_away(run: Run, called: Called, tmp_path: Path) -> None:
-    run("tournament", "round_robin", "akq", "random", "random")
-    run("tournament", "round_robin", "akq", "random", "random", "--db", "mine.db")
+    words = ("tournament", "round_robin", "akq", "random", "random")
+    run(*words)
+    run(*words, "--db", "mine.db")
 
     thrown, kept = called.files
     assert thrown is not None
@@ -273,9 +240,7 @@ def test_without_db_the_results_are_thrown_away(run: Run, called: Called, tmp_pa
 
 def test_matches_with_an_elimination_are_refused(run: Run) -> None:
     words = ("elimination", "high_low", "bold", "timid", "--matches", "3")
-    status, out, err = run("tournament", *words)
 
-    assert (status, out) == (2, "")
-    assert err == (
-        "arena: expected matches with a round robin or a league only, got 3 for high_low: elimination\n"
+    assert run("tournament", *words).refusal() == (
+        "expected matches with a round robin or a league only, got 3 for high_low: elimination"
     )

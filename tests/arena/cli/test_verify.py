@@ -17,12 +17,19 @@ from tests.support.sample_database import play, write
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
 
 if TYPE_CHECKING:
-    from tests.arena.cli.conftest import Run
+    from tests.arena.cli.conftest import Ran, Run
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return write(tmp_path / "arena.db", ("ace_king_queen", "three_card_poker"))
+
+
+def flaw(ran: Ran) -> str:
+    """The one flaw that a command printed, which is its exit status."""
+    assert ran.status == 1
+    [line] = ran.out.splitlines()
+    return line
 
 
 def change(file: Path, statement: str, *values: Any) -> None:
@@ -45,9 +52,7 @@ def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
 
     ran = run("verify", str(file))
 
-    assert ran.status == 1
-    [line] = ran.out.splitlines()
-    assert line.startswith("match three_card_poker-3: its score says 30, the answers make ")
+    assert flaw(ran).startswith("match three_card_poker-3: its score says 30, the answers make ")
     assert ran.err == ("arena: 7 matches of 2 competitions: 1 match not as recorded\n")
 
 
@@ -55,10 +60,9 @@ def test_a_competition_that_does_not_fit(run: Run, file: Path) -> None:
     change(file, "DELETE FROM seats WHERE match = 'three_card_poker-3'")
     change(file, "DELETE FROM matches WHERE id = 'three_card_poker-3'")
 
-    ran = run("verify", str(file))
+    said = flaw(run("verify", str(file)))
 
-    assert ran.status == 1
-    assert ran.out == ("competition three_card_poker-00000001: pairing 3, cem, has no match\n")
+    assert said == "competition three_card_poker-00000001: pairing 3, cem, has no match"
 
 
 def test_one_competition_of_several(run: Run, file: Path) -> None:
@@ -83,16 +87,13 @@ def test_a_document_for_programs(run: Run, file: Path) -> None:
 
 
 def test_matches_that_were_exported(run: Run, file: Path, tmp_path: Path) -> None:
-    one, *rest = sheets(file)
-    (tmp_path / "one.json").write_bytes(one)
-    (tmp_path / "all.jsonl").write_bytes(b"\n".join([one, *rest]))
+    one, every = tmp_path / "one.json", tmp_path / "all.jsonl"
+    one.write_bytes(sheets(file)[0])
+    every.write_bytes(b"\n".join(sheets(file)))
 
-    assert run("verify", str(tmp_path / "one.json")).out == "1 match: fits\n"
-    assert run("verify", str(tmp_path / "all.jsonl")).out == "7 matches: all fit\n"
-    assert (
-        run("verify", *(str(tmp_path / name) for name in ("one.json", "all.jsonl"))).out
-        == "8 matches: all fit\n"
-    )
+    assert run("verify", str(one)).out == "1 match: fits\n"
+    assert run("verify", str(every)).out == "7 matches: all fit\n"
+    assert run("verify", str(one), str(every)).out == "8 matches: all fit\n"
 
 
 def test_one_exported_match_that_was_changed(run: Run, file: Path, tmp_path: Path) -> None:
@@ -113,44 +114,33 @@ def test_one_exported_match_that_was_changed(run: Run, file: Path, tmp_path: Pat
 @pytest.fixture
 def exported(run: Run, file: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "results"
-    ran = run("export", str(folder), "--db", str(file), "--unfinished")
-    assert ran.status == 0
+    assert run("export", str(folder), "--db", str(file), "--unfinished").status == 0
     return folder
 
 
-def _matches(exported: Path) -> Path:
+@pytest.fixture
+def matches(exported: Path) -> Path:
     return exported / "three_card_poker-00000001" / "matches.jsonl"
 
 
 def test_a_folder_that_was_exported(run: Run, exported: Path) -> None:
-    ran = run("verify", str(exported))
-
-    assert ran == (0, "7 matches of 2 competitions: all fit\n", "")
+    assert run("verify", str(exported)).text == "7 matches of 2 competitions: all fit\n"
 
 
-def test_an_export_whose_match_was_changed(run: Run, exported: Path) -> None:
-    matches = _matches(exported)
+def test_an_export_whose_match_was_changed(run: Run, exported: Path, matches: Path) -> None:
     matches.write_text(matches.read_text().replace('"pairing":', '"pairing":1', 1))
 
-    ran = run("verify", str(exported))
-
-    assert ran.status == 1
-    [line] = ran.out.splitlines()
-    assert "its digest does not fit" in line
+    assert "its digest does not fit" in flaw(run("verify", str(exported)))
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_an_export_that_lacks_matches(run: Run, exported: Path, left: int) -> None:
-    matches = _matches(exported)
+def test_an_export_that_lacks_matches(run: Run, exported: Path, matches: Path, left: int) -> None:
     lines = matches.read_bytes().splitlines(keepends=True)
     matches.write_bytes(b"".join(lines[:left]))
 
-    ran = run("verify", str(exported))
-
-    assert ran.status == 1
-    assert ran.out == (
+    assert flaw(run("verify", str(exported))) == (
         "competition three_card_poker-00000001: "
-        f"expected {len(lines)} matches in {matches}, found {left}\n"
+        f"expected {len(lines)} matches in {matches}, found {left}"
     )
 
 
@@ -158,10 +148,7 @@ def test_an_export_without_matches(run: Run, file: Path, tmp_path: Path) -> None
     folder = str(tmp_path / "results")
     run("export", folder, "--db", str(file), "--no-matches")
 
-    ran = run("verify", folder)
-
-    assert ran.status == 0
-    assert ran.out.splitlines()[0] == (
+    assert run("verify", folder).text.splitlines()[0] == (
         "note: competition ace_king_queen-00000000: the export has no records of its matches"
     )
 
@@ -197,11 +184,7 @@ def test_a_document_that_is_none(run: Run, tmp_path: Path, content: bytes) -> No
     path = tmp_path / "odd.json"
     path.write_bytes(content)
 
-    ran = run("verify", str(path))
-
-    assert ran.status == 1
-    [line] = ran.out.splitlines()
-    assert line.startswith(f"match {path}: ")
+    assert flaw(run("verify", str(path))).startswith(f"match {path}: ")
 
 
 def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
@@ -229,8 +212,7 @@ def test_a_damaged_file_is_a_line_or_a_list(
     ran = run("verify", str(file))
 
     assert ran.status in (1, 2)
-    [line] = ran.err.splitlines()
-    assert line.startswith("arena: ")
+    assert ran.failure(ran.status)
 
 
 def test_as_a_process(run_process: Run, file: Path) -> None:
@@ -254,10 +236,8 @@ def test_a_transcript_that_was_changed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "changed.jsonl"
     path.write_bytes(text.replace(b'"soft":false', b'"soft":true', 1))
 
-    ran = run("verify", str(path))
+    line = flaw(run("verify", str(path)))
 
-    assert ran.status == 1
-    [line] = ran.out.splitlines()
     assert line.startswith(f"match {path}: line ")
     assert line.endswith("`soft` is true, expected false")
     assert run("verify", str(path), "--json").out.count("`soft`") == 1

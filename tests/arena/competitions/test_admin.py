@@ -1,10 +1,10 @@
-"""An instructor's words, carried out on competitions that are played and on those that are over."""
+"""The commands of an instructor, on competitions that are played and on those that are over."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,6 +43,7 @@ class AdminArena:
         self.waiting: tuple[str, ...] = ()
         self.imports: list[tuple[Student, ...]] = []
         self.threads: set[int] = set()
+        self.tasks: list[asyncio.Task[Any]] = []
         self.instructor = AdminCommands(
             cast(Host, self),
             cast(Store, self),
@@ -86,14 +87,20 @@ class AdminArena:
             len(self.host.book.acts),
             len(self.host.book.rows),
             [row.counts for row in self.host.book.rows],
-            [(one.id, one.progress.state) for one in self.host.competitions],
+            [(on.id, on.progress.state) for on in self.host.competitions],
         )
+
+    async def end(self) -> None:
+        for competition in self.competitions:
+            competition.stop(self.instructor._act(Instruct(VERSION, "", Action.STOP), "", "", ""))
+        for task in self.tasks:
+            await in_time(task)
 
     # --- as a host ---
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
-        return tuple(one for one in self.host.competitions if not one.is_over)
+        return tuple(on for on in self.host.competitions if not on.is_over)
 
     async def start(self, name: str, **about: Any) -> Competition:
         if not self.host.competitions:
@@ -108,10 +115,10 @@ class AdminArena:
         """As a roster, on which Ann is already."""
         self.threads.add(threading.get_ident())
         self.imports.append(tuple(students))
-        new = (one.name for one in students if one.name != "Ann")
+        new = (student.name for student in students if student.name != "Ann")
         return Imported(
             new=tuple(Issued(name=n, email=None, team=None, token=f"t-{n}") for n in new),
-            changed=sum(one.name == "Ann" for one in students),
+            changed=sum(student.name == "Ann" for student in students),
             same=0,
             revoked=(),
         )
@@ -147,11 +154,11 @@ class AdminArena:
     # --- as a store ---
 
     def flush(self, within_s: float | None = None) -> None:
-        for one in self.host.competitions:
-            self.written[one.id] = CompetitionRow(
-                id=one.id,
-                plan=one.plan,
-                state=one.state,
+        for competition in self.host.competitions:
+            self.written[competition.id] = CompetitionRow(
+                id=competition.id,
+                plan=competition.plan,
+                state=competition.state,
                 revision=0,
                 started_at=0.0,
                 finished_at=None,
@@ -168,66 +175,58 @@ class AdminArena:
         raise UsageError(f"expected the id of a match in x.db, got {match!r}")
 
 
-async def two(host: FakeHost) -> tuple[AdminArena, list[asyncio.Task[Any]]]:
+def states(arena: AdminArena) -> list[CompetitionState]:
+    return [competition.state for competition in arena.host.competitions]
+
+
+@pytest.fixture
+async def arena(host: FakeHost) -> AsyncIterator[AdminArena]:
     """Two competitions that are on: `cup-1`, a run called cup, and `two`."""
+    arena = AdminArena(host)
     host.come("ann", "ben", plays=silent, tables=2)
-    tasks = []
     for name, run_name in (("cup-1", "cup"), ("two", "")):
         _, task = await host.begin(
             *("ann", "ben"), competition=name, run=run_name, limits=Limits(), is_attended=True
         )
-        tasks.append(task)
-    return AdminArena(host), tasks
+        arena.tasks.append(task)
+    yield arena
+    await arena.end()
 
 
-def states(arena: AdminArena) -> list[CompetitionState]:
-    return [one.state for one in arena.host.competitions]
-
-
-async def end(arena: AdminArena, tasks: list[asyncio.Task[Any]]) -> None:
-    for one in arena.competitions:
-        one.stop(arena.instructor._act(Instruct(VERSION, "", Action.STOP), "", "", ""))
-    for task in tasks:
-        await in_time(task)
-
-
-async def test_status_says_how_far_they_are_and_changes_nothing(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_status_says_how_far_they_are_and_changes_nothing(arena: AdminArena) -> None:
     done = arena.says(Action.STATUS)
 
     assert done.text == "2 on"
-    assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+    assert [shown.competition for shown in done.competitions] == ["cup-1", "two"]
     assert arena.host.book.acts == []
 
-    await end(arena, tasks)
+    await arena.end()
     assert arena.says(Action.STATUS) == Done("0 on", ())
     arena.waiting = ("cup waits: 1 of 2 here",)
     assert arena.says(Action.STATUS).lines == arena.waiting
 
 
 @pytest.mark.parametrize("meant", ["cup-1", "cup"])
-async def test_one_is_meant_by_its_id_or_the_name_of_its_run(house: FakeArena, meant: str) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_one_is_meant_by_its_id_or_the_name_of_its_run(arena: AdminArena, meant: str) -> None:
     done = arena.says(Action.PAUSE, competition=meant)
 
     assert done.text == "paused: cup-1"
-    assert [one.state for one in done.competitions] == ["paused", "running"]
+    assert [shown.state for shown in done.competitions] == ["paused", "running"]
     assert states(arena) == [CompetitionState.PAUSED, CompetitionState.RUNNING]
 
     done = arena.says(Action.RESUME, competition=meant)
     assert done.text == "resumed: cup-1"
     assert states(arena) == [CompetitionState.RUNNING, CompetitionState.RUNNING]
     assert [
-        (one.competition, one.who, one.what, one.at, one.text) for one in arena.host.book.acts
+        (noted.competition, noted.who, noted.what, noted.at, noted.text)
+        for noted in arena.host.book.acts
     ] == [
         ("cup-1", "Eva", "pause", 1234.5, "paused by Eva"),
         ("cup-1", "Eva", "resume", 1234.5, "resumed by Eva"),
     ]
-    await end(arena, tasks)
 
 
-async def test_without_a_name_all_are_meant(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_without_a_name_all_are_meant(arena: AdminArena) -> None:
     arena.says(Action.PAUSE, competition="two")
 
     assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
@@ -235,10 +234,10 @@ async def test_without_a_name_all_are_meant(house: FakeArena) -> None:
     arena.says(Action.RESUME, competition="two")
     assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
     assert arena.says(Action.STOP).text == "stopped: cup-1, two"
-    for task in tasks:
+    for task in arena.tasks:
         assert (await in_time(task)).state is CompetitionState.STOPPED
-    stops = [one for one in arena.host.book.acts if one.what == "stop"]
-    assert [one.competition for one in stops] == ["cup-1", "two"]
+    stops = [noted for noted in arena.host.book.acts if noted.what == "stop"]
+    assert [stop.competition for stop in stops] == ["cup-1", "two"]
     for action, done in (
         (Action.PAUSE, "paused"),
         (Action.RESUME, "resumed"),
@@ -249,47 +248,46 @@ async def test_without_a_name_all_are_meant(house: FakeArena) -> None:
 
 
 @pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
-async def test_no_such_competition(house: FakeArena, action: Action) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_no_such_competition(arena: AdminArena, action: Action) -> None:
 
     said = arena.refuses(action, competition="tow")
     assert said == "expected a competition that is on (cup-1, two), got 'tow'"
 
-    await end(arena, tasks)
+    await arena.end()
     said = arena.refuses(action, competition="two")
     assert said == "expected a competition that is on (none), got 'two'"
 
 
-async def test_what_is_paused_is_not_paused_again(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_what_is_paused_is_not_paused_again(arena: AdminArena) -> None:
     arena.says(Action.PAUSE, competition="two")
 
     assert "goes on, two is paused" in arena.refuses(Action.PAUSE, competition="two")
-    await end(arena, tasks)
 
 
-async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
-    why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
+async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
+    house: FakeArena, arena: AdminArena
+) -> None:
+    why = (
+        "expected a competition that is paused, or has a match that waits after too many voids; "
+        "going on: "
+    )
 
     assert arena.refuses(Action.RESUME) == f"{why}cup-1, two"
     assert arena.refuses(Action.RESUME, competition="two") == f"{why}two"
 
     stuck, _ = arena.competitions
     for _ in range(MOST_VOIDS):  # of an arena that fails
-        [table] = [one for one in house.referee.tables if stuck.table(one.id)]
+        [table] = [table for table in house.referee.tables if stuck.table(table.id)]
         house.referee.void(table, FAULT)
         await turns()
     assert not stuck.is_paused
     assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
     assert not stuck.is_stuck
-    await end(arena, tasks)
 
 
 async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
-    house: FakeArena,
+    house: FakeArena, arena: AdminArena
 ) -> None:
-    arena, tasks = await two(FakeHost(house))
     table = house.referee.tables[1]
     done = arena.says(Action.VOID, match=table.id)
 
@@ -299,16 +297,14 @@ async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
     assert (noted.what, noted.match, noted.text) == ("void", table.id, "made void by Eva")
     [row] = arena.host.book.rows
     assert row.result.termination.text == "made void by Eva"
-    await end(arena, tasks)
 
 
 async def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
-    house: FakeArena,
+    arena: AdminArena,
 ) -> None:
-    arena, tasks = await two(FakeHost(house))
     for name in ("ann", "ben"):
         arena.host.plays(name, first_legal)
-    for task in tasks:
+    for task in arena.tasks:
         await in_time(task)
     row = arena.host.book.rows[0]
     done = arena.says(Action.VOID, match=row.id)
@@ -317,8 +313,8 @@ async def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
     [again] = arena.reopened
     assert again.ledger.played == 0
     assert again.ledger.id == row.competition
-    assert [one.counts for one in arena.host.book.rows] == [False, True]
-    assert [(one.what, one.text) for one in arena.host.book.acts] == [
+    assert [row.counts for row in arena.host.book.rows] == [False, True]
+    assert [(noted.what, noted.text) for noted in arena.host.book.acts] == [
         ("void", "made void by Eva"),
         ("void", f"goes on for {row.id}"),
     ]
@@ -341,16 +337,13 @@ async def test_a_match_of_a_stopped_competition_stays(host: FakeHost) -> None:
     assert arena.reopened == []
 
 
-async def test_no_such_match_and_none_at_all(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_no_such_match_and_none_at_all(arena: AdminArena) -> None:
 
     assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
     assert arena.refuses(Action.VOID) == ("expected the id of a match to be void, got none")
-    await end(arena, tasks)
 
 
-async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(arena: AdminArena) -> None:
     done = arena.says(Action.REMOVE, bot="ben", competition="cup")
 
     assert done.text == "ben is removed from cup-1"
@@ -358,24 +351,22 @@ async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: FakeAr
 
     assert arena.says(Action.REMOVE, bot="BEN").text == "ben is removed from two"
     assert "is in a competition, got 'ben'" in arena.refuses(Action.REMOVE, bot="ben")
-    for task in tasks:
+    for task in arena.tasks:
         report = await in_time(task)
-        assert [one.kind for one in report.verdicts] == [Ending.REMOVED]
-    assert [(one.competition, one.bot, one.text) for one in arena.host.book.acts] == [
+        assert [verdict.kind for verdict in report.verdicts] == [Ending.REMOVED]
+    assert [(noted.competition, noted.bot, noted.text) for noted in arena.host.book.acts] == [
         ("cup-1", "ben", "removed by Eva"),
         ("two", "ben", "removed by Eva"),
     ]
 
 
-async def test_who_cannot_be_removed(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_who_cannot_be_removed(arena: AdminArena) -> None:
 
     said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
     assert arena.refuses(Action.REMOVE, bot="nobody") == said
     assert arena.refuses(Action.REMOVE) == ("expected the name of a bot to be removed, got none")
     assert "(cup-1, two), got 'no'" in arena.refuses(Action.REMOVE, bot="ann", competition="no")
     await turns()
-    await end(arena, tasks)
 
 
 class AdminWithDatabase:
@@ -492,7 +483,7 @@ async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
 
     assert await office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
     assert await office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
-    assert [one.name for one in office.roster.members()] == ["anna"]
+    assert [member.name for member in office.roster.members()] == ["anna"]
     assert [(act.who, act.what, act.bot, act.text) for act in office.store.actions()] == [
         ("Eva", "rename", "ann", "anna"),
         ("Eva", "unlist", "ben", ""),
@@ -509,7 +500,8 @@ async def test_whose_name_is_in_use_keeps_it(office: AdminWithDatabase) -> None:
             "expected a name that is not in use: ann/gin is connected"
         )
         assert await office.refuses(**word, bot="ben") == (
-            "expected a name that is not in use: it is among the players of the run cup, which is still to be played"
+            "expected a name that is not in use: "
+            "it is among the players of the run cup, which is still to be played"
         )
     del office.named["ben"]
     assert await office.refuses(Action.RENAME, bot="ben", text="ann") == (
@@ -520,24 +512,22 @@ async def test_whose_name_is_in_use_keeps_it(office: AdminWithDatabase) -> None:
     assert "on the roster, got 'zoe'" in await office.refuses(Action.UNLIST, bot="zoe")
 
 
-async def test_a_competition_is_started_and_that_is_written_down(house: FakeArena) -> None:
-    arena, tasks = await two(FakeHost(house))
+async def test_a_competition_is_started_and_that_is_written_down(arena: AdminArena) -> None:
     chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
     done = await arena.has(Action.START, competition="akq", form="ladder", settings={"hands": 2})
 
     assert done.text == "started: two"
-    assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+    assert [shown.competition for shown in done.competitions] == ["cup-1", "two"]
     assert arena.started == [("akq", chosen)]
     [noted] = arena.host.book.acts
     assert (noted.competition, noted.who, noted.what, noted.text) == (
         *("two", "Eva", "start"),
         "started by Eva",
     )
-    await end(arena, tasks)
 
 
-async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
-    arena = AdminArena(FakeHost(house))
+async def test_what_cannot_be_started_changes_nothing(host: FakeHost) -> None:
+    arena = AdminArena(host)
 
     assert arena.refuses(Action.START) == ("expected the name of a run or of a game, got none")
     with pytest.raises(UsageError, match="at least 2 connected bots"):
@@ -545,8 +535,8 @@ async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
     assert arena.host.book.acts == []
 
 
-async def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
-    arena = AdminArena(FakeHost(house))
+async def test_a_class_is_imported_beside_the_event_loop(host: FakeHost) -> None:
+    arena = AdminArena(host)
     done = await arena.has(Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n")
 
     assert done.text == "2 new; 1 known, 1 of them changed"
@@ -572,9 +562,9 @@ async def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> No
     ],
 )
 async def test_a_line_of_a_class_that_is_wrong_is_named(
-    house: FakeArena, text: str, said: str
+    host: FakeHost, text: str, said: str
 ) -> None:
-    arena = AdminArena(FakeHost(house))
+    arena = AdminArena(host)
     with pytest.raises(UsageError) as caught:
         await arena.has(Action.IMPORT, text=text)
 
@@ -582,14 +572,14 @@ async def test_a_line_of_a_class_that_is_wrong_is_named(
     assert (arena.imports, arena.host.book.acts) == ([], [])
 
 
-async def test_an_import_needs_a_text(house: FakeArena) -> None:
-    arena = AdminArena(FakeHost(house))
+async def test_an_import_needs_a_text(host: FakeHost) -> None:
+    arena = AdminArena(host)
 
     assert arena.refuses(Action.IMPORT) == ("expected the text of a roster, got none")
 
 
-async def test_the_log_is_what_was_told_lately(house: FakeArena) -> None:
-    arena = AdminArena(FakeHost(house))
+async def test_the_log_is_what_was_told_lately(host: FakeHost) -> None:
+    arena = AdminArena(host)
     arena.told += ["one", "two"]
 
     done = arena.says(Action.LOG)

@@ -1,4 +1,4 @@
-"""Who has come to a run, and whether it starts; how long it waits is tried in `test_course.py`."""
+"""Who has come to a run, and whether it starts; `test_scheduler.py` tests how long it waits."""
 
 from __future__ import annotations
 

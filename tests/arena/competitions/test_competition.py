@@ -1,4 +1,4 @@
-"""Competitions from their beginning to their end: who plays, who is out, whom nobody waits for, faults of the arena's own."""
+"""Competitions from their beginning to their end: who plays, who is out, and who is absent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from protocol.errors import ArenaError, StoreFailed
 from protocol.messages import Ask, Ending, Limits, Mechanism
 from tests.support.fake_host import (
     SOON,
-    TIMEOUT_S,
     FakeHost,
     act,
     failing,
@@ -27,9 +26,11 @@ from tests.support.fake_host import (
     in_time,
     silent,
     turns,
+    until,
 )
 
 if TYPE_CHECKING:
+    from arena.competitions.ledger import CompetitionReport
     from tests.support.fake_bots import FakeArena, FakeBot
 
 
@@ -51,8 +52,7 @@ def test_every_game_has_its_form(game: str, form: Form) -> None:
 
 
 async def test_K1_in_a_round_robin_every_bot_meets_every_other(host: FakeHost) -> None:
-    for name in ("ann", "ben", "cem"):
-        host.comes(name)
+    host.come("ann", "ben", "cem")
     report = await host.play("ann", "ben", "cem", matches=2)
 
     pairs = {("ann", "ben"): 2, ("ann", "cem"): 2, ("ben", "cem"): 2}
@@ -73,16 +73,14 @@ async def test_A10_every_bot_meets_itself_if_it_has_two_tables(host: FakeHost) -
 
 
 async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(host: FakeHost) -> None:
-    host.comes("ann", tables=1)
-    host.comes("ben", tables=1)
+    host.come("ann", "ben", tables=1)
     await host.play("ann", "ben", with_itself=True, matches=5)
 
     assert host.book.counted() == {("ann", "ben"): 5}
 
 
 async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeHost) -> None:
-    for name in ("ann", "ben", "cem"):
-        host.comes(name, tables=1)
+    host.come("ann", "ben", "cem", tables=1)
     await host.play("ann", "ben", "cem", matches=4)
 
     met = [frozenset(players) for players, _ in host.book.matches]
@@ -101,8 +99,7 @@ async def test_K3_in_a_league_every_bot_meets_the_dealer(host: FakeHost, game: s
 
 async def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(host: FakeHost) -> None:
     names = tuple(f"bot {number}" for number in range(6))
-    for name in names:
-        host.comes(name)
+    host.come(*names)
     report = await host.play(*names, game="high_low")
 
     placed = [name for place in report.ranking for name in place.names]
@@ -124,25 +121,31 @@ async def test_no_bot_gets_more_matches_at_once_than_it_has_tables(host: FakeHos
         assert 1 <= host.most_chairs[name] <= number
 
 
+async def answers(
+    house: FakeArena, bot: FakeBot, held: list[Ask], task: asyncio.Task[CompetitionReport]
+) -> CompetitionReport:
+    """A slow bot answers what it has held back, and everything else, until all is over."""
+    while not task.done():
+        for ask in held:
+            house.answer(bot, ask)
+        held.clear()
+        await asyncio.sleep(0)
+    return task.result()
+
+
 async def test_a_slow_bot_delays_nothing_but_its_own_matches(
     house: FakeArena, host: FakeHost
 ) -> None:
     held: list[Ask] = []
     names = ("slow", "ann", "ben", "cem")
     slow = host.comes("slow", lambda ask: held.append(ask))
-    for name in names[1:]:
-        host.comes(name, tables=2)
+    host.come(*names[1:], tables=2)
     task = asyncio.create_task(host.play(*names, matches=2))
-    while sum(host.book.counted().values()) < 6:
-        await asyncio.sleep(0)
+    await until(lambda: sum(host.book.counted().values()) == 6)
 
     assert not any("slow" in players for players in host.book.counted())
 
-    while not task.done():
-        for ask in held:
-            house.answer(slow, ask)
-        held.clear()
-        await asyncio.sleep(0)
+    await answers(house, slow, held, task)
 
     assert sum(host.book.counted().values()) == 12
 
@@ -225,8 +228,7 @@ async def test_a_competition_of_offenders_ends(host: FakeHost) -> None:
 
 
 async def test_J2_who_does_not_come_is_absent(host: FakeHost) -> None:
-    host.comes("ann")
-    host.comes("ben")
+    host.come("ann", "ben")
     report = await host.play("ann", "nobody", "ben", wait_s=SOON, matches=3)
 
     [verdict] = report.verdicts
@@ -295,12 +297,10 @@ async def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
 ) -> None:
     held: list[Ask] = []
     ann = host.comes("ann", held.append)
-    for name in ("ben", "rogue"):
-        host.comes(name)
+    host.come("ben", "rogue")
     names = ("ann", "ben", "rogue")
     task = asyncio.create_task(host.play(*names, matches=3, limits=Limits()))
-    while not held or host.players["rogue"].chairs:
-        await asyncio.sleep(0)
+    await until(lambda: held and not host.players["rogue"].chairs)
     host.offends("rogue", finding)
 
     [verdict] = host.book.verdicts
@@ -312,12 +312,7 @@ async def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
     assert verdict.advice
     assert verdict.asked is None
 
-    while not task.done():
-        for ask in held:
-            house.answer(ann, ask)
-        held.clear()
-        await asyncio.sleep(0)
-    report = task.result()
+    report = await answers(house, ann, held, task)
 
     assert report.verdicts == (verdict,)
     assert host.book.counted()["ann", "ben"] == 3
@@ -329,8 +324,7 @@ async def test_J3_who_offends_at_a_table_has_one_verdict(host: FakeHost) -> None
     host.comes("ann", tables=2)
     host.comes("rogue", lambda ask: None, tables=2)
     task = asyncio.create_task(host.play("ann", "rogue", matches=4))
-    while "rogue" not in host.heard:
-        await asyncio.sleep(0)
+    await until(lambda: "rogue" in host.heard)
     host.offends("rogue", CRASHED)
     report = await task
 
@@ -366,12 +360,7 @@ async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
 
     assert host.book.verdicts == [], "it has played all that there was for it"
 
-    while not task.done():
-        for ask in held:
-            house.answer(slow[0], ask)
-        held.clear()
-        await asyncio.sleep(0)
-    report = task.result()
+    report = await answers(house, slow[0], held, task)
 
     [verdict] = report.verdicts
     assert (verdict.bot, verdict.kind) == (best, Ending.MEMORY)
@@ -380,20 +369,17 @@ async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
 
 
 async def test_who_offends_before_the_competition_begins_is_out_in_it(host: FakeHost) -> None:
-    for name in ("ann", "ben", "rogue"):
-        host.comes(name)
+    host.come("ann", "ben", "rogue")
     competition = host.compete("ann", "ben", "rogue", limits=Limits())
     host.offends("rogue", CRASHED)
-    async with asyncio.timeout(TIMEOUT_S):
-        report = await competition.run()
+    report = await in_time(competition.run())
 
     assert [verdict.kind for verdict in report.verdicts] == [Ending.CRASH]
     assert host.book.counted() == {("ann", "ben"): 1}
 
 
 async def test_an_offence_of_somebody_else_is_nothing_here(host: FakeHost) -> None:
-    for name in ("ann", "ben", "guest"):
-        host.comes(name)
+    host.come("ann", "ben", "guest")
     host.compete("ann", "ben")
     host.offends("guest", CRASHED)
     report = await host.competition.run()
@@ -402,8 +388,7 @@ async def test_an_offence_of_somebody_else_is_nothing_here(host: FakeHost) -> No
 
 
 async def test_J2_the_first_of_two_offences_counts(host: FakeHost) -> None:
-    for name in ("ann", "rogue"):
-        host.comes(name)
+    host.come("ann", "rogue")
     competition = host.compete("ann", "rogue")
     host.offends("rogue", MEMORY)
     competition.offended("rogue", CRASHED)
@@ -413,8 +398,7 @@ async def test_J2_the_first_of_two_offences_counts(host: FakeHost) -> None:
 
 
 async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(host: FakeHost) -> None:
-    host.comes("ann")
-    host.comes("ben")
+    host.come("ann", "ben")
     competition = host.compete("ann", "ben", matches=3, limits=Limits())
     left = 0
 
@@ -426,8 +410,7 @@ async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(host: 
             asyncio.get_running_loop().call_soon(host.comes, "ben")
 
     host.book.on_match = leaves
-    async with asyncio.timeout(TIMEOUT_S):
-        report = await competition.run()
+    report = await in_time(competition.run())
 
     assert left == 2
     assert report.verdicts == ()
@@ -441,8 +424,7 @@ async def test_J5_a_void_match_is_played_again(
     host: FakeHost, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(GAMES, "ace_king_queen", failing(2))
-    host.comes("ann")
-    host.comes("ben")
+    host.come("ann", "ben")
     report = await host.play("ann", "ben")
 
     assert host.book.counted() == {("ann", "ben"): 1}
@@ -454,8 +436,7 @@ async def test_J5_after_three_voids_the_instructor_is_asked(
     host: FakeHost, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
-    host.comes("ann")
-    host.comes("ben")
+    host.come("ann", "ben")
 
     with pytest.raises(ArenaError, match="was void 3 times by faults of the arena"):
         await host.play("ann", "ben")
@@ -465,8 +446,7 @@ async def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
     house: FakeArena, host: FakeHost
 ) -> None:
     host.book.fails_at = 2
-    for name in ("ann", "ben", "cem"):
-        host.comes(name, tables=3)
+    host.come("ann", "ben", "cem", tables=3)
 
     with pytest.raises(StoreFailed, match="the disk is full"):
         await host.play("ann", "ben", "cem", matches=9)
@@ -484,11 +464,9 @@ async def test_a_store_that_fails_at_an_absence_ends_the_competition(host: FakeH
 async def test_stopping_a_competition_voids_what_is_being_played(
     house: FakeArena, host: FakeHost
 ) -> None:
-    for name in ("ann", "ben"):
-        host.comes(name, lambda ask: None)
+    host.come("ann", "ben", plays=silent)
     task = asyncio.create_task(host.play("ann", "ben", matches=3))
-    while not host.heard:
-        await asyncio.sleep(0)
+    await until(lambda: host.heard)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -522,7 +500,7 @@ async def test_J5_a_pairing_that_was_void_three_times_waits_and_the_others_go_on
 
     assert host.book.counted()["ann", "ben"] == 1
     assert report.verdicts == ()
-    assert [one.what for one in host.book.acts] == ["flag", "resume"]
+    assert [noted.what for noted in host.book.acts] == ["flag", "resume"]
 
 
 async def test_J5_what_is_void_three_times_again_waits_again(
@@ -535,7 +513,7 @@ async def test_J5_what_is_void_three_times_again_waits_again(
     await turns()
 
     assert len(host.book.matches) == 6
-    assert [one.what for one in host.book.acts] == ["flag", "resume", "flag"]
+    assert [noted.what for noted in host.book.acts] == ["flag", "resume", "flag"]
 
     competition.resume(act("resume"))
     await in_time(task)
@@ -569,7 +547,7 @@ async def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
     await in_time(task)
 
     assert host.book.kinds() == {Ending.VOID: 5, Ending.COMPLETED: 1}
-    assert [one.what for one in host.book.acts] == ["void"] * 5
+    assert [noted.what for noted in host.book.acts] == ["void"] * 5
 
 
 # --- teams and house bots in eliminations ---
@@ -593,7 +571,7 @@ async def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
 async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
     house: FakeArena, host: FakeHost
 ) -> None:
-    """One bot spoils its table's match when somebody is clearly behind there; both are of one team."""
+    """A bot spoils its table's match when another one of its team is clearly behind there."""
 
     rng = random.Random(4)
     spoilt: list[str] = []
@@ -804,7 +782,7 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
     again.come(*six, plays=lambda ask: choose(ask.question.choices, rng))
     report = await again.play(*six, game="high_low", earlier=book.results(), acts=book.acts)
 
-    assert [(one.bot, one.kind) for one in report.verdicts] == [(rests, Ending.MEMORY)]
+    assert [(verdict.bot, verdict.kind) for verdict in report.verdicts] == [(rests, Ending.MEMORY)]
     assert rests not in report.ranking[0].names
 
 
@@ -819,9 +797,9 @@ async def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_adva
     host.come(*here, plays=lambda ask: choose(ask.question.choices, rng))
     report = await host.play(*EIGHT, game="high_low", wait_s=SOON)
 
-    absent = {one.bot for one in report.verdicts}
+    absent = {verdict.bot for verdict in report.verdicts}
     assert absent == set(EIGHT) - set(here)
-    assert {one.kind for one in report.verdicts} == {Ending.ABSENT}
+    assert {verdict.kind for verdict in report.verdicts} == {Ending.ABSENT}
     for place in report.ranking:
         assert place.offence == (not set(place.names).isdisjoint(absent))
     assert set(report.ranking[0].names) <= set(here)
@@ -831,7 +809,7 @@ async def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_adva
 async def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(host: FakeHost) -> None:
     report = await host.play(*EIGHT, game="high_low", wait_s=SOON)
 
-    assert [(set(one.names), one.offence) for one in report.ranking] == [(set(EIGHT), True)]
+    assert [(set(place.names), place.offence) for place in report.ranking] == [(set(EIGHT), True)]
 
 
 async def test_J2_of_two_who_do_not_come_to_their_match_neither_is_first(

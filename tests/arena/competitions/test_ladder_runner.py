@@ -26,18 +26,20 @@ from tests.support.fake_host import (
     in_time,
     silent,
     turns,
+    until,
 )
 
 if TYPE_CHECKING:
     from arena.competitions.ledger import CompetitionReport
+    from arena.referee.live_match import LiveMatch
     from arena.storage.models import MatchRow
-    from tests.support.fake_bots import FakeArena
+    from tests.support.fake_bots import FakeArena, FakeBot
 
 LADDER: dict[str, Any] = {"form": Form.LADDER}
 
 
 class FakeLoopTimers:
-    """Rests and waits end when a test says so: stands in for the loop's timers."""
+    """Stands in for the loop's timers: rests and waits of a ladder end when a test says so."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.set: list[tuple[float, Any, asyncio.TimerHandle]] = []
@@ -58,13 +60,18 @@ class FakeLoopTimers:
         return [delay for delay, _, handle in self.set if not handle.cancelled()]
 
     def ring(self, delay: float) -> None:
-        """All that wait so long have waited."""
-        due = [one for one in self.set if one[0] == delay]
-        self.set = [one for one in self.set if one[0] != delay]
+        """The timers of that delay are due."""
+        due = [timer for timer in self.set if timer[0] == delay]
+        self.set = [timer for timer in self.set if timer[0] != delay]
         for _, call, handle in due:
             if not handle.cancelled():
                 handle.cancel()
                 call()
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> FakeLoopTimers:
+    return FakeLoopTimers(monkeypatch)
 
 
 async def closed(
@@ -75,9 +82,24 @@ async def closed(
     return report
 
 
-async def until(host: FakeHost, matches: int) -> None:
-    while len(host.book.matches) < matches:
-        await asyncio.sleep(0)
+async def played(host: FakeHost, matches: int) -> None:
+    await until(lambda: len(host.book.matches) >= matches)
+
+
+async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Competition, LiveMatch]:
+    """A ladder on which a bot of Eve's plays against Ann; neither answers."""
+    eve = host.comes("eve/1", silent, tables=tables)
+    host.comes("ann", silent)
+    competition, _ = await host.begin("ann", **LADDER)
+    [table] = competition.tables
+    return eve, competition, table
+
+
+async def seated_after_void(competition: Competition, table: LiveMatch) -> set[str]:
+    """Make a match void; who plays afterwards."""
+    competition.void(table.id, act("void", match=table.id))
+    await turns()
+    return {chair.player.name for table in competition.tables for chair in table.chairs}
 
 
 async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
@@ -85,7 +107,7 @@ async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
 ) -> None:
     host.come("ann", "ben", tables=2)
     competition, task = await host.begin("ann", "ben", **LADDER)
-    await until(host, 12)
+    await played(host, 12)
     assert competition.progress.scheduled == 0
     report = await closed(competition, task)
 
@@ -101,7 +123,7 @@ async def test_K4_who_comes_later_is_on_it_too(host: FakeHost) -> None:
     competition, task = await host.begin("ann", **LADDER)
     assert host.book.matches == []
     host.comes("late")
-    await until(host, 3)
+    await played(host, 3)
     report = await closed(competition, task)
 
     assert {row.name for row in report.standings} == {"ann", "late"}
@@ -112,17 +134,14 @@ async def test_K4_high_low_is_played_by_four(house: FakeArena, host: FakeHost) -
     competition, task = await host.begin("ann", game="high_low", **LADDER)
     assert not house.referee.tables
     host.comes("dora")
-    await until(host, 2)
+    await played(host, 2)
     report = await closed(competition, task)
 
     assert len(report.standings) == 4
     assert host.called == [], "no house bot fills a chair"
 
 
-async def test_a_bot_rests_between_two_matches(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = FakeLoopTimers(monkeypatch)
+async def test_a_bot_rests_between_two_matches(host: FakeHost, clock: FakeLoopTimers) -> None:
     host.come("ann", "ben", tables=4)
     competition, task = await host.begin("ann", "ben", pause_s=5.0, **LADDER)
 
@@ -143,14 +162,13 @@ async def test_a_bot_rests_between_two_matches(
 
 
 async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    host: FakeHost, clock: FakeLoopTimers
 ) -> None:
-    """A third one is there, but busy: until it is free the others wait, and then a while is over."""
+    """A third one is busy: the others wait until it is free, or until a while is over."""
 
-    clock = FakeLoopTimers(monkeypatch)
     host.comes("ann", silent)
     host.comes("slow", silent)
-    competition, task = await host.begin("ann", **LADDER)
+    await host.begin("ann", **LADDER)
     host.come("ben", "cem")
     await turns()
     assert len(host.book.matches) == 1
@@ -165,14 +183,12 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
     await turns()
     assert len(host.book.matches) == 2
 
-    await closed(competition, task)
-
 
 async def test_what_happens_among_many_free_bots_is_looked_at_together(
     house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.come(*(f"bot {number}" for number in range(200)), plays=silent)
-    competition, task = await host.begin("bot 1", **LADDER)
+    competition, _ = await host.begin("bot 1", **LADDER)
     looks = 0
     plays = competition.arbiter.plays
 
@@ -184,18 +200,15 @@ async def test_what_happens_among_many_free_bots_is_looked_at_together(
     monkeypatch.setattr(competition.arbiter, "plays", counted)
     host.come(*(f"late {number}" for number in range(50)), plays=silent)
     assert looks == 0
-    while len(house.referee.tables) < 125:
-        await asyncio.sleep(0.01)
+    await until(lambda: len(house.referee.tables) >= 125)
     assert looks < 20, "and everybody plays in the end"
-
-    await closed(competition, task)
 
 
 async def test_who_leaves_or_plays_something_else_changes_nothing(
     house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.come("ann", "ben", "cem", plays=silent)
-    competition, task = await host.begin("ann", **LADDER)
+    competition, _ = await host.begin("ann", **LADDER)
     monkeypatch.setattr(competition.arbiter, "plays", None)
     host.leaves("cem")
     other = house.bot("dora")
@@ -204,13 +217,10 @@ async def test_who_leaves_or_plays_something_else_changes_nothing(
     host.changed()
     monkeypatch.undo()
 
-    await closed(competition, task)
-
 
 async def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    host: FakeHost, clock: FakeLoopTimers
 ) -> None:
-    clock = FakeLoopTimers(monkeypatch)
     host.comes("ann")
     host.comes("rogue", illegal)
     competition, task = await host.begin("ann", **LADDER)
@@ -231,12 +241,11 @@ async def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_p
 
 
 async def test_J3_a_pause_is_that_of_all_names_of_its_owner_and_of_nobody_else(
-    house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, host: FakeHost, clock: FakeLoopTimers
 ) -> None:
-    clock = FakeLoopTimers(monkeypatch)
     host.comes("eve/1", illegal)
     host.comes("ann", silent)
-    competition, task = await host.begin("ann", **LADDER)
+    await host.begin("ann", **LADDER)
     assert host.book.kinds() == {Ending.ILLEGAL: 1}
 
     host.comes("eve/2", silent)
@@ -249,11 +258,10 @@ async def test_J3_a_pause_is_that_of_all_names_of_its_owner_and_of_nobody_else(
     host.wall_s += 10.0
     clock.ring(10.0)
     assert len(house.referee.tables) == 2
-    await closed(competition, task)
 
 
 async def test_J3_pauses_outlive_a_restart(
-    house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, host: FakeHost, clock: FakeLoopTimers
 ) -> None:
     first = FakeHost(house)
     first.comes("ann")
@@ -261,7 +269,6 @@ async def test_J3_pauses_outlive_a_restart(
     competition, task = await first.begin("ann", **LADDER)
     await closed(competition, task)
 
-    clock = FakeLoopTimers(monkeypatch)
     host.wall_s = 4.0
     host.comes("ann")
     host.comes("rogue", illegal)
@@ -273,16 +280,15 @@ async def test_J3_pauses_outlive_a_restart(
     clock.ring(6.0)
     await turns()
     assert clock.delays == [20.0]
-    await closed(competition, task)
 
 
+@pytest.mark.usefixtures("clock")
 async def test_J3_an_offence_that_is_taken_back_has_no_pause(
-    house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, host: FakeHost
 ) -> None:
-    FakeLoopTimers(monkeypatch)
     host.comes("rogue", illegal)
     host.comes("ann", silent)
-    competition, task = await host.begin("ann", **LADDER)
+    competition, _ = await host.begin("ann", **LADDER)
     [offence] = host.book.results()
     host.plays("rogue", silent)
     assert not house.referee.tables
@@ -290,16 +296,12 @@ async def test_J3_an_offence_that_is_taken_back_has_no_pause(
     await competition.ledger.rated()
 
     assert len(house.referee.tables) == 1
-    await closed(competition, task)
 
 
 async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_over(
     house: FakeArena, host: FakeHost
 ) -> None:
-    eve = host.comes("eve/1", silent)
-    host.comes("ann", silent)
-    competition, task = await host.begin("ann", **LADDER)
-    [table] = house.referee.tables
+    eve, competition, table = await eve_plays_ann(host)
     eve.goes()
     host.come("eve/2", "ben", plays=silent)
     assert house.referee.tables == (table,)
@@ -311,20 +313,13 @@ async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_
     host.comes("cem", silent)
     assert len(house.referee.tables) == 2, "others play"
     host.comes("dora", silent)
-    competition.void(table.id, act("void", match=table.id))
-    await turns()
-    seated = {one.player.name for t in house.referee.tables for one in t.chairs}
-    assert "eve/2" in seated
-    await closed(competition, task)
+    assert "eve/2" in await seated_after_void(competition, table)
 
 
 async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
     house: FakeArena, host: FakeHost
 ) -> None:
-    eve = host.comes("eve/1", silent)
-    host.comes("ann", silent)
-    competition, task = await host.begin("ann", **LADDER)
-    [table] = house.referee.tables
+    eve, competition, table = await eve_plays_ann(host)
     eve.goes()
     house.now += 0.01
     eve.comes_back()
@@ -335,19 +330,13 @@ async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
 
     host.comes("cem", silent)
     host.comes("dora", silent)
-    competition.void(table.id, act("void", match=table.id))
-    await turns()
-    seated = {one.player.name for t in house.referee.tables for one in t.chairs}
-    assert "eve/2" in seated
-    await closed(competition, task)
+    assert "eve/2" in await seated_after_void(competition, table)
 
 
 async def test_who_has_left_a_match_and_come_back_may_play_another_itself(
     house: FakeArena, host: FakeHost
 ) -> None:
-    eve = host.comes("eve/1", silent, tables=2)
-    host.comes("ann", silent)
-    competition, task = await host.begin("ann", **LADDER)
+    eve, *_ = await eve_plays_ann(host, tables=2)
     eve.goes()
     host.comes("ben", silent)
     before = len(house.referee.tables)
@@ -356,7 +345,6 @@ async def test_who_has_left_a_match_and_come_back_may_play_another_itself(
     host.changed()
 
     assert len(house.referee.tables) == before + 1
-    await closed(competition, task)
 
 
 async def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
@@ -376,10 +364,9 @@ async def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
     assert looks == []
 
 
-async def test_in_a_pause_nobody_is_paired(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = FakeLoopTimers(monkeypatch)
+async def test_in_a_pause_nobody_is_paired(host: FakeHost, clock: FakeLoopTimers) -> None:
     host.come("ann", "ben")
-    competition, task = await host.begin("ann", "ben", pause_s=5.0, **LADDER)
+    competition, _ = await host.begin("ann", "ben", pause_s=5.0, **LADDER)
     competition.pause(act("pause"))
     clock.ring(5.0)
     host.changed()
@@ -389,8 +376,6 @@ async def test_in_a_pause_nobody_is_paired(host: FakeHost, monkeypatch: pytest.M
     competition.resume(act("resume"))
     await turns()
     assert len(host.book.matches) == 2
-
-    await closed(competition, task)
 
 
 async def test_when_it_is_stopped_what_runs_is_void(host: FakeHost) -> None:
@@ -426,7 +411,7 @@ async def test_a_void_match_does_not_count_and_the_next_one_comes(
 
     host.plays("ann", first_legal)
     host.plays("ben", first_legal)
-    await until(host, 3)
+    await played(host, 3)
     host.plays("ann", silent)
     await turns()
     counted = host.book.results()[0]
@@ -456,7 +441,7 @@ async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
 
     host.comes("cem")
     host.plays("ann", first_legal)
-    await until(host, 3)
+    await played(host, 3)
     report = await closed(competition, task)
     assert Counter("ben" in row.players for row in host.book.rows if row.counts) == {
         True: 1,
@@ -472,8 +457,8 @@ async def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
     host: FakeHost,
 ) -> None:
     host.come("ann", "ben", "cem")
-    competition, task = await host.begin("ann", "ben", "cem", **LADDER)
-    await until(host, 9)
+    competition, _ = await host.begin("ann", "ben", "cem", **LADDER)
+    await played(host, 9)
     met = [row for row in host.book.results() if "ben" in row.players]
     competition.remove("ben", act("remove", bot="ben"))
     await competition.ledger.rated()
@@ -485,7 +470,6 @@ async def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
     left = [row for row in host.book.results() if "ben" not in row.players]
     assert rows["ann"].played == len(left)
     assert competition.played == len(host.book.results())
-    await closed(competition, task)
 
 
 @pytest.mark.parametrize("gone", [("ben",), ("ben", "dan")])
@@ -493,8 +477,8 @@ async def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_count
     host: FakeHost, monkeypatch: pytest.MonkeyPatch, gone: tuple[str, ...]
 ) -> None:
     host.come("ann", "ben", "cem", "dan")
-    competition, task = await host.begin("ann", "ben", "cem", "dan", **LADDER)
-    await until(host, 12)
+    competition, _ = await host.begin("ann", "ben", "cem", "dan", **LADDER)
+    await played(host, 12)
     go, results, read = threading.Event(), host.book.results, list[bool]()
 
     def held(*which: str) -> list[MatchRow]:
@@ -506,7 +490,7 @@ async def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_count
     monkeypatch.setattr(host.book, "results", held)
     for name in gone:
         competition.remove(name, act("remove", bot=name))
-        await until(host, len(host.book.matches) + 3)
+        await played(host, len(host.book.matches) + 3)
     go.set()
     await competition.ledger.rated()
     rows = {row.name: row for row in competition.ledger.book.rows}
@@ -516,18 +500,16 @@ async def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_count
         left = [row for row in results() if name in row.players]
         counted = [row for row in left if not set(gone) & set(row.players)]
         assert rows[name].played == len(counted)
-    await closed(competition, task)
 
 
 async def test_a_bot_that_came_later_can_be_removed_too(house: FakeArena, host: FakeHost) -> None:
     host.come("ann", "late", plays=silent)
-    competition, task = await host.begin("ann", **LADDER)
+    competition, _ = await host.begin("ann", **LADDER)
     assert len(house.referee.tables) == 1
     competition.remove("late", act("remove", bot="late"))
     await turns()
 
     assert not house.referee.tables
-    await closed(competition, task)
 
 
 async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
@@ -535,10 +517,8 @@ async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_a
 ) -> None:
     host.guests = {"theirs", "ours"}
     host.come("ann", "theirs", plays=silent)
-    competition = host.compete("ann", **LADDER)
+    competition, _ = await host.begin("ann", **LADDER)
     competition.arbiter.guests.add("ours")
-    task = asyncio.create_task(competition.run())
-    await turns()
     assert not house.referee.tables
     assert not competition.is_in("theirs")
 
@@ -546,17 +526,15 @@ async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_a
     await turns()
     [table] = house.referee.tables
     assert {chair.player.name for chair in table.chairs} == {"ann", "ours"}
-    await closed(competition, task)
 
 
 async def test_people_are_not_paired(house: FakeArena, host: FakeHost) -> None:
     host.people = {"Pat"}
     host.come("ann", "Pat", plays=silent)
-    competition, task = await host.begin("ann", **LADDER)
+    competition, _ = await host.begin("ann", **LADDER)
 
     assert not house.referee.tables
     assert not competition.is_in("Pat")
-    await closed(competition, task)
 
 
 async def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
@@ -565,7 +543,7 @@ async def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
     first = FakeHost(house)
     first.come("ann", "ben")
     competition, task = await first.begin("ann", "ben", **LADDER)
-    await until(first, 5)
+    await played(first, 5)
     before = await closed(competition, task)
     earlier = first.book.results()
 
@@ -574,7 +552,7 @@ async def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
 
     host.come("ann", "ben")
     task = asyncio.create_task(again.run())
-    await until(host, 2)
+    await played(host, 2)
     report = await closed(again, task)
     assert host.book.rows[0].pairing == len(earlier) + 1
     assert report.played == len(earlier) + len(host.book.results())
@@ -588,7 +566,7 @@ async def test_it_gives_no_number_a_second_time_when_it_goes_on(
     first = FakeHost(house)
     first.come("ann", "ben")
     competition, task = await first.begin("ann", "ben", **LADDER)
-    await until(first, 4)
+    await played(first, 4)
     await closed(competition, task)
     earlier = first.book.results()[1:]
 
@@ -596,7 +574,7 @@ async def test_it_gives_no_number_a_second_time_when_it_goes_on(
     again = host.compete("ann", "ben", **LADDER, earlier=earlier)
     host.come("ann", "ben")
     task = asyncio.create_task(again.run())
-    await until(host, 1)
+    await played(host, 1)
     await closed(again, task)
 
     assert host.book.rows[len(earlier)].pairing == earlier[-1].pairing + 1
@@ -606,7 +584,7 @@ async def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
     host: FakeHost,
 ) -> None:
     host.come("ann", "ben")
-    ladder, climbing = await host.begin("ann", "ben", competition="ladder", **LADDER)
+    await host.begin("ann", "ben", competition="ladder", **LADDER)
     _, league = await host.begin("ann", "ben", competition="cup", game="ace_king_queen", matches=20)
     started = len(host.book.results("ladder"))
     await in_time(league)
@@ -614,8 +592,7 @@ async def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
     # What was being played when the cup came was finished, and no more begun.
     assert len(host.book.results("ladder")) <= started + 1
 
-    await until(host, 20 + started + 3)
-    await closed(ladder, climbing)
+    await played(host, 20 + started + 3)
 
 
 async def test_a_store_that_fails_ends_it(house: FakeArena, host: FakeHost) -> None:

@@ -1,4 +1,4 @@
-"""Competitions that are gone on with: from any moment of what was played before, they end as if nothing had happened."""
+"""Competitions that go on from any moment of what was played end as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def as_of(host: FakeHost, count: int) -> dict[str, Any]:
     """What a database had when so many matches were over."""
     rows = host.book.rows[:count]
     ids = {row.id for row in rows}
-    verdicts = [one for one in host.book.verdicts if one.match in ids]
+    verdicts = [verdict for verdict in host.book.verdicts if verdict.match in ids]
     return {"earlier": [row for row in rows if row.counts], "verdicts": verdicts}
 
 
@@ -259,7 +259,7 @@ def test_verdicts_of_matches_that_were_taken_back_before_are_not_told_again(
         verdicts=[verdict("m0", "cem"), verdict("m1", "ann")],
     )
 
-    assert [one.match for one in written.verdicts] == ["m1"]
+    assert [verdict.match for verdict in written.verdicts] == ["m1"]
     assert written.book.out == {"ann": ILLEGAL}
 
 
@@ -346,5 +346,5 @@ def test_its_state_is_written_with_who_wanted_it(house: FakeArena) -> None:
     assert not written.flag(act("flag", match="m1")), "not twice"
     written.finished(7.0, (), CompetitionState.STOPPED, act("stop"))
 
-    assert [one.what for one in store.acts] == ["pause", "flag", "flag", "stop"]
+    assert [noted.what for noted in store.acts] == ["pause", "flag", "flag", "stop"]
     assert store.finished == [("c", 7.0, (), CompetitionState.STOPPED)]

@@ -1,9 +1,9 @@
-"""What an arena has before it, by a clock that tests set: interrupted competitions, runs, games for whoever comes."""
+"""What the scheduler plays and when, by a clock that tests set."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -28,6 +28,7 @@ from tests.support.fake_host import turns
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)
 GATHER_S = 0.001
+CLASS = ("ann", "ben", "cem", "dan")
 
 
 def sets(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
@@ -82,7 +83,7 @@ class FakeSchedulerHost:
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's."""
-        return {*self.here, *(name for one in self.playing for name in one.plan.players)}
+        return {*self.here, *(name for cup in self.playing for name in cup.plan.players)}
 
     def comes(self, *names: str) -> None:
         for name in names:
@@ -96,7 +97,7 @@ class FakeSchedulerHost:
         return self
 
     def names(self, game: str) -> tuple[str, ...]:
-        fillers = {bot.name for one in self.playing for bot in one.plan.bots}
+        fillers = {bot.name for cup in self.playing for bot in cup.plan.bots}
         return tuple(name for name in self.here if name not in fillers)
 
     def count(self, game: str) -> int:
@@ -119,40 +120,44 @@ class FakeSchedulerHost:
         await self._changed.wait()
 
     def unfinished(self) -> tuple[CompetitionRow, ...]:
-        return tuple(
-            one
-            for one in self.written
-            if one.state in (CompetitionState.RUNNING, CompetitionState.PAUSED)
-        )
+        unfinished = (CompetitionState.RUNNING, CompetitionState.PAUSED)
+        return tuple(row for row in self.written if row.state in unfinished)
 
-    def resume(self, written: CompetitionRow) -> FakeCompetition:
-        one = FakeCompetition(written.id, written.plan, written.state is CompetitionState.PAUSED)
-        self.started.append(one)
-        return one
+    def resume(self, row: CompetitionRow) -> FakeCompetition:
+        cup = FakeCompetition(row.id, row.plan, row.state is CompetitionState.PAUSED)
+        self.started.append(cup)
+        return cup
 
     def compete(self, plan: Plan) -> FakeCompetition:
         if self.refuses is not None:
             raise UsageError(self.refuses)
-        one = FakeCompetition(f"c{len(self.started)}", plan)
-        self.started.append(one)
-        self.note(one)
-        return one
+        cup = FakeCompetition(f"c{len(self.started)}", plan)
+        self.started.append(cup)
+        self.note(cup)
+        return cup
 
-    async def play(self, one: FakeCompetition) -> str:
-        self.playing.append(one)
+    async def play(self, cup: FakeCompetition) -> str:
+        self.playing.append(cup)
         try:
-            return await one.ends
+            return await cup.ends
         finally:
-            self.playing.remove(one)
-            self.note(one, CompetitionState.FINISHED)
+            self.playing.remove(cup)
+            self.note(cup, CompetitionState.FINISHED)
 
     # --- as a store ---
 
     def note(
-        self, one: FakeCompetition, state: CompetitionState = CompetitionState.RUNNING
+        self, cup: FakeCompetition, state: CompetitionState = CompetitionState.RUNNING
     ) -> None:
-        self.written = [other for other in self.written if other.id != one.id]
-        self.written.append(written(one.id, one.plan, state))
+        self.written = [row for row in self.written if row.id != cup.id]
+        self.written.append(written(cup.id, cup.plan, state))
+
+    def has(
+        self, state: CompetitionState = CompetitionState.RUNNING, run: str = "cup", **plan: Any
+    ) -> None:
+        """A competition of a run, `akq-1`, is in the database."""
+        of_run = msgspec.structs.replace(a_game().plan, run=run, **plan)
+        self.written.append(written("akq-1", of_run, state))
 
     def competitions(self) -> tuple[CompetitionRow, ...]:
         return tuple(self.written)
@@ -179,16 +184,10 @@ def written(
 
 
 class RunningScheduler:
-    """A course under way, what it has told, and its clock."""
+    """A scheduler that runs, what it has told, and its clock; the class is on its roster."""
 
     def __init__(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        *,
-        once: bool = False,
-        roster: Sequence[str] = (),
-        stand: FakeSchedulerHost | None = None,
-        teams: Mapping[str, str] | None = None,
+        self, monkeypatch: pytest.MonkeyPatch, stand: FakeSchedulerHost | None = None
     ) -> None:
         self.now = MONDAY
         sets(monkeypatch, "local_now", lambda: self.now)
@@ -196,28 +195,32 @@ class RunningScheduler:
         for pause in ("GATHER_S", "_REJOIN_S", "_CALM_S"):
             sets(monkeypatch, pause, 0)
         self.stand = stand or FakeSchedulerHost()
-        self.roster = list(roster)
+        self.roster = list(CLASS)
+        self.teams: dict[str, str] = {}
         self.lines: list[str] = []
         self.reports: list[object] = []
-        self.teams, self.once = teams or {}, once
-        self.scheduler = self.a_course()
+        self.task: asyncio.Task[None] | None = None
+        self.scheduler = self.a_scheduler()
 
-    def a_course(self) -> Scheduler:
-        """One whose arena is started now."""
+    def a_scheduler(self) -> Scheduler:
+        """A scheduler whose arena is started now."""
         return Scheduler(
             cast(Host, self.stand),
             cast(Store, self.stand),
             Config(limits=Limits(bank_ms=1, tables=8)),
-            on_start=lambda one: None,
+            on_start=lambda competition: None,
             on_report=self.reports.append,
             tell=self.lines.append,
             teams=lambda: self.teams,
             names=lambda: self.roster,
-            once=self.once,
         )
 
-    def begins(self, *runs: PlannedRun, games: Sequence[OpenGame] = ()) -> asyncio.Task[None]:
-        return asyncio.create_task(self.scheduler.run(runs, games))
+    def begins(
+        self, *runs: PlannedRun, games: Sequence[OpenGame] = (), once: bool = False
+    ) -> asyncio.Task[None]:
+        self.scheduler._once = once
+        self.task = asyncio.create_task(self.scheduler.run(runs, games))
+        return self.task
 
     async def until(self, holds: Callable[[], Any]) -> None:
         while not holds():
@@ -230,16 +233,22 @@ class RunningScheduler:
         assert len(self.stand.started) == count
         return self.stand.started[-1]
 
-    async def ends(self, task: asyncio.Task[None]) -> None:
-        """The arena is stopped."""
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    async def ends(self) -> None:
+        """The arena is stopped; until then its scheduler has run, unless it plays once or fails."""
+        task, self.task = self.task, None
+        if task is not None and not task.done():
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        elif task is not None:
+            assert self.scheduler._once or isinstance(task.exception(), StoreFailed)
 
 
 @pytest.fixture
-async def evening(monkeypatch: pytest.MonkeyPatch) -> RunningScheduler:
-    return RunningScheduler(monkeypatch)
+async def evening(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningScheduler]:
+    evening = RunningScheduler(monkeypatch)
+    yield evening
+    await evening.ends()
 
 
 def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> PlannedRun:
@@ -254,6 +263,29 @@ def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> PlannedRun
     )
 
 
+async def begin_to_gather(
+    monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler, *, once: bool = False
+) -> asyncio.Event:
+    """Ann and Ben have come to a run, which waits for others until the event is set."""
+    gathers, goes_on, real = asyncio.Event(), asyncio.Event(), asyncio.sleep
+
+    async def sleep(delay_s: float) -> None:
+        if delay_s == GATHER_S:
+            monkeypatch.setattr(asyncio, "sleep", real)
+            gathers.set()
+            await goes_on.wait()
+        await real(0)
+
+    sets(monkeypatch, "GATHER_S", GATHER_S)
+    evening.begins(a_run(), once=once)
+    await turns()
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    evening.stand.comes("ann", "ben")
+    await gathers.wait()
+    sets(monkeypatch, "GATHER_S", 0)
+    return goes_on
+
+
 def a_game(name: str = "ace_king_queen", least: int = 2) -> OpenGame:
     game = GAMES[name]
     settings = game.vocabulary.read_settings({})
@@ -263,11 +295,8 @@ def a_game(name: str = "ace_king_queen", least: int = 2) -> OpenGame:
 # --- runs without a time ---
 
 
-async def test_a_run_without_a_time_starts_when_enough_are_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
-    task = evening.begins(a_run(least=3))
+async def test_a_run_without_a_time_starts_when_enough_are_there(evening: RunningScheduler) -> None:
+    task = evening.begins(a_run(least=3), once=True)
     evening.stand.comes("ann", "ben")
     await evening.until(lambda: evening.lines)
     assert evening.stand.started == []
@@ -290,9 +319,10 @@ async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
     evening: RunningScheduler,
 ) -> None:
     names = ("Ann/gin", "ben")
+    evening.roster.clear()
     later = a_run("later", "Mon 19:00", who=Participants.NAMED, players=("dan",))
     cup = a_run("cup", who=Participants.NAMED, players=names)
-    arena = evening.begins(cup, later)
+    evening.begins(cup, later)
     await turns()
 
     awaiting = evening.scheduler.awaiting
@@ -302,30 +332,14 @@ async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
     played = await evening.starts(1)
     assert awaiting("ann") is None, "it is being played"
     played.end()
-    await evening.ends(arena)
 
 
 async def test_it_does_not_start_when_one_of_them_goes_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
 ) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
-    gathered = asyncio.Event()
-
-    async def sleep(delay_s: float) -> None:
-        if delay_s == GATHER_S:
-            del evening.stand.here["ben"]
-            monkeypatch.setattr(asyncio, "sleep", real)
-            gathered.set()
-        await real(0)
-
-    real = asyncio.sleep
-    sets(monkeypatch, "GATHER_S", GATHER_S)
-    task = evening.begins(a_run())
-    await turns()
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    evening.stand.comes("ann", "ben")
-    await gathered.wait()
-    sets(monkeypatch, "GATHER_S", 0)
+    goes_on = await begin_to_gather(monkeypatch, evening, once=True)
+    del evening.stand.here["ben"]
+    goes_on.set()
     await turns()
     assert evening.stand.started == []
 
@@ -333,28 +347,22 @@ async def test_it_does_not_start_when_one_of_them_goes_again(
     cup = await evening.starts(1)
     assert cup.plan.players == ("ann", "cem")
     cup.end()
-    await task
+    await evening.until(lambda: evening.task and evening.task.done())
 
 
-async def test_a_run_without_a_time_is_played_once_in_a_database(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
-    plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
+async def test_a_run_without_a_time_is_played_once_in_a_database(evening: RunningScheduler) -> None:
+    evening.stand.has(CompetitionState.FINISHED)
     evening.stand.comes("ann", "ben")
-    await evening.begins(a_run())
+    await evening.begins(a_run(), once=True)
 
     assert evening.stand.started == []
     [line] = evening.lines
     assert "cup is not played again: it was akq-1" in line
 
 
-async def test_a_run_that_goes_on_is_not_told_to_be_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
-    plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan))
-    task = evening.begins(a_run())
+async def test_a_run_that_goes_on_is_not_told_to_be_over(evening: RunningScheduler) -> None:
+    evening.stand.has()
+    task = evening.begins(a_run(), once=True)
     cup = await evening.starts(1)
     assert evening.lines == ["akq-1 goes on: cup, 3 of 1200 matches played"]
     cup.end()
@@ -369,7 +377,7 @@ async def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
     evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_run(at="Mon 18:00"))
+    evening.begins(a_run(at="Mon 18:00"))
     await turns()
     assert evening.lines == ["cup starts Mon 23 Nov 18:00"]
 
@@ -390,14 +398,12 @@ async def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
     again = await evening.starts(2)
     assert again.plan.due_at == (SIX + timedelta(days=7)).timestamp()
     again.end()
-    await evening.ends(task)
 
 
-async def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
+async def test_a_run_at_one_date_ends_with_it(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
-    one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-    task = evening.begins(one)
+    run = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+    task = evening.begins(run, once=True)
     await turns()
     evening.now = SIX
     cup = await evening.starts(1)
@@ -408,30 +414,27 @@ async def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -
 async def test_within_the_hour_it_is_made_up_for(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(minutes=59)
-    task = evening.begins(a_run(at="18:00"))
+    evening.begins(a_run(at="18:00"))
     cup = await evening.starts(1)
     assert cup.plan.due_at == SIX.timestamp()
-    await evening.ends(task)
 
 
-async def test_later_than_that_it_is_skipped_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
+async def test_later_than_that_it_is_skipped_and_told(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(hours=2)
-    one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-    await evening.begins(one)
+    run = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+    await evening.begins(run, once=True)
 
     assert evening.stand.started == []
     assert evening.lines == ["cup was not played at Mon 23 Nov 18:00"]
 
 
-async def test_the_year_is_told_if_it_is_not_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
+async def test_the_year_is_told_if_it_is_not_this_one(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX
     past = SIX.replace(year=SIX.year - 1)
-    one = msgspec.structs.replace(a_run(), at=Times(once=(past,), zone=UTC))
-    await evening.begins(one)
+    run = msgspec.structs.replace(a_run(), at=Times(once=(past,), zone=UTC))
+    await evening.begins(run, once=True)
 
     assert evening.lines == [f"cup was not played at Sun 23 Nov {past.year} 18:00"]
 
@@ -439,10 +442,9 @@ async def test_the_year_is_told_if_it_is_not_this_one(monkeypatch: pytest.Monkey
 async def test_what_was_skipped_is_told_once(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     friday = (SIX - timedelta(days=3)).timestamp()
-    plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=friday)
-    evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
+    evening.stand.has(CompetitionState.FINISHED, due_at=friday)
     evening.now = SIX + timedelta(hours=2)
-    task = evening.begins(a_run(at="18:00"))
+    evening.begins(a_run(at="18:00"))
     await evening.until(lambda: len(evening.lines) >= 4)
     assert evening.lines == [
         "cup was not played at Sat 21 Nov 18:00",
@@ -462,7 +464,6 @@ async def test_what_was_skipped_is_told_once(evening: RunningScheduler) -> None:
         "cup was not played at Wed 25 Nov 18:00",
         "cup starts Thu 26 Nov 18:00",
     ]
-    await evening.ends(task)
 
 
 async def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_again(
@@ -470,23 +471,18 @@ async def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_a
 ) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(minutes=5)
-    plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=SIX.timestamp())
-    evening.stand.written.append(written("akq-1", plan))
-    task = evening.begins(a_run(at="18:00"))
+    evening.stand.has(due_at=SIX.timestamp())
+    evening.begins(a_run(at="18:00"))
     await evening.starts(1)
     await turns()
-    assert [one.id for one in evening.stand.started] == ["akq-1"]
-    await evening.ends(task)
+    assert [cup.id for cup in evening.stand.started] == ["akq-1"]
 
 
-async def test_who_does_not_come_within_the_hour_does_not_play(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
+async def test_who_does_not_come_within_the_hour_does_not_play(evening: RunningScheduler) -> None:
     evening.stand.comes("ann")
     evening.now = SIX
-    one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-    task = evening.begins(one)
+    run = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+    task = evening.begins(run, once=True)
     await evening.until(lambda: evening.lines)
     evening.now = SIX + timedelta(hours=1)
     await task
@@ -504,7 +500,7 @@ async def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
     evening.now = SIX
     evening.stand.refuses = "expected bots, at least 2 of them, got 0"
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_run(at="Mon 18:00"))
+    evening.begins(a_run(at="Mon 18:00"))
     await evening.until(lambda: evening.lines)
     await turns(300)
     assert len(evening.lines) == 1, "it is tried again and again"
@@ -517,14 +513,13 @@ async def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
         "cup starts Mon 30 Nov 18:00",
     ]
     assert evening.scheduler.has_failed
-    await evening.ends(task)
 
 
 async def test_K5_what_can_be_played_within_the_hour_is_played(evening: RunningScheduler) -> None:
     evening.now = SIX
     evening.stand.refuses = "expected every bot once, got 'ann' twice"
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_run(at="Mon 18:00"))
+    evening.begins(a_run(at="Mon 18:00"))
     await evening.until(lambda: evening.lines)
 
     evening.now += timedelta(minutes=59)
@@ -532,13 +527,9 @@ async def test_K5_what_can_be_played_within_the_hour_is_played(evening: RunningS
     cup = await evening.starts(1)
     assert cup.plan.due_at == SIX.timestamp()
     assert len(evening.lines) == 1
-    await evening.ends(task)
 
 
 # --- runs that wait for those who are to play them ---
-
-
-CLASS = ("ann", "ben", "cem", "dan")
 
 
 def a_class_run(at: str | None = None, **fields: Any) -> PlannedRun:
@@ -546,10 +537,9 @@ def a_class_run(at: str | None = None, **fields: Any) -> PlannedRun:
 
 
 async def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_there(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
-    task = evening.begins(a_class_run())
+    evening.begins(a_class_run())
     await evening.until(lambda: evening.lines)
     for name in CLASS[:3]:
         evening.stand.comes(name)
@@ -559,14 +549,13 @@ async def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_th
     evening.stand.comes("dan")
     cup = await evening.starts(1)
     assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
-    await evening.ends(task)
 
 
 async def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_changes(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
-    task = evening.begins(a_class_run())
+    evening.roster[:] = [f"bot-{n}" for n in range(10)]
+    evening.begins(a_class_run())
     await evening.until(lambda: evening.lines)
     await turns(300)
     assert evening.lines == [
@@ -588,12 +577,10 @@ async def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_ch
         "cup waits: 2 of 10 here, it starts with 10; missing: "
         "bot-1, bot-3, bot-4, bot-5, bot-6, bot-7, bot-8, bot-9"
     ]
-    await evening.ends(task)
 
 
-async def test_K5_who_has_not_come_by_then_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
-    task = evening.begins(a_class_run(least=2))
+async def test_K5_who_has_not_come_by_then_is_not_there(evening: RunningScheduler) -> None:
+    evening.begins(a_class_run(least=2))
     await turns()
     evening.stand.comes("cem")
     await turns(300)
@@ -607,14 +594,12 @@ async def test_K5_who_has_not_come_by_then_is_not_there(monkeypatch: pytest.Monk
     evening.stand.comes("ben")
     await turns(300)
     assert cup.plan.players == ("ann/akq", "cem"), "it is settled"
-    await evening.ends(task)
 
 
 async def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_case(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
-    task = evening.begins(a_class_run(least=2, house=("nash", "honest")))
+    evening.begins(a_class_run(least=2, house=("nash", "honest")))
     await evening.until(lambda: evening.lines)
     await turns(300)
     assert evening.stand.started == []
@@ -622,14 +607,14 @@ async def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_cas
     evening.stand.comes("ben")
     cup = await evening.starts(1)
     assert cup.plan.players == ("ben", "nash", "honest")
-    await evening.ends(task)
 
 
 async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waited_for(
     evening: RunningScheduler,
 ) -> None:
+    evening.roster.clear()
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_class_run())
+    evening.begins(a_class_run())
     await turns(300)
     assert evening.stand.started == []
     assert evening.lines == [
@@ -640,15 +625,15 @@ async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waite
     evening.roster += ["ann", "ben"]
     cup = await evening.starts(1)
     assert cup.plan.players == ("ann", "ben")
-    await evening.ends(task)
 
 
 async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
     monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
 ) -> None:
+    evening.roster.clear()
     sets(monkeypatch, "LOOK_S", 15.0)
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_class_run())
+    evening.begins(a_class_run())
     await evening.until(lambda: evening.lines)
 
     evening.roster += ["ann", "ben"]
@@ -660,24 +645,22 @@ async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_t
         await turns()
     cup = await evening.starts(1)
     assert cup.plan.players == ("ann", "ben")
-    await evening.ends(task)
 
 
 async def test_K5_an_empty_roster_is_told_also_at_its_time(evening: RunningScheduler) -> None:
+    evening.roster.clear()
     evening.now = SIX
-    task = evening.begins(a_class_run("18:00"))
+    evening.begins(a_class_run("18:00"))
     await evening.until(lambda: evening.lines)
     assert "cup waits until 19:00: nobody is on the roster" in evening.lines[0]
-    await evening.ends(task)
 
 
 async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     sets(monkeypatch, "_GATHERS", 1_000_000)
     evening.stand.is_waiting_for_somebody = True
-    task = evening.begins(a_class_run(least=2))
+    evening.begins(a_class_run(least=2))
     evening.stand.comes("ann", "ben")
     await turns(300)
     assert evening.stand.started == []
@@ -686,7 +669,6 @@ async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
     evening.stand.is_waiting_for_somebody = False
     cup = await evening.starts(1)
     assert cup.plan.players == ("ann", "ben", "cem")
-    await evening.ends(task)
 
 
 @pytest.mark.parametrize(
@@ -694,9 +676,12 @@ async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
     [("18:00", 5, True), ("18:00", 60, False), (None, 5, True), (None, 60, False)],
 )
 async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
-    monkeypatch: pytest.MonkeyPatch, at: str | None, since_s: float, waits: bool
+    monkeypatch: pytest.MonkeyPatch,
+    at: str | None,
+    since_s: float,
+    waits: bool,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     sets(monkeypatch, "_REJOIN_S", 15.0)
     slept: list[float] = []
     real = asyncio.sleep
@@ -707,8 +692,8 @@ async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_f
         await real(0)
 
     evening.now = SIX + timedelta(minutes=20)
-    evening.scheduler = evening.a_course()
-    task = evening.begins(a_class_run(at, least=2))
+    evening.scheduler = evening.a_scheduler()
+    evening.begins(a_class_run(at, least=2))
     await evening.until(lambda: evening.lines)
     monkeypatch.setattr(asyncio, "sleep", sleep)
     evening.now += timedelta(seconds=since_s)
@@ -717,11 +702,12 @@ async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_f
         await real(0)
 
     assert slept == ([10.0] if waits else [])
-    await evening.ends(task)
 
 
-async def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, roster=("ann", "ben"))
+async def test_K5_what_a_run_still_waits_for_is_said(
+    monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
+) -> None:
+    evening.roster[:] = ["ann", "ben"]
     sets(monkeypatch, "GATHER_S", 2.0)
     sets(monkeypatch, "_REJOIN_S", 15.0)
     halt = asyncio.Event()
@@ -732,7 +718,7 @@ async def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     weekly = msgspec.structs.replace(a_class_run("18:00"), name="weekly")
-    task = evening.begins(a_class_run(least=2, house=("simple",)), weekly)
+    evening.begins(a_class_run(least=2, house=("simple",)), weekly)
     await evening.until(lambda: len(evening.lines) > 1)
     later = "weekly starts Mon 23 Nov 18:00"
     assert evening.scheduler.waiting == (
@@ -751,27 +737,23 @@ async def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyP
     )
     halt.set()
     await evening.starts(1)
-    await evening.ends(task)
 
 
-async def test_K5_a_run_that_nobody_came_to_is_not_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, roster=("ann", "ben"))
-    plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
+async def test_K5_a_run_that_nobody_came_to_is_not_spent(evening: RunningScheduler) -> None:
+    evening.roster[:] = ["ann", "ben"]
+    evening.stand.has(CompetitionState.FINISHED)
     evening.stand.endings["akq-1"] = [Ending.ABSENT, Ending.ABSENT]
-    task = evening.begins(a_class_run())
+    evening.begins(a_class_run())
     evening.stand.comes("ann", "ben")
     await evening.starts(1)
     assert evening.lines == []
-    await evening.ends(task)
 
 
-async def test_K5_a_run_that_was_stopped_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True, roster=("ann", "ben"))
-    plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan, CompetitionState.STOPPED))
+async def test_K5_a_run_that_was_stopped_is_spent(evening: RunningScheduler) -> None:
+    evening.roster[:] = ["ann", "ben"]
+    evening.stand.has(CompetitionState.STOPPED)
     evening.stand.endings["akq-1"] = []
-    await evening.begins(a_class_run())
+    await evening.begins(a_class_run(), once=True)
     assert "cup is not played again" in evening.lines[0]
 
 
@@ -780,22 +762,20 @@ async def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
 ) -> None:
     evening.stand.refuses = "expected every bot once, got 'ann' twice"
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_run())
+    evening.begins(a_run())
     await evening.until(lambda: evening.lines)
     await turns(300)
     assert evening.lines == ["cup cannot be played: expected every bot once, got 'ann' twice"]
 
     evening.stand.refuses = None
     await evening.starts(1)
-    await evening.ends(task)
 
 
 async def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_minute(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
-    task = evening.begins(a_class_run("Mon 18:00"))
+    evening.begins(a_class_run("Mon 18:00"))
     await evening.until(lambda: evening.lines)
     evening.now += timedelta(seconds=59)
     await turns(300)
@@ -816,16 +796,12 @@ async def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_min
     cup = await evening.starts(1)
     assert cup.plan.due_at == SIX.timestamp()
     assert (cup.plan.players, cup.plan.not_there) == (CLASS[:2], CLASS[2:])
-    await evening.ends(task)
 
 
-async def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
+async def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(evening: RunningScheduler) -> None:
     evening.now = SIX
-    one = msgspec.structs.replace(a_class_run(), at=parse(["18:00", "18:30"], zone=UTC))
-    task = evening.begins(one)
+    run = msgspec.structs.replace(a_class_run(), at=parse(["18:00", "18:30"], zone=UTC))
+    evening.begins(run)
     await evening.until(lambda: evening.lines)
     evening.now = SIX + timedelta(minutes=30)
     await evening.until(lambda: len(evening.lines) > 2)
@@ -839,15 +815,13 @@ async def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
     evening.stand.comes("ann", "ben")
     cup = await evening.starts(1)
     assert cup.plan.due_at == (SIX + timedelta(minutes=30)).timestamp()
-    await evening.ends(task)
 
 
 async def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
-    task = evening.begins(a_class_run("18:00"))
+    evening.begins(a_class_run("18:00"))
     await evening.until(lambda: evening.lines)
     evening.now = SIX + timedelta(hours=3)
     evening.stand.comes(*CLASS)
@@ -857,14 +831,12 @@ async def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
         "cup starts Tue 24 Nov 18:00",
     ]
     assert evening.stand.started == []
-    await evening.ends(task)
 
 
 @pytest.mark.parametrize("who", [Participants.ROSTER, Participants.CONNECTED])
 async def test_K5_those_who_come_at_the_same_moment_are_in_it(
-    monkeypatch: pytest.MonkeyPatch, who: Participants
+    monkeypatch: pytest.MonkeyPatch, who: Participants, evening: RunningScheduler
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     sets(monkeypatch, "GATHER_S", GATHER_S)
     late = ["dan", "cem"]
     real = asyncio.sleep
@@ -875,26 +847,25 @@ async def test_K5_those_who_come_at_the_same_moment_are_in_it(
         await real(0)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    task = evening.begins(a_run(who=who))
+    evening.begins(a_run(who=who))
     evening.stand.comes("ann", "ben")
     cup = await evening.starts(1)
     assert cup.plan.players == CLASS
-    await evening.ends(task)
 
 
 @pytest.mark.parametrize("minutes", [1, 59])
 async def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the_same_end(
     monkeypatch: pytest.MonkeyPatch, minutes: int
 ) -> None:
-    before = RunningScheduler(monkeypatch, roster=CLASS)
+    before = RunningScheduler(monkeypatch)
     before.now = SIX
-    task = before.begins(a_class_run("18:00"))
+    before.begins(a_class_run("18:00"))
     await before.until(lambda: before.lines)
-    await before.ends(task)
+    await before.ends()
 
-    evening = RunningScheduler(monkeypatch, roster=CLASS, stand=before.stand)
+    evening = RunningScheduler(monkeypatch, before.stand)
     evening.now = SIX + timedelta(minutes=minutes)
-    task = evening.begins(a_class_run("18:00"))
+    evening.begins(a_class_run("18:00"))
     await evening.until(lambda: evening.lines)
     assert "cup waits until 19:00: 0 of 4 here" in evening.lines[0]
     evening.now = SIX + timedelta(hours=1)
@@ -903,23 +874,22 @@ async def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the
         "cup is not played: expected 2 bots, 0 came",
         "cup starts Tue 24 Nov 18:00",
     ]
-    await evening.ends(task)
+    await evening.ends()
 
-    late = RunningScheduler(monkeypatch, roster=CLASS, stand=before.stand)
+    late = RunningScheduler(monkeypatch, before.stand)
     late.now = SIX + timedelta(hours=1, seconds=1)
     late.stand.comes(*CLASS)
-    task = late.begins(a_class_run("18:00"))
+    late.begins(a_class_run("18:00"))
     await late.until(lambda: late.lines)
     assert late.lines == ["cup starts Tue 24 Nov 18:00"]
     assert late.stand.started == []
-    await late.ends(task)
+    await late.ends()
 
 
 async def test_K5_the_instructor_starts_it_with_those_who_are_there(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, once=True, roster=CLASS)
-    task = evening.begins(a_class_run())
+    task = evening.begins(a_class_run(), once=True)
     await evening.until(lambda: evening.lines)
     evening.stand.comes("ann", "cem")
     await turns(300)
@@ -934,11 +904,10 @@ async def test_K5_the_instructor_starts_it_with_those_who_are_there(
 
 
 async def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_moment(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
-    task = evening.begins(a_class_run("18:00", least=4))
+    evening.begins(a_class_run("18:00", least=4))
     await evening.until(lambda: evening.lines)
     evening.stand.comes("ann", "cem")
     await evening.scheduler.start("cup")
@@ -948,33 +917,30 @@ async def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_m
     evening.stand.comes("ben", "dan")
     await evening.until(lambda: "cup starts Tue" in evening.lines[-1])
     assert evening.stand.started == [cup]
-    await evening.ends(task)
 
 
 async def test_K5_with_too_few_for_the_form_the_instructor_is_told_in_a_line(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
-    task = evening.begins(a_class_run())
+    evening.begins(a_class_run())
     await turns()
     evening.stand.comes("ann", "stranger")
     with pytest.raises(UsageError) as caught:
         await evening.scheduler.start("cup")
     assert str(caught.value) == (
-        "expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected"
+        "expected at least 2 connected bots of the roster that play ace_king_queen for cup, got 1"
     )
     assert evening.stand.started == []
 
     evening.stand.comes("ben")
     await evening.scheduler.start("cup")
     await evening.starts(1)
-    await evening.ends(task)
 
 
 async def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
     evening: RunningScheduler,
 ) -> None:
-    task = evening.begins(a_run(who=Participants.NAMED, players=CLASS, least=3))
+    evening.begins(a_run(who=Participants.NAMED, players=CLASS, least=3))
     await turns()
     evening.stand.comes("dan", "ann")
     await turns(300)
@@ -982,7 +948,6 @@ async def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
     evening.stand.comes("ben")
     cup = await evening.starts(1)
     assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
-    await evening.ends(task)
 
 
 @pytest.mark.parametrize(
@@ -990,34 +955,30 @@ async def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
     [(None, 0, True), ("18:00", -10, True), ("18:00", 50, True), ("18:00", 70, False)],
 )
 async def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
-    monkeypatch: pytest.MonkeyPatch, at: str | None, minutes_before: int, comes_back: bool
+    at: str | None, minutes_before: int, comes_back: bool, evening: RunningScheduler
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX - timedelta(minutes=minutes_before)
-    task = evening.begins(a_class_run(at))
+    evening.begins(a_class_run(at))
     await evening.until(lambda: evening.lines)
-    await evening.ends(task)
+    await evening.ends()
     assert evening.stand.goes_on is comes_back
 
 
 async def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
-    task = evening.begins(a_class_run(form=Form.LADDER, least=2))
+    evening.begins(a_class_run(form=Form.LADDER, least=2))
     evening.stand.comes("ann", "ben")
     ladder = await evening.starts(1)
     assert (ladder.plan.players, ladder.plan.not_there) == (("ann", "ben"), ())
-    await evening.ends(task)
 
 
-async def test_K5_the_lobby_shows_for_whom_a_run_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, roster=CLASS)
+async def test_K5_the_lobby_shows_for_whom_a_run_waits(evening: RunningScheduler) -> None:
     evening.now = SIX
-    task = evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
+    evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
     await evening.until(lambda: len(evening.lines) > 1)
     evening.stand.comes("ann")
-    await evening.until(lambda: all(one.come for one in evening.scheduler.upcoming))
+    await evening.until(lambda: all(run.come for run in evening.scheduler.upcoming))
     at_six, whenever = evening.scheduler.upcoming
     assert at_six == Upcoming(
         *("cup", "ace_king_queen", "round_robin", None),
@@ -1028,44 +989,40 @@ async def test_K5_the_lobby_shows_for_whom_a_run_waits(monkeypatch: pytest.Monke
         expected=4,
     )
     assert (whenever.come, whenever.least, whenever.until) == (1, 4, None)
-    await evening.ends(task)
 
 
 # --- who plays ---
 
 
 async def test_all_on_the_roster_play_under_the_names_they_have_come_by(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(
-        monkeypatch, roster=("ann", "ben", "cem"), teams={"ann": "red", "zoe": "red"}
-    )
+    evening.roster.remove("dan")
+    evening.teams = {"ann": "red", "zoe": "red"}
     evening.stand.comes("ben/fast", "benny", "stranger", "ann")
-    task = evening.begins(a_run(who=Participants.ROSTER))
+    evening.begins(a_run(who=Participants.ROSTER))
     cup = await evening.starts(1)
 
     assert cup.plan.players == ("ann", "ben/fast")
     assert cup.plan.not_there == ("cem",)
     assert cup.plan.teams == {"ann": "red"}
     assert evening.lines == ["cup starts without cem: not there"]
-    await evening.ends(task)
 
 
 async def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
     evening: RunningScheduler,
 ) -> None:
-    task = evening.begins(a_run(who=Participants.NAMED, players=("zoe", "ann"), least=None))
+    evening.begins(a_run(who=Participants.NAMED, players=("zoe", "ann"), least=None))
     await evening.until(lambda: evening.lines)
     assert evening.lines == ["cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"]
     evening.stand.comes("ann")
     cup = await evening.starts(1)
     assert (cup.plan.players, cup.plan.not_there) == (("zoe", "ann"), ())
-    await evening.ends(task)
 
 
 async def test_house_bots_have_names_that_nobody_has(evening: RunningScheduler) -> None:
     evening.stand.comes("optimal", "ann")
-    task = evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
+    evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
     cup = await evening.starts(1)
 
     assert cup.plan.players == ("optimal", "ann", "optimal-2", "random", "optimal-3")
@@ -1074,17 +1031,15 @@ async def test_house_bots_have_names_that_nobody_has(evening: RunningScheduler) 
         ("random", "random", 8),
         ("optimal-3", "optimal", 8),
     ]
-    await evening.ends(task)
 
 
 # --- ladders that are closed ---
 
 
-async def test_K4_a_ladder_is_closed_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
+async def test_K4_a_ladder_is_closed_when_its_time_is_over(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     until = parse("20:00", UTC)
-    task = evening.begins(a_run(form=Form.LADDER, until=until))
+    task = evening.begins(a_run(form=Form.LADDER, until=until), once=True)
     ladder = await evening.starts(1)
     evening.now = SIX.replace(hour=19, minute=59)
     await turns()
@@ -1097,13 +1052,11 @@ async def test_K4_a_ladder_is_closed_when_its_time_is_over(monkeypatch: pytest.M
 
 
 async def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
-    plan = msgspec.structs.replace(a_game().plan, run="ladder", form=Form.LADDER)
-    evening.stand.written.append(written("akq-1", plan))
+    evening.stand.has(run="ladder", form=Form.LADDER)
     evening.now = SIX.replace(hour=20)
-    task = evening.begins(a_run("ladder", form=Form.LADDER, until=parse("20:00", UTC)))
+    task = evening.begins(a_run("ladder", form=Form.LADDER, until=parse("20:00", UTC)), once=True)
     await task
 
     [ladder] = evening.stand.started
@@ -1115,9 +1068,8 @@ async def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed
 
 
 async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
     plan = a_game().plan
     evening.stand.written += [
         written("akq-1", plan, CompetitionState.FINISHED),
@@ -1125,7 +1077,7 @@ async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
         written("akq-3", plan, CompetitionState.STOPPED),
     ]
     evening.stand.comes("ann", "ben")
-    task = evening.begins(games=[a_game()])
+    task = evening.begins(games=[a_game()], once=True)
     one = await evening.starts(1)
     await turns()
 
@@ -1139,22 +1091,19 @@ async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
 async def test_a_run_of_the_same_name_as_a_game_does_not_stand_for_its_competition(
     evening: RunningScheduler,
 ) -> None:
-    plan = msgspec.structs.replace(a_game().plan, run="ace_king_queen")
-    evening.stand.written.append(written("akq-1", plan))
+    evening.stand.has(run="ace_king_queen")
     evening.stand.comes("ann", "ben")
-    task = evening.begins(games=[a_game()])
+    evening.begins(games=[a_game()])
     open_to_all = await evening.starts(2)
     assert open_to_all.plan.run == ""
-    await evening.ends(task)
 
 
 async def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
+    evening: RunningScheduler,
 ) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
     plan = a_game().plan
     evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
-    task = evening.begins()
+    task = evening.begins(once=True)
     await evening.until(lambda: len(evening.stand.playing) == 2)
     bad, good = evening.stand.started
     bad.end(ArenaError("expected ann v ben in match m, got ann v cem"))
@@ -1182,7 +1131,7 @@ async def test_a_database_that_cannot_be_written_ends_all(evening: RunningSchedu
 async def test_what_an_instructor_opens_again_is_played_beside_the_others(
     evening: RunningScheduler,
 ) -> None:
-    task = evening.begins()
+    evening.begins()
     await turns()
     again = FakeCompetition("akq-1", a_game().plan)
     evening.scheduler.play(cast(Any, again))
@@ -1190,20 +1139,17 @@ async def test_what_an_instructor_opens_again_is_played_beside_the_others(
     again.end()
     await turns()
     assert evening.reports == ["report of akq-1"]
-    await evening.ends(task)
 
 
-async def test_with_nothing_before_it_a_single_evening_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    await RunningScheduler(monkeypatch, once=True).begins()
+async def test_with_nothing_before_it_a_single_evening_is_over(evening: RunningScheduler) -> None:
+    await evening.begins(once=True)
 
 
-# --- games for whoever comes ---
+# --- open games ---
 
 
 async def test_a_game_is_played_again_when_somebody_new_has_come(evening: RunningScheduler) -> None:
-    task = evening.begins(games=[a_game()])
+    evening.begins(games=[a_game()])
     await turns()
     evening.stand.comes("ann", "ben")
     first = await evening.starts(1)
@@ -1221,19 +1167,17 @@ async def test_a_game_is_played_again_when_somebody_new_has_come(evening: Runnin
     await turns()
     evening.stand.comes("ann")  # another session of hers
     await evening.starts(3)
-    await evening.ends(task)
 
 
-async def test_once_is_one_competition_of_every_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, once=True)
+async def test_once_is_one_competition_of_every_game(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
-    task = evening.begins(games=[a_game(), a_game("blackjack", 1)])
+    task = evening.begins(games=[a_game(), a_game("blackjack", 1)], once=True)
     await evening.until(lambda: len(evening.stand.playing) == 2)
-    for one in evening.stand.started:
-        one.end()
+    for cup in evening.stand.started:
+        cup.end()
     await task
 
-    assert {one.plan.game for one in evening.stand.started} == {"ace_king_queen", "blackjack"}
+    assert {cup.plan.game for cup in evening.stand.started} == {"ace_king_queen", "blackjack"}
 
 
 async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
@@ -1252,10 +1196,9 @@ async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
     evening.stand.refuses = None
     evening.stand.comes("ben")
     await evening.starts(1)
-    await evening.ends(task)
 
 
-# ---- House bots and teams
+# --- house bots and teams ---
 
 
 async def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
@@ -1269,14 +1212,13 @@ async def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
     )
     await evening.until(lambda: len(evening.stand.playing) == 2)
 
-    names = [bot.name for one in evening.stand.playing for bot in one.plan.bots]
+    names = [bot.name for cup in evening.stand.playing for bot in cup.plan.bots]
     assert len(set(names)) == 2
 
 
-async def test_K2_a_program_is_in_the_team_of_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(
-        monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
-    )
+async def test_K2_a_program_is_in_the_team_of_its_owner(evening: RunningScheduler) -> None:
+    evening.roster[:] = ["ann", "ben"]
+    evening.teams = {"ann": "red", "ben": "red"}
     evening.stand.comes("ann/hl", "ben")
     evening.begins(a_run(who=Participants.ROSTER))
     cup = await evening.starts(1)
@@ -1290,12 +1232,9 @@ def test_K2_two_programs_of_one_owner_are_a_team() -> None:
     assert teams_of(players, {"cem": "red"}) == {"ann/one": "ann/", "ann/two": "ann/", "cem": "red"}
 
 
-async def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    evening = RunningScheduler(
-        monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
-    )
+async def test_K2_whoever_comes_to_an_open_game_is_in_its_team(evening: RunningScheduler) -> None:
+    evening.roster[:] = ["ann", "ben"]
+    evening.teams = {"ann": "red", "ben": "red"}
     evening.stand.comes("ann", "ben")
     evening.begins(games=[a_game()])
     cup = await evening.starts(1)
@@ -1310,7 +1249,7 @@ async def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_sa
     evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_run(at="Mon 18:00"))
+    evening.begins(a_run(at="Mon 18:00"))
     await turns()
     await evening.scheduler.start("cup")
     cup = await evening.starts(1)
@@ -1329,56 +1268,36 @@ async def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_sa
     await turns()
     await evening.scheduler.start("cup")
     await evening.starts(3)
-    await evening.ends(task)
 
 
 async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
     monkeypatch: pytest.MonkeyPatch, evening: RunningScheduler
 ) -> None:
-    gathers, is_gathered = asyncio.Event(), asyncio.Event()
-
-    async def sleep(delay_s: float) -> None:
-        if delay_s == GATHER_S:
-            monkeypatch.setattr(asyncio, "sleep", real)
-            gathers.set()
-            await is_gathered.wait()
-        await real(0)
-
-    real = asyncio.sleep
-    sets(monkeypatch, "GATHER_S", GATHER_S)
-    task = evening.begins(a_run())
-    await turns()
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    evening.stand.comes("ann", "ben")
-    await gathers.wait()
-    sets(monkeypatch, "GATHER_S", 0)
+    goes_on = await begin_to_gather(monkeypatch, evening)
     await evening.scheduler.start("cup")
     cup = await evening.starts(1)
-    is_gathered.set()
+    goes_on.set()
     await turns()
     cup.end()
     await turns()
 
     assert evening.stand.started == [cup]
-    await evening.ends(task)
 
 
 async def test_a_run_that_goes_on_is_not_started_beside_itself(evening: RunningScheduler) -> None:
-    plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan))
+    evening.stand.has()
     evening.stand.comes("ann", "ben")
-    task = evening.begins(a_run())
+    evening.begins(a_run())
     await evening.starts(1)
 
     with pytest.raises(UsageError, match="cup is: akq-1"):
         await evening.scheduler.start("cup")
-    await evening.ends(task)
 
 
-async def test_a_game_is_started_with_who_is_connected(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = RunningScheduler(monkeypatch, teams={"ann": "red"})
+async def test_a_game_is_started_with_who_is_connected(evening: RunningScheduler) -> None:
+    evening.teams = {"ann": "red"}
     evening.stand.comes("ann", "ben")
-    task = evening.begins()
+    evening.begins()
     await evening.scheduler.start("akq", form="round_robin", matches=3, settings={"hands": 20})
     one = await evening.starts(1)
 
@@ -1395,7 +1314,6 @@ async def test_a_game_is_started_with_who_is_connected(monkeypatch: pytest.Monke
     assert not ladder.plan.with_itself
     await evening.scheduler.start("tcp")
     assert (await evening.starts(3)).plan.settings["goal"] == 2000
-    await evening.ends(task)
 
 
 async def test_a_game_that_is_open_is_started_as_it_is_played_there(
@@ -1403,13 +1321,12 @@ async def test_a_game_that_is_open_is_started_as_it_is_played_there(
 ) -> None:
     game = a_game(least=8)
     plan = msgspec.structs.replace(game.plan, matches=7, settings={"hands": 44})
-    task = evening.begins(games=[OpenGame(plan, 8)])
+    evening.begins(games=[OpenGame(plan, 8)])
     evening.stand.comes("ann", "ben")
     await evening.scheduler.start("akq")
     one = await evening.starts(1)
 
     assert (one.plan.matches, one.plan.settings) == (7, {"hands": 44})
-    await evening.ends(task)
 
 
 @pytest.mark.parametrize(
@@ -1417,7 +1334,7 @@ async def test_a_game_that_is_open_is_started_as_it_is_played_there(
     [
         ("poker", {}, "or a run: cup"),
         ("cup", {"matches": 2}, "with a game only, cup is a run of the file"),
-        ("cup", {}, "expected at least 2 bots that play ace_king_queen for cup, 1"),
+        ("cup", {}, "expected at least 2 connected bots that play ace_king_queen for cup, got 1"),
         ("akq", {}, "expected at least 2 connected bots that play ace_king_queen, got 1"),
         ("akq", {"form": "cup"}, "expected a form that is one of: round_robin, eli"),
         ("akq", {"form": "elimination"}, "expected high_low for an elimination"),
@@ -1430,7 +1347,7 @@ async def test_what_cannot_be_started(
     evening: RunningScheduler, name: str, about: dict[str, Any], said: str
 ) -> None:
     evening.stand.comes("ann")
-    task = evening.begins(a_run(least=3))
+    evening.begins(a_run(least=3))
     await turns()
     with pytest.raises(UsageError) as caught:
         await evening.scheduler.start(name, **about)
@@ -1439,7 +1356,6 @@ async def test_what_cannot_be_started(
     assert "\n" not in str(caught.value)
     assert evening.stand.started == []
     assert not evening.scheduler.has_failed
-    await evening.ends(task)
 
 
 # --- who takes part ---

@@ -1,4 +1,4 @@
-"""What an instructor does to competitions that are played: pause, resume, stop, void, remove; and who is waited for meanwhile."""
+"""What an instructor does to a stage that is played, and which bots it waits for meanwhile."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from tests.support.fake_host import (
     in_time,
     silent,
     turns,
+    until,
 )
 
 if TYPE_CHECKING:
@@ -78,6 +79,15 @@ def at_random() -> Callable[[Ask], object]:
     return lambda ask: choose(ask.question.choices, rng)
 
 
+async def without_cem(
+    host: FakeHost, tables: int = 1, **plan: Any
+) -> tuple[Competition, asyncio.Task[CompetitionReport]]:
+    """Three have begun: ann and ben have played, and cem answers nothing."""
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent, tables=tables)
+    return await host.begin(*THREE, **plan)
+
+
 async def answers(host: FakeHost, *names: str) -> None:
     """Bots that were silent play on."""
     for name in names:
@@ -107,7 +117,10 @@ async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
     report = await in_time(task)
 
     assert sum(host.book.counted().values()) == report.played == 6
-    assert [(one.what, one.who) for one in host.book.acts] == [("pause", "Eva"), ("resume", "Eva")]
+    assert [(noted.what, noted.who) for noted in host.book.acts] == [
+        ("pause", "Eva"),
+        ("resume", "Eva"),
+    ]
 
 
 async def test_nobody_becomes_absent_in_a_pause(host: FakeHost) -> None:
@@ -227,9 +240,7 @@ async def test_what_was_interrupted_in_a_pause_begins_with_one(host: FakeHost) -
 async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
     house: FakeArena, host: FakeHost
 ) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent, tables=2)
-    competition, task = await host.begin(*THREE)
+    competition, task = await without_cem(host, tables=2)
     competition.stop(act("stop"))
     report = await in_time(task)
 
@@ -240,7 +251,7 @@ async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
     assert {row.name: row.played for row in report.standings} == {"ann": 1, "ben": 1, "cem": 0}
     [(_, _, ranking, state)] = host.book.finished
     assert (ranking, state) == ((), CompetitionState.STOPPED)
-    assert [(one.what, one.who) for one in host.book.acts] == [("stop", "Eva")]
+    assert [(noted.what, noted.who) for noted in host.book.acts] == [("stop", "Eva")]
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
@@ -306,18 +317,16 @@ async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_card
     assert [row.pairing for row in host.book.rows] == [1, 1]
     assert host.book.rows[0].result.termination.text == "void by Eva"
     assert report.played == 1
-    assert [one.match for one in host.book.acts] == [table.id]
+    assert [noted.match for noted in host.book.acts] == [table.id]
 
 
 async def test_a_counted_match_that_is_made_void_is_played_again(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent)
-    competition, task = await host.begin(*THREE)
-    [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
+    competition, task = await without_cem(host)
+    [row] = host.book.rows
     competition.void(row.id, act("void", match=row.id))
 
     assert competition.played == 0
-    assert all(one.played == 0 for one in competition.ledger.book.rows)
+    assert all(row.played == 0 for row in competition.ledger.book.rows)
 
     await answers(host, "cem")
     report = await in_time(task)
@@ -359,7 +368,7 @@ async def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_a
 
 
 async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(host: FakeHost) -> None:
-    """It was out by what it did away from the tables; an offender at its own table saves it (H13)."""
+    """It was out by an offence between matches; an offender at its own table saves it (H13)."""
 
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits(), is_paused=True)
@@ -399,11 +408,9 @@ async def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offe
 async def test_a_match_is_made_void_in_a_pause_and_played_after_it(
     house: FakeArena, host: FakeHost
 ) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent)
-    competition, task = await host.begin(*THREE)
+    competition, task = await without_cem(host)
     competition.pause(act("pause"))
-    [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
+    [row] = host.book.rows
     competition.void(row.id, act("void", match=row.id))
     [table] = house.referee.tables
     competition.void(table.id, act("void", match=table.id))
@@ -442,9 +449,7 @@ async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_wa
 
 
 async def test_what_cannot_be_made_void_changes_nothing(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent, tables=2)
-    competition, task = await host.begin(*THREE)
+    competition, _ = await without_cem(host, tables=2)
     [row] = host.book.rows
     before = (competition.ledger.book.rows, competition.settled, len(host.book.acts))
     for match in ("nonsense", ""):
@@ -456,8 +461,6 @@ async def test_what_cannot_be_made_void_changes_nothing(host: FakeHost) -> None:
     competition.void(row.id, act("void"))
     with pytest.raises(UsageError, match="expected a match of c that counts"):
         competition.void(row.id, act("void"))  # once more
-    competition.stop(act("stop"))
-    await in_time(task)
 
 
 async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
@@ -475,8 +478,7 @@ async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
 
     on_first(host, 1, void_the_first)
     task = asyncio.create_task(competition.run())
-    while len(host.book.rows) < 3 or house.referee.tables:
-        await asyncio.sleep(0)
+    await until(lambda: len(host.book.rows) >= 3 and not house.referee.tables)
 
     assert refusals == []
     assert [row.counts for row in host.book.rows[:3]] == [False, True, True]
@@ -494,8 +496,7 @@ async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_
     host.come(*EIGHT, plays=at_random())
     competition = host.compete(*EIGHT, game="high_low")
     task = asyncio.create_task(competition.run())
-    while len(host.book.rows) < 2 or not house.referee.tables:
-        await asyncio.sleep(0)
+    await until(lambda: len(host.book.rows) >= 2 and house.referee.tables)
     assert len(host.book.rows) == 2
     first = host.book.rows[0].id
     with pytest.raises(UsageError, match="what came after it was drawn by its"):
@@ -531,9 +532,7 @@ async def test_K2_the_final_of_a_finished_elimination_is_played_again(host: Fake
 
 
 async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent, tables=2)
-    competition, task = await host.begin(*THREE, matches=3, limits=Limits())
+    competition, task = await without_cem(host, tables=2, matches=3, limits=Limits())
     competition.remove("cem", act("remove", bot="cem"))
     report = await in_time(task)
 
@@ -542,7 +541,7 @@ async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(host: FakeH
     assert verdict.text == "remove by Eva"
     assert host.book.counted() == {("ann", "ben"): 3}
     assert report.standings[-1].eliminated.kind is Ending.REMOVED
-    assert [(one.what, one.bot) for one in host.book.acts] == [("remove", "cem")]
+    assert [(noted.what, noted.bot) for noted in host.book.acts] == [("remove", "cem")]
 
 
 async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeHost) -> None:
@@ -563,7 +562,7 @@ async def test_a_bot_that_waits_is_removed(host: FakeHost) -> None:
     await answers(host, "ann", "ben")
     report = await in_time(task)
 
-    assert [(one.bot, one.kind) for one in report.verdicts] == [("cem", Ending.REMOVED)]
+    assert [(verdict.bot, verdict.kind) for verdict in report.verdicts] == [("cem", Ending.REMOVED)]
     assert host.book.counted() == {("ann", "ben"): 2}
 
 
@@ -579,8 +578,7 @@ async def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
     host.plays("dora", first_legal)
     host.book.on_match = lambda: None
     on_first(host, 6, lambda: None)
-    while len(host.book.matches) < 5:
-        await asyncio.sleep(0)
+    await until(lambda: len(host.book.matches) >= 5)
     finished = [
         name for name in names if sum(name in players for players, _ in host.book.matches) == 3
     ]
@@ -602,8 +600,7 @@ async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
     plays = at_random()
     for chair in one.chairs:
         host.plays(chair.player.name, plays)
-    while not one.is_over:
-        await asyncio.sleep(0)
+    await until(lambda: one.is_over)
     assert one.match is not None
     scores = one.match.scores
     resting = one.chairs[scores.index(max(scores))].player.name
@@ -650,9 +647,7 @@ async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
 
 
 async def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent)
-    competition, task = await host.begin(*THREE, limits=Limits())
+    competition, task = await without_cem(host, limits=Limits())
     competition.remove("cem", act("remove", bot="cem"))
     [row] = [row for row in host.book.rows if row.result.termination.is_offence]
     competition.void(row.id, act("void", match=row.id))
@@ -665,16 +660,13 @@ async def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(host:
 
 async def test_who_cannot_be_removed(host: FakeHost) -> None:
     host.come("ann", "ben", "guest", plays=silent)
-    competition, task = await host.begin("ann", "ben", game="high_low")
+    competition, _ = await host.begin("ann", "ben", game="high_low")
     for name in ("guest", "nobody", "house-0"):
         with pytest.raises(UsageError, match="expected a bot that is in c, got"):
             competition.remove(name, act("remove", bot=name))
 
     assert host.book.acts == []
     assert host.book.matches == []
-
-    competition.stop(act("stop"))
-    await in_time(task)
 
 
 # --- what cannot be written down ---
@@ -684,9 +676,7 @@ async def test_who_cannot_be_removed(host: FakeHost) -> None:
 async def test_an_action_that_cannot_be_written_down_changes_nothing(
     house: FakeArena, host: FakeHost, what: str
 ) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent, tables=2)
-    competition, task = await host.begin(*THREE, matches=1, is_paused=what == "resume")
+    competition, _ = await without_cem(host, tables=2, matches=1, is_paused=what == "resume")
     if what == "resume":
         running, counted = "", ""
     else:
@@ -721,9 +711,6 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         len(host.book.matches),
     )
     assert all(competition.is_in(name) for name in THREE)
-    host.book.fails_to_act = False
-    competition.stop(act("stop"))
-    await in_time(task)
 
 
 async def test_a_stop_that_cannot_be_written_down_ends_the_competition(
@@ -785,8 +772,7 @@ async def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_
     assert len(tables) == 2, "so ann has no two chairs for itself"
     bot.goes()
     host.changed()
-    while competition.settled < 2:  # both matches against itself are off
-        await asyncio.sleep(SOON)
+    await until(lambda: competition.settled == 2)  # both matches against itself are off
 
     assert house.referee.tables == tables
 
@@ -862,8 +848,7 @@ async def test_two_competitions_with_the_same_bots_move_side_by_side(host: FakeH
     host.come(*CLASS, tables=2)
     one, first = await host.begin(*CLASS, competition="one", matches=4)
     two, second = await host.begin(*CLASS, competition="two", matches=4)
-    while one.played < one.scheduled / 2:
-        await turns(1)
+    await until(lambda: one.played >= one.scheduled / 2)
 
     assert two.played > two.scheduled / 4
 
@@ -886,7 +871,7 @@ async def test_more_are_opened_as_the_first_matches_go_on(
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
 
     host.come(*CLASS, plays=silent, tables=64)
-    competition, task = await host.begin(*CLASS, **LONG)
+    competition, _ = await host.begin(*CLASS, **LONG)
     before = len(competition.tables)
 
     assert before == 4 * len(CLASS) / 2
@@ -906,9 +891,6 @@ async def test_more_are_opened_as_the_first_matches_go_on(
 
     assert len(competition.tables) == after
 
-    competition.stop(act("stop"))
-    await in_time(task)
-
 
 async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
@@ -924,7 +906,7 @@ async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_t
 
 async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
     host.come(*CLASS, plays=silent, tables=64)
-    competition, task = await host.begin(*CLASS, matches=40)
+    competition, _ = await host.begin(*CLASS, matches=40)
     for name in CLASS:
         host.plays(name, some(60))
     await turns(400)
@@ -943,9 +925,6 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
 
     assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
 
-    competition.stop(act("stop"))
-    await in_time(task)
-
 
 async def test_thousands_of_bots_are_looked_at_some_at_a_time(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
@@ -954,7 +933,7 @@ async def test_thousands_of_bots_are_looked_at_some_at_a_time(
     monkeypatch.setattr("arena.competitions.stage_runner._TRIES", 1)
 
     host.come(*CLASS, plays=silent, tables=64)
-    competition, task = await host.begin(*CLASS, **LONG)
+    competition, _ = await host.begin(*CLASS, **LONG)
     for name in CLASS:
         host.plays(name, some(500))
     await turns(1_000)
@@ -962,25 +941,17 @@ async def test_thousands_of_bots_are_looked_at_some_at_a_time(
 
     assert all(playing[name] > 4 for name in CLASS)
 
-    competition.stop(act("stop"))
-    await in_time(task)
-
 
 async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:
     host.come("ann", "ben")
-    competition, task = await host.begin("ann", "ben", "cem", "dora", matches=9, limits=Limits())
-    while len(host.book.matches) < 9:
-        await turns(1)
+    await host.begin("ann", "ben", "cem", "dora", matches=9, limits=Limits())
+    await until(lambda: len(host.book.matches) >= 9)
     host.comes("cem")
     host.comes("dora")
-    while len(host.book.matches) < 18:
-        await turns(1)
+    await until(lambda: len(host.book.matches) >= 18)
     latest = [set(players) for players, _ in host.book.matches[9:]]
 
     assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
-
-    competition.stop(act("stop"))
-    await in_time(task)
 
 
 async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
@@ -1002,9 +973,7 @@ async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the
 
 
 async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent)
-    competition, task = await host.begin(*THREE, run="cup", matches=2)
+    competition, task = await without_cem(host, run="cup", matches=2)
     progress = competition.progress
 
     assert (progress.competition, progress.run) == ("c", "cup")
@@ -1059,7 +1028,7 @@ def meddles(
 async def meddled_with(
     house: FakeArena, seed: int, game: str
 ) -> tuple[FakeHost, CompetitionReport]:
-    """A competition at which an instructor does one thing after another, and in the end lets it go on."""
+    """An instructor does one thing after another to a competition, and at last lets it go on."""
     rng = random.Random(seed)
     host = FakeHost(house)
     names = EIGHT if game == "high_low" else EIGHT[:5]
@@ -1102,7 +1071,9 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     assert rows(report) == rows_of(scratch.book.rows)
     assert report.cross_table == scratch.book.cross_table
     assert set(competition.ledger.book.out) == set(scratch.book.out)
-    assert {one.match for one in report.verdicts} == {one.match for one in scratch.verdicts}
+    assert {verdict.match for verdict in report.verdicts} == {
+        verdict.match for verdict in scratch.verdicts
+    }
     left = [name for name in competition.plan.players if competition.is_in(name)]
     met = Counter(
         frozenset(row.players)
@@ -1110,7 +1081,7 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
         if all(name in left for name in row.players)
     )
     assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
-    assert {one.bot for one in report.verdicts} <= set(scratch.book.out)
+    assert {verdict.bot for verdict in report.verdicts} <= set(scratch.book.out)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -1126,7 +1097,7 @@ async def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_b
 
     assert again.book.matches == []
     assert replayed.ranking == report.ranking
-    assert sorted(name for one in report.ranking for name in one.names) == sorted(EIGHT)
+    assert sorted(name for place in report.ranking for name in place.names) == sorted(EIGHT)
     assert not house.referee.tables
     for act_ in book.acts:
         if act_.what == "remove" and act_.bot is not None:

@@ -16,7 +16,7 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 def setting(game: str, name: str, **tables: Any) -> Setting:
     described = startable(GAMES[game], Config(games=tables))
-    return next(one for one in described.settings if one.name == name)
+    return next(setting for setting in described.settings if setting.name == name)
 
 
 @EACH_GAME
@@ -47,7 +47,7 @@ def test_every_setting_is_described_with_what_is_played(game: str) -> None:
     described = startable(GAMES[game], Config())
     played = plan_by_hand(GAMES[game], Config()).settings
 
-    assert [one.name for one in described.settings] == list(played)
+    assert [setting.name for setting in described.settings] == list(played)
     for one in described.settings:
         assert one.about
         assert one.optional or one.default == played[one.name]

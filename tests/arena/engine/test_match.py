@@ -499,7 +499,7 @@ def test_J8_no_seats_past_has_what_only_others_were_told(game: str) -> None:
     for seat in range(GAMES[game].seats):
         mine = [tell.news for tell in told if tell.seat in (seat, EVERYONE)]
         secret = [tell.news for tell in told if tell.news not in mine]
-        heard = [one for _, news, _ in match.history_for(seat) for one in news]
+        heard = [told for _, news, _ in match.history_for(seat) for told in news]
         assert secret
         assert heard
         assert heard == mine[: len(heard)]

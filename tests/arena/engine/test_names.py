@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from arena.engine.names import Spellings, alike, spelled
 
-UNSEEN = "\u00ad\u034f\u061c\u115f\u1160\u200b\u200d\u2060\u2800\u3164\ufe0f\ufeff\uffa0\U0001d159\U000e0100"
+UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u200b\u200d\u2060"
+    "\u2800\u3164\ufe0f\ufeff\uffa0\U0001d159\U000e0100"
+)
 NAMES = st.text(st.sampled_from("aAbBßẞſſµéÉ\u0301\u0345İıΣς ／ｇﬁ½°K" + UNSEEN))
 
 

@@ -1,4 +1,4 @@
-"""The portable stream (J6): test vectors, the same computed once more as plainly as can be, and fairness."""
+"""The portable stream (J6): test vectors, a plain second implementation, and fairness."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_how_fast_the_first_matches_were_is_forgotten() -> None:
 # --- the time that is left ---
 
 EACH, AT_ONCE, MATCHES = 100, 40, 200
-"""Decisions of a match, tables, and matches; a decision at every table takes a hundredth of a second."""
+"""Decisions of a match, tables, matches; a decision at every table takes 0.01 s."""
 
 
 def left_s(workload: Workload, at: float, playing: Sequence[int], waiting: int) -> float | None:
@@ -168,7 +168,12 @@ def test_that_the_short_matches_end_first_says_nothing_of_those_that_go_on() -> 
     assert found.decisions > 100 * EACH * 0.9
 
 
-@pytest.mark.parametrize(("playing", "seconds"), [([50] * 10, 8.6), ([95] * 9 + [50], 3.2)])
+# A match of 100 decisions is in the class whose middle is 102. Ten seconds have brought
+# 100 + 500 = 600 decisions at ten tables, so one decision at each takes 10 × 10 / 600 = 0.167 s; 52
+# are left in every match: 0.167 × 52 = 8.7 s, whatever the fixed part.
+# In the other case it is 10 × 10 / 1005 = 0.0995 s, and 9 × 7 + 52 = 115 decisions are left, 52 of
+# them in one match: 0.0995 × (0.1 × 52 + 0.9 × 115 / 10) = 1.55 s.
+@pytest.mark.parametrize(("playing", "seconds"), [([50] * 10, 8.7), ([95] * 9 + [50], 1.55)])
 def test_the_last_matches_take_longer_if_one_of_them_does(
     playing: list[int], seconds: float
 ) -> None:
@@ -196,11 +201,14 @@ def test_the_tables_of_one_that_waits_no_more_go_to_the_others() -> None:
     last = left(1_000, last=1_000, longest=300)
 
     assert last.s([left(9_000)]) == 30.0
-    assert last.s() == 20.0, "half of the time is each table's"
+    # 0.1 s a round, of which 0.1 stay: 0.01 × 300 + 0.09 × 1,000 / 10.
+    assert last.s() == pytest.approx(12.0)
 
 
 def test_far_away_the_last_matches_are_no_faster() -> None:
-    for link_s, whole_s in ((0.0, 20.0), (0.05, 25.0), (0.1, 30.0), (0.2, 30.0)):
+    # Of a round of 0.1 s the link and 0.1 of the rest stay, 0.055 s with a link of 0.05 s:
+    # 0.055 × 300 + 0.045 × 1,000 / 10 = 21; with all of it the longest match: 0.1 × 300.
+    for link_s, whole_s in ((0.0, 12.0), (0.05, 21.0), (0.1, 30.0), (0.2, 30.0)):
         last = left(1_000, last=1_000, longest=300, link_s=link_s)
 
         assert last.s() == pytest.approx(whole_s)

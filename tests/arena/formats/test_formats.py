@@ -44,7 +44,7 @@ def played(schedule: Schedule) -> list[Pairing]:
     while True:
         pairings += stage
         try:
-            stage = schedule.send(tuple(Outcome(one, in_order(one)) for one in stage))
+            stage = schedule.send(tuple(Outcome(pairing, in_order(pairing)) for pairing in stage))
         except StopIteration:
             return pairings
 

@@ -92,8 +92,8 @@ def test_K4_who_is_struck_leaves_no_trace_in_the_others_ratings() -> None:
     gone = Termination(Ending.REMOVED, None, "removed by Eva")
     standings.eliminate("cem", gone)
     played = [outcome("ann ben", 1, 0), outcome("ben ann", 1, 0)]
-    for one in (played[0], outcome("cem ann", 1, 0), played[1]):
-        standings.add(one)
+    for match in (played[0], outcome("cem ann", 1, 0), played[1]):
+        standings.add(match)
     standings.add(outcome("dan cem", 0, 1))
 
     *rest, dan, cem = standings.rows()
@@ -375,7 +375,7 @@ def test_K4_nobody_plays_itself_or_more_than_it_would(
 def season(
     seats: int, matches: int, tables: int = 1, bots: int = 20
 ) -> tuple[list[str], Ladder, Counter[frozenset[str]]]:
-    """Bots of known strength on a ladder, matches of different lengths, from one fixed stream; the true order, weakest first."""
+    """Bots of known strength and their random matches; the true order, weakest first."""
     random = Random(4)
     strength = {f"bot {number}": 1.5 * number for number in range(bots)}
     names = list(strength)

@@ -18,7 +18,7 @@ def played(
 
 
 def offends(pauses: Pauses, count: int, at: float = 0.0) -> float:
-    """The owner `eve` offends so often, each time as soon as it may play; when its last pause is over."""
+    """The owner `eve` offends so often, as soon as it may play; when its last pause is over."""
     for number in range(count):
         pauses.add(*played(at, "ann", f"eve/{number}", by=1))
         at += pauses.left_s("eve", at)

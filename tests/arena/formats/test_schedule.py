@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import combinations, permutations
 
 import pytest
 
@@ -60,10 +61,7 @@ def test_K1_every_two_meet_equally_often_in_each_seat(count: int, matches: int) 
     (stage,), _ = run(round_robin(names(count), matches), strengths)
     seatings = Counter(pairing.players for pairing in stage)
 
-    expected = {
-        (one, other): matches // 2 for one in names(count) for other in names(count) if one != other
-    }
-    assert seatings == expected
+    assert seatings == dict.fromkeys(permutations(names(count), 2), matches // 2)
 
 
 @pytest.mark.parametrize("count", range(2, 41))
@@ -73,13 +71,11 @@ def test_K1_seats_rotate_evenly(count: int, matches: int) -> None:
     seatings = Counter(pairing.players for pairing in stage)
     first = Counter(pairing.players[0] for pairing in stage)
 
-    for one in names(count):
-        for other in names(count):
-            if one != other:
-                difference = seatings[one, other] - seatings[other, one]
-                assert abs(difference) == matches % 2
-        games = (count - 1) * matches
-        assert first[one] in (games // 2, games - games // 2)
+    for one, other in combinations(names(count), 2):
+        assert abs(seatings[one, other] - seatings[other, one]) == matches % 2
+    games = (count - 1) * matches
+    for name in names(count):
+        assert first[name] in (games // 2, games - games // 2)
 
 
 @pytest.mark.parametrize("count", range(2, 12))

@@ -1,4 +1,4 @@
-"""What a run forgives: how events are counted, and what they cost while a competition is played, gone on with and taken back."""
+"""What a run forgives: how events are counted, live, after a restart and when taken back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def added(book: Scorebook, match: str, kind: Ending) -> tuple[str, ...]:
 def counted(most: int, verdicts: Sequence[Verdict]) -> list[bool]:
     """Of each in turn whether it is forgiven."""
     book = Scorebook(plan(most), verdicts=verdicts)
-    return [not added(book, one.match, one.kind) for one in verdicts]
+    return [not added(book, verdict.match, verdict.kind) for verdict in verdicts]
 
 
 # --- counting ---
@@ -94,11 +94,11 @@ def test_J3_an_offence_without_a_verdict_is_not_forgiven() -> None:
 def test_J3_verdicts_are_told_as_they_stand_after_counting() -> None:
     verdicts = [verdict("m-1", "a"), verdict("m-2", "b")]
     book = Scorebook(plan(1), verdicts=verdicts)
-    for one in verdicts:
-        added(book, one.match, one.kind)
+    for made in verdicts:
+        added(book, made.match, made.kind)
 
     told = book.standing(verdicts)
-    assert [one.forgiven for one in told] == [True, False]
+    assert [verdict.forgiven for verdict in told] == [True, False]
     assert told[0].headline.startswith("lost this match and plays on: ")
 
 
@@ -127,7 +127,7 @@ async def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
     assert cem.losses >= 4
     assert cem.completed == 12
     assert len({verdict.event for verdict in report.verdicts}) == 1
-    assert {(one.bot, one.forgiven) for one in report.verdicts} == {("cem", True)}
+    assert {(verdict.bot, verdict.forgiven) for verdict in report.verdicts} == {("cem", True)}
     won = sum(row(report, name).played for name in ("ann", "ben"))
     assert won == 32, "nobody's pairing is struck"
     assert sum(row.wins for row in report.standings) == sum(row.losses for row in report.standings)
@@ -145,8 +145,8 @@ async def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(host:
     report = await in_time(task)
 
     assert row(report, "cem").eliminated.kind is Ending.CRASH
-    assert [one.forgiven for one in report.verdicts] == [True] * 4 + [False]
-    assert {one.played for one in report.standings if one.rank} == {8}
+    assert [verdict.forgiven for verdict in report.verdicts] == [True] * 4 + [False]
+    assert {row.played for row in report.standings if row.rank} == {8}
 
 
 async def test_J3_what_is_not_forgivable_puts_out_at_once(host: FakeHost) -> None:
@@ -161,7 +161,8 @@ async def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_
     host: FakeHost,
 ) -> None:
     host.come("ann", "ben")
-    competition, task = await host.begin("ann", "ben", "cem", wait_s=SOON, forgive=1)
+    # Long enough that `begin` returns before the first absence, and `cem` comes before the second.
+    competition, task = await host.begin("ann", "ben", "cem", wait_s=0.2, forgive=1)
     while not competition.verdicts:
         await asyncio.sleep(0)
     assert competition.progress.waits_for == ("cem",), "for its other pairing"
@@ -172,16 +173,16 @@ async def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_
     assert (verdict.kind, verdict.forgiven) == (Ending.ABSENT, True)
     cem = row(report, "cem")
     assert (cem.played, cem.completed, cem.forgiven) == (2, 1, 1)
-    assert sum(one.wins for one in report.standings if one.name != "cem") >= 1
+    assert sum(row.wins for row in report.standings if row.name != "cem") >= 1
 
 
 async def test_J3_who_never_comes_is_out_after_so_many_absences(host: FakeHost) -> None:
     host.come("ann", "ben")
     report = await host.play("ann", "ben", "cem", matches=9, wait_s=SOON, forgive=3)
 
-    assert [one.forgiven for one in report.verdicts] == [True] * 3 + [False]
+    assert [verdict.forgiven for verdict in report.verdicts] == [True] * 3 + [False]
     assert row(report, "cem").rank is None
-    assert {one.played for one in report.standings if one.rank} == {9}
+    assert {row.played for row in report.standings if row.rank} == {9}
 
 
 async def test_J3_of_two_who_do_not_come_both_lose(host: FakeHost) -> None:
@@ -219,7 +220,7 @@ async def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(host
     competition.offended("cem", CRASHED)
     report = await in_time(task)
 
-    kinds = [(one.kind, one.forgiven) for one in report.verdicts]
+    kinds = [(verdict.kind, verdict.forgiven) for verdict in report.verdicts]
     absent = Ending.ABSENT
     assert kinds == [(Ending.CRASH, True), (absent, True), (absent, False)]
 
@@ -268,7 +269,7 @@ async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
 async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
     house: FakeArena, host: FakeHost
 ) -> None:
-    """The host decides that when it hears the verdict, which is after the match has been counted."""
+    """The host decides that when it hears the verdict, after the match has been counted."""
 
     host.come("ann")
     ben = host.comes("ben", silent)
@@ -316,7 +317,7 @@ async def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(host: Fak
 
 
 async def eventful(house: FakeArena, forgive: int) -> FakeHost:
-    """A round robin in which cem had one event of four matches, then one more, then played on if it might."""
+    """A round robin in which cem had an event of four matches, then one of one match."""
     host = FakeHost(house)
     host.come("ann", "ben", tables=4)
     host.comes("cem", silent, tables=4)
@@ -338,11 +339,11 @@ async def test_J3_who_goes_on_from_any_match_counts_the_same(
     first = await eventful(house, forgive)
     rows = first.book.rows
     whole = first.competition.ledger
-    assert len({one.event for one in whole.verdicts}) == 2
+    assert len({verdict.event for verdict in whole.verdicts}) == 2
     for count in range(len(rows) + 1):
         host = FakeHost(house)
-        earlier = [one for one in rows[:count] if one.counts]
-        ids = {one.id for one in earlier}
+        earlier = [match for match in rows[:count] if match.counts]
+        ids = {match.id for match in earlier}
         ledger = host.compete(
             "ann",
             "ben",
@@ -350,9 +351,9 @@ async def test_J3_who_goes_on_from_any_match_counts_the_same(
             matches=6,
             forgive=forgive,
             earlier=earlier,
-            verdicts=[one for one in first.book.verdicts if one.match in ids],
+            verdicts=[verdict for verdict in first.book.verdicts if verdict.match in ids],
         ).ledger
-        events = {one.event for one in ledger.verdicts}
+        events = {verdict.event for verdict in ledger.verdicts}
         assert ("cem" in ledger.book.out) == (len(events) > forgive)
     assert ledger.book.rows == whole.book.rows
     assert ledger.book.cross_table == whole.book.cross_table
@@ -369,12 +370,12 @@ async def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgi
         await turns()
         host.offends("cem", LOST)
     assert "cem" in competition.ledger.book.out
-    assert [one.forgiven for one in competition.verdicts] == [True, False]
+    assert [verdict.forgiven for verdict in competition.verdicts] == [True, False]
     first = competition.verdicts[0].match
     competition.void(first, act("void", match=first))
 
     assert "cem" not in competition.ledger.book.out
-    assert [one.forgiven for one in competition.verdicts] == [True]
+    assert [verdict.forgiven for verdict in competition.verdicts] == [True]
     host.comes("cem")
     report = await in_time(task)
     cem = row(report, "cem")

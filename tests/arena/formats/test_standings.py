@@ -306,13 +306,15 @@ def test_K1_the_rows_agree_with_each_other(
     ]
     rows = round_robin(*outcomes).rows()
     out = {row.name for row in rows if row.eliminated}
-    counted = [one for one in outcomes if not out & set(one.pairing.players) and one.result]
+    counted = [
+        outcome.result
+        for outcome in outcomes
+        if outcome.result and not out & set(outcome.pairing.players)
+    ]
 
     assert sum(row.played for row in rows) == 2 * len(counted)
     assert sum(row.wins for row in rows) == sum(row.losses for row in rows)
-    assert sum(row.score for row in rows) == sum(
-        sum(one.result.scores) for one in counted if one.result
-    )
+    assert sum(row.score for row in rows) == sum(sum(result.scores) for result in counted)
     for row in rows:
         assert row.played == row.wins + row.draws + row.losses
         assert (row.rank is None) == (row.played == 0)

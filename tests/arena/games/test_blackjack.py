@@ -1,6 +1,8 @@
-"""Blackjack by the rulebook: a test for every paragraph of section B that is the referee's (B12 and B13 have files of their own).
+"""Blackjack by the rulebook: a test for every paragraph of section B that is the referee's (B12 and
+B13 have files of their own).
 
-The tests of B1–B3 take the deck's class from a fixture; `test_blackjack_mutants.py` runs them against faulty ones.
+The tests of B1–B3 take the deck's class from a fixture; `test_blackjack_mutants.py` runs them
+against faulty ones.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ def deck_class() -> type[Deck]:
     return Deck
 
 
-# --- B1-B3: the deck ---------------------------------------------------------------------------------------------
+# --- B1-B3: the deck ---
 
 
 def test_B1_the_two_of_spades_is_dealt_first(deck_class: type[Deck]) -> None:
@@ -236,7 +238,7 @@ def test_B3_cards_left_counts_the_undealt(deck_class: type[Deck]) -> None:
     assert left == list(range(52, -1, -1))
 
 
-# --- B5, B6: a match ---------------------------------------------------------------------------------------------
+# --- B5, B6: a match ---
 
 
 def test_B5_the_deck_is_shuffled_by_seven_cuts_before_hand_1() -> None:
@@ -343,7 +345,7 @@ def test_B6_the_whole_bankroll_may_be_bet() -> None:
     assert play("Ts Th 9s 8h", 100, "stand").hand.bankroll == 200
 
 
-# --- B7-B11: a hand ----------------------------------------------------------------------------------------------
+# --- B7-B11: a hand ---
 
 
 def test_B7_cards_go_to_player_dealer_player_and_face_down_to_the_dealer() -> None:
@@ -517,7 +519,7 @@ def test_B14_uniform_deals_whole_decks_and_riffle_cuts() -> None:
     assert type(next(GAME.deals(BlackjackSettings(), stream))) is int
 
 
-# --- What is given from outside ----------------------------------------------------------------------------------
+# --- What is given from outside ---
 
 
 @pytest.mark.parametrize("cut", [-1, 53, 26.0, "26", True, None, ["As"]])
@@ -556,7 +558,7 @@ def test_an_offence_costs_the_whole_bankroll() -> None:
     assert result.scores == (-100,)
 
 
-# --- Properties of any match -------------------------------------------------------------------------------------
+# --- Properties of any match ---
 
 WRONG_BETS: st.SearchStrategy[object] = st.sampled_from([4, 10**9, True, 5.0, "5", None, -5, [5]])
 WRONG_DRAWS: st.SearchStrategy[object] = st.sampled_from(
@@ -577,10 +579,10 @@ def test_random_matches_keep_the_rules(
     while True:
         news = [tell.news for tell in match.take_news()]
         told += news
-        for one in news:
-            if isinstance(one, HandOver):
-                _check_hand_over(one, told, chips, stood)
-                chips = one.bankroll
+        for item in news:
+            if isinstance(item, HandOver):
+                _check_hand_over(item, told, chips, stood)
+                chips = item.bankroll
         assert match.scores == (chips - bankroll,)
         if match.pending is None:
             break

@@ -1,7 +1,8 @@
 """The tests of the deck (B1–B3) and of the counting player (B12) catch what a student gets wrong.
 
-Every mutant has one fault and names a test that must fail for it; the correct classes pass every test. The tests are those of
-`test_blackjack.py` here and under `tests/bots`: they take the class under test as their only argument.
+Every mutant has one fault and names a test that must fail for it; the correct classes pass every
+test. The tests are those of `test_blackjack.py` here and under `tests/bots`: they take the class
+under test as their only argument.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _failing(tests: dict[str, Callable[[Any], None]], cls: type[object]) -> Iter
             yield name.removeprefix("test_")
 
 
-# --- Decks with one fault -----------------------------------------------------------------------------------------
+# --- Decks with one fault ---
 
 
 class LeftFirst(Deck):
@@ -263,7 +264,7 @@ DECKS: list[tuple[type[Deck], str]] = [
 ]
 
 
-# --- Counting players with one fault ------------------------------------------------------------------------------
+# --- Counting players with one fault ---
 
 
 class CountsSevens(Counting):

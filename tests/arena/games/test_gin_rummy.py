@@ -472,7 +472,8 @@ def test_G9_the_defenders_declaration_is_taken_as_given(declared: str, deadwood:
 
 
 def test_G9_the_defenders_null_is_the_arrangement_with_the_best_final_score() -> None:
-    # Least deadwood would be both sets, 8h and Jd Qd left: 28. But 7h can be laid off, and then 8h after it.
+    # Least deadwood would be both sets, 8h and Jd Qd left: 28. But 7h can be laid off, and then 8h
+    # after it.
     defender = "7s 7h 7d 7c 8h 3s 3d 3c Jd Qd"
     knocker = "4h 5h 6h Ks Kh Kc As Ah 2c 2s"
     assert arrange(defender.split())[1] == 28
@@ -806,7 +807,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 def playout(seed: int, **settings: Any) -> Iterator[tuple[MatchState, Any]]:
-    """A random match, step by step: before every answer the match, and the answer that it will get."""
+    """A random match, step by step: before every answer the match, and the answer it will get."""
     rng = random.Random(seed)
     settings = {"games": 2, "target": 30, "max_rounds": 4, **settings}
     match = MatchState(GAME, GinRummySettings(**settings), seed=seed_from_int(seed))

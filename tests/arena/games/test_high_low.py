@@ -90,7 +90,8 @@ def one_round(cards: str, bids: Sequence[Bidding], swaps: Sequence[str] = KEEP) 
 
 
 def lone_stayers(*shuffles: str, **values: int) -> tuple[int, tuple[int, ...]]:
-    """Play a match and count its shuffles: "0011------" says who stays alone in each round, - is nobody.
+    """Play a match and count its shuffles: "0011------" says who stays alone in each round, - is
+    nobody.
 
     A lone stayer gains 8 on the others, whoever stayed alone in whatever round.
     """

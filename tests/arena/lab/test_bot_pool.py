@@ -1,4 +1,4 @@
-"""Who sits where in the field of a command, and what becomes of matches there; its bots have no sockets."""
+"""Who sits where in a pool of launched bots, and how its matches end; the bots have no sockets."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TWO_HANDS = AKQ.vocabulary.read_settings({"hands": 2})
 COMMAND = Program(("./bot",))
 
 
-class Hosting:
-    """Stands in for a host: launched bots are there at once, but for those called `late`."""
+class FakePoolHost:
+    """Launched bots connect at once, but for those called `late`."""
 
     def __init__(self, house: FakeArena, tables: int = 512) -> None:
         self.house = house
@@ -55,21 +55,31 @@ class Hosting:
     async def wait_for_change(self) -> None:
         await asyncio.Event().wait()
 
+    wait_for_bots = Host.wait_for_bots
 
-async def gathered(host: Hosting, *guests: PoolBot, copies: int = 1, game: Game = AKQ) -> BotPool:
-    field = BotPool(cast(Host, host), game)
+
+async def gathered(
+    host: FakePoolHost, *guests: PoolBot, copies: int = 1, game: Game = AKQ
+) -> BotPool:
+    pool = BotPool(cast(Host, host), game)
     for bot in guests:
-        await field.launch(bot, copies)
-    await field.gather()
-    return field
+        await pool.launch(bot, copies)
+    await pool.gather()
+    return pool
 
 
 @pytest.fixture
-def host(house: FakeArena) -> Hosting:
-    return Hosting(house)
+def host(house: FakeArena) -> FakePoolHost:
+    return FakePoolHost(house)
 
 
-async def test_everybody_has_a_name_of_its_own(host: Hosting) -> None:
+@pytest.fixture
+async def pair(host: FakePoolHost) -> BotPool:
+    """A pool of `ann` and `ben`."""
+    return await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
+
+
+async def test_everybody_has_a_name_of_its_own(host: FakePoolHost) -> None:
     long = "x" * 100
     named = ["nash", "nash", "a/mine.py", "mine", long]
     await gathered(host, *(PoolBot(name) for name in named))
@@ -77,7 +87,7 @@ async def test_everybody_has_a_name_of_its_own(host: Hosting) -> None:
     assert list(host.bots) == ["nash", "nash-2", "mine", "mine-2", long[:56]]
 
 
-async def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -> None:
+async def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: FakePoolHost) -> None:
     await gathered(host, PoolBot("ann/mine.py"), PoolBot("../ben.py"))
     ann, ben = host.programs["mine"], host.programs["ben"]
 
@@ -87,36 +97,38 @@ async def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -
     assert str(ann.folder.parent / "ben.py") in ben.words
 
 
-async def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
-    field = await gathered(host, PoolBot("nash"), PoolBot("mine", COMMAND), copies=2)
+async def test_A9_a_command_sits_twice_by_being_launched_twice(host: FakePoolHost) -> None:
+    pool = await gathered(host, PoolBot("nash"), PoolBot("mine", COMMAND), copies=2)
 
     assert set(host.bots) == {"nash", "mine", "mine-2"}
-    assert field.seats((1, 1)) == ("mine", "mine-2")
-    assert field.seats((0, 1)) is None
-    field.stand_up(("mine-2",))
-    assert field.seats((0, 1)) == ("nash", "mine-2")
-    assert field.seats((0, 0)) == ("nash", "nash")
+    assert pool.seats((1, 1)) == ("mine", "mine-2")
+    assert pool.seats((0, 1)) is None
+    pool.release(("mine-2",))
+    assert pool.seats((0, 1)) == ("nash", "mine-2")
+    assert pool.seats((0, 0)) == ("nash", "nash")
 
 
 async def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(house: FakeArena) -> None:
-    host = Hosting(house, tables=1)
-    field = await gathered(host, PoolBot("nash"), copies=2)
+    host = FakePoolHost(house, tables=1)
+    pool = await gathered(host, PoolBot("nash"), copies=2)
 
-    assert field.seats((0, 0)) == ("nash", "nash-2")
-    assert field.seats((0, 0)) is None
+    assert pool.seats((0, 0)) == ("nash", "nash-2")
+    assert pool.seats((0, 0)) is None
 
 
-async def test_a_command_that_can_never_work_is_told_with_its_name(host: Hosting) -> None:
+async def test_a_command_that_can_never_work_is_told_with_its_name(host: FakePoolHost) -> None:
     with pytest.raises(UsageError, match="ann: expected something else"):
         await gathered(host, PoolBot("ann", Program(("never",))))
 
 
 async def play(
-    host: Hosting, field: BotPool, names: tuple[str, ...], game: Callable[[], Game]
+    host: FakePoolHost,
+    pool: BotPool,
+    names: tuple[str, ...] = ("ann", "ben"),
+    game: Callable[[], Game] = lambda: AKQ,
 ) -> Any:
-    """Play a match out; nobody does anything illegal."""
-
-    task = asyncio.create_task(field.play(game, TWO_HANDS, names))
+    """Play a match out, with legal answers."""
+    task = asyncio.create_task(pool.play(game, TWO_HANDS, names))
     bots = [host.bots[name] for name in names if name in host.bots]
     while not task.done():
         await asyncio.sleep(0)
@@ -125,9 +137,8 @@ async def play(
     return await task
 
 
-async def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
-    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
-    result, verdict = await play(host, field, ("ann", "ben"), lambda: AKQ)
+async def test_a_match_is_played_by_the_referee(host: FakePoolHost, pair: BotPool) -> None:
+    result, verdict = await play(host, pair)
 
     assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
     assert host.referee.tables == ()
@@ -141,14 +152,14 @@ async def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
     ],
 )
 async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
-    host: Hosting, ended: str | None, says: str
+    host: FakePoolHost, ended: str | None, says: str
 ) -> None:
     if ended is not None:
         host.ended["late"] = ended
-    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("late", COMMAND))
+    pool = await gathered(host, PoolBot("ann", COMMAND), PoolBot("late", COMMAND))
 
-    assert field.seats((1, 1)) is not None
-    result, verdict = await play(host, field, ("ann", "late"), lambda: AKQ)
+    assert pool.seats((1, 1)) is not None
+    result, verdict = await play(host, pool, ("ann", "late"))
     kind, seat, text = msgspec.structs.astuple(result.termination)
     assert (kind, seat, text, verdict) == (Ending.ABSENT, 1, says, None)
 
@@ -157,21 +168,19 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
     ("ended", "says"), [(None, "left before the match"), ("ended by itself", "ended by itself")]
 )
 async def test_who_goes_between_matches_is_absent_from_the_next(
-    host: Hosting, ended: str | None, says: str
+    host: FakePoolHost, pair: BotPool, ended: str | None, says: str
 ) -> None:
-    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     del host.gateway.players["ben"]
     if ended is not None:
         host.ended["ben"] = ended
-    result, _ = await play(host, field, ("ann", "ben"), lambda: AKQ)
+    result, _ = await play(host, pair)
 
     assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)
 
 
-async def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
-    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
+async def test_who_plays_another_game_is_told_so(host: FakePoolHost, pair: BotPool) -> None:
     host.gateway.players["ben"].games = frozenset({"gin_rummy"})
-    result, _ = await play(host, field, ("ann", "ben"), lambda: AKQ)
+    result, _ = await play(host, pair)
 
     assert result.termination.text == (
         "said hello for gin_rummy, expected ace_king_queen among its games"
@@ -184,18 +193,18 @@ def broken(*_: object) -> Rules:
 
 
 async def test_J5_a_void_match_is_played_again(
-    host: Hosting, caplog: pytest.LogCaptureFixture
+    host: FakePoolHost, pair: BotPool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     games = iter([msgspec.structs.replace(AKQ, rules=broken), AKQ])
-    result, _ = await play(host, field, ("ann", "ben"), lambda: next(games))
+    result, _ = await play(host, pair, game=lambda: next(games))
 
     assert result.termination.kind is Ending.COMPLETED
 
 
-async def test_J5_but_not_for_ever(host: Hosting, caplog: pytest.LogCaptureFixture) -> None:
-    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
+async def test_J5_but_not_for_ever(
+    host: FakePoolHost, pair: BotPool, caplog: pytest.LogCaptureFixture
+) -> None:
     faulty = msgspec.structs.replace(AKQ, rules=broken)
 
     with pytest.raises(ArenaError, match="ann against ben was void 3 times"):
-        await play(host, field, ("ann", "ben"), lambda: faulty)
+        await play(host, pair, game=lambda: faulty)

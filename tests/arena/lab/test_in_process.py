@@ -221,7 +221,7 @@ STRANGE = [
 def test_J1_a_strange_answer_is_illegal_and_ends_the_match(value: object) -> None:
     result = against(ScriptedStrategy("check", value))
 
-    # Hand 1 is seat 0's check; in hand 2 this seat checks, in hand 3 it is not asked, in hand 4 it is.
+    # Hand 1 is seat 0's check; this seat checks in hand 2, is not asked in hand 3, but in hand 4.
     assert result.termination.kind == "illegal"
     assert result.termination.seat == 1
     assert result.termination.text.startswith("seat 2 answered ")

@@ -1,4 +1,4 @@
-"""Sittings and trials of processes, without the processes: a field that plays at once, or when it is told to, with objects."""
+"""Sittings and trials of launched bots, without processes: fake pools play with objects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEED = 7
 
 
 class DelayedRogue:
-    """Plays as a house bot does, until its time has come."""
+    """Plays as a house bot does for some answers, then offends."""
 
     def __init__(self, bot: Strategy, answers: int, offence: Callable[[], object]):
         self._bot, self._left, self._offence = bot, answers, offence
@@ -74,7 +74,7 @@ def entrants(game: Game, offence: Callable[[], object] | None) -> list[Entrant]:
 
 
 class OneTablePool(BotPool):
-    """Has the bots of one table, which play at once, with the cards that bots in this process have."""
+    """A pool with one table, which plays at once, with the cards of `in_process.sittings`."""
 
     def __init__(self, strategies: dict[str, Strategy]) -> None:
         self.strategies = strategies
@@ -83,7 +83,7 @@ class OneTablePool(BotPool):
     def seats(self, bots: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.strategies)
 
-    def stand_up(self, names: Iterable[str]) -> None:
+    def release(self, names: Iterable[str]) -> None:
         assert tuple(names) == tuple(self.strategies)
 
     async def play(
@@ -97,7 +97,7 @@ class OneTablePool(BotPool):
 
 
 def numbers(sitting: Sitting) -> object:
-    """All that a sitting says, as something that can be compared."""
+    """A sitting as something that can be compared."""
     samples = [(s.count, s.total, s.mean, s.variance) for s in sitting.samples]
     rest = (sitting.scores, sitting.points, sitting.won, sitting.offence)
     return sitting.bots, sitting.matches, samples, rest
@@ -128,7 +128,7 @@ async def test_the_same_sitting_adds_up_to_the_same(
     play = launched._SittingRunner(
         OneTablePool(made), game, [places], 3, settings, lambda: ticks.append("outside")
     )
-    [sitting] = await play.all_of_them()
+    [sitting] = await play.run()
 
     assert numbers(sitting) == numbers(local)
     assert (sitting.offence is not None) is (offence is not None)
@@ -136,7 +136,7 @@ async def test_the_same_sitting_adds_up_to_the_same(
 
 
 class HeldMatches:
-    """Lets every match wait until it is told how it ends."""
+    """A pool whose matches end when and as a test says."""
 
     def __init__(self, tables: int = 1) -> None:
         self.tables = tables
@@ -150,7 +150,7 @@ class HeldMatches:
         self.busy += names
         return names
 
-    def stand_up(self, names: Iterable[str]) -> None:
+    def release(self, names: Iterable[str]) -> None:
         for name in names:
             self.busy.remove(name)
 
@@ -178,51 +178,51 @@ class HeldMatches:
         raise AssertionError(f"expected {keys}, got {list(self.playing)}")
 
 
-async def in_hall(
+async def played_by(
     tables: Sequence[tuple[int, ...]],
     scenario: Callable[[HeldMatches, asyncio.Task[Any]], Any],
     each: int = 1,
 ) -> tuple[Sitting, ...]:
-    """What these tables come to when a scenario says how their matches end."""
+    """The sittings of these tables when a scenario ends their matches."""
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
 
-    hall = HeldMatches(each)
-    play = launched._SittingRunner(cast(BotPool, hall), game, tables, 1, settings, lambda: None)
-    task = asyncio.create_task(play.all_of_them())
-    await scenario(hall, task)
+    pool = HeldMatches(each)
+    play = launched._SittingRunner(cast(BotPool, pool), game, tables, 1, settings, lambda: None)
+    task = asyncio.create_task(play.run())
+    await scenario(pool, task)
     try:
         return await task
     finally:
-        assert hall.busy == []
-        assert hall.playing == {}
+        assert pool.busy == []
+        assert pool.playing == {}
 
 
 async def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
-    async def scenario(hall: HeldMatches, task: object) -> None:
-        await hall.until_playing("0-1", "2-3")
-        hall.playing["2-3"].set_result(None)
-        await hall.until_playing("0-1", "2-4")
-        hall.playing["2-4"].set_result(None)
-        hall.playing["0-1"].set_result(None)
-        await hall.until_playing("0-2")
-        hall.playing["0-2"].set_result(None)
+    async def scenario(pool: HeldMatches, task: object) -> None:
+        await pool.until_playing("0-1", "2-3")
+        pool.playing["2-3"].set_result(None)
+        await pool.until_playing("0-1", "2-4")
+        pool.playing["2-4"].set_result(None)
+        pool.playing["0-1"].set_result(None)
+        await pool.until_playing("0-2")
+        pool.playing["0-2"].set_result(None)
 
-    played = await in_hall([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
+    played = await played_by([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
 
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (2, 3), (2, 4)]
 
 
 async def test_J3_an_offender_plays_no_more() -> None:
-    async def scenario(hall: HeldMatches, task: object) -> None:
-        await hall.until_playing("0-1", "0-2", "1-2")
-        hall.playing["0-2"].set_result(1)
-        await hall.until_playing("0-1", "0-3")
-        hall.playing["0-1"].set_result(None)
-        hall.playing["0-3"].set_result(None)
+    async def scenario(pool: HeldMatches, task: object) -> None:
+        await pool.until_playing("0-1", "0-2", "1-2")
+        pool.playing["0-2"].set_result(1)
+        await pool.until_playing("0-1", "0-3")
+        pool.playing["0-1"].set_result(None)
+        pool.playing["0-3"].set_result(None)
 
     tables = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)]
-    played = await in_hall(tables, scenario, each=2)
+    played = await played_by(tables, scenario, each=2)
 
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (0, 3)]
     [offence] = [sitting.offence for sitting in played if sitting.offence]
@@ -230,29 +230,29 @@ async def test_J3_an_offender_plays_no_more() -> None:
 
 
 async def test_an_offence_at_two_tables_at_once_is_one() -> None:
-    async def scenario(hall: HeldMatches, task: object) -> None:
-        await hall.until_playing("0-2", "1-2")
-        for table in hall.playing.values():
+    async def scenario(pool: HeldMatches, task: object) -> None:
+        await pool.until_playing("0-2", "1-2")
+        for table in pool.playing.values():
             table.set_result(1)
 
-    played = await in_hall([(0, 2), (1, 2)], scenario, each=2)
+    played = await played_by([(0, 2), (1, 2)], scenario, each=2)
 
     assert len(played) == 1
 
 
 async def test_what_goes_wrong_stops_all_tables() -> None:
-    async def scenario(hall: HeldMatches, task: object) -> None:
-        await hall.until_playing("0-1", "2-3")
-        hall.playing["0-1"].set_exception(OSError("no"))
+    async def scenario(pool: HeldMatches, task: object) -> None:
+        await pool.until_playing("0-1", "2-3")
+        pool.playing["0-1"].set_exception(OSError("no"))
 
     with pytest.raises(OSError, match="no"):
-        await in_hall([(0, 1), (2, 3)], scenario)
+        await played_by([(0, 1), (2, 3)], scenario)
 
 
 async def test_cancelled_all_tables_are_stopped() -> None:
-    async def scenario(hall: HeldMatches, task: asyncio.Task[Any]) -> None:
-        await hall.until_playing("0-1", "2-3")
+    async def scenario(pool: HeldMatches, task: asyncio.Task[Any]) -> None:
+        await pool.until_playing("0-1", "2-3")
         task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await in_hall([(0, 1), (2, 3)], scenario)
+        await played_by([(0, 1), (2, 3)], scenario)

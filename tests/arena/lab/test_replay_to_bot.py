@@ -1,4 +1,4 @@
-"""A rehearsal without processes: the same questions with the same news, and where it stops."""
+"""A replay to a bot without processes: the questions with their news, and where it stops."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ replace = msgspec.structs.replace
 
 
 class ReplayedBot:
-    """A rehearsal and the bot that is asked, on a clock that tests set."""
+    """A replay and its bot, on a clock that tests set."""
 
     def __init__(self, record: Record, seat: int, bot: FakeBot) -> None:
         self.now = 100.0
         self.record, self.seat, self.bot = record, seat, bot
         names = NAMES[: len(record.scores)]
-        self.rehearsal = ReplayReferee(record, seat, names, Limits(), lambda: self.now, "m-1")
+        self.referee = ReplayReferee(record, seat, names, Limits(), lambda: self.now, "m-1")
         self.asks: list[Ask] = []
         self.overs: list[Over] = []
-        self.rehearsal.invite(bot.player)
+        self.referee.invite(bot.player)
 
     def answers(self, decide: Callable[[Ask, Any], Any]) -> None:
-        """Answer all that is asked, as `decide` says of the question and what was answered then."""
+        """Answer all questions by `decide`, which gets the question and the recorded answer."""
         recorded = iter(self._recorded())
         while messages := self.bot.reads():
             for message in messages:
@@ -45,29 +45,29 @@ class ReplayedBot:
                     self.invitation = message
                     ready = Ready(message.match, "n")
                     self.bot.player.session.note(ready)
-                    self.rehearsal.ready(self.bot.player, ready)
+                    self.referee.ready(self.bot.player, ready)
                 elif isinstance(message, Ask):
                     self.asks.append(message)
                     value = decide(message, next(recorded, None))
                     answer = Answer(message.match, message.ask, value)
                     self.bot.player.session.note(answer)
-                    self.rehearsal.answer(self.bot.player, answer, self.now)
+                    self.referee.answer(self.bot.player, answer, self.now)
                 elif isinstance(message, Over):
                     self.overs.append(message)
 
     @property
     def result(self) -> ReplayOutcome:
-        return self.rehearsal.outcome.result()
+        return self.referee.outcome.result()
 
     def _recorded(self) -> list[Any]:
         match = reopened(self.record)
-        found = []
+        recorded = []
         for answer in self.record.answers:
             assert match.pending is not None
             if match.pending.seat == self.seat:
-                found.append(answer)
+                recorded.append(answer)
             match.answer(answer)
-        return found
+        return recorded
 
 
 @pytest.fixture
@@ -82,50 +82,50 @@ def bot() -> FakeBot:
 async def test_the_same_answers_to_the_same_questions(game: str, last: bool, bot: FakeBot) -> None:
     record = play(game, 6).record
     seat = len(record.scores) - 1 if last else 0
-    stage = ReplayedBot(record, seat, bot)
+    replayed = ReplayedBot(record, seat, bot)
 
-    stage.answers(lambda ask, recorded: recorded)
+    replayed.answers(lambda ask, recorded: recorded)
 
-    assert stage.result == ReplayOutcome(len(stage.asks))
+    assert replayed.result == ReplayOutcome(len(replayed.asks))
     match = reopened(record)
     for answer in record.answers:
         match.answer(answer)
     told = list(match.history_for(seat))
-    assert [(ask.question, ask.news) for ask in stage.asks] == [
+    assert [(ask.question, ask.news) for ask in replayed.asks] == [
         (question, news) for question, news, _ in told
     ]
-    [over] = stage.overs
+    [over] = replayed.overs
     assert over.scores == record.scores
     assert over.reveal is not None
     assert over.reveal.nonces == record.nonces
-    assert stage.invitation.seats == NAMES[: len(record.scores)]
-    assert stage.invitation.commitment == record.commitment
+    assert replayed.invitation.seats == NAMES[: len(record.scores)]
+    assert replayed.invitation.commitment == record.commitment
     assert not bot.player.chairs
-    assert not stage.rehearsal.tables
+    assert not replayed.referee.tables
 
 
 async def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
     record = play("ace_king_queen", 6).record
-    stage = ReplayedBot(record, 0, bot)
+    replayed = ReplayedBot(record, 0, bot)
     other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
 
-    stage.answers(lambda ask, recorded: other[recorded] if len(stage.asks) == 2 else recorded)
+    replayed.answers(lambda ask, recorded: other[recorded] if len(replayed.asks) == 2 else recorded)
 
-    assert len(stage.asks) == 2
-    ended = stage.result.ended
-    assert stage.result.same == 1
+    assert len(replayed.asks) == 2
+    ended = replayed.result.ended
+    assert replayed.result.same == 1
     assert isinstance(ended, FirstDifference)
     assert ended.number == 2
-    assert ended.question == stage.asks[1].question
+    assert ended.question == replayed.asks[1].question
     assert other[ended.recorded] == ended.given
 
 
 async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
-    stage = ReplayedBot(play("blackjack", 6).record, 0, bot)
+    replayed = ReplayedBot(play("blackjack", 6).record, 0, bot)
 
-    stage.answers(lambda ask, recorded: -1)
+    replayed.answers(lambda ask, recorded: -1)
 
-    ended = stage.result.ended
+    ended = replayed.result.ended
     assert isinstance(ended, BotFailed)
     assert ended.text == "answered -1 to bet; legal: 5 to 100"
     assert ended.number == 1
@@ -133,105 +133,105 @@ async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
 
 async def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -> None:
     record = play("gin_rummy", 6, offender=1).record
-    stage = ReplayedBot(record, 1, bot)
+    replayed = ReplayedBot(record, 1, bot)
 
-    stage.answers(
+    replayed.answers(
         lambda ask, recorded: recorded or ask.question.choices[0]  # type: ignore[index]
     )
 
-    ended = stage.result.ended
+    ended = replayed.result.ended
     assert isinstance(ended, FirstDifference)
     assert ended.recorded == "no legal answer"
-    assert stage.result.same == len(stage.asks) - 1
+    assert replayed.result.same == len(replayed.asks) - 1
 
 
 async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
-    stage = ReplayedBot(play("gin_rummy", 6, offender=1).record, 0, bot)
+    replayed = ReplayedBot(play("gin_rummy", 6, offender=1).record, 0, bot)
 
-    stage.answers(lambda ask, recorded: recorded)
+    replayed.answers(lambda ask, recorded: recorded)
 
-    assert stage.result.ended is None
-    [over] = stage.overs
+    assert replayed.result.ended is None
+    [over] = replayed.overs
     assert over.termination.kind is Ending.ILLEGAL
     assert over.termination.text == ""
 
 
 async def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
-    stage = ReplayedBot(void("high_low").record, 2, bot)
+    replayed = ReplayedBot(void("high_low").record, 2, bot)
 
-    stage.answers(lambda ask, recorded: recorded)
+    replayed.answers(lambda ask, recorded: recorded)
 
-    assert stage.result == ReplayOutcome(0)
+    assert replayed.result == ReplayOutcome(0)
 
 
 async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
-    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     bot.reads()
     crash = Finding(kind=Ending.CRASH, text="crashed: exit status 3", mechanism=Mechanism.EXIT)
 
-    stage.rehearsal.offence(bot.player, crash)
-    stage.rehearsal.offence(bot.player, replace(crash, text="later"))
+    replayed.referee.offence(bot.player, crash)
+    replayed.referee.offence(bot.player, replace(crash, text="later"))
 
-    assert stage.result == ReplayOutcome(0, BotFailed("crashed: exit status 3"))
+    assert replayed.result == ReplayOutcome(0, BotFailed("crashed: exit status 3"))
 
 
 async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
-    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
-    stage.now += 9.9
-    stage.rehearsal.tick()
-    assert not stage.rehearsal.outcome.done()
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
+    replayed.now += 9.9
+    replayed.referee.tick()
+    assert not replayed.referee.outcome.done()
 
-    stage.now += 0.2
-    stage.rehearsal.tick()
+    replayed.now += 0.2
+    replayed.referee.tick()
 
-    assert stage.result == ReplayOutcome(0, BotFailed("not ready within 10,000 ms after match"))
+    assert replayed.result == ReplayOutcome(0, BotFailed("not ready within 10,000 ms after match"))
 
 
 async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
-    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)
     ready = Ready(invitation.match, "n")
     bot.player.session.note(ready)
-    stage.rehearsal.ready(bot.player, ready)
+    replayed.referee.ready(bot.player, ready)
     [ask] = bot.asks()
-    bot.player.chairs[ask.match].asked_at = stage.now
+    bot.player.chairs[ask.match].asked_at = replayed.now
 
-    stage.now += 29.9
-    stage.rehearsal.tick()
-    assert not stage.rehearsal.outcome.done()
-    stage.now += 0.2
-    stage.rehearsal.tick()
+    replayed.now += 29.9
+    replayed.referee.tick()
+    assert not replayed.referee.outcome.done()
+    replayed.now += 0.2
+    replayed.referee.tick()
 
-    assert stage.result.ended == BotFailed("did not answer within 30,000 ms", 1, ask.question)
+    assert replayed.result.ended == BotFailed("did not answer within 30,000 ms", 1, ask.question)
 
 
 async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
-    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
-    [table] = stage.rehearsal.tables
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
+    [table] = replayed.referee.tables
 
-    stage.rehearsal.void(table, "a fault of the arena")
+    replayed.referee.void(table, "a fault of the arena")
 
-    assert stage.result.ended == BotFailed("a fault of the arena")
+    assert replayed.result.ended == BotFailed("a fault of the arena")
 
 
 async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     record = play("gin_rummy", 6).record
     broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
     seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
-    stage = ReplayedBot.__new__(ReplayedBot)
-    stage.now = 1.0
-    stage.rehearsal = ReplayReferee(broken, seat, NAMES[:2], Limits(), lambda: stage.now, "m-1")
-    stage.rehearsal.invite(bot.player)
+    replayed = ReplayedBot.__new__(ReplayedBot)
+    replayed.now = 1.0
+    replayed.referee = ReplayReferee(broken, seat, NAMES[:2], Limits(), lambda: replayed.now, "m-1")
+    replayed.referee.invite(bot.player)
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)
-    stage.rehearsal.ready(bot.player, Ready(invitation.match, "n"))
+    replayed.referee.ready(bot.player, Ready(invitation.match, "n"))
     for ask in bot.asks():
         answer = Answer(ask.match, ask.ask, record.answers[0])
-        stage.rehearsal.answer(bot.player, answer, 1.0)
+        replayed.referee.answer(bot.player, answer, 1.0)
 
     with pytest.raises(ArenaError, match="the record cannot be played again"):
-        stage.rehearsal.outcome.result()
+        replayed.referee.outcome.result()
 
 
 def _seats(record: Record) -> list[int]:

@@ -231,7 +231,7 @@ def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(ante: int, trials: 
 
 @pytest.mark.stats
 def test_T10_bigger_antes_double_a_stake_more_often() -> None:
-    """The dealer's edge cannot be beaten: the fewer rounds it has to work, the better (bold play)."""
+    """The dealer has an edge: the fewer rounds it takes, the better (bold play)."""
     small, medium, large = (
         tried(strategy_factory=lambda ante=ante: Q64(ante), trials=2000) for ante in (5, 10, 25)
     )

@@ -1,4 +1,7 @@
-"""Who sits where, and what a series adds up to. That it is the same wherever bots play is in test_launched, the rest in test_crosstable."""
+"""Who sits where, and the sums of a series.
+
+That they are the same wherever bots play is in test_launched, the rest in test_crosstable.
+"""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_the_rounds_are_all_there_is_between_head_and_end(game: str) -> None:
 @pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low"])
 @pytest.mark.parametrize("seat", [0, 1])
 def test_one_seat_is_told_what_its_bot_was_told(game: str, seat: int) -> None:
-    """Nothing of the others' cards: the text is the same whatever they held and noted, if the news are the same."""
+    """Nothing of the others' cards and notes."""
     record = play(game, 5, note="secret").record
     lines = text(record, seat=seat)
     own = players(record)[seat]

@@ -1,4 +1,4 @@
-"""Transcripts as files: what is read is what was written, and what is none is refused with its line."""
+"""Transcripts as files: reading gives what was written, and an error names the wrong line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of single matches: what each kind of damage is called, and that no flipped bit goes unseen."""
+"""Checks of single matches: each kind of damage has its words, and no flipped bit goes unseen."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import arena.engine.match
+import arena
 from arena.engine.match import MatchResult, Record
 from arena.engine.shuffle import commitment
+from arena.games import game_named
 from arena.records.digest import sealed
-from arena.records.document import MatchDocument, read
-from arena.records.verify import PlannedMatch, check, check_record, stored_text
+from arena.records.document import MatchDocument, read, stored_text
+from arena.records.verify import PlannedMatch, check, check_record
 from bots.strategy import RandomMixin
-from protocol.errors import UsageError
+from protocol.errors import UsageError, one_line
 from protocol.messages import Ending, Termination
 from tests.support.sample_database import SHORT, play, verdict_of, void
 
@@ -25,38 +26,34 @@ GAMES = sorted(SHORT)
 replace = msgspec.structs.replace
 
 
-def sheet(result: MatchResult, record: bytes | None = None, **rows: Any) -> MatchDocument:
-    """A sheet of a result, sealed as it stands; `rows` say otherwise than the record."""
+def document(result: MatchResult, record: bytes | None = None, **rows: Any) -> MatchDocument:
+    """A document of a result, with its seal; `rows` replace what the record says."""
     raw = result.record.to_json() if record is None else record
-    fields: dict[str, Any] = {
-        "match": "m-1",
-        "competition": "c-1",
-        "pairing": 1,
-        "players": ("ann", "ben", "cem", "dee")[: len(result.scores)],
-        "game": result.record.game,
-        "scores": result.scores,
-        "points": result.points,
-        "termination": result.termination,
-        "started_at": 1.0,
-        "finished_at": 2.5,
-        **rows,
-    }
-    digest = sealed(
-        result=arena.engine.match.Result(fields["scores"], fields["points"], fields["termination"]),
-        record=raw,
-        **{
-            name: fields[name]
-            for name in ("match", "competition", "pairing", "players", "started_at", "finished_at")
-        },
+    unsealed = MatchDocument(
+        match="m-1",
+        competition="c-1",
+        pairing=1,
+        players=("ann", "ben", "cem", "dee")[: len(result.scores)],
+        game=result.record.game,
+        scores=result.scores,
+        points=result.points,
+        termination=result.termination,
+        started_at=1.0,
+        finished_at=2.5,
+        digest="",
+        record=msgspec.Raw(raw),
     )
-    return MatchDocument(digest=digest, record=msgspec.Raw(raw), **fields)
+    changed = replace(unsealed, **rows)
+    return replace(changed, digest=sealed(changed))
+
+
+def result_of(record: Record) -> MatchResult:
+    return MatchResult(record.scores, record.points, record.termination, record=record)
 
 
 def reasons(result: MatchResult, **changes: Any) -> tuple[str, ...]:
-    """Why a match does not fit whose record was changed before it was sealed, and its rows with it."""
-    record = replace(result.record, **changes)
-    changed = MatchResult(record.scores, record.points, record.termination, record=record)
-    return check(sheet(changed)).reasons
+    """Why a match does not fit whose record, and rows with it, were changed before the seal."""
+    return check(document(result_of(replace(result.record, **changes)))).reasons
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -64,7 +61,7 @@ def reasons(result: MatchResult, **changes: Any) -> tuple[str, ...]:
 def test_a_match_as_it_was_played_fits(game: str, offender: int | None) -> None:
     result = play(game, offender=offender, note="mind the gap ☃")
 
-    checked = check(sheet(result), PlannedMatch(game, result.record.settings))
+    checked = check(document(result), PlannedMatch(game, result.record.settings))
 
     assert checked.reasons == ()
     assert checked.is_committed
@@ -73,22 +70,19 @@ def test_a_match_as_it_was_played_fits(game: str, offender: int | None) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_match_that_never_began_fits(game: str) -> None:
-    checked = check(sheet(void(game)))
+    checked = check(document(void(game)))
 
     assert checked.reasons == ()
     assert not checked.is_dealt
 
 
 def test_a_match_of_no_hands_that_never_began_fits() -> None:
-    record = replace(void("ace_king_queen").record, settings={"hands": 0})
-    result = MatchResult(record.scores, record.points, record.termination, record=record)
-
-    assert check(sheet(result)).reasons == ()
+    assert reasons(void("ace_king_queen"), settings={"hands": 0}) == ()
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_match_without_a_network_fits_by_itself(game: str) -> None:
-    bots = [RandomMixin() for _ in arena.games.GAMES[game].vocabulary.seats * "x"]
+    bots = [RandomMixin() for _ in range(game_named(game).seats)]
     result = arena.play(game, bots, settings=SHORT[game], seed=1)
 
     checked = check_record(result.record)
@@ -102,7 +96,7 @@ def test_a_record_of_before_commitments_fits() -> None:
     fields = msgspec.json.decode(result.record.to_json())
     del fields["commitment"], fields["times_ms"]
 
-    checked = check(sheet(result, record=msgspec.json.encode(fields)))
+    checked = check(document(result, record=msgspec.json.encode(fields)))
 
     assert checked.reasons == ()
     assert not checked.is_committed
@@ -115,7 +109,7 @@ def test_a_score_that_the_answers_do_not_make() -> None:
     result = play("three_card_poker")
     [score] = result.scores
 
-    assert check(sheet(result, scores=(score + 2,))).reasons == (
+    assert check(document(result, scores=(score + 2,))).reasons == (
         f"its score says {score + 2}, the answers make {score}",
     )
 
@@ -125,7 +119,7 @@ def test_a_score_that_only_the_record_has_wrong() -> None:
     one, other = result.scores
     record = replace(result.record, scores=(one + 1, other)).to_json()
 
-    assert check(sheet(result, record)).reasons == (
+    assert check(document(result, record)).reasons == (
         f"its record's score at seat 1 says {one + 1}, the answers make {one}",
     )
 
@@ -134,7 +128,7 @@ def test_points_and_endings_that_the_answers_do_not_make() -> None:
     result = play("gin_rummy")
     ended = Termination(Ending.TIMEOUT, 1, "slow")
 
-    assert check(sheet(result, points=(7, 7), termination=ended)).reasons == (
+    assert check(document(result, points=(7, 7), termination=ended)).reasons == (
         "its points at seat 1 says 7, the answers make 0",
         "its points at seat 2 says 7, the answers make 0",
         "its ending says timeout of seat 2 (slow), the answers make completed",
@@ -145,7 +139,7 @@ def test_a_seat_row_that_is_missing() -> None:
     result = play("ace_king_queen")
     rows: dict[str, Any] = {"players": ("ann",), "scores": result.scores[:1], "points": (0,)}
 
-    found = check(sheet(result, **rows)).reasons
+    found = check(document(result, **rows)).reasons
 
     assert "it has 1 players for 2 seats" in found
     assert "its score is of 1 seats, the answers make 2" in found
@@ -154,7 +148,7 @@ def test_a_seat_row_that_is_missing() -> None:
 def test_no_seat_rows_at_all() -> None:
     rows: dict[str, Any] = {"players": (), "scores": (), "points": ()}
 
-    assert "it has 0 players for 2 seats" in check(sheet(play("ace_king_queen"), **rows)).reasons
+    assert "it has 0 players for 2 seats" in check(document(play("ace_king_queen"), **rows)).reasons
 
 
 def test_a_seed_that_was_not_committed_to() -> None:
@@ -218,23 +212,23 @@ def test_an_unknown_game_and_settings_that_are_none() -> None:
 def test_a_game_or_settings_of_another_plan() -> None:
     result = play("ace_king_queen")
 
-    assert check(sheet(result), PlannedMatch("ace_king_queen", {"hands": 6})).reasons == (
+    assert check(document(result), PlannedMatch("ace_king_queen", {"hands": 6})).reasons == (
         'it was played by other settings than its competition: "hands"',
     )
-    assert check(sheet(result), PlannedMatch("gin_rummy", {"hands": 4})).reasons == (
+    assert check(document(result), PlannedMatch("gin_rummy", {"hands": 4})).reasons == (
         'it was a match of "ace_king_queen", its competition is in gin_rummy',
     )
     # A plan may leave out what is as by default, as those of before 0.2 do.
     short = play("gin_rummy")
-    assert check(sheet(short), PlannedMatch("gin_rummy", SHORT["gin_rummy"])).reasons == ()
+    assert check(document(short), PlannedMatch("gin_rummy", SHORT["gin_rummy"])).reasons == ()
     assert len(short.record.settings) > len(SHORT["gin_rummy"])
-    assert check(sheet(short), PlannedMatch("gin_rummy", {})).reasons == (
+    assert check(document(short), PlannedMatch("gin_rummy", {})).reasons == (
         'it was played by other settings than its competition: "max_rounds"',
     )
-    assert check(sheet(result), PlannedMatch("ace_king_queen", {"hand": 4})).reasons == (
+    assert check(document(result), PlannedMatch("ace_king_queen", {"hand": 4})).reasons == (
         'it was played by other settings than its competition: "hand", "hands"',
     )
-    assert check(sheet(result, game="gin_rummy")).reasons == (
+    assert check(document(result, game="gin_rummy")).reasons == (
         'its game says "gin_rummy", the record "ace_king_queen"',
     )
 
@@ -253,10 +247,9 @@ def test_an_illegal_answer_of_a_seat_that_was_not_asked() -> None:
     ended = result.termination
     other = replace(ended, seat=1)
 
+    text = one_line(ended.text, 80)
     assert reasons(result, termination=other) == (
-        f"its ending says illegal of seat 2 ({ended.text[:79]}…), but seat 1 was asked"
-        if len(ended.text) > 80
-        else f"its ending says illegal of seat 2 ({ended.text}), but seat 1 was asked",
+        f"its ending says illegal of seat 2 ({text}), but seat 1 was asked",
     )
     # Any seat can be lost at any time, whoever is asked.
     assert reasons(result, termination=replace(other, kind=Ending.DISCONNECT)) == ()
@@ -267,13 +260,13 @@ def test_what_was_asked_when_an_offence_ended_it(game: str) -> None:
     result = play(game, offender=0)
     verdict = verdict_of("m-1", ("ann", "ben", "cem", "dee"), result)
 
-    asked = check(sheet(result)).asked
+    asked = check(document(result)).asked
 
     assert asked is not None
     assert (asked.seat, asked.question, asked.legal) == (0, verdict.asked, verdict.legal)
     assert check_record(result.record).asked == asked
-    assert check(sheet(play(game))).asked is None
-    assert check(sheet(void(game))).asked is None
+    assert check(document(play(game))).asked is None
+    assert check(document(void(game))).asked is None
 
 
 def test_a_row_without_the_nul_that_its_record_has() -> None:
@@ -285,14 +278,15 @@ def test_a_row_without_the_nul_that_its_record_has() -> None:
         scores=(0, 0),
         termination=Termination(Ending.CRASH, 0, "a\0b"),
     )
-    result = MatchResult(record.scores, record.points, record.termination, record=record)
+    result = result_of(record)
 
     rows = Termination(Ending.CRASH, 0, stored_text("a\0b"))
     assert rows.text == "a\N{REPLACEMENT CHARACTER}b"
-    assert check(sheet(result, termination=rows)).reasons == ()
+    assert check(document(result, termination=rows)).reasons == ()
     other = Termination(Ending.CRASH, 0, "ab")
-    assert check(sheet(result, termination=other)).reasons == (
-        "its ending says crash of seat 1 (ab), the answers make crash of seat 1 (a\N{REPLACEMENT CHARACTER}b)",
+    assert check(document(result, termination=other)).reasons == (
+        "its ending says crash of seat 1 (ab), "
+        "the answers make crash of seat 1 (a\N{REPLACEMENT CHARACTER}b)",
     )
 
 
@@ -305,7 +299,7 @@ def test_cards_that_were_given() -> None:
     )
 
     assert check_record(result.record).reasons == ()
-    assert check(sheet(result)).reasons == (
+    assert check(document(result)).reasons == (
         "its cards were given, expected a seed that they were drawn from",
     )
 
@@ -314,7 +308,7 @@ def test_a_record_with_more_in_it_than_there_was() -> None:
     result = play("ace_king_queen")
     raw = result.record.to_json()
 
-    assert check(sheet(result, raw[:-1] + b',"more":1}')).reasons == (
+    assert check(document(result, raw[:-1] + b',"more":1}')).reasons == (
         "its record is not what its cards and answers make",
     )
 
@@ -323,7 +317,7 @@ def test_a_record_with_more_in_it_than_there_was() -> None:
     "raw", [b"", b"{", b"null", b"\xff", b"{}", b'{"game":"\x00"}', b'{"answers":' + b"[" * 9999]
 )
 def test_a_record_that_cannot_be_read(raw: bytes) -> None:
-    [reason] = check(sheet(play("ace_king_queen"), raw)).reasons
+    [reason] = check(document(play("ace_king_queen"), raw)).reasons
 
     assert reason.startswith("its record cannot be read: ")
 
@@ -332,7 +326,7 @@ def test_a_record_that_was_cut_off() -> None:
     result = play("high_low")
     raw = result.record.to_json()
 
-    assert check(sheet(result, raw[: len(raw) // 2])).reasons == (
+    assert check(document(result, raw[: len(raw) // 2])).reasons == (
         "its record cannot be read: input data was truncated",
     )
 
@@ -340,7 +334,7 @@ def test_a_record_that_was_cut_off() -> None:
 def test_many_reasons_are_a_few() -> None:
     result = play("high_low")
 
-    found = check(sheet(result, scores=(99,) * 4, points=(9,) * 4)).reasons
+    found = check(document(result, scores=(99,) * 4, points=(9,) * 4)).reasons
 
     assert len(found) == 4
     assert found[-1] == "and 5 reasons more"
@@ -349,7 +343,7 @@ def test_many_reasons_are_a_few() -> None:
 def test_rows_that_no_arena_writes() -> None:
     odd: Any = ("3", None)
 
-    found = check(sheet(play("ace_king_queen"), scores=odd)).reasons
+    found = check(document(play("ace_king_queen"), scores=odd)).reasons
 
     assert found[0].startswith('its score at seat 1 says "3", the answers make ')
 
@@ -364,12 +358,14 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-SHEETS: list[MatchDocument] = [
-    sheet(result) for game in GAMES for result in (play(game), play(game, offender=0), void(game))
+DOCUMENTS = [
+    document(result)
+    for game in GAMES
+    for result in (play(game), play(game, offender=0), void(game))
 ]
 
 
-@given(st.sampled_from(SHEETS), st.integers(min_value=0))
+@given(st.sampled_from(DOCUMENTS), st.integers(min_value=0))
 def test_no_bit_of_a_record_can_be_flipped(one: MatchDocument, where: int) -> None:
     raw = bytes(one.record)
 
@@ -378,8 +374,8 @@ def test_no_bit_of_a_record_can_be_flipped(one: MatchDocument, where: int) -> No
     assert check(replace(one, record=msgspec.Raw(changed))).reasons
 
 
-@given(st.sampled_from(SHEETS), st.integers(min_value=0))
-def test_no_bit_of_a_sheet_can_be_flipped(one: MatchDocument, where: int) -> None:
+@given(st.sampled_from(DOCUMENTS), st.integers(min_value=0))
+def test_no_bit_of_a_document_can_be_flipped(one: MatchDocument, where: int) -> None:
     data = one.to_json()
     changed = flipped(data, where % (8 * len(data)))
 
@@ -392,11 +388,11 @@ def test_no_bit_of_a_sheet_can_be_flipped(one: MatchDocument, where: int) -> Non
         assert again.to_json() == one.to_json()
 
 
-@given(st.sampled_from(SHEETS), st.data())
+@given(st.sampled_from(DOCUMENTS), st.data())
 def test_a_forged_record_with_a_seal_of_its_own_is_found(
     one: MatchDocument, data: st.DataObject
 ) -> None:
-    """A forger who reckons the digest again still has to make cards, answers and result fit."""
+    """A forger who computes the digest again still has to make cards, answers and result fit."""
     record = one.read_record()
     forge: Callable[[Record], Record] = data.draw(
         st.sampled_from(
@@ -410,7 +406,5 @@ def test_a_forged_record_with_a_seal_of_its_own_is_found(
             ]
         )
     )
-    forged = forge(record)
-    result = MatchResult(forged.scores, forged.points, forged.termination, record=forged)
 
-    assert check(sheet(result)).reasons
+    assert check(document(result_of(forge(record)))).reasons

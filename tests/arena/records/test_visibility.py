@@ -100,7 +100,7 @@ def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(game: str, numb
 @pytest.mark.parametrize("number", range(5))
 @EACH_GAME
 def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(game: str, number: int) -> None:
-    """After every answer: in the round that is being played, no card that some seat does not know of."""
+    """After every answer: no card of the round that some seat does not know of."""
     record = played(game, number)
     rules = GAMES[game]
     telling = EventReplay.of(record)

@@ -504,7 +504,7 @@ def test_no_more_overs_are_kept_than_it_can_have_missed(house: FakeArena) -> Non
 
 
 class Diary:
-    """Bots that play at random, and stake little if no match is to end soon; what they are asked and what they answer is written down."""
+    """Bots that play at random, with small stakes; notes what they are asked and answer."""
 
     def __init__(self, house: FakeArena, *bots: FakeBot, cautious: bool = False) -> None:
         self.house = house
@@ -529,7 +529,7 @@ class Diary:
         if self.cautious and isinstance(legal, Range):
             return legal.min
         if self.cautious and isinstance(legal, tuple):  # a knock may end a match
-            legal = tuple(one for one in legal if not getattr(one, "knock", False))
+            legal = tuple(answer for answer in legal if not getattr(answer, "knock", False))
         return choose(legal, self._random)
 
     def past(self, match: str, first: int = 0) -> list[Past]:
@@ -550,7 +550,7 @@ def as_told(bot: FakeBot, messages: list[Past]) -> list[ArenaMessage]:
 
 
 def fits_the_sessions_tables(bot: FakeBot, messages: list[ArenaMessage], chairs: int) -> None:
-    """A program that has just started takes all of it, and says `ready` to what it is invited to."""
+    """A program that has just started takes all of it, and answers its invitations."""
     session = Session()
     session.note(bot.hello)
     invited = set()

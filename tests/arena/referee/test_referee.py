@@ -61,7 +61,7 @@ def begun(house: FakeArena, *bots: FakeBot, **settings: Any) -> Any:
 
 
 def broken(raise_at: int) -> Game:
-    """Ace-King-Queen by rules that fail when they get their nth answer, or 0 for before the first."""
+    """Ace-King-Queen with rules that fail at their nth answer, or before the first with 0."""
     sound = GAMES["ace_king_queen"]
 
     def rules(*arguments: Any) -> Iterator[Any]:
@@ -897,7 +897,10 @@ def test_each_seat_is_told_its_own_limits(house: FakeArena, ann: FakeBot, ben: F
     table = with_a_person(house, ann, ben)
     invitations = [chair.invitation for chair in table.chairs]
 
-    assert [one and one.limits.decision_ms for one in invitations] == [10_000, 1_000]
+    assert [invitation and invitation.limits.decision_ms for invitation in invitations] == [
+        10_000,
+        1_000,
+    ]
     assert table.limits == LIMITS
 
 
@@ -905,7 +908,7 @@ def test_each_seat_is_told_its_own_limits(house: FakeArena, ann: FakeBot, ben: F
 
 
 def frozen(house: FakeArena, bot: FakeBot, tables: int) -> list[str]:
-    """The ids of a bot's matches against the dealer, in each of which it has been asked something."""
+    """The ids of a bot's matches against the dealer; in each of them it has been asked."""
     opened = [house.open(bot, game="three_card_poker").id for _ in range(tables)]
     house.sit(bot)
     assert len(bot.asks()) == tables
@@ -964,7 +967,7 @@ def test_J3_what_waited_at_a_freeze_belongs_to_it_and_what_came_later_does_not(
 
 
 def test_J3_a_match_that_was_opened_later_is_lost_by_another_event(house: FakeArena) -> None:
-    """Else a bot that never moves again would lose all its matches, one after another, and never be out."""
+    """Else a bot that hangs would lose all its matches one by one, and never be out."""
     bot = house.bot(tables=2)
     [first] = frozen(house, bot, 1)
     while not house.results:

@@ -1,4 +1,4 @@
-"""What a seat's decisions cost: on the wall, less what is not its doing, or in CPU time for what the arena has launched (J7)."""
+"""What a seat's decisions cost (J7): time on the wall, or CPU time of launched bots."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_every_question_shows_the_bank_and_what_is_free(house: FakeArena) -> Non
 
 
 def test_J7_many_tables_cannot_starve_the_clock(house: FakeArena) -> None:
-    """A bot that answers nine tables again and again is late at the tenth, when nine decisions and its own have passed."""
+    """A bot that answers nine tables again and again is late at the tenth after ten times."""
     ann = house.bot("ann", tables=10)
     for _ in range(9):
         house.open(ann, game="three_card_poker")

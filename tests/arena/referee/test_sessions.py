@@ -1,4 +1,4 @@
-"""Who is here, and what a join, a leave and a look at all of them cost: the same, however many there are."""
+"""Who is here, and that a join, a leave and a look cost the same however many are there."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class GatewayConnection(FakeBotConnection):
 
 
 class IdleBots:
-    """An arena with so many idle bots, where three competitions wait for more: what is done in it is counted in bytecodes."""
+    """An arena with idle bots and three competitions that wait; cost is in bytecodes."""
 
     def __init__(self, host: Host, count: int) -> None:
         self._host = host
@@ -208,7 +208,7 @@ class IdleBots:
 async def costs(
     tmp_path: Path, action: Callable[[IdleBots], Callable[[], object]]
 ) -> tuple[int, int]:
-    """What something costs among few bots and among many; the least of three, as a timer of the loop may ring meanwhile."""
+    """What something costs among few and many bots; the least of three, as timers may ring."""
     numbers = itertools.count()
 
     async def scenario(count: int) -> int:

@@ -1,4 +1,4 @@
-"""Checks of whole competitions: what is missing, double, in the wrong chairs, out and still there; each said of the right match."""
+"""The audit of competitions: each kind of flaw is found, and said of the right match."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from arena.engine.match import MatchResult, Result
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Outcome, Pairing, RankingPlace
+from arena.formats.schedule import Pairing, RankingPlace
 from arena.formats.spec import Form, Plan
 from arena.records.verify import OpenQuestion
 from arena.results.audit import audit, remarks
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow
 from protocol.messages import Ending, Limits, Termination, Verdict
-from tests.support.sample_database import plan, play, verdict_of, void
+from tests.support.sample_database import plan, play, play_out, verdict_of, void
 
 replace = msgspec.structs.replace
 REMOVAL = Act(competition="c-1", at=2.5, who="eva", what="remove", bot="ann", text="copied")
@@ -33,28 +33,9 @@ class PlayedCompetition:
         self.state = CompetitionState.FINISHED
         self.finished_at: float | None = 99.0
         self.plan = of
-        self.ranking: tuple[RankingPlace, ...] = ()
-        out: set[str] = set()
-        schedule = schedule_of(of)
-        try:
-            stage = next(schedule)
-            while True:
-                outcomes = []
-                for pairing in stage:
-                    result: MatchResult | None = None
-                    if out.isdisjoint(pairing.players):
-                        offends = 0 if pairing.number == offender_in else None
-                        result = play(of.game, pairing.number, offender=offends)
-                        self.add(pairing, result)
-                        if offends is not None and of.form is not Form.ELIMINATION:
-                            out.add(pairing.players[offends])
-                    outcomes.append(Outcome(pairing, result))
-                stage = schedule.send(tuple(outcomes))
-        except StopIteration as end:
-            self.ranking = end.value
+        self.ranking = play_out(of, self.add, offender_in)
 
-    def add(self, pairing: Pairing, result: MatchResult, **more: Any) -> MatchRow:
-        """One more match."""
+    def add(self, pairing: Pairing, result: MatchResult, **more: Any) -> None:
         number = len(self.matches) + 1
         fields: dict[str, Any] = {"id": f"m-{number}", "counts": True, **more}
         played = MatchRow(
@@ -72,21 +53,19 @@ class PlayedCompetition:
         self.matches.append(played)
         if result.termination.is_offence:
             self.verdicts.append(verdict_of(played.id, pairing.players, result))
-        return played
 
     def change(self, number: int, **fields: Any) -> None:
-        """The n-th match says something else."""
+        """Change fields of the n-th match."""
         self.matches[number - 1] = replace(self.matches[number - 1], **fields)
 
     def take_back(self, number: int) -> None:
         """The instructor makes the n-th match void."""
         self.change(number, counts=False)
         name = self.matches[number - 1].id
-        act = Act(competition="c-1", at=60.0, who="eva", what="void", match=name)
-        self.acts.append(act)
+        self.acts.append(Act(competition="c-1", at=60.0, who="eva", what="void", match=name))
 
     def goes_on(self, state: CompetitionState) -> None:
-        """It is not finished, and so has no ranking; whoever stops it has done so."""
+        """Put it in a state without a ranking; a stop has its act."""
         self.state, self.ranking, self.finished_at = state, (), None
         if state is CompetitionState.STOPPED:
             self.finished_at = STOP.at
@@ -94,7 +73,6 @@ class PlayedCompetition:
 
     @property
     def competition(self) -> CompetitionRow:
-        """What is written of it as a whole."""
         return CompetitionRow(
             id="c-1",
             plan=self.plan,
@@ -106,13 +84,19 @@ class PlayedCompetition:
         )
 
     def said(self, **options: Any) -> list[tuple[str | None, str]]:
-        """What does not fit."""
+        """The flaws that the audit finds, each with its match."""
         found = audit(self.competition, self.matches, self.verdicts, self.acts, **options)
         return [(flaw.match, flaw.text) for flaw in found]
 
     def remarked(self) -> list[str]:
-        """What is odd."""
         return list(remarks(self.competition, self.matches, self.acts))
+
+
+def ladder(offender_in: int | None = None) -> PlayedCompetition:
+    """A ladder with the matches of a round robin."""
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in)
+    played.plan = replace(played.plan, form=Form.LADDER)
+    return played
 
 
 @pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low", "three_card_poker"])
@@ -263,12 +247,11 @@ def test_a_ranking_where_there_can_be_none() -> None:
     ranking = played.ranking
     played.goes_on(CompetitionState.STOPPED)
     played.ranking = ranking
-    ladder = PlayedCompetition(plan("gin_rummy"))
-    ladder.plan = replace(ladder.plan, form=Form.LADDER)
-    ladder.ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
+    other = ladder()
+    other.ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
 
     [(_, stopped)] = played.said()
-    [(_, of_ladder)] = ladder.said()
+    [(_, of_ladder)] = other.said()
 
     assert stopped.startswith("it is stopped, its ranking says 1. ")
     assert of_ladder == "it is a ladder, its ranking says 1. ann"
@@ -281,7 +264,7 @@ def test_a_match_that_the_schedule_does_not_ask_for() -> None:
     assert played.said() == [("m-4", "the schedule asks for no pairing 17")]
 
 
-def test_a_match_in_the_wrong_chairs() -> None:
+def test_a_match_in_the_wrong_seats() -> None:
     played = PlayedCompetition(plan("ace_king_queen"))
     one, other = played.matches[0].players
     played.change(1, players=(other, one))
@@ -293,7 +276,7 @@ def test_a_match_in_the_wrong_chairs() -> None:
 
 def test_a_bot_need_not_meet_itself() -> None:
     played = PlayedCompetition(plan("ace_king_queen", with_itself=True))
-    played.matches = [one for one in played.matches if len(set(one.players)) == 2]
+    played.matches = [match for match in played.matches if len(set(match.players)) == 2]
 
     assert played.said() == []
 
@@ -305,10 +288,10 @@ def test_an_offender_that_plays_on() -> None:
     played.change(1, result=offence)
     played.verdicts = [verdict_of("m-1", played.matches[0].players, offence)]
 
-    after = [one.id for one in played.matches[1:] if out in one.players]
+    after = [match.id for match in played.matches[1:] if out in match.players]
 
     assert after
-    assert played.said() == [(one, f"{out} was out since match m-1") for one in after]
+    assert played.said() == [(match, f"{out} was out since match m-1") for match in after]
 
 
 def test_a_removed_bot_that_plays_on() -> None:
@@ -342,7 +325,7 @@ def test_a_removed_bot_of_an_elimination_is_out_at_its_table() -> None:
 
 
 def test_two_removed_bots_at_one_table_of_an_elimination() -> None:
-    """One is out without a card being dealt; the other comes to the next table, and is out there."""
+    """One is out before a card is dealt; the other comes to the next table, and is out there."""
     played = PlayedCompetition(plan("high_low"))
     first = played.matches[0]
     removed = Result((0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, 0, "copied"))
@@ -561,8 +544,7 @@ def test_a_plan_that_cannot_be_played(fields: dict[str, Any], why: str) -> None:
 
 
 def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:
-    played = PlayedCompetition(plan("ace_king_queen"), offender_in=1)
-    played.plan = replace(played.plan, form=Form.LADDER)
+    played = ladder(offender_in=1)
     last = played.matches[-1].pairing
     pairing = Pairing(last + 1, played.matches[0].players)
     played.add(pairing, play("ace_king_queen", 9))
@@ -571,8 +553,7 @@ def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:
 
 
 def test_a_ladder_as_it_was_played_has_no_remarks() -> None:
-    played = PlayedCompetition(plan("ace_king_queen"))
-    played.plan = replace(played.plan, form=Form.LADDER)
+    played = ladder()
     played.acts = [REMOVAL]
 
     assert played.remarked() == []
@@ -580,10 +561,9 @@ def test_a_ladder_as_it_was_played_has_no_remarks() -> None:
 
 
 def test_a_ladder_that_is_not_in_order() -> None:
-    played = PlayedCompetition(plan("ace_king_queen"))
-    played.plan = replace(played.plan, form=Form.LADDER)
-    one, two, three = played.matches
-    played.matches = [one, three, two]
+    played = ladder()
+    first, second, third = played.matches
+    played.matches = [first, third, second]
 
     [remark] = played.remarked()
 
@@ -592,8 +572,7 @@ def test_a_ladder_that_is_not_in_order() -> None:
 
 
 def test_a_gap_in_a_ladder_that_has_ended() -> None:
-    played = PlayedCompetition(plan("ace_king_queen"))
-    played.plan = replace(played.plan, form=Form.LADDER)
+    played = ladder()
     del played.matches[1]
 
     [remark] = played.remarked()
@@ -628,7 +607,7 @@ def test_nothing_is_raised_whatever_seats_there_are() -> None:
 
 
 def forgiving(forgive: int, *, events: tuple[str, ...]) -> PlayedCompetition:
-    """A league of ann and ben in four matches each, the first of which events of hers have ended; she plays them all."""
+    """A league of ann and ben, four matches each; ann's first ones ended by these events."""
     of = plan("three_card_poker", players=("ann", "ben"), matches=4, forgive=forgive)
     played = PlayedCompetition(of)
     mine = [match for match in played.matches if match.players == ("ann",)]

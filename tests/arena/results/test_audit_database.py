@@ -1,4 +1,4 @@
-"""Whole databases: what is written fits, whatever is changed in one is said of the right match, and nothing else is."""
+"""The audit of whole databases: what was written fits, and each change is said of its match."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ def file(written: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(written, tmp_path / "copy.db"))
 
 
-def flaws(file: Path, competition: str | None = None) -> list[Flaw]:
-    with Store(file, create=False) as store:
-        found = [flaw for one in audit_database.examine(store, competition) for flaw in one.flaws]
+def flaws(where: str | Path, competition: str | None = None) -> list[Flaw]:
+    with Store(where, create=False) as store:
+        audited = audit_database.examine(store, competition)
+        found = [flaw for run in audited for flaw in run.flaws]
         return [*found, *audit_database.loose_ends(store)]
 
 
@@ -138,10 +139,9 @@ def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> Non
         class LateStore(Store):
             def verdicts(self, competition: str | None = None) -> Any:
                 writing.finished(two, play("ace_king_queen", 2, offender=0))
-                act = Act(
-                    competition="akq-1", at=9.0, who="eva", what="void", match="ace_king_queen-1"
-                )
-                store.taken_back("akq-1", "ace_king_queen-1", act)
+                match = "ace_king_queen-1"
+                act = Act(competition="akq-1", at=9.0, who="eva", what="void", match=match)
+                store.taken_back("akq-1", match, act)
                 store.flush()
                 return super().verdicts(competition)
 
@@ -157,29 +157,28 @@ def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> Non
 
 
 def _steered(where: str) -> None:
-    """Competitions that were paused, stopped, and had a bot removed; a ladder with an offence and a forfeit."""
+    """A round robin that was paused and stopped, with a void match and a removed bot; a ladder.
+
+    The ladder has an offence and a forfeit.
+    """
 
     def act(what: str, at: float, **more: Any) -> Act:
-        return Act(competition=competition, at=at, who="eva", what=what, **more)
+        return Act(competition="robin", at=at, who="eva", what=what, **more)
 
     with Store(where) as store:
-        competition = "robin"
-        robin = SampleWriter(store, plan("ace_king_queen"), competition)
-        pairings = next(schedule_of(robin.plan))
-        robin.finished(pairings[0], play("ace_king_queen", 1), "r-1")
-        store.state_changed(competition, CompetitionState.PAUSED, act("pause", 1_001.6))
-        store.taken_back(competition, "r-1", act("void", 1_001.7, match="r-1"))
-        store.state_changed(competition, CompetitionState.RUNNING, act("resume", 1_001.8))
-        robin.finished(pairings[0], play("ace_king_queen", 2), "r-2")
-        name = pairings[1].players[0]
-        store.acted(act("remove", 1_002.6, bot=name, text="copied"))
-        robin.finished(pairings[1], _forfeit(Ending.REMOVED, "copied"), "r-3")
-        store.competition_finished(
-            competition, 1_010.0, (), CompetitionState.STOPPED, act("stop", 1_010.0)
-        )
-        competition = "ladder"
+        robin = SampleWriter(store, plan("ace_king_queen"), "robin")
+        first, second, _ = next(schedule_of(robin.plan))
+        robin.finished(first, play("ace_king_queen", 1), "r-1")
+        store.state_changed("robin", CompetitionState.PAUSED, act("pause", 1_001.6))
+        store.taken_back("robin", "r-1", act("void", 1_001.7, match="r-1"))
+        store.state_changed("robin", CompetitionState.RUNNING, act("resume", 1_001.8))
+        robin.finished(first, play("ace_king_queen", 2), "r-2")
+        store.acted(act("remove", 1_002.6, bot=second.players[0], text="copied"))
+        robin.finished(second, _forfeit(Ending.REMOVED, "copied"), "r-3")
+        stop = act("stop", 1_010.0)
+        store.competition_finished("robin", 1_010.0, (), CompetitionState.STOPPED, stop)
         of = replace(plan("ace_king_queen"), form=Form.LADDER)
-        ladder = SampleWriter(store, of, competition)
+        ladder = SampleWriter(store, of, "ladder")
         for number in range(1, 6):
             result = play("ace_king_queen", number, offender=1 if number == 3 else None)
             ladder.finished(Pairing(number, ("ann", "ben")), result, f"l-{number}")
@@ -195,100 +194,68 @@ def _forfeit(kind: Ending, text: str) -> Any:
     return MatchResult(record.scores, record.points, ended, record=record)
 
 
-def _told(where: str) -> list[tuple[str, str | None, str]]:
-    with Store(where, create=False) as store:
-        found = [flaw for one in audit_database.examine(store) for flaw in one.flaws]
-        found += audit_database.loose_ends(store)
-    return [(flaw.competition, flaw.match, flaw.text) for flaw in found]
-
-
 def test_what_an_instructor_has_steered_fits(database: str) -> None:
     _steered(database)
 
-    assert _told(database) == []
+    assert flaws(database) == []
     with Store(database, create=False) as store:
         assert not any(one.notes for one in audit_database.examine(store))
 
 
 _EVIDENCE = "UPDATE verdicts SET evidence = replace(evidence, '{}', '{}') WHERE match = 'l-3'"
+_COPY = (
+    "INSERT INTO verdicts (number, competition, match, bot, kind, text, at, evidence) "
+    "SELECT 99, competition, '{0}', bot, kind, text, at, replace(evidence, 'l-3', '{0}') "
+    "FROM verdicts WHERE match = 'l-3'"
+)
+_COUNTS = "UPDATE matches SET counts = {} WHERE id = '{}'"
+_RANKING = """UPDATE competitions SET ranking = '[{"rank":1,"names":["ann"],"stage":1}]'"""
 
 
 @pytest.mark.parametrize(
-    ("statements", "competition", "match"),
+    ("competition", "match", "statements"),
     [
-        (["UPDATE matches SET counts = false WHERE id = 'l-2'"], "ladder", "l-2"),
-        (["UPDATE matches SET counts = false WHERE id = 'r-2'"], "robin", "r-2"),
+        ("ladder", "l-2", [_COUNTS.format("false", "l-2")]),
+        ("robin", "r-2", [_COUNTS.format("false", "r-2")]),
+        ("robin", "r-1", [_COUNTS.format("false", "r-2"), _COUNTS.format("true", "r-1")]),
+        ("robin", "r-1", ["DELETE FROM actions WHERE what = 'void'"]),
+        ("robin", None, ["DELETE FROM actions WHERE what = 'stop'"]),
+        ("robin", None, ["UPDATE competitions SET finished_at = NULL WHERE state = 'stopped'"]),
+        ("ladder", None, ["UPDATE competitions SET state = 'stopped'"]),
+        ("ladder", None, ["UPDATE competitions SET state = 'finished'"]),
+        ("ladder", None, [f"{_RANKING} WHERE id = 'ladder'"]),
         (
+            *("ladder", "l-3"),
             [
-                "UPDATE matches SET counts = false WHERE id = 'r-2'",
-                "UPDATE matches SET counts = true WHERE id = 'r-1'",
+                _EVIDENCE.format("seat 2 answered", "seat 2 invented"),
+                "UPDATE verdicts SET text = 'seat 2 invented' WHERE match = 'l-3'",
             ],
-            "robin",
-            "r-1",
         ),
-        (["DELETE FROM actions WHERE what = 'void'"], "robin", "r-1"),
-        (["DELETE FROM actions WHERE what = 'stop'"], "robin", None),
-        (["UPDATE competitions SET finished_at = NULL WHERE state = 'stopped'"], "robin", None),
-        (["UPDATE competitions SET state = 'stopped'"], "ladder", None),
-        (["UPDATE competitions SET state = 'finished'"], "ladder", None),
+        ("ladder", "l-3", [_EVIDENCE.format('"seat":1', '"seat":0')]),
+        ("ladder", "l-3", [_EVIDENCE.format('"decision_ms":1000', '"decision_ms":9')]),
+        ("ladder", "l-3", [_EVIDENCE.format('"legal":"', '"legal":"nothing ')]),
+        ("ladder", "l-3", [_EVIDENCE.format('"asked":"', '"asked":"x')]),
+        ("ladder", "l-3", [_EVIDENCE.format(r"\"no\"", r"\"bet\"")]),
+        ("ladder", "l-3", [_EVIDENCE.format("ace_king_queen", "gin_rummy")]),
+        ("ladder", "l-3", ["UPDATE verdicts SET at = 5 WHERE match = 'l-3'"]),
+        ("ladder", "l-6", ["DELETE FROM verdicts WHERE match = 'l-6'"]),
+        ("ladder", "l-3", [_COPY.format("l-3")]),
+        ("ladder", "l-2", [_COPY.format("l-2")]),
         (
-            [
-                "UPDATE competitions SET ranking = "
-                '\'[{"rank":1,"names":["ann"],"stage":1}]\' WHERE id = \'ladder\''
-            ],
-            "ladder",
-            None,
-        ),
-        (
-            [
-                "UPDATE verdicts SET text = 'it cheated', "
-                "evidence = replace(evidence, 'seat 2 answered', 'seat 2 invented') WHERE match = 'l-3'",
-                "UPDATE verdicts SET text = replace(text, 'it cheated', 'seat 2 invented')",
-            ],
-            "ladder",
-            "l-3",
-        ),
-        ([_EVIDENCE.format('"seat":1', '"seat":0')], "ladder", "l-3"),
-        ([_EVIDENCE.format('"decision_ms":1000', '"decision_ms":9')], "ladder", "l-3"),
-        ([_EVIDENCE.format('"legal":"', '"legal":"nothing ')], "ladder", "l-3"),
-        ([_EVIDENCE.format('"asked":"', '"asked":"x')], "ladder", "l-3"),
-        ([_EVIDENCE.format(r"\"no\"", r"\"bet\"")], "ladder", "l-3"),
-        ([_EVIDENCE.format("ace_king_queen", "gin_rummy")], "ladder", "l-3"),
-        (["UPDATE verdicts SET at = 5 WHERE match = 'l-3'"], "ladder", "l-3"),
-        (["DELETE FROM verdicts WHERE match = 'l-6'"], "ladder", "l-6"),
-        (
-            [
-                "INSERT INTO verdicts (number, competition, match, bot, kind, text, at, evidence) "
-                "SELECT 99, competition, match, bot, kind, text, at, evidence FROM verdicts WHERE match = 'l-3'"
-            ],
-            "ladder",
-            "l-3",
-        ),
-        (
-            [
-                "INSERT INTO verdicts (number, competition, match, bot, kind, text, at, evidence) "
-                "SELECT 99, competition, 'l-2', bot, kind, text, at, replace(evidence, 'l-3', 'l-2') "
-                "FROM verdicts WHERE match = 'l-3'"
-            ],
-            "ladder",
-            "l-2",
-        ),
-        (
+            *("ladder", None),
             ["DELETE FROM seats WHERE match = 'l-6'", "DELETE FROM matches WHERE id = 'l-6'"],
-            "ladder",
-            None,
         ),
-        (["UPDATE verdicts SET competition = 'robin'"], "ladder", "l-3"),
+        ("ladder", "l-3", ["UPDATE verdicts SET competition = 'robin'"]),
     ],
 )
 def test_what_no_seal_protects_is_noticed_all_the_same(
-    database: str, statements: list[str], competition: str, match: str | None
+    database: str, competition: str, match: str | None, statements: list[str]
 ) -> None:
     _steered(database)
     for statement in statements:
         rows(database, statement)
 
-    assert (competition, match) in {(one, which) for one, which, _ in _told(database)}
+    assert (competition, match) in {(flaw.competition, flaw.match) for flaw in flaws(database)}
 
 
 def test_verdicts_and_acts_of_a_competition_that_is_not_there(tmp_path: Path) -> None:
@@ -298,15 +265,15 @@ def test_verdicts_and_acts_of_a_competition_that_is_not_there(tmp_path: Path) ->
         file,
         "UPDATE verdicts SET competition = 'gone' WHERE match = 'r-3'",
         "UPDATE actions SET competition = 'gone' WHERE what = 'stop'",
-        "INSERT INTO actions (at, who, what, text) VALUES (1, 'eva', 'status', 'of the arena itself')",
+        "INSERT INTO actions (at, who, what, text) VALUES (1, 'eva', 'status', 'the arena')",
     )
 
-    told = _told(str(file))
-
     name = next(schedule_of(plan("ace_king_queen")))[1].players[0]
-    assert ("gone", None, f"a verdict on {name} is of this competition, which is not there") in told
-    assert ("gone", None, "stop by eva was done to it, and it is not there") in told
-    assert len([one for one, _, _ in told if one == "gone"]) == 2
+    gone = [flaw for flaw in flaws(file) if flaw.competition == "gone"]
+    assert [(flaw.match, flaw.text) for flaw in gone] == [
+        (None, f"a verdict on {name} is of this competition, which is not there"),
+        (None, "stop by eva was done to it, and it is not there"),
+    ]
 
 
 def test_what_is_gone_from_the_middle_of_a_ladder_is_noted(tmp_path: Path) -> None:
@@ -341,7 +308,7 @@ TARGETS = {
 
 
 def _bits(connection: sqlite3.Connection, rng: random.Random) -> Iterator[str]:
-    """Flip one bit somewhere, in one match; gives the match and puts it back when it is asked for the next."""
+    """Flip one bit of one match, and give the match; the next call puts it back first."""
     while True:
         target = rng.choice([*TARGETS, "seed", "commitment", "answers"])
         table, column, key = TARGETS.get(target, TARGETS["record"])
@@ -375,10 +342,7 @@ def test_whichever_bit_is_flipped_that_match_is_named(file: Path) -> None:
         bits = _bits(connection, rng)
         for _ in range(FLIPS):
             match = next(bits)
-            competition = connection.execute(
-                "SELECT competition FROM matches WHERE id = ?", (match,)
-            ).fetchone()[0]
-            [found] = audit_database.examine(store, competition)
+            [found] = audit_database.examine(store, store.played(match).competition)
 
             assert [flaw.match for flaw in found.flaws] == [match], found
         next(bits)

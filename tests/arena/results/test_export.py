@@ -15,8 +15,8 @@ from arena.engine.match import Result
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome
 from arena.formats.spec import Form, RelaunchSpec
-from arena.records import document as sheet
 from arena.records import verify
+from arena.records.document import MatchDocument
 from arena.results import csv_tables
 from arena.results.export import Exported, Options, export
 from arena.storage.live_results import LiveResults
@@ -47,12 +47,19 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
+def anywhere(database: str) -> Iterator[Store]:
+    """A store in either kind of database."""
+    with Store(database) as store:
+        yield store
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
 def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
-    """A round robin of four: one is an offender, one match is void, another taken back; two have unpleasant names."""
+    """A round robin with an offender, a void match, one taken back, and two unpleasant names."""
     players = (SCRIPT, FORMULA, "ann", "ben")
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, players, **more), id_)
     course.notes(1, (SCRIPT, FORMULA), play(seed=1, hands=20))
@@ -62,6 +69,14 @@ def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
     result = msgspec.structs.replace(play(hands=2), termination=offence(1))
     evidence = {"asked": "the king", "got": "'raise'", "stderr": "one\ntwo\n"}
     course.notes(5, ("ann", "ben"), result, **evidence)
+    return course
+
+
+def finished(store: Store, folder: Path) -> WrittenCompetition:
+    """That round robin, over and exported."""
+    course = akq(store)
+    course.ends()
+    export(store, folder, [course.id])
     return course
 
 
@@ -113,9 +128,7 @@ def test_a_round_robin(store: Store, folder: Path) -> None:
 
 
 def test_standings_are_those_of_the_arena(store: Store, folder: Path) -> None:
-    course = akq(store)
-    course.ends()
-    export(store, folder, [course.id])
+    course = finished(store, folder)
     rows = table(folder / "akq-1" / "standings.csv")
     expected = LiveResults(store, course.id).standings
 
@@ -147,9 +160,7 @@ def test_the_cross_table_has_a_row_and_a_column_for_everyone_left(
 
 
 def test_matches_have_a_row_for_every_seat(store: Store, folder: Path) -> None:
-    course = akq(store)
-    course.ends()
-    export(store, folder, [course.id])
+    course = finished(store, folder)
     rows = table(folder / "akq-1" / "matches.csv")
     played = store.matches(course.id)
 
@@ -168,9 +179,7 @@ def test_matches_have_a_row_for_every_seat(store: Store, folder: Path) -> None:
 
 
 def test_verdicts_have_all_evidence(store: Store, folder: Path) -> None:
-    course = akq(store)
-    course.ends()
-    export(store, folder, [course.id])
+    course = finished(store, folder)
     [row] = table(folder / "akq-1" / "verdicts.csv")
     [verdict] = store.verdicts(course.id)
 
@@ -181,19 +190,15 @@ def test_verdicts_have_all_evidence(store: Store, folder: Path) -> None:
 
 
 def test_every_match_can_be_verified_from_its_line(store: Store, folder: Path) -> None:
-    course = akq(store)
-    course.ends()
-    export(store, folder, [course.id])
+    finished(store, folder)
     lines = (folder / "akq-1" / "matches.jsonl").read_bytes().splitlines()
     good = []
     for line in lines:
-        one = sheet.read(line)
-        assert isinstance(one, sheet.MatchDocument)
-        good.append(verify.check(one).reasons == ())
-    broken = sheet.read(lines[0].replace(b'"pairing":1', b'"pairing":2'))
-    assert isinstance(broken, sheet.MatchDocument)
+        document = MatchDocument.from_json(line)
+        good.append(verify.check(document).reasons == ())
+    broken = MatchDocument.from_json(lines[0].replace(b'"pairing":1', b'"pairing":2'))
 
-    # What the course made up has the record of another match.
+    # The last two have the record of another match.
     assert good == [True, True, True, False, False]
     assert verify.check(broken).reasons
 
@@ -233,12 +238,6 @@ def test_every_other_form(store: Store, folder: Path) -> None:
 
 def graded(file: Path) -> dict[str, tuple[str, str]]:
     return {row["name"]: (row["email"], row["team"]) for row in table(file)}
-
-
-@pytest.fixture
-def anywhere(database: str) -> Iterator[Store]:
-    with Store(database) as store:
-        yield store
 
 
 def test_who_is_graded_has_the_rosters_email_and_team(anywhere: Store, folder: Path) -> None:
@@ -463,7 +462,7 @@ def test_the_page_shows_every_competition_and_links_its_files(store: Store, fold
     shown = page(folder)
 
     assert shown.open == []
-    assert [one["id"] for one in shown.all("section")] == ids
+    assert [section["id"] for section in shown.all("section")] == ids
     links = [str(link["href"]) for link in shown.all("a")]
     assert [link for link in links if link.startswith("#")] == [f"#{id_}" for id_ in ids]
     files = {link for link in links if not link.startswith("#")}
@@ -504,10 +503,10 @@ def test_the_final_of_an_elimination_says_by_how_much(store: Store, folder: Path
     schedule = schedule_of(course.plan)
     tables = next(schedule)
     scores = (9, 8, -1, -2)
-    for one in tables:
-        course.plays(one.number, one.players, scores)
+    for pairing in tables:
+        course.plays(pairing.number, pairing.players, scores)
     result = Result(scores, (0,) * 4, COMPLETED)
-    (final,) = schedule.send(tuple(Outcome(one, result) for one in tables))
+    (final,) = schedule.send(tuple(Outcome(pairing, result) for pairing in tables))
     course.plays(final.number, final.players, (1_200, 40, 0, -40))
     course.ends()
     export(store, folder, [course.id])
@@ -558,19 +557,23 @@ def test_two_of_one_title_are_told_apart(store: Store, folder: Path) -> None:
     assert about == ["akq-1 · ", "akq-2 · "]
 
 
+def shades(folder: Path) -> dict[str, str | None]:
+    """The class of each cell of the cross table, by `row v column`."""
+    return {
+        str(cell["title"]).partition(":")[0]: cell.get("class")
+        for cell in page(folder).all("td")
+        if "title" in cell
+    }
+
+
 def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (90, -90))
     course.plays(2, ("ann", "cem"), (-10, 10))
     course.plays(3, ("ben", "cem"), (0, 0))
     export(store, folder, [course.id])
-    cells = {
-        str(cell["title"]).partition(":")[0]: cell.get("class")
-        for cell in page(folder).all("td")
-        if "title" in cell
-    }
 
-    assert cells == {
+    assert shades(folder) == {
         "ann v ben": "w3",
         "ben v ann": "l3",
         "ann v cem": "l1",
@@ -585,13 +588,13 @@ def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(store: Store, fold
     course.plays(1, ("ann", "ben"), (1, 0))
     course.plays(2, ("ann", "cem"), (0, 0))
     export(store, folder, [course.id])
-    shades = {
-        str(cell["title"]).partition(":")[0]: cell.get("class")
-        for cell in page(folder).all("td")
-        if "title" in cell
-    }
 
-    assert shades == {"ann v ben": "w3", "ben v ann": "l3", "ann v cem": None, "cem v ann": None}
+    assert shades(folder) == {
+        "ann v ben": "w3",
+        "ben v ann": "l3",
+        "ann v cem": None,
+        "cem v ann": None,
+    }
 
 
 # ---- Folders
@@ -646,9 +649,7 @@ def test_an_empty_folder_and_one_that_is_not_there_will_do(store: Store, folder:
 def test_what_is_broken_off_leaves_nothing_behind(
     store: Store, folder: Path, failure: type[BaseException]
 ) -> None:
-    course = akq(store)
-    course.ends()
-    export(store, folder, [course.id])
+    course = finished(store, folder)
     before = everything(folder)
     ticks = 0
 
@@ -661,11 +662,8 @@ def test_what_is_broken_off_leaves_nothing_behind(
     with pytest.raises(failure):
         export(store, folder, [course.id], Options(force=True), tick)
     assert everything(folder) == before
-    assert {path.name for path in folder.parent.iterdir()} - {"results"} <= {
-        "arena.db",
-        "arena.db-wal",
-        "arena.db-shm",
-    }
+    there = {path.name for path in folder.parent.iterdir()}
+    assert there <= {"results", "arena.db", "arena.db-wal", "arena.db-shm"}
 
 
 def test_ids_that_are_no_names_of_folders(store: Store, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What bubblewrap is told; that it does it is in tests/e2e/test_launch.py."""
+"""The command lines for bubblewrap; what they do is in tests/e2e/test_launch.py."""
 
 from __future__ import annotations
 
@@ -13,19 +13,12 @@ from arena.sandbox import bubblewrap
 from arena.sandbox.command import VisiblePath
 
 
-@pytest.fixture(autouse=True)
-def _asked_anew() -> Iterator[None]:
-    bubblewrap.probe.cache_clear()
-    yield
-    bubblewrap.probe.cache_clear()
-
-
-def answers(monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = "") -> list[list[str]]:
-    """Put a bubblewrap in place that says this, and get what it is asked."""
-    asked: list[list[str]] = []
+def fake(monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = "") -> list[list[str]]:
+    """Install a fake bubblewrap that ends like this, and return its command lines."""
+    calls: list[list[str]] = []
 
     def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        asked.append(words)
+        calls.append(words)
         return subprocess.CompletedProcess(words, status, "", stderr)
 
     monkeypatch.setattr(sys, "platform", "linux")
@@ -34,7 +27,15 @@ def answers(monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = "") -> l
     )
     monkeypatch.setattr("arena.sandbox.bubblewrap._knows", lambda option: True)
     monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
-    return asked
+    return calls
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
+    """The command lines of a fake bubblewrap that works."""
+    bubblewrap.probe.cache_clear()
+    yield fake(monkeypatch, 0)
+    bubblewrap.probe.cache_clear()
 
 
 def binds(words: list[str]) -> list[tuple[str, str]]:
@@ -62,24 +63,20 @@ def test_elsewhere_than_on_linux_it_is_not_looked_for(monkeypatch: pytest.Monkey
 
 
 def test_where_it_is_blocked_its_own_words_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers(monkeypatch, 1, "bwrap: setting up uid map: Permission denied\n")
+    fake(monkeypatch, 1, "bwrap: setting up uid map: Permission denied\n")
 
     assert bubblewrap.probe() == (
         "bubblewrap is blocked on this machine: bwrap: setting up uid map: Permission denied"
     )
 
 
-def test_it_is_tried_once_with_and_once_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answers(monkeypatch, 0)
-
+def test_it_is_tried_once_with_and_once_without_a_network(calls: list[list[str]]) -> None:
     assert [bubblewrap.probe() for _ in range(3)] == [None] * 3
     assert [bubblewrap.probe(network=False) for _ in range(3)] == [None] * 3
-    assert ["--unshare-net" in words for words in asked] == [False, True]
+    assert ["--unshare-net" in words for words in calls] == [False, True]
 
 
 def test_one_that_hangs_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers(monkeypatch, 0)
-
     def run(words: list[str], **_: object) -> None:
         raise subprocess.TimeoutExpired(words, 10)
 
@@ -89,8 +86,6 @@ def test_one_that_hangs_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_that_cannot_be_executed_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers(monkeypatch, 0)
-
     def run(words: list[str], **_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -99,13 +94,10 @@ def test_one_that_cannot_be_executed_does_not_work(monkeypatch: pytest.MonkeyPat
     assert bubblewrap.probe() == "bubblewrap does not start: Permission denied"
 
 
-# ---- What it is told
+# ---- Its command line
 
 
-def test_the_command_stands_at_the_end_and_starts_in_its_directory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    answers(monkeypatch, 0)
+def test_the_command_stands_at_the_end_and_starts_in_its_directory(tmp_path: Path) -> None:
     words = bubblewrap.wrap(["python3", "--", "bot.py"], scratch=tmp_path)
 
     assert words[-6:] == ["--chdir", str(tmp_path), "--", "python3", "--", "bot.py"]
@@ -113,10 +105,7 @@ def test_the_command_stands_at_the_end_and_starts_in_its_directory(
     assert f"--size {64 << 20} --tmpfs {tmp_path}" in " ".join(words)
 
 
-def test_it_has_namespaces_of_its_own_and_ends_with_its_keeper(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    answers(monkeypatch, 0)
+def test_it_has_namespaces_of_its_own_and_ends_with_its_supervisor(tmp_path: Path) -> None:
     words = bubblewrap.wrap(["true"], scratch=tmp_path)
 
     assert {
@@ -127,10 +116,7 @@ def test_it_has_namespaces_of_its_own_and_ends_with_its_keeper(
     assert "--unshare-net" in bubblewrap.wrap(["true"], scratch=tmp_path, network=False)
 
 
-def test_what_is_shown_comes_after_the_directory_it_is_shown_in(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    answers(monkeypatch, 0)
+def test_what_is_shown_comes_after_the_directory_it_is_shown_in(tmp_path: Path) -> None:
     shown = [VisiblePath(Path("/here/ann"), Path("ann")), VisiblePath(Path("/x"), Path("/x"))]
     words = bubblewrap.wrap(["true"], scratch=tmp_path, shown=shown)
 
@@ -138,10 +124,7 @@ def test_what_is_shown_comes_after_the_directory_it_is_shown_in(
     assert binds(words[words.index(str(tmp_path)) :]) == [("/here/ann", str(tmp_path / "ann"))]
 
 
-def test_a_python_has_its_packages_and_the_arena_is_not_among_them(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    answers(monkeypatch, 0)
+def test_a_python_has_its_packages_and_the_arena_is_not_among_them(tmp_path: Path) -> None:
     places = {place for _, place in binds(bubblewrap.wrap(["true"], scratch=tmp_path))}
     root = Path(bubblewrap.__file__).parents[2]
 
@@ -151,10 +134,7 @@ def test_a_python_has_its_packages_and_the_arena_is_not_among_them(
     assert not {str(root), str(root / "arena")} & places
 
 
-def test_what_is_hidden_among_the_systems_files_leaves_a_gap(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    answers(monkeypatch, 0)
+def test_what_is_hidden_among_the_systems_files_leaves_a_gap(tmp_path: Path) -> None:
     hidden = [Path("/usr/local/arena.db")]
     places = {
         place for _, place in binds(bubblewrap.wrap(["true"], scratch=tmp_path, hidden=hidden))
@@ -182,7 +162,6 @@ def test_a_program_comes_with_its_installation_but_never_with_a_home(
     path = home / program
     path.parent.mkdir(parents=True)
     path.touch(0o755)
-    answers(monkeypatch, 0)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr("arena.sandbox.bubblewrap.find_program", lambda _: str(path))
     words = bubblewrap.wrap([path.name], scratch=tmp_path / "scratch")
@@ -199,7 +178,6 @@ def test_a_program_behind_links_comes_with_all_that_they_lead_to(
     (tmp_path / "python/bin/python3.11").touch(0o755)
     (tmp_path / "python/bin/python3").symlink_to("python3.11")
     (tmp_path / "venv/bin/python").symlink_to(tmp_path / "python/bin/python3")
-    answers(monkeypatch, 0)
     monkeypatch.setattr(
         "arena.sandbox.bubblewrap.find_program", lambda _: f"{tmp_path}/venv/bin/python"
     )
@@ -212,7 +190,6 @@ def test_a_program_behind_links_comes_with_all_that_they_lead_to(
 def test_where_it_cannot_bound_files_in_memory_there_are_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    answers(monkeypatch, 0)
     monkeypatch.setattr("arena.sandbox.bubblewrap._knows", lambda option: False)
     words = " ".join(bubblewrap.wrap(["true"], scratch=tmp_path))
 

@@ -1,4 +1,4 @@
-"""Groups for bots in a tree of files that looks like the kernel's, where writing does what the kernel would do."""
+"""Control groups in a tree of files like the kernel's; writing has the kernel's effects."""
 
 from __future__ import annotations
 
@@ -122,6 +122,11 @@ def boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kerne
 
 
 @pytest.fixture
+def kernel(boot: Callable[..., Kernel]) -> Kernel:
+    return boot()
+
+
+@pytest.fixture
 def group(tmp_path: Path) -> Cgroup:
     return Cgroup(tmp_path, LIMITS)
 
@@ -134,8 +139,7 @@ def say(group: Cgroup, **files: str) -> None:
 # ---- probe
 
 
-def test_a_delegated_group_works_and_is_left_as_it_was(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_delegated_group_works_and_is_left_as_it_was(kernel: Kernel) -> None:
 
     assert probe(kernel.root) is None
     assert kernel.say("cgroup.subtree_control") == ""
@@ -155,7 +159,7 @@ def test_a_mount_of_a_part_of_the_hierarchy_is_understood(boot: Callable[..., Ke
 
     assert probe(kernel.root) is None
     kernel.move_to("/docker/other")
-    assert probe(kernel.root) == "not delegated: its own group is out of sight"
+    assert probe(kernel.root) == "not delegated: the arena's own group is not visible here"
 
 
 @pytest.mark.parametrize("mounts", [V1, V1 + HYBRID])
@@ -171,8 +175,7 @@ def test_a_machine_without_groups(tmp_path: Path) -> None:
     assert probe(tmp_path) == "cgroup v2 is not mounted"
 
 
-def test_a_process_in_no_group_of_version_2(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_process_in_no_group_of_version_2(kernel: Kernel) -> None:
     (kernel.root / "proc/self/cgroup").write_text("4:memory:/x\n")
 
     assert probe(kernel.root) == "this process is in no group of cgroup v2"
@@ -185,8 +188,7 @@ def test_controllers_that_were_not_handed_to_us_are_named(boot: Callable[..., Ke
     assert why.startswith("not delegated: no memory controller; start it with systemd")
 
 
-def test_a_group_that_belongs_to_somebody_else(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_group_that_belongs_to_somebody_else(kernel: Kernel) -> None:
     kernel.refuse = lambda path, text: errno.EACCES if text.startswith("+") else 0
     why = probe(kernel.root)
 
@@ -196,8 +198,7 @@ def test_a_group_that_belongs_to_somebody_else(boot: Callable[..., Kernel]) -> N
     assert kernel.groups == []
 
 
-def test_a_group_that_others_are_in_is_not_touched(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_group_that_others_are_in_is_not_touched(kernel: Kernel) -> None:
     (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
     why = probe(kernel.root)
 
@@ -215,8 +216,7 @@ def test_the_root_of_all_groups_may_have_others_in_it(boot: Callable[..., Kernel
     assert kernel.groups == []
 
 
-def test_a_limit_that_the_kernel_refuses_is_said(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_limit_that_the_kernel_refuses_is_said(kernel: Kernel) -> None:
     kernel.refuse = lambda path, text: errno.EINVAL if path.name == "pids.max" else 0
 
     assert probe(kernel.root) == f"not delegated: {kernel.group}: Invalid argument"
@@ -233,8 +233,7 @@ def test_a_system_that_is_not_linux(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- make
 
 
-def test_a_bots_group_has_its_limits(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_bots_group_has_its_limits(kernel: Kernel) -> None:
     group = make("ann", LIMITS, kernel.root)
 
     assert group is not None
@@ -253,8 +252,7 @@ def test_a_bots_group_has_its_limits(boot: Callable[..., Kernel]) -> None:
     assert kernel.say("cgroup.subtree_control") == "memory pids"
 
 
-def test_an_arena_that_is_in_its_leaf_makes_siblings(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_an_arena_that_is_in_its_leaf_makes_siblings(kernel: Kernel) -> None:
     first = make("ann", LIMITS, kernel.root)
     kernel.move_to("/user/arena.scope/arena")
     second = make("ann", LIMITS, kernel.root)
@@ -267,16 +265,14 @@ def test_an_arena_that_is_in_its_leaf_makes_siblings(boot: Callable[..., Kernel]
     assert kernel.say("cgroup.subtree_control") == "memory pids"
 
 
-def test_a_kernel_without_swap_has_one_limit_less(boot: Callable[..., Kernel]) -> None:
-    kernel = boot()
+def test_a_kernel_without_swap_has_one_limit_less(kernel: Kernel) -> None:
     kernel.refuse = lambda path, text: errno.ENOENT if "swap" in path.name else 0
 
     assert make("ann", LIMITS, kernel.root) is not None
 
 
 @pytest.mark.parametrize("name", ["../../x", "..", "a/b", "ä" * 200, "a\nb", ""])
-def test_a_name_does_not_lead_out_of_the_group(boot: Callable[..., Kernel], name: str) -> None:
-    kernel = boot()
+def test_a_name_does_not_lead_out_of_the_group(kernel: Kernel, name: str) -> None:
     group = make(name, LIMITS, kernel.root)
 
     assert group is not None
@@ -334,7 +330,6 @@ def test_a_group_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:
 
     assert group.finding() is None
     assert group.cpu_ms() == 0
-    group.kill()
     assert group.remove()
 
 
@@ -347,28 +342,7 @@ def test_cpu_time_is_the_kernels(group: Cgroup) -> None:
 # ---- Its end
 
 
-def test_a_group_is_killed_at_once(group: Cgroup) -> None:
-    say(group, cgroup_kill="")
-    group.kill()
-
-    assert (group.path / "cgroup.kill").read_text() == "1"
-
-
-def test_an_old_kernel_is_told_to_kill_one_by_one(
-    group: Cgroup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "kill", lambda *which: killed.append(which))
-    say(group, cgroup_procs="501\n502\n")
-    group.kill()
-
-    assert killed == [(501, 9), (502, 9)]
-
-
-def test_a_group_is_removed_with_those_below_it_once_nobody_is_in_it(
-    boot: Callable[..., Kernel],
-) -> None:
-    kernel = boot()
+def test_a_group_is_removed_with_those_below_it_once_nobody_is_in_it(kernel: Kernel) -> None:
     group = make("ann", LIMITS, kernel.root)
     assert group is not None
     (group.path / "own").mkdir()

@@ -1,4 +1,4 @@
-"""What the readers of processes know: lines of /proc as they may be, and the process of this test by both readers."""
+"""The readers of the process table: lines of /proc, and this test's own process by both readers."""
 
 from __future__ import annotations
 

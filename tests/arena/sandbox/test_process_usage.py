@@ -1,4 +1,4 @@
-"""What is found in a tree of processes, and what its CPU time adds up to; the systems' own tables are in tests/e2e."""
+"""The offences found in a tree of processes, and its CPU time; real systems are in tests/e2e."""
 
 from __future__ import annotations
 
@@ -139,26 +139,26 @@ def table(*lines: str) -> list[ProcessEntry]:
     return entries
 
 
-def pids(keeper: int, *lines: str) -> tuple[list[int], set[int]]:
-    tree, structure = tree_of(keeper, table(*lines))
+def pids(supervisor: int, *lines: str) -> tuple[list[int], set[int]]:
+    tree, structure = tree_of(supervisor, table(*lines))
     return [entry.pid for entry in tree], structure
 
 
-def test_a_tree_is_all_that_is_below_the_keeper_with_parents_first() -> None:
-    lines = ("5 < 30 grandchild", "10 < 1 keeper", "30 < 10 bot", "31 < 10 orphan")
+def test_a_tree_is_all_that_is_below_the_supervisor_with_parents_first() -> None:
+    lines = ("5 < 30 grandchild", "10 < 1 supervisor", "30 < 10 bot", "31 < 10 orphan")
 
     assert pids(10, *lines, "99 < 1 other", "98 < 99 others") == ([30, 31, 5], set())
 
 
-def test_a_keeper_that_is_gone_has_no_tree() -> None:
+def test_a_supervisor_that_is_gone_has_no_tree() -> None:
     assert pids(10, "30 < 1 bot") == ([], set())
 
 
 def test_a_table_that_was_read_while_numbers_were_used_again_is_no_loop() -> None:
-    assert pids(10, "10 < 12 keeper", "11 < 10 a", "12 < 11 b", "7 < 7 c") == ([11, 12], set())
+    assert pids(10, "10 < 12 supervisor", "11 < 10 a", "12 < 11 b", "7 < 7 c") == ([11, 12], set())
 
 
-def test_the_sandbox_is_two_processes_between_keeper_and_bot() -> None:
+def test_the_sandbox_is_two_processes_between_supervisor_and_bot() -> None:
     lines = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 bot", "14 < 12 orphan")
 
     assert pids(10, *lines) == ([11, 12, 13, 14], {11, 12})

@@ -1,20 +1,21 @@
-"""When the sampler looks, and whom it tells; what the figures mean is in test_process_usage, the systems' own tables in tests/e2e."""
+"""When the sampler samples, and whom it tells.
+
+What the figures mean is in test_process_usage, real systems are in tests/e2e.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
-import os
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 
 import pytest
 
 from arena.engine.verdict import Finding
 from arena.sandbox import sampler as module
-from arena.sandbox.process_table import ProcessCpu, ProcessEntry, ProcessMemory, probe
+from arena.sandbox.process_table import ProcessCpu, ProcessEntry, ProcessMemory
 from arena.sandbox.process_usage import MIB, ROUNDING_MS
 from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
@@ -23,11 +24,11 @@ LIMITS = Limits(memory_mib=256, processes=4)
 TIMEOUT_S = 20.0
 
 
-class Pretended:
+class FakeProcesses:
     """A system's processes, as a test wants them; `pss` is not asked for without need."""
 
     def __init__(self) -> None:
-        self.entries = {10: ProcessEntry(10, 1, "keeper", 5, False)}
+        self.entries = {10: ProcessEntry(10, 1, "supervisor", 5, False)}
         self.held: dict[int, ProcessMemory] = {}
         self.shares: dict[int, int] = {}
         self.opened: dict[int, dict[int, int]] = {}
@@ -78,7 +79,7 @@ class SampledBots:
     """A sampler over pretended processes, and what it has found."""
 
     def __init__(self) -> None:
-        self.processes = Pretended()
+        self.processes = FakeProcesses()
         self.found: list[tuple[str, str]] = []
         self.threads: set[int] = set()
         self._event = asyncio.Event()
@@ -108,48 +109,47 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", 0.002)
 
 
-async def test_a_finding_is_told_once_and_in_the_event_loop() -> None:
-    watched = SampledBots()
+@pytest.fixture
+async def watched(_fast: None) -> AsyncIterator[SampledBots]:
+    bots = SampledBots()
+    yield bots
+    bots.sampler.close()
+
+
+async def test_a_finding_is_told_once_and_in_the_event_loop(watched: SampledBots) -> None:
     watched.processes.add(11, mib=312)
     watched.sampler.watch("ann", 10)
     await watched.finds()
     await watched.samples()
-    watched.sampler.close()
 
     assert watched.found == [("ann", "memory 312 MiB > 256 MiB (sampled)")]
     assert watched.threads == {threading.get_ident()}
 
 
-async def test_a_hog_is_found_in_a_grandchild() -> None:
-    watched = SampledBots()
+async def test_a_hog_is_found_in_a_grandchild(watched: SampledBots) -> None:
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.add(13, 12, mib=300)
     watched.sampler.watch("ann", 10)
 
     assert (await watched.finds())[1] == "memory 300 MiB > 256 MiB (sampled)"
-    watched.sampler.close()
 
 
-async def test_a_tree_is_found_when_two_samples_agree() -> None:
-    watched = SampledBots()
+async def test_a_tree_is_found_when_two_samples_agree(watched: SampledBots) -> None:
     watched.processes.add(11, mib=140, pss=130)
     watched.processes.add(12, 11, mib=140, pss=130)
     watched.sampler.watch("ann", 10)
 
     assert (await watched.finds())[1] == "memory 260 MiB > 256 MiB (sampled)"
     assert watched.processes.asked_pss == 4
-    watched.sampler.close()
 
 
 async def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
-    class MomentAfterFork(Pretended):
+    class MomentAfterFork(FakeProcesses):
         def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
             self.remove(12)  # it has executed another program, and ended
             return super().pss(pid, but)
 
-    watched = SampledBots()
-    watched.sampler.close()
     found: list[str] = []
     moment = MomentAfterFork()
     moment.add(11, mib=140, pss=130)
@@ -166,8 +166,9 @@ async def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> 
     assert found == []
 
 
-async def test_what_is_in_files_counts_once_however_many_have_them_open() -> None:
-    watched = SampledBots()
+async def test_what_is_in_files_counts_once_however_many_have_them_open(
+    watched: SampledBots,
+) -> None:
     watched.processes.add(11, mib=20, pss=15)
     watched.processes.add(12, 11, mib=20, pss=15)
     watched.processes.opened = {11: {7: 140 * MIB}, 12: {7: 140 * MIB, 8: 100 * MIB}}
@@ -175,25 +176,23 @@ async def test_what_is_in_files_counts_once_however_many_have_them_open() -> Non
     watched.sampler.watch("ann", 10)
 
     assert (await watched.finds())[1] == "memory 270 MiB > 256 MiB (sampled)"
-    watched.sampler.close()
 
 
-async def test_what_is_in_a_file_and_mapped_counts_once() -> None:
-    watched = SampledBots()
+async def test_what_is_in_a_file_and_mapped_counts_once(watched: SampledBots) -> None:
     watched.processes.add(11, mib=160, pss=160)
     watched.processes.mapped = {11: 150 * MIB}
     watched.processes.opened = {11: {7: 150 * MIB}}
     watched.processes.in_files = 150 * MIB
     watched.sampler.watch("ann", 10)
     await watched.samples()
-    watched.sampler.close()
 
     assert watched.found == []
     assert watched.processes.asked_pss >= 2
 
 
-async def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> None:
-    watched = SampledBots()
+async def test_nobody_looks_for_files_where_there_are_too_few_to_matter(
+    watched: SampledBots,
+) -> None:
     watched.processes.add(11, mib=100)
     watched.processes.in_files = 156 * MIB
     watched.sampler.watch("ann", 10)
@@ -202,21 +201,18 @@ async def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> Non
 
     watched.processes.in_files = 157 * MIB
     await watched.samples()
-    watched.sampler.close()
 
     assert watched.processes.asked_files > 0
     assert watched.found == []
 
 
-async def test_zombies_do_not_count() -> None:
-    watched = SampledBots()
+async def test_zombies_do_not_count(watched: SampledBots) -> None:
     for pid in range(20, 30):
         watched.processes.add(pid)
         zombie = watched.processes.entries[pid]._replace(is_zombie=True)
         watched.processes.put(zombie)
     watched.sampler.watch("ann", 10)
     await watched.samples()
-    watched.sampler.close()
 
     assert watched.found == []
 
@@ -250,21 +246,20 @@ async def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
     assert max(rest for rest in rests if rest is not None) < 0.2
 
 
-async def test_nobody_is_found_who_is_not_watched_any_more() -> None:
-    watched = SampledBots()
+async def test_nobody_is_found_who_is_not_watched_any_more(watched: SampledBots) -> None:
     watched.sampler.watch("ann", 10)
     watched.sampler.forget("ann")
     watched.processes.add(11, mib=312)
     await watched.samples()
-    watched.sampler.close()
 
     assert watched.found == []
     with pytest.raises(KeyError):
         watched.sampler.cpu_ms("ann")
 
 
-async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() -> None:
-    watched = SampledBots()
+async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name(
+    watched: SampledBots,
+) -> None:
     watched.processes.add(11, mib=312)
     watched.sampler.watch("ann", 10)
     until = time.monotonic() + TIMEOUT_S
@@ -272,16 +267,16 @@ async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() 
         time.sleep(0.001)  # the loop must not run: it would tell
 
     assert watched.sampler.samples >= 3
-    watched.processes.put(ProcessEntry(20, 1, "keeper", 7, False))
+    watched.processes.put(ProcessEntry(20, 1, "supervisor", 7, False))
     watched.sampler.watch("ann", 20)
     await watched.samples()
-    watched.sampler.close()
 
     assert watched.found == []
 
 
-async def test_another_process_with_the_keepers_number_is_not_the_keeper() -> None:
-    watched = SampledBots()
+async def test_another_process_with_the_supervisors_number_is_not_the_supervisor(
+    watched: SampledBots,
+) -> None:
     watched.sampler.watch("ann", 10)
     watched.processes.put(ProcessEntry(10, 1, "other", 99, False))
     watched.processes.times[10] = (0, 5000)
@@ -290,12 +285,12 @@ async def test_another_process_with_the_keepers_number_is_not_the_keeper() -> No
 
     assert watched.found == []
     assert watched.sampler.cpu_ms("ann") == 0
-    watched.sampler.close()
 
 
-async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() -> None:
-    watched = SampledBots()
-    watched.processes.times[10] = (70, 1000)  # a keeper with a past
+async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards(
+    watched: SampledBots,
+) -> None:
+    watched.processes.times[10] = (70, 1000)  # a supervisor with a past
     watched.processes.add(11)
     watched.sampler.watch("ann", 10)
     await watched.samples()
@@ -312,11 +307,11 @@ async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() 
     await watched.samples()
 
     assert watched.sampler.cpu_ms("ann") == 260
-    watched.sampler.close()
 
 
-async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples() -> None:
-    watched = SampledBots()
+async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples(
+    watched: SampledBots,
+) -> None:
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.times[12] = (500, 0)
@@ -327,7 +322,6 @@ async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples() ->
     watched.processes.times[11] = (0, 400)  # another one
 
     assert watched.sampler.cpu_ms("ann") == 900 - ROUNDING_MS
-    watched.sampler.close()
 
 
 async def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
@@ -346,10 +340,9 @@ async def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
 
 
 async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
-    caplog: pytest.LogCaptureFixture,
+    watched: SampledBots, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        watched = SampledBots()
         watched.processes.broken = True
         watched.processes.add(11, mib=312)
         watched.sampler.watch("ann", 10)
@@ -359,7 +352,6 @@ async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
         watched.processes.broken = False
 
         assert await watched.finds() == ("ann", "memory 312 MiB > 256 MiB (sampled)")
-        watched.sampler.close()
 
     [record] = caplog.records
     assert record.exc_info is not None
@@ -375,22 +367,3 @@ async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None
 
     assert threading.active_count() == before
     assert watched.found == []
-
-
-async def test_a_system_without_a_reader_finds_nothing_and_says_why(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr("arena.sandbox.process_table._has_proc", lambda: False)
-    monkeypatch.setattr(importlib, "import_module", missing)
-
-    sampler = Sampler(LIMITS, lambda name, finding: None)
-    sampler.start()
-    sampler.watch("ann", os.getpid())
-
-    assert sampler.cpu_ms("ann") == 0
-    assert sampler.inactive == probe()
-    sampler.close()
-    assert "pip install 'card-arena[psutil]'" in (probe() or "")

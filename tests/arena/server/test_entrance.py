@@ -1,4 +1,4 @@
-"""Where requests come in: what is said of those who seem to come through a proxy."""
+"""The entrance's warning of a proxy that nobody trusts."""
 
 from __future__ import annotations
 

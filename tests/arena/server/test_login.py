@@ -1,4 +1,4 @@
-"""Where instructors are heard: what they want is done at once or in a while, and answered."""
+"""Instructors' requests: carried out at once or later, and answered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORD = Instruct(VERSION, "secret", Action.IMPORT)
 
 
 class Hearing:
-    """A desk whose words take until the test says so, and what it answers."""
+    """Instructors' requests, which take until the test completes them, and their answers."""
 
     def __init__(self) -> None:
         self.answers: list[Done | Refused] = []
@@ -61,7 +61,7 @@ async def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
     hearing.says()
     [refused] = hearing.answers
     assert isinstance(refused, Refused)
-    assert "one word at a time" in refused.text
+    assert "one instruction at a time" in refused.text
 
     hearing.says(wire=cast(Wire, object()))
     assert len(hearing.works) == 2

@@ -1,4 +1,4 @@
-"""Whose pages may open WebSockets: ours, and those that are named; never one that only says that it is ours."""
+"""Whose pages may open WebSockets: the arena's own and those that are named, and no forged ones."""
 
 from __future__ import annotations
 

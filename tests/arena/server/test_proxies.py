@@ -1,4 +1,4 @@
-"""Where a request comes from: only those that are trusted may say so, and only of whom they were connected by."""
+"""Where a request comes from: only a trusted proxy may say so, and only of its own clients."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class RecordingOwner:
         self._changed = asyncio.Event()
 
     async def until(self, word: str, times: int = 1) -> None:
-        """Wait until it was told something so often."""
+        """Wait until it was told something so many times."""
         while self.told.count(word) < times:
             self._changed.clear()
             await self._changed.wait()
@@ -84,17 +84,16 @@ class RecordingOwner:
 
 
 class FakePipeEnds:
-    """The other ends: what it reads and writes."""
+    """The bot's ends of the pipes."""
 
     def __init__(self, stdin: int, stdout: int) -> None:
         self.stdin, self.stdout = stdin, stdout
 
     def say(self, data: bytes) -> None:
-        """At once: the pipe has room for it."""
         assert os.write(self.stdout, data) == len(data)
 
     async def hear(self) -> bytes:
-        """All up to the end of its input."""
+        """Read to the end of its input."""
         parts = []
         while part := await asyncio.to_thread(os.read, self.stdin, 65536):
             parts.append(part)
@@ -118,12 +117,12 @@ class FakePipeEnds:
 @pytest.fixture(autouse=True)
 def _collected() -> Iterator[None]:
     yield
-    gc.collect()  # a transport that was forgotten warns now
+    gc.collect()  # a transport that was not closed warns now
 
 
 @asynccontextmanager
 async def connected(**limits: int) -> AsyncIterator[tuple[RecordingOwner, Pipe, FakePipeEnds]]:
-    """A bot and an arena; afterwards both pipes are closed, and the owner knows, once."""
+    """A bot and an arena; afterwards both pipes must be closed, and the owner told once."""
     asyncio.get_running_loop().set_debug(True)
     stdin, to_bot = os.pipe()
     from_bot, stdout = os.pipe()

@@ -1,4 +1,4 @@
-"""Who is read when, on a clock that the tests set."""
+"""When a stranger is read, on a clock that the tests set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHARE = 0.05
 
 
 class FakeUnknownConnection:
-    """A connection that nobody knows yet; what it says is read if it may be."""
+    """A connection that has not logged in."""
 
     def __init__(self, door: ThrottledArena, address: str = "10.0.0.1") -> None:
         self.address = address
@@ -37,7 +37,7 @@ class FakeUnknownConnection:
         return self.shakes_s
 
     def greets(self) -> None:
-        """A part of a handshake of TLS has come from it."""
+        """A part of a TLS handshake has come from it."""
         self._door.throttle.shakes(self)
 
     def cut(self) -> None:
@@ -46,7 +46,7 @@ class FakeUnknownConnection:
         self._door.throttle.disconnected(self)
 
     def says(self, what: str = "something") -> None:
-        """It has its turn, and uses it."""
+        """It sends something in its turn."""
         assert self.is_read, "it waits"
         if what == "a request":
             self._door.throttle.asked(self)
@@ -62,7 +62,7 @@ class FakeUnknownConnection:
 
 
 class ThrottledArena:
-    """Strangers, a match that is on or not, and the time that strangers have cost."""
+    """A throttle, matches that are played or not, and the time that strangers have cost."""
 
     def __init__(self, most: int = 100) -> None:
         self.now = 100.0
@@ -76,10 +76,9 @@ class ThrottledArena:
         self.throttle.tick()
 
     def fails(self, count: int = 10, address: str = "10.0.0.1") -> None:
-        """So many come and go without a welcome."""
+        """So many come and go without logging in."""
         for _ in range(count):
-            guest = FakeUnknownConnection(self, address)
-            guest.goes()
+            FakeUnknownConnection(self, address).goes()
 
 
 @pytest.fixture
@@ -236,7 +235,7 @@ def test_who_waits_when_the_last_match_ends_waits_no_more(door: ThrottledArena) 
     assert all(guest.is_read for guest in guests)
 
 
-# --- the line ---
+# --- the queue ---
 
 
 def test_turns_go_round_and_end_with_the_first_words(door: ThrottledArena) -> None:
@@ -262,7 +261,7 @@ def test_who_says_nothing_holds_nobody_up(door: ThrottledArena) -> None:
     while not guest.is_read:
         door.tick()
         ticks += 1
-        assert sum(one.is_read for one in silent) <= 8
+        assert sum(stranger.is_read for stranger in silent) <= 8
 
     assert ticks <= 20, "after its share of the time has paid for accepting them"
 
@@ -380,7 +379,7 @@ def test_handshakes_after_failures_take_no_more_than_the_share(door: ThrottledAr
 
 
 def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(door: ThrottledArena) -> None:
-    """As 130 ms for each that was recorded once, and sent twice a second from then on."""
+    """As when a recorded handshake that takes 130 ms is sent twice a second."""
     door.fails()
     began, door.spent_s, shaken = door.now, 0.0, 0
     while door.now - began < 20.0:
@@ -450,11 +449,11 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: ThrottledAren
     words = 0
     for _ in range(400):
         door.tick()
-        for one in tuple(flood):
-            if one.is_read:
-                one.says("a bad hello")
-                one.goes()
-                flood.remove(one)
+        for attacker in tuple(flood):
+            if attacker.is_read:
+                attacker.says("a bad hello")
+                attacker.goes()
+                flood.remove(attacker)
                 flood.append(FakeUnknownConnection(door))
         if guest.is_read:
             words += 1
@@ -469,7 +468,7 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: ThrottledAren
 
 
 def asks(door: ThrottledArena, count: int = 1) -> FakeUnknownConnection:
-    """So many requests from one address, each over a connection of its own; the last one."""
+    """So many requests from one address, each over its own connection; returns the last one."""
     for _ in range(count):
         guest = FakeUnknownConnection(door)
         guest.says("a request")
@@ -554,7 +553,7 @@ def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: ThrottledArena) -
 def through(
     door: ThrottledArena, number: int, address: str = "10.0.0.1"
 ) -> tuple[FakeUnknownConnection, bool]:
-    """One whose request says where it comes from, and whether it is heard at once."""
+    """A connection through a proxy, and whether it is served at once."""
     guest = FakeUnknownConnection(door, f"127.0.0.1:{number}")
     return guest, door.throttle.moved(guest, address)
 
@@ -617,8 +616,6 @@ def test_whoever_has_no_place_any_more_is_not_heard() -> None:
 
 
 class ManualClock:
-    """A time that tests set."""
-
     now = 100.0
 
     def __call__(self) -> float:
@@ -631,7 +628,7 @@ def clock() -> ManualClock:
 
 
 def spent(allowance: Allowance, address: str = "10.0.0.1") -> int:
-    """How many there are left, all of which are spent."""
+    """Spend all tokens; how many there were."""
     count = 0
     while allowance.spend(address):
         count += 1

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -19,14 +18,8 @@ from protocol.messages import Ending, Termination
 from tests.support.written_competition import COMPLETED, WrittenCompetition, names, offence, plan
 
 
-@pytest.fixture
-def store(database: str) -> Iterator[Store]:
-    with Store(database) as store:
-        yield store
-
-
 def seen(results: LiveResults) -> tuple[Any, ...]:
-    """All that anybody could see."""
+    """All results."""
     return (
         results.competition,
         results.played,
@@ -346,7 +339,7 @@ def test_an_update_reads_what_is_new_and_no_more(
 
 
 class Chance:
-    """A competition in which anything may happen next."""
+    """A competition with random events."""
 
     def __init__(self, course: WrittenCompetition, seed: int) -> None:
         self.course = course

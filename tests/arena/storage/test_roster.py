@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -26,19 +26,12 @@ NOW = 1000.0
 
 
 @pytest.fixture
-def engine(database: str) -> Iterator[sa.Engine]:
-    engine, _ = open_database(database, create=True)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
 def roster(engine: sa.Engine) -> Roster:
     return Roster(engine, lambda: NOW)
 
 
 def tokens(issued: Sequence[Issued]) -> dict[str, str]:
-    return {one.name: one.token for one in issued}
+    return {student.name: student.token for student in issued}
 
 
 # --- a class comes ---
@@ -57,20 +50,20 @@ def test_a_new_class_gets_a_token_each(roster: Roster) -> None:
     assert access.names == {"ann", "ben"}
     assert access.players == {hashed(ann.token): "ann", hashed(ben.token): "ben"}
     assert roster.teams() == {"ann": "red"}
-    assert [(one.name, one.made_at) for one in roster.members()] == [("ann", NOW), ("ben", NOW)]
+    made_at = {member.name: member.made_at for member in roster.members()}
+    assert made_at == {"ann": NOW, "ben": NOW}
 
 
 def test_only_hashes_are_kept(roster: Roster, database: str) -> None:
     [ann] = roster.take([ANN]).new
     instructor = roster.instructor()
-    kept = repr(
-        [rows(database, f"SELECT * FROM {table}") for table in ("roster", "instructors", "meta")]
-    )
+    tables = ("roster", "instructors", "meta")
+    stored = repr([rows(database, f"SELECT * FROM {table}") for table in tables])
 
-    assert hashed(ann.token) in kept
-    assert hashed(instructor) in kept
-    assert ann.token not in kept
-    assert instructor not in kept
+    assert hashed(ann.token) in stored
+    assert hashed(instructor) in stored
+    assert ann.token not in stored
+    assert instructor not in stored
 
 
 def test_the_same_class_again_keeps_its_tokens(roster: Roster) -> None:
@@ -87,9 +80,9 @@ def test_a_later_list_adds_and_updates_and_removes_nobody(roster: Roster) -> Non
     cem = Student(name="cem", team="blue")
     done = roster.take([Student(name="ann", email="new@school", team=""), cem])
 
-    assert [one.name for one in done.new] == ["cem"]
+    assert [new.name for new in done.new] == ["cem"]
     assert (done.changed, done.same) == (1, 0)
-    by_name = {one.name: one for one in roster.members()}
+    by_name = {member.name: member for member in roster.members()}
     assert by_name.keys() == {"ann", "ben", "cem"}
     assert (by_name["ann"].email, by_name["ann"].team) == ("new@school", None)
     players = roster.access().players
@@ -144,7 +137,7 @@ def test_a_token_that_is_revoked_leaves_the_name_behind(roster: Roster) -> None:
 
     assert list(access.players.values()) == ["ben"]
     assert access.names == {"ann", "ben"}
-    assert [one.revoked_at for one in roster.members()] == [NOW, None]
+    assert [member.revoked_at for member in roster.members()] == [NOW, None]
     with pytest.raises(UsageError, match="'ann' is revoked already"):
         roster.revoke("ann")
 

@@ -14,12 +14,20 @@ ANN = Student(name="ann", email="ann@school", team="red")
 BEN = Student(name="ben", email="", team="")
 
 
+COLUMNS = ":{}: expected the columns name and, if you like, email and team, got {}"
+NO_SLASH = ":2: expected a name without '/', which begins the name of one of its programs, got "
+
+
 @pytest.fixture
-def refuses(tmp_path: Path) -> Callable[[bytes], str]:
-    """What is said of a file, after its name."""
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "class.csv"
+
+
+@pytest.fixture
+def refuses(file: Path) -> Callable[[bytes], str]:
+    """The error about a file, after its name."""
 
     def call(data: bytes) -> str:
-        file = tmp_path / "class.csv"
         file.write_bytes(data)
         with pytest.raises(UsageError) as why:
             read_class(file)
@@ -31,45 +39,32 @@ def refuses(tmp_path: Path) -> Callable[[bytes], str]:
     return call
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"name,email,team\nann,ann@school,red\nben,,\n",
-        b"name,email,team\r\nann,ann@school,red\r\nben\r\n",
-        b"\xef\xbb\xbfname;email;team\r\nann;ann@school;red\r\nben;;\r\n",
-        b"name\temail\tteam\nann\tann@school\tred\nben\n",
-        b"Team, NAME ,email\nred , ann,ann@school\n,ben",
-        b"\xef\xbb\xbfName;E-Mail;Team\r\nann;ann@school;red\r\nben;;\r\n",
-        b"name,Mail,team\nann,ann@school,red\nben,,\n",
-        b'\n"name","email","team"\n\n"ann","ann@school","red"\n,,\nben,,,,\n',
-    ],
-    ids=[
-        "plain",
-        "short rows",
-        "Excel",
-        "tabs",
-        "another order",
-        "German Excel",
-        "mail",
-        "empty lines",
-    ],
-)
-def test_a_class(tmp_path: Path, data: bytes) -> None:
-    file = tmp_path / "class.csv"
-    file.write_bytes(data)
+LISTS = {
+    "plain": b"name,email,team\nann,ann@school,red\nben,,\n",
+    "short rows": b"name,email,team\r\nann,ann@school,red\r\nben\r\n",
+    "Excel": b"\xef\xbb\xbfname;email;team\r\nann;ann@school;red\r\nben;;\r\n",
+    "tabs": b"name\temail\tteam\nann\tann@school\tred\nben\n",
+    "another order": b"Team, NAME ,email\nred , ann,ann@school\n,ben",
+    "German Excel": b"\xef\xbb\xbfName;E-Mail;Team\r\nann;ann@school;red\r\nben;;\r\n",
+    "mail": b"name,Mail,team\nann,ann@school,red\nben,,\n",
+    "empty lines": b'\n"name","email","team"\n\n"ann","ann@school","red"\n,,\nben,,,,\n',
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_class(file: Path, kind: str) -> None:
+    file.write_bytes(LISTS[kind])
 
     assert read_class(file) == (ANN, BEN)
 
 
-def test_what_has_no_column_is_not_said_to_be_empty(tmp_path: Path) -> None:
-    file = tmp_path / "class.csv"
+def test_what_has_no_column_is_not_said_to_be_empty(file: Path) -> None:
     file.write_text("name\nann\n")
 
     assert read_class(file) == (Student(name="ann", email=None, team=None),)
 
 
-def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> None:
-    file = tmp_path / "class.csv"
+def test_letters_are_composed_and_separators_may_be_quoted(file: Path) -> None:
     file.write_text('name\n"Jose\u0301, M."\n', encoding="utf-8")
 
     assert read_class(file)[0].name == "Jos\u00e9, M."
@@ -80,22 +75,10 @@ def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> No
     [
         (b"", ": expected a line of column names, got an empty file"),
         (b"name,email\n", ": expected at least one name, got none"),
-        (
-            b"name,phone\nann,x\n",
-            ":1: expected the columns name and, if you like, email and team, got 'phone'",
-        ),
-        (
-            b"name,email,E-Mail\nann,x,y\n",
-            ":1: expected the columns name and, if you like, email and team, got 'email' twice",
-        ),
-        (
-            b"name,name\nann,x\n",
-            ":1: expected the columns name and, if you like, email and team, got 'name' twice",
-        ),
-        (
-            b"\nemail,team\nann,x\n",
-            ":2: expected the columns name and, if you like, email and team, got no name",
-        ),
+        (b"name,phone\nann,x\n", COLUMNS.format(1, "'phone'")),
+        (b"name,email,E-Mail\nann,x,y\n", COLUMNS.format(1, "'email' twice")),
+        (b"name,name\nann,x\n", COLUMNS.format(1, "'name' twice")),
+        (b"\nemail,team\nann,x\n", COLUMNS.format(2, "no column name")),
         (b"name,team\n,red\n", ":2: expected a name, got none"),
         (b"name\nann\nben\nann\n", ":4: 'ann' is in line 2 already"),
         (b"name\nann\nben\nANN\n", ":4: 'ANN' is in line 2 already, as 'ann', which looks alike"),
@@ -103,17 +86,11 @@ def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> No
             b"name\n\xe3\x85\xa4\n",
             ":2: expected a name with letters that can be seen, got '\\u3164'",
         ),
-        (
-            "name\nann／gin\n".encode(),
-            ":2: expected a name without '/', which begins the name of one of its programs, got 'ann／gin'",
-        ),
+        ("name\nann／gin\n".encode(), f"{NO_SLASH}'ann／gin'"),
         (b"name\na\x07b\n", ":2: expected a name of printable letters, got 'a\\x07b'"),
         (b'name\n"ann\nben"\n', ":3: expected a name of printable letters, got 'ann\\nben'"),
         (b"name\n" + b"x" * 65 + b"\n", ":2: expected a name of at most 64 letters, got 65"),
-        (
-            b"name\nann/gin\n",
-            ":2: expected a name without '/', which begins the name of one of its programs, got 'ann/gin'",
-        ),
+        (b"name\nann/gin\n", f"{NO_SLASH}'ann/gin'"),
         (
             b"name,email\nann," + b"x" * 300 + b"\n",
             ":2: expected an address of at most 254 letters, got 300",

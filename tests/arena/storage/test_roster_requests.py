@@ -1,9 +1,9 @@
-"""What another process asks of the arena on a database: done once or not at all, and answered in one line."""
+"""Requests to the arena on a database: done once or not at all, and answered in one line."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -23,19 +23,12 @@ RENAME = Request(action=Action.RENAME, name="ann", new="anna")
 
 
 @pytest.fixture
-def engine(database: str) -> Iterator[sa.Engine]:
-    engine, _ = open_database(database, create=True)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
 def requests(engine: sa.Engine) -> RosterRequests:
     return RosterRequests(engine)
 
 
-def asks(requests: RosterRequests, meanwhile: Callable[[], None]) -> str:
-    """Ask; after the first look something happens, and every look takes a second of a clock of ours."""
+def asks(requests: RosterRequests, meanwhile: Callable[[], object]) -> str:
+    """Ask; something happens after the first look, and each look takes a second of a fake clock."""
     now = iter(range(1000))
     to_do = [meanwhile]
 
@@ -48,15 +41,22 @@ def asks(requests: RosterRequests, meanwhile: Callable[[], None]) -> str:
 
 
 def left(database: str) -> list[object]:
+    """The keys of the requests that are still there."""
     return rows(database, "SELECT key FROM meta WHERE length(key) > 12")
+
+
+def claimed(requests: RosterRequests) -> tuple[str, Request]:
+    """Claim the one request that waits."""
+    [(key, request)] = requests.waiting()
+    assert request == RENAME
+    assert requests.claim(key, request)
+    return key, request
 
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_who_asks_gets_the_answer(requests: RosterRequests, database: str, is_done: bool) -> None:
     def arena() -> None:
-        [(key, request)] = requests.waiting()
-        assert request == RENAME
-        assert requests.claim(key, request)
+        key, request = claimed(requests)
         assert requests.waiting() == ()
         requests.answer(key, request, "said", is_done=is_done)
 
@@ -90,12 +90,8 @@ def test_an_arena_that_does_not_answer_has_changed_nothing(
 def test_an_arena_that_ends_before_it_answers_leaves_a_doubt_which_is_told(
     requests: RosterRequests, database: str
 ) -> None:
-    def arena() -> None:
-        [(key, request)] = requests.waiting()
-        assert requests.claim(key, request)
-
     with pytest.raises(Unreachable, match="has begun with it"):
-        asks(requests, arena)
+        asks(requests, lambda: claimed(requests))
     assert left(database) == []
 
 
@@ -108,9 +104,7 @@ def test_an_answer_that_comes_when_the_time_is_over_is_heard(
     def clock() -> float:
         now = next(times, None)
         if now is None:  # after the last look
-            [(key, request)] = requests.waiting()
-            assert requests.claim(key, request)
-            requests.answer(key, request, "said", is_done=is_done)
+            requests.answer(*claimed(requests), "said", is_done=is_done)
         return 100.0 if now is None else now
 
     def ask() -> str:
@@ -127,29 +121,28 @@ def test_an_answer_that_comes_when_the_time_is_over_is_heard(
 def test_an_arena_that_is_started_again_in_the_middle_leaves_a_doubt_which_is_told(
     requests: RosterRequests,
 ) -> None:
-    def claims() -> None:
-        [(key, request)] = requests.waiting()
-        assert requests.claim(key, request)
+    steps = iter([lambda: claimed(requests), requests.clear])
 
-    steps = iter([claims, requests.clear])
+    def sleep(_: float) -> None:
+        next(steps)()
+
     with pytest.raises(Unreachable, match="not known whether it was done"):
-        requests.ask(RENAME, clock=lambda: 0.0, sleep=lambda _: next(steps)())
+        requests.ask(RENAME, clock=lambda: 0.0, sleep=sleep)
 
 
 def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(postgres: Server) -> None:
     """With PostgreSQL, where a reader does not wait for a writer."""
     engine, _ = open_database(postgres.url(), create=True)
     requests = RosterRequests(engine)
-    claimed = msgspec.structs.replace(RENAME, status=RequestStatus.CLAIMED)
+    text = msgspec.json.encode(msgspec.structs.replace(RENAME, status=RequestStatus.CLAIMED))
     is_over = [False]
     with ThreadPoolExecutor(1) as pool:
         with engine.begin() as arena:
 
             def asks_on(_: float) -> None:
-                text = msgspec.json.encode(claimed).decode()
                 [(key, _request)] = requests.waiting()
-                mine = META.c.key == key
-                arena.execute(META.update().where(mine).values(value=text))
+                update = META.update().where(META.c.key == key)
+                arena.execute(update.values(value=text.decode()))
                 is_over[0] = True
 
             asking = pool.submit(
@@ -163,8 +156,8 @@ def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(postgres: Serv
     engine.dispose()
 
 
-class Carried:
-    """What an arena that looks at its roster does with requests."""
+class AnsweringArena:
+    """An arena that polls its roster and carries out requests."""
 
     def __init__(self, engine: sa.Engine, error: Exception | None = None) -> None:
         self.roster = Roster(engine)
@@ -198,7 +191,7 @@ class Carried:
 async def test_the_arena_carries_out_what_is_asked_and_it_is_in_effect_when_it_is_answered(
     engine: sa.Engine,
 ) -> None:
-    arena = Carried(engine)
+    arena = AnsweringArena(engine)
 
     assert await arena.said() == "ann"
     assert arena.seen[-1] == {"anna"}
@@ -214,7 +207,7 @@ async def test_the_arena_carries_out_what_is_asked_and_it_is_in_effect_when_it_i
 async def test_the_arena_says_why_it_does_not(
     engine: sa.Engine, error: Exception, said: str
 ) -> None:
-    arena = Carried(engine, error)
+    arena = AnsweringArena(engine, error)
 
     with pytest.raises(UsageError, match=rf"^{said}$"):
         await arena.said()

@@ -67,7 +67,14 @@ def play(game: str = "ace_king_queen", seed: int = 1) -> MatchResult:
 
 
 RESULT = play()
-VOID = MatchResult(RESULT.scores, RESULT.points, Termination(Ending.VOID), record=RESULT.record)
+
+
+def ended(termination: Termination) -> MatchResult:
+    """That match with another end."""
+    return MatchResult(RESULT.scores, RESULT.points, termination, record=RESULT.record)
+
+
+VOID = ended(Termination(Ending.VOID))
 PLAN = Plan(
     game="ace_king_queen", form=Form.ROUND_ROBIN, settings={"hands": 4}, players=("ann", "ben")
 )
@@ -75,14 +82,8 @@ PLAN = Plan(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """For what is about files alone; what is not takes `database`, which is on PostgreSQL too."""
+    """For tests of files alone; all others take `database`, which is on PostgreSQL too."""
     return tmp_path / "arena.db"
-
-
-@pytest.fixture
-def store(database: str) -> Iterator[Store]:
-    with Store(database) as store:
-        yield store
 
 
 def start(store: Store, competition: str | None = None, **changes: Any) -> str:
@@ -100,7 +101,7 @@ def finish_match(
     result: MatchResult = RESULT,
     **more: Any,
 ) -> None:
-    """By itself every match is of a pairing of its own."""
+    """Write a match, of a pairing of its own unless one is given."""
     if pairing is None:
         pairing = int.from_bytes(hashlib.sha256(match.encode()).digest()[:3])
     players = ("ann", "ben")
@@ -181,7 +182,6 @@ def test_a_competition_is_paused_and_goes_on_and_it_is_known_by_whom(store: Stor
 
 def test_a_competition_that_has_ended_can_go_on(store: Store) -> None:
     competition = start(store)
-    before = msgspec.structs.replace(PLAN)
     stop = act("stop", competition=competition)
     ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
     store.competition_finished(competition, 200.0, ranking, CompetitionState.STOPPED, stop)
@@ -192,7 +192,7 @@ def test_a_competition_that_has_ended_can_go_on(store: Store) -> None:
 
     again = store.competition(competition)
     assert (again.state, again.finished_at, again.ranking) == ("running", None, ())
-    assert again.plan == before
+    assert again.plan == PLAN
     assert store.actions(competition) == (stop,)
     assert store.actions() == (stop, act("resume"))
 
@@ -224,7 +224,7 @@ def test_competitions_come_in_the_order_of_their_start(store: Store) -> None:
         store.competition_started(new_id("blackjack"), PLAN, started_at)
     store.flush()
 
-    assert [one.started_at for one in store.competitions()] == [1, 2, 3]
+    assert [competition.started_at for competition in store.competitions()] == [1, 2, 3]
 
 
 def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(store: Store) -> None:
@@ -388,15 +388,14 @@ def test_J6_a_record_from_the_database_replays_to_the_same_result(store: Store, 
 
 
 def test_J4_a_verdict_comes_with_its_match(store: Store) -> None:
-    ended = Termination(VERDICT.kind, VERDICT.seat, VERDICT.text)
-    result = MatchResult(RESULT.scores, RESULT.points, ended, record=RESULT.record)
+    termination = Termination(VERDICT.kind, VERDICT.seat, VERDICT.text)
     competition, other = start(store), start(store)
-    finish_match(store, competition, "m-2", result=result, verdict=VERDICT)
+    finish_match(store, competition, "m-2", result=ended(termination), verdict=VERDICT)
     store.flush()
 
     assert store.verdicts() == store.verdicts(competition) == (VERDICT,)
     assert store.verdicts(other) == ()
-    assert store.played("m-2").result.termination == ended
+    assert store.played("m-2").result.termination == termination
 
 
 def test_an_unknown_match_has_no_record(store: Store) -> None:
@@ -411,10 +410,10 @@ def test_a_seal_is_over_all_that_is_stored(store: Store) -> None:
     store.flush()
 
     # As any other program would do it.
-    ended = RESULT.termination
+    end = RESULT.termination
     fields = [
         *("m-1", competition, 7, ["ann", "ben"], RESULT.scores, RESULT.points),
-        *(ended.kind, ended.seat, ended.text, 101.0, 102.0),
+        *(end.kind, end.seat, end.text, 101.0, 102.0),
     ]
     text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
     sealed = hashlib.sha256(text.encode() + b"\n" + RESULT.record.to_json())
@@ -465,7 +464,7 @@ def test_a_closed_store_takes_nothing_more(database: str) -> None:
     store = Store(database)
     store.close()
 
-    with pytest.raises(UsageError, match=r"expected an open database, .* is closed"):
+    with pytest.raises(UsageError, match=r"the database .* is closed"):
         start(store)
 
 
@@ -487,7 +486,7 @@ def test_an_arena_goes_on_with_its_database(database: str) -> None:
 
 
 class SlowWriter:
-    """A writer whose first commit waits for `release`; how many changes each has."""
+    """A writer whose first commit waits for `release`; `groups` are the numbers of changes."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.groups: list[int] = []
@@ -534,12 +533,8 @@ def test_records_are_encoded_in_the_writers_thread(
 def test_what_cannot_be_encoded_is_a_failure_and_ends_no_thread(database: str) -> None:
     store = Store(database)
     record = msgspec.structs.replace(RESULT.record, answers=(object(),))
-    finish_match(
-        store,
-        start(store),
-        "m-1",
-        result=MatchResult(RESULT.scores, RESULT.points, RESULT.termination, record=record),
-    )
+    result = msgspec.structs.replace(RESULT, record=record)
+    finish_match(store, start(store), "m-1", result=result)
 
     with pytest.raises(StoreFailed, match="type object is unsupported"):
         store.flush()
@@ -638,7 +633,7 @@ def of_schema(schema: str) -> Callable[[str], None]:
 
 
 def everything(database: str) -> Any:
-    """All that is in it."""
+    """The whole content of a database."""
     if "://" not in database:
         return Path(database).read_bytes()
     names = (
@@ -652,18 +647,17 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
 ) -> None:
     both = threading.Barrier(2)
     counts: list[int] = []
-    look = opening._look
+    prepare = opening._prepare
 
-    def together(*args: Any) -> bool:
-        is_empty = look(*args)
-        both.wait(10)
-        return is_empty
+    def together(*args: Any, **options: Any) -> None:
+        both.wait(10)  # both have found it empty
+        prepare(*args, **options)
 
     def opened() -> None:
         with Store(database) as store:
             counts.append(len(store.competitions()))
 
-    monkeypatch.setattr(opening, "_look", together)
+    monkeypatch.setattr(opening, "_prepare", together)
     threads = [threading.Thread(target=opened) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -680,14 +674,8 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
         (tables("CREATE TABLE songs (title INT)"), "has other tables: songs"),
         (tables("CREATE TABLE meta (title INT)"), "has other tables: meta"),
         (tables("CREATE TABLE meta (key VARCHAR, value VARCHAR)"), "has other tables: meta"),
-        (
-            of_schema("3"),
-            "expected a database of schema 2, .* has 3: open it with a newer Card Arena, or begin another",
-        ),
-        (
-            of_schema("1"),
-            "expected a database of schema 2, .* has 1: open it with an older Card Arena, or begin another",
-        ),
+        (of_schema("3"), "schema 2, .* has 3: open it with a newer Card Arena, or begin another"),
+        (of_schema("1"), "schema 2, .* has 1: open it with an older Card Arena, or begin another"),
         (of_schema("two"), "has other tables: actions"),
     ],
 )
@@ -748,8 +736,7 @@ def test_a_password_is_never_shown(where: str) -> None:
 
 def test_J4_texts_may_hold_what_a_database_cannot(store: Store) -> None:
     text = "out\0of order"
-    ended = Termination(Ending.CRASH, 0, text)
-    result = MatchResult(RESULT.scores, RESULT.points, ended, record=RESULT.record)
+    result = ended(Termination(Ending.CRASH, 0, text))
     verdict = msgspec.structs.replace(VERDICT, text=text)
     finish_match(store, start(store), "m-1", result=result, verdict=verdict)
     store.acted(act("flag", text=text))
@@ -790,7 +777,7 @@ def test_J5_nothing_is_lost_if_somebody_makes_room_on_a_full_disk(
     store = Store(file)
     disk = {"pages": 40}
     sa.event.listen(
-        store._engine,
+        store.engine,
         "checkout",
         lambda raw, *_: raw.execute(f"PRAGMA max_page_count = {disk['pages']}"),
     )
@@ -1024,7 +1011,7 @@ def test_a_file_that_cannot_be_written_can_be_read(public: Path, mode: int) -> N
 def small_disk() -> Iterator[Path]:
     """A disk of one MiB.
 
-    Not in pytest's folders: another run that clears away old ones cannot remove what something is mounted on.
+    Not in pytest's folders: another run that clears them away cannot remove a mount point.
     """
     folder = Path(tempfile.mkdtemp(prefix="disk-"))
     argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
@@ -1101,7 +1088,7 @@ sys.stdin.readline()
 
 @contextlib.contextmanager
 def another_program_writes(file: Path) -> Iterator[None]:
-    """And does not come to an end until it is left."""
+    """Another program is in a transaction until the context ends."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from arena.engine.match import Record
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
 from arena.games import GAMES
@@ -48,7 +49,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> InProcessReader:
 def running(
     file: Path, game: str = "ace_king_queen", offends: int | None = 2, **more: Any
 ) -> Store:
-    """A competition that goes on: its first three pairings are played, and in one of them seat 0 offends."""
+    """A running competition with three matches; in pairing `offends` seat 0 commits an offence."""
     store = Store(file)
     writing = SampleWriter(store, plan(game, **more), "c")
     for pairing in next(schedule_of(writing.plan))[:3]:
@@ -229,7 +230,7 @@ def test_what_was_played_or_taken_back_meanwhile_is_seen(tmp_path: Path) -> None
         )
 
 
-def test_documents_are_kept_until_there_is_something_new(tmp_path: Path) -> None:
+def test_documents_are_cached_until_there_are_new_results(tmp_path: Path) -> None:
     with running(tmp_path / "arena.db"):
         library = InProcessReader(tmp_path / "arena.db")
         first = library.reply("competitions/c/cross.json")
@@ -241,7 +242,7 @@ def test_documents_are_kept_until_there_is_something_new(tmp_path: Path) -> None
 def test_what_was_read_in_part_is_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look at the database that fails half way leaves nothing half new behind."""
+    """After an update that fails half way the competition is read again from the start."""
     with running(tmp_path / "arena.db") as store:
         library = InProcessReader(tmp_path / "arena.db")
         before = library.get("competitions/c.json")["played"]
@@ -301,7 +302,7 @@ def test_only_so_many_competitions_are_followed_at_once(
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game
 
-    assert len(library.answers._followed) == 2
+    assert len(library.answers._competitions) == 2
 
 
 # ---- Bots and pairings
@@ -314,13 +315,13 @@ def test_a_bots_page_adds_up(tmp_path: Path) -> None:
         store.flush()
         played = store.results("c")
     page = InProcessReader(tmp_path / "arena.db").get("competitions/c/bot.json", name="ben")
-    own = [one for one in played if "ben" in one.players]
-    score = sum(one.result.scores[one.players.index("ben")] for one in own)
+    own = [match for match in played if "ben" in match.players]
+    score = sum(match.result.scores[match.players.index("ben")] for match in own)
 
     assert page["curve"][-1] == [own[-1].finished_at, score]
     assert page["row"]["score"] == score
     assert sum(other["score"] for other in page["opponents"]) == score
-    assert [match["id"] for match in page["matches"]] == [one.id for one in own[::-1]]
+    assert [match["id"] for match in page["matches"]] == [match.id for match in own[::-1]]
     assert not page["matches_more"]
 
 
@@ -331,8 +332,8 @@ def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> No
         name = store.results("c")[0].players[0]
         taken: list[int] = []
         for played in store.results("c"):
-            for one in rounds_of(store.record(played.id)):
-                answers = msgspec.to_builtins(one.events)
+            for round_ in rounds_of(store.record(played.id)):
+                answers = msgspec.to_builtins(round_.events)
                 taken += [
                     event["took_ms"]
                     for event in answers
@@ -378,7 +379,7 @@ def test_matches_come_in_pages(tmp_path: Path) -> None:
     library = InProcessReader(tmp_path / "arena.db")
     first = library.get("competitions/c/matches.json", limit="5")
     rest = library.get("competitions/c/matches.json", before=str(first["matches"][-1]["number"]))
-    numbers = [one["number"] for one in (*first["matches"], *rest["matches"])]
+    numbers = [match["number"] for match in (*first["matches"], *rest["matches"])]
 
     assert (len(first["matches"]), first["more"]) == (5, True)
     assert (len(rest["matches"]), rest["more"]) == (4, False)
@@ -529,11 +530,15 @@ def test_J8_rounds_are_told_as_whoever_asks_may_see_them(tmp_path: Path, game: s
                 )["rounds"]
 
             assert View(page["view"]["kind"], tuple(page["view"]["seats"])) == view
-            assert page["rounds"] == [list(one.scores) for one in rounds]
+            assert page["rounds"] == [list(round_.scores) for round_ in rounds]
             assert page["decisions"] == len(record.answers)
             shown = [
-                {"round": one.number, "scores": one.scores, "events": seen(one.events, view, seats)}
-                for one in rounds
+                {
+                    "round": round_.number,
+                    "scores": round_.scores,
+                    "events": seen(round_.events, view, seats),
+                }
+                for round_ in rounds
             ]
             assert told == msgspec.json.decode(msgspec.json.encode(shown))
 
@@ -552,7 +557,7 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> N
         last = min(first + rng.randrange(50), 130)
         told = library.get(f"matches/{match}/rounds.json", from_=str(first), to=str(last))["rounds"]
 
-        assert [one["round"] for one in told] == list(range(first, last + 1))
+        assert [round_["round"] for round_ in told] == list(range(first, last + 1))
 
 
 def test_what_was_told_is_forgotten_when_it_is_too_much(
@@ -570,15 +575,22 @@ def test_what_was_asked_for_last_is_forgotten_last(monkeypatch: pytest.MonkeyPat
     record = play("ace_king_queen").record
     size = match_rounds.RecordedMatch(record, ALL).size
     monkeypatch.setattr(match_rounds, "_BYTES", 2 * size)
-    tellings = match_rounds.RecordedMatches()
-    for match in ("a", "b"):
-        tellings.tell(match, ALL, record)
-    assert tellings.known("a", ALL)
-    for match in ("c", "d"):
-        tellings.tell(match, ALL, record)
-        tellings.known("a", ALL)
+    matches = match_rounds.RecordedMatches()
+    replayed: list[str] = []
 
-    assert [bool(tellings.known(match, ALL)) for match in "abcd"] == [True, False, False, True]
+    def asks_for(match: str) -> None:
+        def read() -> Record:
+            replayed.append(match)
+            return record
+
+        matches.get(match, ALL, read)
+
+    for match in "abacada":
+        asks_for(match)
+    assert "".join(replayed) == "abcd"
+    asks_for("d")
+    asks_for("b")
+    assert "".join(replayed) == "abcdb"
 
 
 def test_a_match_that_is_too_long_is_for_arena_replay(
@@ -648,15 +660,15 @@ def test_a_match_that_somebody_sat_down_to_comes_with_the_question(tmp_path: Pat
     sat = PersonalMatch(
         match="m", players=("eva", "house:expert"), record=record, started_at=1.0, finished_at=2.0
     )
-    page = msgspec.json.decode(library.parlour("matches/m.json", sat).body)
-    bare = library.parlour("matches/m/record.json", sat)
+    page = msgspec.json.decode(library.personal("matches/m.json", sat).body)
+    bare = library.personal("matches/m/record.json", sat)
 
     assert page["competition"] is None
     assert page["players"] == ["eva", "house:expert"]
     assert page["view"]["kind"] == "all"
     assert page["record"]["seed"] == record.seed
     assert bare.body == record.to_json()
-    assert library.parlour("matches/m/rounds.json", sat).status == 200
+    assert library.personal("matches/m/rounds.json", sat).status == 200
     assert library.refused("matches/m.json")[0] == 404
 
 
@@ -674,23 +686,23 @@ def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(game: s
         assert told.points == ()
 
 
-def test_what_is_dear_to_make_is_not_made_anew_at_every_match(tmp_path: Path) -> None:
+def test_what_takes_long_to_make_is_not_made_anew_at_every_match(tmp_path: Path) -> None:
     now = [0.0]
     with running(tmp_path / "arena.db", offends=None) as store:
         cached = CachedCompetition(store, "c", lambda: now[0])
 
-        def dear() -> int:
+        def slow() -> int:
             now[0] += 2.0
             return cached.results.played
 
-        def cheap() -> int:
+        def fast() -> int:
             return cached.results.played
 
-        assert (cached.kept("dear", dear), cached.kept("cheap", cheap)) == (3, 3)
+        assert (cached.cached("slow", slow), cached.cached("fast", fast)) == (3, 3)
         store.taken_back("c", "ace_king_queen-1", act("void"))
         store.flush()
         now[0] += 10.0
-        cached.look()
-        assert (cached.kept("dear", dear), cached.kept("cheap", cheap)) == (3, 2)
+        cached.update()
+        assert (cached.cached("slow", slow), cached.cached("fast", fast)) == (3, 2)
         now[0] += 10.0
-        assert cached.kept("dear", dear) == 2
+        assert cached.cached("slow", slow) == 2

@@ -1,4 +1,4 @@
-"""The queue in which everybody has a turn."""
+"""The queue that serves its users in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's files: which version an address names, what a browser may keep, and how they are packed."""
+"""The page's files: the version in their addresses, caching, and compression."""
 
 from __future__ import annotations
 

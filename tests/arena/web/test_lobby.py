@@ -1,4 +1,4 @@
-"""The lobby's document: competitions, bots, matches and the queue as they are in the arena's memory."""
+"""The lobby's document: competitions, bots, matches and the queue in the arena's memory."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from tests.support.fake_host import FakeHost, act, first_legal, silent, turns
 
 
 def look(
-    hall: FakeHost,
+    host: FakeHost,
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
 ) -> Any:
-    """The lobby of an arena with this host, read as JSON."""
+    """The lobby of an arena with this host, decoded."""
     admission = SimpleNamespace(requires_token=True)
-    host = SimpleNamespace(
-        competitions=tuple(hall.competitions),
-        referee=hall.house.referee,
-        gateway=SimpleNamespace(players=hall.players, admission=admission),
+    real_host = SimpleNamespace(
+        competitions=tuple(host.competitions),
+        referee=host.house.referee,
+        gateway=SimpleNamespace(players=host.players, admission=admission),
         non_competing=set(aside),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
-    return msgspec.json.decode(lobby(cast(Host, host), spectators, latest, upcoming))
+    return msgspec.json.decode(lobby(cast(Host, real_host), spectators, latest, upcoming))
 
 
 async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeArena) -> None:
@@ -68,8 +68,8 @@ async def test_a_competition_is_there_with_its_matches_and_who_waits(host: FakeH
         assert match["viewers"] == 7
     assert len(shown["queue"]) == 8
     assert shown["queue_more"] == 0
-    assert all(one["waits_for"] for one in shown["queue"])
-    assert any("eva" in one["waits_for"] for one in shown["queue"])
+    assert all(pairing["waits_for"] for pairing in shown["queue"])
+    assert any("eva" in pairing["waits_for"] for pairing in shown["queue"])
     competition.stop(act("stop"))
     await task
 
@@ -113,8 +113,8 @@ async def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
     monkeypatch.setattr(module, "_MATCHES", 2)
 
     house.now = asyncio.get_running_loop().time()
-    for one, other in (("a", "b"), ("c", "d"), ("e", "f")):
-        house.open(house.bot(one), house.bot(other))
+    for names in ("ab", "cd", "ef"):
+        house.open(*map(house.bot, names))
         house.now += 1
     fast = house.referee.tables[0]
     fast.match = cast(Any, SimpleNamespace(answers=[0] * 999, scores=(1, -1)))
@@ -123,7 +123,7 @@ async def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
     assert shown == [["c", "d"], ["e", "f"]]
 
 
-async def test_a_match_of_the_parlour_is_no_competitions(house: FakeArena, host: FakeHost) -> None:
+async def test_a_persons_match_is_in_no_competition(house: FakeArena, host: FakeHost) -> None:
     house.open(house.bot("eva"), house.bot("house:nash"))
     [match] = look(host)["matches"]
 
@@ -147,16 +147,16 @@ async def test_a_ladder_has_no_end_and_no_queue(host: FakeHost) -> None:
 async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(host: FakeHost) -> None:
     host.come("ann", "ben", plays=first_legal)
     competition = host.compete("ann", "ben")
-    latest_matches = LatestMatches()
+    ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
+    result = Result((1, -1), (0, 0), ended)
+    latest = LatestMatches()
     for number in range(30):
-        ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
-        result = Result((1, -1), (0, 0), ended)
         pairing = Pairing(number, ("ann", "ben"))
-        latest_matches.match_finished(competition.ledger, f"m-{number}", pairing, result)
+        latest.match_finished(competition.ledger, f"m-{number}", pairing, result)
     coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
-    shown = look(host, latest_matches.latest, [coming])
+    shown = look(host, latest, [coming])
 
-    assert [one["id"] for one in shown["latest"]][:2] == ["m-29", "m-28"]
+    assert [match["id"] for match in shown["latest"]][:2] == ["m-29", "m-28"]
     assert len(shown["latest"]) == 20
     assert shown["latest"][0]["termination"] == "illegal"
     assert "cards" not in str(shown["latest"])

@@ -1,4 +1,4 @@
-"""The manual without a network: which page is where, what it forbids, and that nothing that is typed becomes markup."""
+"""The manual without a network: its addresses, its policy, and that typed text is escaped."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FILES = page_files()
 MANUAL = ManualPages(FILES.version)
 
 
-def get(path: str, query: str = "", **said: str) -> Reply:
-    headers = Headers({name.replace("_", "-"): value for name, value in said.items()})
-    return MANUAL.answer(path, query, headers)
+def get(path: str, query: str = "", **headers: str) -> Reply:
+    named = Headers({name.replace("_", "-"): value for name, value in headers.items()})
+    return MANUAL.answer(path, query, named)
 
 
 def header(reply: Reply, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The process that reads for the page, and the arena's side of it: what it gets, what it says, and how either of them ends."""
+"""The reader process and the arena's side of it: questions, answers, and how either ends."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def store(file: Path) -> Iterator[Store]:
 
 @asynccontextmanager
 async def reading(store: Store, **options: Any) -> AsyncIterator[ReaderClient]:
-    """One that is closed at the end; then no process is left."""
-    one = ReaderClient(store, **options)
+    """A client that is closed at the end, and leaves no process."""
+    reader = ReaderClient(store, **options)
     pids: list[int] = []
     try:
-        yield one
-        if one.process.pid is not None:
-            pids.append(one.process.pid)
+        yield reader
+        if reader.process.pid is not None:
+            pids.append(reader.process.pid)
     finally:
-        await one.close()
+        await reader.close()
     assert not any(map(is_there, pids))
 
 
@@ -86,7 +86,6 @@ def line(answer: ReaderAnswer) -> str:
 
 
 async def gone(pid: int) -> None:
-    """Until a process is no more."""
     while is_there(pid):
         await asyncio.sleep(0.01)
 
@@ -152,7 +151,7 @@ async def test_a_viewer_never_gets_what_was_made_for_another(reader: ReaderClien
         assert msgspec.json.decode(answer.body)["actions"] == actions
 
 
-async def test_a_match_in_the_parlour_goes_with_the_question(reader: ReaderClient) -> None:
+async def test_a_persons_match_goes_with_the_question(reader: ReaderClient) -> None:
     sat = PersonalMatch(
         match="p-1",
         players=("eva", "house:expert"),
@@ -325,9 +324,9 @@ from arena.web.reader_client import ReaderClient
 
 async def main(file):
     with Store(file) as store:
-        one = ReaderClient(store)
-        answer = await one.ask("/api/competitions.json", {}, Viewer())
-        print(answer.status, one.process.pid, flush=True)
+        reader = ReaderClient(store)
+        answer = await reader.ask("/api/competitions.json", {}, Viewer())
+        print(answer.status, reader.process.pid, flush=True)
         await asyncio.sleep(600)
 
 asyncio.run(main(sys.argv[1]))
@@ -353,7 +352,7 @@ def test_an_arena_that_is_killed_leaves_no_process(file: Path) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether it is there and no zombie, which nobody may collect where we are the first process."""
+    """Whether it runs; a zombie does not, which nobody collects where we are process 1."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -362,25 +361,25 @@ def is_running(pid: int) -> bool:
 
 
 def test_it_ends_with_its_input_whatever_it_is_doing(file: Path) -> None:
-    one = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "arena.web.reader_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    with one:
-        assert one.stdin is not None
-        assert one.stdout is not None
-        one.stdin.write(json.dumps({"db": str(file)}).encode() + b"\n")
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"db": str(file)}).encode() + b"\n")
         question = {"id": 7, "path": LIST, "viewer": {"kind": "public"}}
-        one.stdin.write(json.dumps(question).encode() + b"\n")
-        one.stdin.flush()
-        header = json.loads(one.stdout.readline())
-        document = json.loads(one.stdout.read(header["bytes"]))
-        one.stdin.close()
+        process.stdin.write(json.dumps(question).encode() + b"\n")
+        process.stdin.flush()
+        header = json.loads(process.stdout.readline())
+        document = json.loads(process.stdout.read(header["bytes"]))
+        process.stdin.close()
 
         assert header["id"] == 7
         assert document["competitions"]
-        assert one.wait(TIMEOUT_S) == 0
+        assert process.wait(TIMEOUT_S) == 0
 
 
 def test_what_is_no_question_ends_it_with_a_line(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Spectators of live matches, without sockets: what they get, how often, and what becomes of those who do not read."""
+"""Spectators of live matches, without sockets: which frames they get, and how often."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ NAMES = ("ann", "ben", "cem", "dee")
 
 
 class FakeSpectator:
-    """Somebody who looks on: keeps what comes."""
-
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.is_behind = False
@@ -46,8 +44,8 @@ class FakeSpectator:
         return [json.loads(frame) for frame in frames]
 
 
-class Museum:
-    """A gallery on a clock that tests set; its work takes no time, unless `work_s` says so."""
+class WatchedArena:
+    """Spectators with a clock that tests set; with `work_s` each look at it takes so long."""
 
     def __init__(self, house: FakeArena) -> None:
         self.house = house
@@ -67,27 +65,27 @@ class Museum:
         return self.house.now + self.worked_s
 
     def comes(self, table: LiveMatch | None = None, viewer: Viewer = INSTRUCTOR) -> FakeSpectator:
-        """Somebody comes to see a match, or else the lobby."""
-        looker = FakeSpectator()
-        self.watches(looker, table, viewer)
-        return looker
+        """A new spectator of a match, or else of the lobby."""
+        spectator = FakeSpectator()
+        self.watches(spectator, table, viewer)
+        return spectator
 
     def watches(
-        self, looker: FakeSpectator, table: LiveMatch | None, viewer: Viewer = INSTRUCTOR
+        self, spectator: FakeSpectator, table: LiveMatch | None, viewer: Viewer = INSTRUCTOR
     ) -> None:
         watch = Watch("lobby") if table is None else Watch("match", table.id)
-        self.spectators.watch(looker, watch, viewer)
+        self.spectators.watch(spectator, watch, viewer)
 
     def passes(self, seconds: float) -> None:
-        """So much time passes, a tick every 50 ms."""
+        """Let time pass, with a tick every 50 ms."""
         for _ in range(round(seconds / 0.05)):
             self.house.held_up(0.05)
             self.spectators.tick(self.house.now)
 
 
 @pytest.fixture
-def museum(house: FakeArena) -> Museum:
-    return Museum(house)
+def arena(house: FakeArena) -> WatchedArena:
+    return WatchedArena(house)
 
 
 class PlayedOnDemand:
@@ -106,14 +104,13 @@ class PlayedOnDemand:
 
     @property
     def asked(self) -> FakeBot | None:
-        """Who is to decide."""
         match = self.table.match
         if match is None or match.pending is None:
             return None
         return self.bots[match.pending.seat]
 
     def goes_on(self, answers: int = 1, value: Any = None) -> int:
-        """So many answers more, as far as there are questions; how many there were."""
+        """Answer so many questions, if there are as many; returns their number."""
         for number in range(answers):
             bot = self.asked
             if bot is None:
@@ -142,51 +139,51 @@ def types(frames: list[dict[str, Any]]) -> list[str]:
 # ---- The lobby
 
 
-def test_the_lobby_is_shown_at_once_and_again_when_it_has_changed(museum: Museum) -> None:
-    looker = museum.comes()
-    museum.passes(3)
+def test_the_lobby_is_shown_at_once_and_again_when_it_has_changed(arena: WatchedArena) -> None:
+    spectator = arena.comes()
+    arena.passes(3)
 
-    first, *same = looker.read()
+    first, *same = spectator.read()
     assert first == {"type": "lobby", "bots": []}
     assert len(same) <= 1
-    museum.document = {"bots": ["ann"]}
-    museum.passes(3)
-    assert looker.read() == [{"type": "lobby", "bots": ["ann"]}]
+    arena.document = {"bots": ["ann"]}
+    arena.passes(3)
+    assert spectator.read() == [{"type": "lobby", "bots": ["ann"]}]
 
 
-def test_the_lobby_is_shown_once_a_second_at_most(museum: Museum) -> None:
-    looker = museum.comes()
+def test_the_lobby_is_shown_once_a_second_at_most(arena: WatchedArena) -> None:
+    spectator = arena.comes()
     for number in range(100):
-        museum.document = {"number": number}
-        museum.passes(0.05)
+        arena.document = {"number": number}
+        arena.passes(0.05)
 
-    assert 4 <= len(looker.frames) <= 7
+    assert 4 <= len(spectator.frames) <= 7
 
 
-def test_who_was_behind_sees_the_lobby_as_it_is_then(museum: Museum) -> None:
-    looker = museum.comes()
-    museum.passes(2)
-    looker.is_behind = True
-    museum.document = {"bots": ["ann"]}
-    museum.passes(2)
-    looker.read()
-    looker.is_behind = False
-    museum.passes(2)
+def test_who_was_behind_sees_the_lobby_as_it_is_then(arena: WatchedArena) -> None:
+    spectator = arena.comes()
+    arena.passes(2)
+    spectator.is_behind = True
+    arena.document = {"bots": ["ann"]}
+    arena.passes(2)
+    spectator.read()
+    spectator.is_behind = False
+    arena.passes(2)
 
-    assert looker.read() == [{"type": "lobby", "bots": ["ann"]}]
+    assert spectator.read() == [{"type": "lobby", "bots": ["ann"]}]
 
 
 # ---- A match
 
 
 def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house)
     played.goes_on(1, "bet")
-    looker = museum.comes(played.table)
+    spectator = arena.comes(played.table)
 
-    [scene] = looker.read()
+    [scene] = spectator.read()
     assert scene["type"] == "scene"
     assert scene["match"] == played.table.id
     assert scene["players"] == ["ann", "ben"]
@@ -194,24 +191,24 @@ def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
     assert scene["view"] == {"kind": "all", "seats": []}
     assert scene["competition"] == "7"
     assert scene["limits"]["decision_ms"] == 1000
-    museum.passes(0.05)
-    [frame] = looker.read()
+    arena.passes(0.05)
+    [frame] = spectator.read()
     assert (frame["reset"], frame["round"], frame["decisions"]) == (True, 1, 1)
     assert [event["event"] for event in frame["events"]] == ["dealt", "asked", "answered", "asked"]
 
 
 @EACH_GAME
 def test_who_looks_on_sees_the_whole_match_as_it_is_told(
-    house: FakeArena, museum: Museum, game: str
+    house: FakeArena, arena: WatchedArena, game: str
 ) -> None:
     played = begun(house, game)
-    looker = museum.comes(played.table)
+    spectator = arena.comes(played.table)
     while played.goes_on(1):
-        museum.passes(0.1)
-    museum.passes(0.1)
+        arena.passes(0.1)
+    arena.passes(0.1)
 
     [(_, result, _)] = house.results
-    scene, *frames = looker.read()
+    scene, *frames = spectator.read()
     assert scene["type"] == "scene"
     shown = events(frames)
     answered = [event["value"] for event in shown if event["event"] == "answered"]
@@ -225,14 +222,16 @@ def test_who_looks_on_sees_the_whole_match_as_it_is_told(
     assert [frame["reset"] for frame in frames] == [True] + [False] * (len(frames) - 1)
 
 
-def test_the_round_of_a_frame_is_that_of_its_first_event(house: FakeArena, museum: Museum) -> None:
+def test_the_round_of_a_frame_is_that_of_its_first_event(
+    house: FakeArena, arena: WatchedArena
+) -> None:
     played = begun(house, hands=20)
-    looker = museum.comes(played.table)
-    museum.passes(0.1)
+    spectator = arena.comes(played.table)
+    arena.passes(0.1)
     for _ in range(10):
         played.goes_on(1, "check")
-        museum.passes(0.1)
-    _, *frames = looker.read()
+        arena.passes(0.1)
+    _, *frames = spectator.read()
     number, is_complete = 1, False
     for frame in frames:
         for at, event in enumerate(frame["events"]):
@@ -244,13 +243,13 @@ def test_the_round_of_a_frame_is_that_of_its_first_event(house: FakeArena, museu
     assert number == 11
 
 
-def test_the_turn_is_whose_and_for_how_long(house: FakeArena, museum: Museum) -> None:
+def test_the_turn_is_whose_and_for_how_long(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house)
     house.held_up(0.4)
-    looker = museum.comes(played.table)
-    museum.passes(0.05)
+    spectator = arena.comes(played.table)
+    arena.passes(0.05)
 
-    assert looker.read()[-1]["turn"] == {
+    assert spectator.read()[-1]["turn"] == {
         "seat": 0,
         "kind": "open",
         "waited_ms": pytest.approx(450, abs=1),
@@ -260,160 +259,164 @@ def test_the_turn_is_whose_and_for_how_long(house: FakeArena, museum: Museum) ->
 
 
 def test_a_match_that_waits_for_its_bots_shows_an_empty_table(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = PlayedOnDemand(house, "gin_rummy")
-    looker = museum.comes(played.table)
-    museum.passes(0.2)
+    spectator = arena.comes(played.table)
+    arena.passes(0.2)
 
-    scene, frame = looker.read()
+    scene, frame = spectator.read()
     assert scene["scores"] == [0, 0]
     assert (frame["reset"], frame["events"], frame["turn"]) == (True, [], None)
     played.begins()
-    museum.passes(0.1)
-    [frame] = looker.read()
+    arena.passes(0.1)
+    [frame] = spectator.read()
     assert frame["round"] == 1
     assert frame["events"][-1]["event"] == "asked"
 
 
-def test_nothing_is_sent_while_nothing_happens(house: FakeArena, museum: Museum) -> None:
-    looker = museum.comes(begun(house).table)
-    museum.passes(0.1)
-    looker.read()
-    museum.passes(2)
+def test_nothing_is_sent_while_nothing_happens(house: FakeArena, arena: WatchedArena) -> None:
+    spectator = arena.comes(begun(house).table)
+    arena.passes(0.1)
+    spectator.read()
+    arena.passes(2)
 
-    assert looker.read() == []
-
-
-def test_a_match_that_is_not_played_is_gone(museum: Museum) -> None:
-    looker = FakeSpectator()
-    museum.spectators.watch(looker, Watch("match", "x-1"), Viewer())
-
-    assert looker.read() == [{"type": "gone", "match": "x-1"}]
+    assert spectator.read() == []
 
 
-def test_a_match_that_is_over_is_gone_a_moment_later(house: FakeArena, museum: Museum) -> None:
+def test_a_match_that_is_not_played_is_gone(arena: WatchedArena) -> None:
+    spectator = FakeSpectator()
+    arena.spectators.watch(spectator, Watch("match", "x-1"), Viewer())
+
+    assert spectator.read() == [{"type": "gone", "match": "x-1"}]
+
+
+def test_a_match_that_is_over_is_gone_a_moment_later(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house)
-    looker = museum.comes(played.table)
+    spectator = arena.comes(played.table)
     played.ends()
-    museum.passes(0.5)
+    arena.passes(0.5)
 
-    assert types(looker.read()) == ["scene", "events"]
-    late = museum.comes(played.table)
+    assert types(spectator.read()) == ["scene", "events"]
+    late = arena.comes(played.table)
     assert types(late.read()) == ["gone"]
-    museum.passes(1)
-    assert looker.read() == [{"type": "gone", "match": played.table.id}]
-    assert museum.spectators.viewers(played.table.id) == 0
-    museum.passes(1)
-    assert looker.read() == []
+    arena.passes(1)
+    assert spectator.read() == [{"type": "gone", "match": played.table.id}]
+    assert arena.spectators.viewers(played.table.id) == 0
+    arena.passes(1)
+    assert spectator.read() == []
 
 
 def test_a_match_that_is_void_before_its_first_card_ends_with_that(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = PlayedOnDemand(house, "gin_rummy")
-    looker = museum.comes(played.table)
-    museum.passes(0.1)
+    spectator = arena.comes(played.table)
+    arena.passes(0.1)
     house.referee.void(played.table, "the instructor says so")
-    museum.passes(2)
+    arena.passes(2)
 
-    *_, frame, gone = looker.read()
+    *_, frame, gone = spectator.read()
     [over] = frame["events"]
     assert over["termination"]["kind"] == "void"
     assert over["termination"]["text"] == "the instructor says so"
     assert gone["type"] == "gone"
 
 
-def test_an_offence_is_shown_and_what_it_was_only_to_some(house: FakeArena, museum: Museum) -> None:
+def test_an_offence_is_shown_and_what_it_was_only_to_some(
+    house: FakeArena, arena: WatchedArena
+) -> None:
     played = begun(house)
-    looker = museum.comes(played.table)
-    public = museum.comes(played.table, Viewer())
+    spectator = arena.comes(played.table)
+    public = arena.comes(played.table, Viewer())
     played.goes_on(1, "all in")
-    museum.passes(0.1)
+    arena.passes(0.1)
 
     def ended(who: FakeSpectator) -> dict[str, Any]:
         termination: dict[str, Any] = events(who.read())[-1]["termination"]
         return termination
 
     assert ended(public) == {"kind": "illegal", "seat": 0, "text": ""}
-    assert "answered" in ended(looker)["text"]
+    assert "answered" in ended(spectator)["text"]
     assert house.results[0][1].termination.kind is Ending.ILLEGAL
 
 
-def test_notes_are_for_the_instructor(house: FakeArena, museum: Museum) -> None:
+def test_notes_are_for_the_instructor(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house)
-    lookers = [museum.comes(played.table, viewer) for viewer in (INSTRUCTOR, Viewer())]
+    spectators = [arena.comes(played.table, viewer) for viewer in (INSTRUCTOR, Viewer())]
     for note in (None, "bluff", None, "again"):
         bot = played.asked
         assert bot is not None
         [ask] = bot.asks()
         house.say(bot, Answer(ask.match, ask.ask, "check", note))
-    museum.passes(0.1)
+    arena.passes(0.1)
 
     notes, none = (
-        [e.get("note") for e in events(looker.read()) if e["event"] == "answered"]
-        for looker in lookers
+        [e.get("note") for e in events(spectator.read()) if e["event"] == "answered"]
+        for spectator in spectators
     )
     assert notes == [None, "bluff", None, "again"]
     assert none == [None] * 4
 
 
 def test_whoever_watches_something_else_hears_no_more_of_this(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
-    one, other = begun(house), begun(house)
-    looker = museum.comes(one.table)
-    museum.watches(looker, other.table)
-    museum.passes(0.1)
-    one.goes_on(2)
-    museum.passes(0.2)
+    first, second = begun(house), begun(house)
+    spectator = arena.comes(first.table)
+    arena.watches(spectator, second.table)
+    arena.passes(0.1)
+    first.goes_on(2)
+    arena.passes(0.2)
 
-    assert {frame["match"] for frame in looker.read()[1:]} == {other.table.id}
-    assert museum.spectators.viewers(one.table.id) == 0
-    assert museum.spectators.viewers(other.table.id) == 1
-    museum.spectators.unwatch(looker)
-    other.goes_on(2)
-    museum.passes(0.2)
-    assert looker.read() == []
+    assert {frame["match"] for frame in spectator.read()[1:]} == {second.table.id}
+    assert arena.spectators.viewers(first.table.id) == 0
+    assert arena.spectators.viewers(second.table.id) == 1
+    arena.spectators.unwatch(spectator)
+    second.goes_on(2)
+    arena.passes(0.2)
+    assert spectator.read() == []
 
 
-def test_a_frame_on_its_way_to_who_has_left_is_not_sent(house: FakeArena, museum: Museum) -> None:
+def test_a_frame_on_its_way_to_who_has_left_is_not_sent(
+    house: FakeArena, arena: WatchedArena
+) -> None:
     played = begun(house)
-    first, second = museum.comes(played.table), museum.comes(played.table)
-    first.on_send = lambda: museum.spectators.disconnected(second)
-    museum.passes(0.1)
+    first, second = arena.comes(played.table), arena.comes(played.table)
+    first.on_send = lambda: arena.spectators.disconnected(second)
+    arena.passes(0.1)
 
     assert types(first.read()) == ["scene", "events"]
     assert types(second.read()) == ["scene"]
 
 
-def test_nobody_who_has_left_is_counted(house: FakeArena, museum: Museum) -> None:
+def test_nobody_who_has_left_is_counted(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house)
-    lookers = [museum.comes(played.table) for _ in range(3)]
-    for looker in lookers:
-        museum.spectators.disconnected(looker)
-        museum.spectators.disconnected(looker)  # once more means nothing
+    spectators = [arena.comes(played.table) for _ in range(3)]
+    for spectator in spectators:
+        arena.spectators.disconnected(spectator)
+        arena.spectators.disconnected(spectator)  # once more means nothing
 
-    assert museum.spectators.viewers(played.table.id) == 0
-    museum.passes(30)
-    assert types(museum.comes(played.table).read()) == ["scene"]
+    assert arena.spectators.viewers(played.table.id) == 0
+    arena.passes(30)
+    assert types(arena.comes(played.table).read()) == ["scene"]
 
 
 # ---- Late and slow
 
 
 def test_a_late_joiner_sees_the_present_round_from_its_beginning(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house, hands=1_000)
     played.goes_on(500, "check")
-    early = museum.comes(played.table)
-    museum.passes(0.3)
+    early = arena.comes(played.table)
+    arena.passes(0.3)
     assert played.asked is played.bots[0]
     played.goes_on(1, "bet")
-    museum.passes(0.3)
-    late = museum.comes(played.table)
-    museum.passes(0.3)
+    arena.passes(0.3)
+    late = arena.comes(played.table)
+    arena.passes(0.3)
 
     _, frame = late.read()
     assert frame["reset"] is True
@@ -426,68 +429,70 @@ def test_a_late_joiner_sees_the_present_round_from_its_beginning(
 
 
 def test_two_who_come_at_different_times_see_the_same_from_then_on(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house, "gin_rummy", max_rounds=3)
-    early = museum.comes(played.table)
+    early = arena.comes(played.table)
     for _ in range(15):
         played.goes_on(1)
-        museum.passes(0.1)
-    late = museum.comes(played.table)
-    museum.passes(0.1)
+        arena.passes(0.1)
+    late = arena.comes(played.table)
+    arena.passes(0.1)
     early_so_far, late_so_far = events(early.read()), events(late.read())
     assert early_so_far[-len(late_so_far) :] == late_so_far
     while played.goes_on(1):
-        museum.passes(0.1)
+        arena.passes(0.1)
 
     assert early.read() == late.read()
 
 
-def test_a_long_match_is_caught_up_with_in_slices(house: FakeArena, museum: Museum) -> None:
-    """However much was played before: no tick takes longer than its time."""
+def test_a_long_match_is_caught_up_with_in_slices(house: FakeArena, arena: WatchedArena) -> None:
+    """No tick takes longer than its time, however much was played before."""
     played = begun(house, hands=10_000)
     played.goes_on(9_000, "check")
-    looker = museum.comes(played.table)
-    museum.work_s = 0.001  # each look at the clock
+    spectator = arena.comes(played.table)
+    arena.work_s = 0.001  # each look at the clock
     ticks = 0
-    while len(looker.frames) < 2:
-        worked_s = museum.worked_s
-        museum.passes(0.05)
-        assert museum.worked_s - worked_s < 0.05
+    while len(spectator.frames) < 2:
+        worked_s = arena.worked_s
+        arena.passes(0.05)
+        assert arena.worked_s - worked_s < 0.05
         ticks += 1
 
-    _, frame = looker.read()
+    _, frame = spectator.read()
     assert ticks > 10
     assert frame["round"] > 8_000
     assert frame["reset"] is True
 
 
-def test_a_match_that_is_too_fast_for_us_is_shown_late(house: FakeArena, museum: Museum) -> None:
+def test_a_match_that_is_too_fast_for_us_is_shown_late(
+    house: FakeArena, arena: WatchedArena
+) -> None:
     played = begun(house, hands=10_000)
-    looker = museum.comes(played.table)
-    museum.work_s = 0.02  # no tick gets further than sixteen answers
+    spectator = arena.comes(played.table)
+    arena.work_s = 0.02  # no tick gets further than sixteen answers
     for _ in range(70):
         played.goes_on(40, "check")
-        museum.passes(0.05)
+        arena.passes(0.05)
 
-    *_, frame = looker.read()
+    *_, frame = spectator.read()
     assert frame["type"] == "events"
     assert frame["decisions"] < 2_000
     assert frame["turn"] is None
 
 
 def test_rounds_that_nobody_could_follow_are_left_out_whole(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house, hands=10_000)
-    looker = museum.comes(played.table, Viewer())
-    museum.passes(0.05)
+    spectator = arena.comes(played.table, Viewer())
+    arena.passes(0.05)
     for _ in range(20):
         played.goes_on(100, "check")
-        museum.passes(0.25)
-    museum.passes(0.25)
+        arena.passes(0.25)
+    arena.passes(0.25)
 
-    _, *frames = looker.read()
+    _, *frames = spectator.read()
     told = skipped = 0
     number = 1
     for frame in frames:
@@ -509,64 +514,64 @@ def test_rounds_that_nobody_could_follow_are_left_out_whole(
     assert frames[-1]["scores"] == list(played.table.match.scores)  # type: ignore[union-attr]
 
 
-def test_the_end_of_a_match_is_never_left_out(house: FakeArena, museum: Museum) -> None:
+def test_the_end_of_a_match_is_never_left_out(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house, hands=2_000)
-    looker = museum.comes(played.table)
-    museum.passes(0.05)
+    spectator = arena.comes(played.table)
+    arena.passes(0.05)
     played.ends()
-    museum.passes(0.5)
+    arena.passes(0.5)
 
     [(_, result, _)] = house.results
-    *_, frame = looker.read()
+    *_, frame = spectator.read()
     assert frame["events"][-1]["event"] == "over"
     assert frame["scores"] == list(result.scores)
     assert frame["skipped"] > 1_900
 
 
 def test_the_last_round_is_told_however_fast_it_was(
-    house: FakeArena, museum: Museum, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_match, "_KEPT", 5)
+    monkeypatch.setattr(live_match, "_LATEST", 5)
     played = begun(house, "gin_rummy", games=1, max_rounds=1)
-    looker = museum.comes(played.table)
-    museum.passes(0.1)
+    spectator = arena.comes(played.table)
+    arena.passes(0.1)
     played.ends()
-    museum.passes(0.5)
+    arena.passes(0.5)
 
     [(_, result, _)] = house.results
-    told = [e for e in events(looker.read()) if e["event"] == "answered"]
+    told = [e for e in events(spectator.read()) if e["event"] == "answered"]
     assert len(told) == len(result.record.answers) > 10
 
 
 def test_a_round_of_many_turns_is_told_in_one_piece(
-    house: FakeArena, museum: Museum, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gin round may have more events than a frame of short rounds."""
     monkeypatch.setattr(live_match, "MOST_EVENTS", 50)
     played = begun(house, "gin_rummy")
     played.goes_on(50)
-    early = museum.comes(played.table)
-    museum.passes(0.3)
+    early = arena.comes(played.table)
+    arena.passes(0.3)
 
     _, frame = early.read()
     assert len(frame["events"]) > live_match.MOST_EVENTS
     assert frame["round"] == 1
-    late = museum.comes(played.table)
-    museum.passes(0.3)
+    late = arena.comes(played.table)
+    arena.passes(0.3)
     assert events(late.read()) == frame["events"]
 
 
 def test_a_round_without_end_is_not_begun_in_its_middle(
-    house: FakeArena, museum: Museum, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_match, "LONGEST", 50)
     played = begun(house, "gin_rummy", max_rounds=2)
-    early = museum.comes(played.table)
-    museum.passes(0.1)
+    early = arena.comes(played.table)
+    arena.passes(0.1)
     played.goes_on(60)
-    museum.passes(2)
-    late = museum.comes(played.table)
-    museum.passes(1)
+    arena.passes(2)
+    late = arena.comes(played.table)
+    arena.passes(1)
 
     _, *frames = early.read()
     assert len(frames) > 3
@@ -576,126 +581,126 @@ def test_a_round_without_end_is_not_begun_in_its_middle(
     assert last["turn"] is not None
     assert types(late.read()) == ["scene"]
     while played.goes_on(1):
-        museum.passes(0.1)
+        arena.passes(0.1)
     *frames, _ = late.read()
     assert frames[0]["reset"]
     assert frames[0]["round"] == 2
 
 
 def test_frames_come_ten_times_a_second_at_most_and_four_times_if_much_happens(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     slow, fast = begun(house, hands=1_000), begun(house, hands=10_000)
-    of_slow, of_fast = museum.comes(slow.table), museum.comes(fast.table)
-    museum.passes(1)
+    of_slow, of_fast = arena.comes(slow.table), arena.comes(fast.table)
+    arena.passes(1)
     of_slow.read(), of_fast.read()
     for _ in range(40):
         slow.goes_on(1, "check")
         fast.goes_on(50, "check")
-        museum.passes(0.05)
+        arena.passes(0.05)
 
     assert 18 <= len(of_slow.frames) <= 21
     assert 7 <= len(of_fast.frames) <= 9
 
 
-def test_the_more_look_on_the_fewer_frames_each_gets(house: FakeArena, museum: Museum) -> None:
+def test_the_more_look_on_the_fewer_frames_each_gets(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house, hands=10_000)
-    lookers = [museum.comes(played.table) for _ in range(2_000)]
+    spectators = [arena.comes(played.table) for _ in range(2_000)]
     for _ in range(80):
         played.goes_on(1, "check")
-        museum.passes(0.05)
+        arena.passes(0.05)
 
-    assert len(lookers[0].frames) <= 4
-    assert sum(len(looker.frames) for looker in lookers) >= 4_000
+    assert len(spectators[0].frames) <= 4
+    assert sum(len(spectator.frames) for spectator in spectators) >= 4_000
 
 
 def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house)
-    lookers = [museum.comes(played.table) for _ in range(20)]
-    for looker in lookers:
-        looker.read()
-    museum.work_s = 0.0002
+    spectators = [arena.comes(played.table) for _ in range(20)]
+    for spectator in spectators:
+        spectator.read()
+    arena.work_s = 0.0002
     ticks = 0
-    while not all(looker.frames for looker in lookers):
-        museum.passes(0.05)
+    while not all(spectator.frames for spectator in spectators):
+        arena.passes(0.05)
         ticks += 1
         assert ticks < 20
 
     assert ticks > 1
-    frames = {frame for looker in lookers for frame in looker.frames}
+    frames = {frame for spectator in spectators for frame in spectator.frames}
     assert len(frames) == 1
 
 
 def test_a_frame_is_made_once_for_each_way_to_see_the_match(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house)
     viewers = [Viewer(), INSTRUCTOR, Viewer(ViewerKind.OWNER, "ann"), Viewer()]
-    lookers = [museum.comes(played.table, viewer) for viewer in viewers]
-    museum.passes(0.1)
+    spectators = [arena.comes(played.table, viewer) for viewer in viewers]
+    arena.passes(0.1)
 
-    frames = [looker.frames[-1] for looker in lookers]
+    frames = [spectator.frames[-1] for spectator in spectators]
     assert frames[0] is frames[3]
     assert len(set(frames)) == 3
 
 
 def test_who_is_behind_misses_frames_and_sees_the_round_from_its_beginning(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house, hands=50)
-    looker, other = museum.comes(played.table), museum.comes(played.table)
-    museum.passes(0.1)
-    looker.read()
-    looker.is_behind = True
+    spectator, other = arena.comes(played.table), arena.comes(played.table)
+    arena.passes(0.1)
+    spectator.read()
+    spectator.is_behind = True
     for _ in range(9):
         played.goes_on(1, "check")
-        museum.passes(0.1)
-    assert looker.frames == []
-    looker.is_behind = False
-    museum.passes(0.1)
+        arena.passes(0.1)
+    assert spectator.frames == []
+    spectator.is_behind = False
+    arena.passes(0.1)
 
-    [frame] = looker.read()
+    [frame] = spectator.read()
     assert frame["reset"]
     assert frame["round"] == 10
     assert [event["event"] for event in frame["events"]] == ["dealt", "asked"]
     played.goes_on(1, "check")
-    museum.passes(0.1)
-    assert looker.read() == other.read()[-1:]
+    arena.passes(0.1)
+    assert spectator.read() == other.read()[-1:]
 
 
-def test_who_comes_back_in_time_goes_on_watching(house: FakeArena, museum: Museum) -> None:
-    """A hall that was empty for a moment is not cleared away under who came next."""
+def test_who_comes_back_in_time_goes_on_watching(house: FakeArena, arena: WatchedArena) -> None:
+    """A match without spectators for a moment is not dropped when the next one has come."""
     played = begun(house, hands=1_000)
-    museum.spectators.disconnected(museum.comes(played.table))
-    museum.passes(5)
-    looker = museum.comes(played.table)
-    museum.passes(15)
-    looker.read()
+    arena.spectators.disconnected(arena.comes(played.table))
+    arena.passes(5)
+    spectator = arena.comes(played.table)
+    arena.passes(15)
+    spectator.read()
     played.goes_on(1, "check")
-    museum.passes(0.2)
+    arena.passes(0.2)
 
-    assert types(looker.read()) == ["events"]
+    assert types(spectator.read()) == ["events"]
 
 
 def test_telling_many_matches_takes_no_longer_than_telling_one(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
-    """Whoever watches all that is played slows none of it: matches that do not fit into a tick are told in the next."""
+    """Matches that do not fit into a tick are replayed in the next one."""
     many = [begun(house, hands=1_000) for _ in range(60)]
-    lookers = [museum.comes(played.table) for played in many]
-    museum.passes(10)
-    for looker in lookers:
-        looker.read()
-    museum.work_s = 0.001  # each look at the clock
+    spectators = [arena.comes(played.table) for played in many]
+    arena.passes(10)
+    for spectator in spectators:
+        spectator.read()
+    arena.work_s = 0.001  # each look at the clock
     for played in many:
         played.goes_on(1, "check")
     ticks = 0
-    while not all(looker.frames for looker in lookers):
-        worked_s = museum.worked_s
-        museum.passes(0.05)
-        assert museum.worked_s - worked_s < 0.03
+    while not all(spectator.frames for spectator in spectators):
+        worked_s = arena.worked_s
+        arena.passes(0.05)
+        assert arena.worked_s - worked_s < 0.03
         ticks += 1
         assert ticks < 300
 
@@ -703,17 +708,17 @@ def test_telling_many_matches_takes_no_longer_than_telling_one(
 
 
 def test_telling_takes_less_of_the_time_while_much_is_played(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played, other = begun(house, hands=10_000), begun(house, hands=10_000)
     other.goes_on(9_000, "check")
-    museum.comes(other.table)
-    museum.work_s = 0.0001
+    arena.comes(other.table)
+    arena.work_s = 0.0001
 
     def work_s() -> float:
-        before_s = museum.worked_s
-        museum.passes(0.05)
-        return museum.worked_s - before_s
+        before_s = arena.worked_s
+        arena.passes(0.05)
+        return arena.worked_s - before_s
 
     assert played.goes_on(100, "check")
     busy_s, idle_s = work_s(), work_s()
@@ -724,81 +729,85 @@ def test_telling_takes_less_of_the_time_while_much_is_played(
 
 
 def test_those_who_have_waited_longest_get_the_next_frames(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     """However little time there is for it, nobody is left out for ever."""
     many = [begun(house, hands=1_000) for _ in range(12)]
-    lookers = [museum.comes(played.table) for played in many]
-    museum.work_s = 0.0006
+    spectators = [arena.comes(played.table) for played in many]
+    arena.work_s = 0.0006
     for _ in range(100):
         for played in many:
             played.goes_on(1, "check")
-        museum.passes(0.05)
+        arena.passes(0.05)
 
-    counts = [len(looker.frames) for looker in lookers]
+    counts = [len(spectator.frames) for spectator in spectators]
     assert min(counts) > 3
     assert max(counts) < 2 * min(counts)
 
 
-def test_what_cannot_be_sent_in_time_does_not_pile_up(house: FakeArena, museum: Museum) -> None:
+def test_what_cannot_be_sent_in_time_does_not_pile_up(
+    house: FakeArena, arena: WatchedArena
+) -> None:
     """There are fewer frames then, and those are of this moment."""
     played = begun(house, hands=10_000)
-    lookers = [museum.comes(played.table) for _ in range(40)]
-    museum.work_s = 0.002  # one frame is sent in a tick
+    spectators = [arena.comes(played.table) for _ in range(40)]
+    arena.work_s = 0.002  # one frame is sent in a tick
     for _ in range(400):
         played.goes_on(1, "check")
-        museum.passes(0.05)
+        arena.passes(0.05)
 
-    latest = [looker.read()[-1]["decisions"] for looker in lookers]
+    latest = [spectator.read()[-1]["decisions"] for spectator in spectators]
     assert min(latest) > 250
 
 
 def test_that_a_match_is_gone_is_told_to_who_is_behind_too(
-    house: FakeArena, museum: Museum
+    house: FakeArena, arena: WatchedArena
 ) -> None:
     played = begun(house)
-    looker = museum.comes(played.table)
-    museum.passes(0.1)
-    looker.is_behind = True
+    spectator = arena.comes(played.table)
+    arena.passes(0.1)
+    spectator.is_behind = True
     played.ends()
-    museum.passes(2)
+    arena.passes(2)
 
-    assert types(looker.read())[-1] == "gone"
+    assert types(spectator.read())[-1] == "gone"
 
 
-def test_a_page_that_is_loaded_again_finds_its_match_told(house: FakeArena, museum: Museum) -> None:
+def test_a_page_that_is_loaded_again_finds_its_match_told(
+    house: FakeArena, arena: WatchedArena
+) -> None:
     played = begun(house, hands=10_000)
     played.goes_on(3_000, "check")
-    museum.spectators.disconnected(museum.comes(played.table))
-    looker = museum.comes(played.table)
-    museum.passes(1)
-    looker.read()
-    museum.spectators.disconnected(looker)
-    museum.passes(5)
-    again = museum.comes(played.table)
+    arena.spectators.disconnected(arena.comes(played.table))
+    spectator = arena.comes(played.table)
+    arena.passes(1)
+    spectator.read()
+    arena.spectators.disconnected(spectator)
+    arena.passes(5)
+    again = arena.comes(played.table)
 
     assert again.read()[0]["round"] == 3_001
-    museum.spectators.disconnected(again)
-    museum.passes(11)
-    assert museum.comes(played.table).read()[0]["round"] == 1
+    arena.spectators.disconnected(again)
+    arena.passes(11)
+    assert arena.comes(played.table).read()[0]["round"] == 1
 
 
 def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
     house: FakeArena,
-    museum: Museum,
+    arena: WatchedArena,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     broken, sound = begun(house), begun(house)
-    lookers = [museum.comes(broken.table), museum.comes(sound.table)]
+    spectators = [arena.comes(broken.table), arena.comes(sound.table)]
     broken.table.seed = bytes(32)  # other cards than those that were dealt
     broken.goes_on(1, "bet")
     broken.goes_on(1, "call")
     monkeypatch.setattr(broken.table.match, "answers", ["call"])
-    museum.passes(0.2)
+    arena.passes(0.2)
 
-    assert types(lookers[0].read()) == ["scene", "gone"]
-    assert types(lookers[1].read()) == ["scene", "events"]
+    assert types(spectators[0].read()) == ["scene", "gone"]
+    assert types(spectators[1].read()) == ["scene", "events"]
     assert f"match {broken.table.id} cannot be shown" in caplog.text
 
 
@@ -807,17 +816,17 @@ def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
 
 @EACH_GAME
 def test_J8_no_frame_for_spectators_has_a_card_that_a_seat_does_not_know(
-    house: FakeArena, museum: Museum, game: str
+    house: FakeArena, arena: WatchedArena, game: str
 ) -> None:
     played = begun(house, game)
-    public = museum.comes(played.table, Viewer())
+    public = arena.comes(played.table, Viewer())
     owners = [
-        museum.comes(played.table, Viewer(ViewerKind.OWNER, name))
+        arena.comes(played.table, Viewer(ViewerKind.OWNER, name))
         for name in NAMES[: len(played.bots)]
     ]
     shown: list[set[bytes]] = [set() for _ in played.bots]
     while (bot := played.asked) is not None:
-        museum.passes(0.1)
+        arena.passes(0.1)
         for owner, cards in zip(owners, shown, strict=True):
             cards |= set(A_CARD.findall(b"".join(owner.frames)))
             owner.frames.clear()
@@ -828,7 +837,7 @@ def test_J8_no_frame_for_spectators_has_a_card_that_a_seat_does_not_know(
         house.answer(bot, ask)
 
 
-def test_J8_a_view_follows_from_the_token(house: FakeArena, museum: Museum) -> None:
+def test_J8_a_view_follows_from_the_token(house: FakeArena, arena: WatchedArena) -> None:
     played = begun(house)
     for viewer, view in (
         (Viewer(), {"kind": "public", "seats": []}),
@@ -836,13 +845,13 @@ def test_J8_a_view_follows_from_the_token(house: FakeArena, museum: Museum) -> N
         (Viewer(ViewerKind.OWNER, "eva"), {"kind": "public", "seats": []}),
         (INSTRUCTOR, {"kind": "all", "seats": []}),
     ):
-        [scene] = museum.comes(played.table, viewer).read()
+        [scene] = arena.comes(played.table, viewer).read()
         assert scene["view"] == view
 
 
-def test_a_match_outside_of_any_competition_says_so(house: FakeArena, museum: Museum) -> None:
-    museum.competition = None
-    [scene] = museum.comes(begun(house).table, Viewer()).read()
+def test_a_match_outside_of_any_competition_says_so(house: FakeArena, arena: WatchedArena) -> None:
+    arena.competition = None
+    [scene] = arena.comes(begun(house).table, Viewer()).read()
 
     assert scene["competition"] is None
     assert scene["view"]["kind"] == "public"

@@ -1,4 +1,4 @@
-"""The page's tables: real matches, as each kind of viewer gets them, go through the reducers that draw them, in node."""
+"""The page's tables in node: real matches in every view go through the reducers."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_all_views_of_all_games_go_through_the_tables(node: str, tmp_path: Path)
     shutil.copytree(PAGE, tmp_path / "page")
     shutil.copytree(TESTS, tmp_path / "tests")
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    told = {"matches": list(_matches()), "hands": list(_hands(200))}
-    (tmp_path / "tests/matches.json").write_text(json.dumps(told))
+    given = {"matches": list(_matches()), "hands": list(_hands(200))}
+    (tmp_path / "tests/matches.json").write_text(json.dumps(given))
 
     run = subprocess.run(
         [node, "--test", *sorted(map(str, (tmp_path / "tests").glob("*.test.mjs")))],

@@ -1,4 +1,4 @@
-"""What the lobby says is to be played: the course's runs that wait for their time, or for bots."""
+"""The runs to come, as the lobby lists them: those that wait for their time, or for bots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_runs_wait_for_their_time_or_for_bots(monkeypatch: pytest.MonkeyPa
     evening = RunningScheduler(monkeypatch)
     at_six = run_of("six", "gin_rummy", at=parse(SIX))
     whenever = run_of("whenever", "ace_king_queen")
-    task = evening.begins(at_six, whenever)
+    evening.begins(at_six, whenever)
     await evening.until(lambda: evening.scheduler.upcoming)
 
     assert evening.scheduler.upcoming == (
@@ -34,12 +34,12 @@ async def test_runs_wait_for_their_time_or_for_bots(monkeypatch: pytest.MonkeyPa
 
     evening.stand.comes("ann", "ben")
     await evening.starts(1)
-    assert [one.run for one in evening.scheduler.upcoming] == ["six"]
+    assert [run.run for run in evening.scheduler.upcoming] == ["six"]
 
     evening.now = SIX
     await evening.starts(2)
     assert not evening.scheduler.upcoming
-    await evening.ends(task)
+    await evening.ends()
 
 
 async def test_what_was_played_once_and_for_all_is_not_to_be_played(
@@ -50,8 +50,8 @@ async def test_what_was_played_once_and_for_all_is_not_to_be_played(
     evening.stand.written = [written("c", plan, CompetitionState.FINISHED)]
     once = run_of("once", "ace_king_queen")
     later = run_of("later", "gin_rummy")
-    task = evening.begins(once, later)
+    evening.begins(once, later)
     await evening.until(lambda: evening.lines)
 
-    assert [one.run for one in evening.scheduler.upcoming] == ["later"]
-    await evening.ends(task)
+    assert [run.run for run in evening.scheduler.upcoming] == ["later"]
+    await evening.ends()

@@ -1,4 +1,4 @@
-"""Those who watch, without sockets: what their words bring about, and who has to go when."""
+"""Viewers without sockets: what their messages bring about, and when they are disconnected."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.budget import Budget
 from arena.referee.transport import ConnectionOwner, Wire
 from arena.server.admission import Unwelcome
+from arena.server.gateway import Gateway
 from arena.web.play.tables import PeopleTables
 from arena.web.spectators import Spectators
 from arena.web.viewer_socket import Viewers, ViewerSocket
 from protocol.codec import Encoding
 from protocol.errors import Oversize, UsageError
 from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Done, Instruct
-from protocol.watching import Seat, Sit, Watch
+from protocol.watching import Seat, Sit, ToViewer, Watch
 
 ANN = Viewer(ViewerKind.OWNER, "ann")
 INSTRUCT: dict[str, Any] = {"type": "instruct", "action": "status", "token": "hers", "protocol": 1}
 
 
-class Socket:
-    """A connection that keeps what it is told."""
+class FakeViewerConnection:
+    """A connection that records what it is sent."""
 
     has_link = True
     is_secure = False
 
-    def __init__(self, door: ViewerSurroundings, number: int) -> None:
+    def __init__(self, arena: ViewerSurroundings, number: int) -> None:
         self.peer = f"10.0.0.1:{number}"
         self.address = "10.0.0.1"
         self.encoding: Encoding | None = None
@@ -44,7 +45,7 @@ class Socket:
         self.close_code: int | None = None
         self.close_reason = ""
         self.min_rtt_ms: float | None = None
-        self._door = door
+        self._arena = arena
 
     def accept(self, request: Request) -> None:
         self.is_open = "Sec-WebSocket-Key" in request.headers
@@ -53,7 +54,7 @@ class Socket:
         self.status = status
 
     def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
-        assert owner is self._door.viewers
+        assert owner is self._arena.viewers
         assert frame_bytes == 64 * 1024
         assert buffer_bytes == 512 * 1024
 
@@ -79,14 +80,14 @@ class Socket:
     def rest(self, until: float) -> None:
         raise AssertionError("it is no bot")
 
-    def says(self, frame: bytes | None = None, **message: Any) -> Socket:
+    def says(self, frame: bytes | None = None, **message: Any) -> FakeViewerConnection:
         data = json.dumps(message).encode() if frame is None else frame
-        self._door.viewers.received(self, data, Encoding.JSON, self._door.now)
+        self._arena.viewers.received(self, data, Encoding.JSON, self._arena.now)
         return self
 
 
 class ViewerSurroundings:
-    """Viewers, and all that they can reach."""
+    """Viewers, and a fake gateway, fake spectators and fake tables in one."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -96,23 +97,26 @@ class ViewerSurroundings:
         self.log: list[tuple[Any, ...]] = []
         self.looks: list[str] = []
         self.wrong: Exception | None = None
-        self.viewers = Viewers(self, cast(Spectators, self), cast(PeopleTables, self), self.now)
+        self.admission = self.login = self.throttle = self.admin_requests = self
+        self.viewers = Viewers(
+            cast(Gateway, self), cast(Spectators, self), cast(PeopleTables, self), self.now
+        )
         self._number = 0
 
-    def opens(self, **headers: str) -> Socket:
+    def opens(self, **headers: str) -> FakeViewerConnection:
         self._number += 1
-        socket = Socket(self, self._number)
+        connection = FakeViewerConnection(self, self._number)
         said = Headers({"Sec-WebSocket-Key": "x", **headers})
-        self.viewers.enter(socket, Request("/watch", said))
-        return socket
+        self.viewers.enter(connection, Request("/watch", said))
+        return connection
 
     def passes(self, seconds: float) -> None:
-        """The clock goes on, a look a second."""
+        """Let time pass, with a tick a second."""
         for _ in range(round(seconds)):
             self.now += 1
             self.viewers.tick(self.now)
 
-    # --- backstage ---
+    # --- as the gateway ---
 
     def viewer(self, token: str | None) -> Viewer:
         if token is None:
@@ -121,9 +125,11 @@ class ViewerSurroundings:
             raise Unwelcome("token", "expected a token")
         return self.tokens[token]
 
-    def instruct(self, connection: Wire, message: Instruct, watcher: ViewerSocket) -> None:
+    def received(
+        self, connection: Wire, message: Instruct, tell: Callable[[ToViewer], None]
+    ) -> None:
         self.viewer(message.token)
-        watcher.tell(Done("1 on", ()))
+        tell(Done("1 on", ()))
 
     def spent(self, address: str) -> bool:
         self.spends += 1
@@ -135,7 +141,7 @@ class ViewerSurroundings:
     def lost(self, connection: Wire) -> None:
         self.log.append(("lost", connection))
 
-    # --- the gallery and the parlour ---
+    # --- as the spectators and the tables ---
 
     def watch(self, spectator: ViewerSocket, watch: Watch, viewer: Viewer, /) -> None:
         if self.wrong is not None:
@@ -165,22 +171,22 @@ class ViewerSurroundings:
 
 
 @pytest.fixture
-def door() -> ViewerSurroundings:
+def arena() -> ViewerSurroundings:
     return ViewerSurroundings()
 
 
 # --- whose browser it is ---
 
 
-def test_a_browser_is_away_when_its_last_connection_is(door: ViewerSurroundings) -> None:
+def test_a_browser_is_away_when_its_last_connection_is(arena: ViewerSurroundings) -> None:
     cookie = {"Cookie": "theme=dark; arena-browser=abcdefghijklmnopqrstuv"}
-    one, other = door.opens(**cookie), door.opens(**cookie)
-    stranger = door.opens(Cookie="arena-browser=short")
-    for socket in (one, stranger, other):
-        door.viewers.lost(socket)
+    one, other = arena.opens(**cookie), arena.opens(**cookie)
+    stranger = arena.opens(Cookie="arena-browser=short")
+    for connection in (one, stranger, other):
+        arena.viewers.lost(connection)
 
     browser = "abcdefghijklmnopqrstuv"
-    assert door.looks == [
+    assert arena.looks == [
         f"{browser} looks",
         "at 10.0.0.1 looks",
         "at 10.0.0.1 is away",
@@ -191,27 +197,27 @@ def test_a_browser_is_away_when_its_last_connection_is(door: ViewerSurroundings)
 # --- what is said ---
 
 
-def test_who_watches_sees_what_its_token_is_good_for(door: ViewerSurroundings) -> None:
-    socket = door.opens()
-    socket.says(type="watch", topic="lobby")
-    socket.says(type="watch", topic="match", match="a-1", token="hers")
-    socket.says(type="unwatch")
+def test_who_watches_sees_what_its_token_is_good_for(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    connection.says(type="watch", topic="lobby")
+    connection.says(type="watch", topic="match", match="a-1", token="hers")
+    connection.says(type="unwatch")
 
-    assert door.log == [
+    assert arena.log == [
         ("watch", "lobby", None, Viewer()),
         ("watch", "match", "a-1", ANN),
         ("unwatch",),
     ]
-    assert (socket.heard, socket.is_open) == ([], True)
+    assert (connection.heard, connection.is_open) == ([], True)
 
 
-def test_who_sits_down_gets_a_seat(door: ViewerSurroundings) -> None:
-    socket = door.opens()
-    socket.says(type="sit", game="blackjack", name="Eva", against=[], token="hers")
-    socket.says(type="stand")
+def test_who_sits_down_gets_a_seat(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    connection.says(type="sit", game="blackjack", name="Eva", against=[], token="hers")
+    connection.says(type="stand")
 
-    assert door.log == [("sit", "blackjack", (), "10.0.0.1", ANN), ("stand",)]
-    assert socket.heard == [{"type": "seat", "token": "once", "name": "Eva"}]
+    assert arena.log == [("sit", "blackjack", (), "10.0.0.1", ANN), ("stand",)]
+    assert connection.heard == [{"type": "seat", "token": "once", "name": "Eva"}]
 
 
 @pytest.mark.parametrize(
@@ -219,21 +225,21 @@ def test_who_sits_down_gets_a_seat(door: ViewerSurroundings) -> None:
     [(UsageError("no table is free"), "sit"), (Unwelcome("name", "taken"), "name")],
 )
 def test_who_cannot_sit_down_learns_why_and_may_stay(
-    door: ViewerSurroundings, wrong: Exception, code: str
+    arena: ViewerSurroundings, wrong: Exception, code: str
 ) -> None:
-    door.wrong = wrong
-    socket = door.opens().says(type="sit", game="akq", name="Eva", against=["ann"])
+    arena.wrong = wrong
+    connection = arena.opens().says(type="sit", game="akq", name="Eva", against=["ann"])
 
-    [said] = socket.heard
+    [said] = connection.heard
     assert (said["type"], said["code"], said["text"]) == ("refused", code, str(wrong))
-    assert (socket.is_open, door.blamed) == (True, 0)
+    assert (connection.is_open, arena.blamed) == (True, 0)
 
 
-def test_an_instructor_is_heard(door: ViewerSurroundings) -> None:
-    socket = door.opens().says(**INSTRUCT)
+def test_an_instructor_is_heard(arena: ViewerSurroundings) -> None:
+    connection = arena.opens().says(**INSTRUCT)
 
-    assert [message["type"] for message in socket.heard] == ["done"]
-    assert socket.is_open
+    assert [message["type"] for message in connection.heard] == ["done"]
+    assert connection.is_open
 
 
 @pytest.mark.parametrize(
@@ -246,13 +252,14 @@ def test_an_instructor_is_heard(door: ViewerSurroundings) -> None:
     ids=["watch", "sit", "instruct"],
 )
 def test_a_wrong_token_is_refused_counted_and_the_end(
-    door: ViewerSurroundings, message: dict[str, Any]
+    arena: ViewerSurroundings, message: dict[str, Any]
 ) -> None:
-    socket = door.opens().says(**message)
+    connection = arena.opens().says(**message)
 
-    assert [(one["type"], one["code"]) for one in socket.heard] == [("refused", "token")]
-    assert socket.closed == (CLOSE_REFUSED, "expected a token")
-    assert (door.blamed, door.log) == (1, [])
+    [refused] = connection.heard
+    assert (refused["type"], refused["code"]) == ("refused", "token")
+    assert connection.closed == (CLOSE_REFUSED, "expected a token")
+    assert (arena.blamed, arena.log) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -268,40 +275,42 @@ def test_a_wrong_token_is_refused_counted_and_the_end(
         b"[" * 10_000,
     ],
 )
-def test_what_cannot_be_read_is_refused_and_the_end(door: ViewerSurroundings, frame: bytes) -> None:
-    socket = door.opens().says(frame)
+def test_what_cannot_be_read_is_refused_and_the_end(
+    arena: ViewerSurroundings, frame: bytes
+) -> None:
+    connection = arena.opens().says(frame)
 
-    assert [message["type"] for message in socket.heard] == ["refused"]
-    assert socket.closed is not None
-    assert socket.closed[0] == CLOSE_PROTOCOL
-    assert door.blamed == 1
-
-
-def test_binary_frames_are_for_bots(door: ViewerSurroundings) -> None:
-    socket = door.opens()
-    door.viewers.received(socket, b"\x80", Encoding.MSGPACK, door.now)
-
-    assert "text frames" in socket.heard[0]["text"]
-    assert socket.closed is not None
+    assert [message["type"] for message in connection.heard] == ["refused"]
+    assert connection.closed is not None
+    assert connection.closed[0] == CLOSE_PROTOCOL
+    assert arena.blamed == 1
 
 
-def test_what_the_connection_cannot_take_is_the_end_too(door: ViewerSurroundings) -> None:
-    socket = door.opens()
-    door.viewers.misbehaved(socket, Oversize("expected less"))
+def test_binary_frames_are_for_bots(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    arena.viewers.received(connection, b"\x80", Encoding.MSGPACK, arena.now)
 
-    assert socket.heard[0]["code"] == "oversize"
-    assert socket.closed == (CLOSE_PROTOCOL, "expected less")
+    assert "text frames" in connection.heard[0]["text"]
+    assert connection.closed is not None
+
+
+def test_what_the_connection_cannot_take_is_the_end_too(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    arena.viewers.misbehaved(connection, Oversize("expected less"))
+
+    assert connection.heard[0]["code"] == "oversize"
+    assert connection.closed == (CLOSE_PROTOCOL, "expected less")
 
 
 def test_a_fault_of_the_arena_ends_one_viewer_only(
-    door: ViewerSurroundings, caplog: pytest.LogCaptureFixture
+    arena: ViewerSurroundings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door.wrong = RuntimeError("a bug")
-    other = door.opens()
-    socket = door.opens().says(type="watch", topic="lobby")
+    arena.wrong = RuntimeError("a bug")
+    other = arena.opens()
+    connection = arena.opens().says(type="watch", topic="lobby")
 
-    assert socket.closed is not None
-    assert socket.closed[0] == CLOSE_CRASHED
+    assert connection.closed is not None
+    assert connection.closed[0] == CLOSE_CRASHED
     assert other.is_open
     assert "a bug" in caplog.text
 
@@ -309,70 +318,70 @@ def test_a_fault_of_the_arena_ends_one_viewer_only(
 # --- who may come, and stay ---
 
 
-def test_a_request_that_is_no_websocket_is_no_viewer(door: ViewerSurroundings) -> None:
-    socket = Socket(door, 0)
-    door.viewers.enter(socket, Request("/watch", Headers()))
+def test_a_request_that_is_no_websocket_is_no_viewer(arena: ViewerSurroundings) -> None:
+    connection = FakeViewerConnection(arena, 0)
+    arena.viewers.enter(connection, Request("/watch", Headers()))
 
-    assert len(door.viewers) == 0
+    assert len(arena.viewers) == 0
 
 
-def test_there_is_an_end_to_viewers_from_one_address(door: ViewerSurroundings) -> None:
-    sockets = [door.opens() for _ in range(1024)]
-    refused = door.opens()
+def test_there_is_an_end_to_viewers_from_one_address(arena: ViewerSurroundings) -> None:
+    sockets = [arena.opens() for _ in range(1024)]
+    refused = arena.opens()
 
     assert (refused.status, refused.is_open) == (503, False)
 
-    door.viewers.lost(sockets[0])
+    arena.viewers.lost(sockets[0])
 
-    assert door.opens().is_open
-
-
-def test_who_leaves_is_forgotten_everywhere(door: ViewerSurroundings) -> None:
-    socket = door.opens()
-    door.viewers.lost(socket)
-
-    assert door.log == [("left",), ("left",), ("lost", socket)]
-    assert len(door.viewers) == 0
+    assert arena.opens().is_open
 
 
-def test_who_says_too_much_has_to_go(door: ViewerSurroundings) -> None:
-    socket = door.opens()
+def test_who_leaves_is_forgotten_everywhere(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    arena.viewers.lost(connection)
+
+    assert arena.log == [("left",), ("left",), ("lost", connection)]
+    assert len(arena.viewers) == 0
+
+
+def test_who_says_too_much_has_to_go(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
     for _ in range(20):
-        socket.says(type="unwatch")
+        connection.says(type="unwatch")
 
-    assert socket.is_open
+    assert connection.is_open
 
-    socket.says(type="unwatch")
+    connection.says(type="unwatch")
 
-    assert socket.closed == (CLOSE_PROTOCOL, "expected at most 20 messages a second")
-    assert (door.blamed, len(door.log)) == (1, 20)
+    assert connection.closed == (CLOSE_PROTOCOL, "expected at most 20 messages a second")
+    assert (arena.blamed, len(arena.log)) == (1, 20)
 
 
-def test_who_says_something_now_and_then_may_stay(door: ViewerSurroundings) -> None:
-    socket = door.opens()
+def test_who_says_something_now_and_then_may_stay(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
     for _ in range(100):
-        door.now += 0.051
-        socket.says(type="unwatch")
+        arena.now += 0.051
+        connection.says(type="unwatch")
 
-    assert socket.is_open
+    assert connection.is_open
 
 
 @pytest.mark.parametrize("trifle", ["on_trivial_frame", "ponged"])
-def test_pings_without_end_are_too_much_as_well(door: ViewerSurroundings, trifle: str) -> None:
-    socket = door.opens()
-    call: Callable[..., None] = getattr(door.viewers, trifle)
-    arguments = (b"", door.now) if trifle == "ponged" else ()
+def test_pings_without_end_are_too_much_as_well(arena: ViewerSurroundings, trifle: str) -> None:
+    connection = arena.opens()
+    call: Callable[..., None] = getattr(arena.viewers, trifle)
+    arguments = (b"", arena.now) if trifle == "ponged" else ()
     for _ in range(21):
-        call(socket, *arguments)
+        call(connection, *arguments)
 
-    assert socket.closed is not None
+    assert connection.closed is not None
 
 
 def test_where_an_address_asks_too_much_those_are_served_who_say_little(
-    door: ViewerSurroundings,
+    arena: ViewerSurroundings,
 ) -> None:
-    door.is_within = False
-    well, much = door.opens(), door.opens()
+    arena.is_within = False
+    well, much = arena.opens(), arena.opens()
     for _ in range(5):
         well.says(type="watch", topic="lobby")
         much.says(type="watch", topic="lobby")
@@ -380,57 +389,57 @@ def test_where_an_address_asks_too_much_those_are_served_who_say_little(
 
     assert much.closed is not None
     assert "this address" in much.closed[1]
-    assert len(door.log) == 10
+    assert len(arena.log) == 10
 
-    door.now += 2
+    arena.now += 2
     well.says(type="watch", topic="lobby")
 
     assert well.is_open
 
 
-def test_answering_our_pings_is_on_nobodys_account(door: ViewerSurroundings) -> None:
-    socket = door.opens()
-    door.passes(20)
-    door.viewers.ponged(socket, b"", door.now)
+def test_answering_our_pings_is_on_nobodys_account(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    arena.passes(20)
+    arena.viewers.ponged(connection, b"", arena.now)
 
-    assert (socket.pings, door.spends) == (1, 0)
+    assert (connection.pings, arena.spends) == (1, 0)
 
 
-def test_who_does_not_read_for_twenty_seconds_is_cut(door: ViewerSurroundings) -> None:
-    slow, well = door.opens(), door.opens()
+def test_who_does_not_read_for_twenty_seconds_is_cut(arena: ViewerSurroundings) -> None:
+    slow, well = arena.opens(), arena.opens()
     slow.is_behind = well.is_behind = True
-    door.passes(19)
+    arena.passes(19)
     well.is_behind = False
-    door.viewers.drained(well)
+    arena.viewers.drained(well)
     well.is_behind = True
-    door.passes(2)
+    arena.passes(2)
 
     assert slow.is_cut
     assert not well.is_cut
 
 
-def test_who_is_gone_without_a_word_is_cut(door: ViewerSurroundings) -> None:
-    gone, there = door.opens(), door.opens()
-    door.passes(21)
+def test_who_is_gone_without_a_word_is_cut(arena: ViewerSurroundings) -> None:
+    gone, there = arena.opens(), arena.opens()
+    arena.passes(21)
 
     assert (gone.pings, there.pings) == (1, 1)
 
-    door.viewers.ponged(there, b"", door.now)
-    door.passes(20)
+    arena.viewers.ponged(there, b"", arena.now)
+    arena.passes(20)
 
     assert gone.is_cut
     assert (there.is_cut, there.pings) == (False, 2)
 
 
-def test_a_token_that_is_good_no_longer_shows_nothing_more(door: ViewerSurroundings) -> None:
-    hers = door.opens().says(type="watch", topic="lobby", token="hers")
-    anybody = door.opens().says(type="watch", topic="lobby")
-    door.viewers.roster_changed()
+def test_a_token_that_is_good_no_longer_shows_nothing_more(arena: ViewerSurroundings) -> None:
+    hers = arena.opens().says(type="watch", topic="lobby", token="hers")
+    anybody = arena.opens().says(type="watch", topic="lobby")
+    arena.viewers.roster_changed()
 
     assert hers.is_open
 
-    door.tokens.clear()
-    door.viewers.roster_changed()
+    arena.tokens.clear()
+    arena.viewers.roster_changed()
 
     assert hers.closed == (CLOSE_REFUSED, "the token was replaced")
     assert anybody.is_open

@@ -1,13 +1,16 @@
-"""A whole bot in one file: `python bot.py [DEED] [websocket]` plays the first legal answer, and at its third decision does its deed.
+"""A whole bot in one file: `python bot.py [DEED] [websocket]`.
 
-By default it speaks the protocol in lines over its standard input and output, with nothing but the standard library; with `websocket` it
-connects to ARENA_URL with ARENA_TOKEN. The deeds are those of its sisters in JavaScript, Java and C++ beside it:
+It plays the first legal answer, and at its third decision does its deed. By default it speaks the
+protocol in lines over its standard input and output, with the standard library alone; with
+`websocket` it connects to ARENA_URL with ARENA_TOKEN. The bots in JavaScript, Java and C++ beside
+it have the same deeds:
 
 - `hello`: none, it plays; `slow`: it sleeps a little in every decision;
 - `hog`: it takes 320 MiB and plays on; `crash`: it says why on stderr and exits with status 1;
-- `spin`: it computes for ever; `stall`: it sleeps for ever; `ponder`: from then on it computes while the others decide.
+- `spin`: it computes for ever; `stall`: it sleeps for ever; `ponder`: from then on it computes
+  while the others decide.
 
-Nothing of the arena is imported, as in a bot of somebody who has only read the protocol.
+It imports nothing of the arena, like a bot of an author who has only read the protocol.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ def main(deed: str, link: str = "stdio") -> None:
 
 
 def by_stdio() -> tuple[Iterable[Message], Callable[[Message], None]]:
-    """What comes in, and how something goes out, in lines."""
+    """The messages that come in, and a function that sends one, as lines."""
 
     def say(message: Message) -> None:
         print(json.dumps(message), flush=True)
@@ -64,7 +67,7 @@ def by_stdio() -> tuple[Iterable[Message], Callable[[Message], None]]:
 
 
 def by_websocket() -> tuple[Iterable[Message], Callable[[Message], None]]:
-    """The same over a connection, which says `hello` with the token that the arena has given us."""
+    """The same over a WebSocket; `hello` gets the token that the arena has given us."""
     from websockets.sync.client import connect
 
     websocket = connect(os.environ["ARENA_URL"], compression=None, max_size=None)
@@ -89,7 +92,6 @@ def hog() -> None:
 
 
 def crash() -> None:
-    """End without being asked to."""
     print(LAST_WORDS, file=sys.stderr, flush=True)
     sys.exit(1)
 
@@ -106,7 +108,7 @@ def stall() -> None:
 
 
 def ponder() -> None:
-    """Compute for ever, beside what goes on."""
+    """Compute for ever, in another thread."""
     threading.Thread(target=spin, daemon=True).start()
 
 

@@ -1,10 +1,12 @@
-"""A bot that looks for what is not its business: `python spy.py`, beside it `targets.json`, connects and plays up to its third decision.
+"""A bot that looks for what it must not see: `python spy.py`, with `targets.json` beside it.
 
-Then it tries everything, says on stderr as one line of JSON how far it came with each, and exits with status 3. `targets.json` is an
-object with the paths of the arena's `database` and of another bot's `scratch` directory, the `arena`'s process id, and the names of
+It plays up to its third decision. Then it tries everything, prints the results as one line of JSON
+on stderr, and exits with status 3. `targets.json` is an object with the paths of the arena's
+`database` and of another bot's `scratch` directory, the `arena`'s process id, and the names of two
 other bots: one that is `present`, one that is `awaited`.
 
-What is not there and what is there but closed both count as out of reach; `got in` is what must never be said.
+What does not exist and what exists but is closed both count as out of reach; the result must never
+be `got in`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ _WHEN = 3  # the decision
 
 
 def main() -> None:
-    """Play, look, tell, and go."""
     targets = json.loads(Path("targets.json").read_text())
     asked = 0
     with arena() as websocket:
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 def look(targets: dict[str, Any]) -> dict[str, Any]:
-    """Try everything; what came of it, by what it was."""
+    """Try everything; the results by what was tried."""
     database, scratch = Path(targets["database"]), Path(targets["scratch"])
     arena_pid = targets["arena"]
     return {
@@ -65,7 +66,6 @@ def look(targets: dict[str, Any]) -> dict[str, Any]:
 
 
 def tried(deed: Callable[[], object]) -> str:
-    """How far one comes with it."""
     try:
         deed()
     except OSError as error:
@@ -77,12 +77,11 @@ def tried(deed: Callable[[], object]) -> str:
 
 
 def environment(pid: int | str) -> list[str]:
-    """What a process was given."""
     return Path(f"/proc/{pid}/environ").read_text().split("\0")
 
 
 def strangers() -> int:
-    """How many processes there are whose environment can be read and is not that of this bot."""
+    """The number of other bots' processes whose environment can be read."""
     count = 0
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
@@ -96,23 +95,20 @@ def strangers() -> int:
 
 
 def arena() -> ClientConnection:
-    """One more connection."""
     return connect(os.environ["ARENA_URL"], compression=None)
 
 
 def say(websocket: ClientConnection, **message: object) -> None:
-    """Send one message."""
     websocket.send(json.dumps(message))
 
 
 def say_hello(websocket: ClientConnection, name: str, **more: object) -> None:
-    """Claim to be somebody."""
     games = ["ace_king_queen"]
     say(websocket, type="hello", protocol=1, name=name, games=games, **more)
 
 
 def comes_in(name: str, **more: object) -> str:
-    """What comes of saying `hello` under a name: the code of what is refused."""
+    """The answer to a `hello` under a name: the code of a refusal, or `got in`."""
     with arena() as websocket:
         say_hello(websocket, name, **more)
         answer = json.loads(websocket.recv())

@@ -1,6 +1,7 @@
-"""Found by every Python program that tests start, as its folder is on their `PYTHONPATH`: has its frames held against the schemas.
+"""Has the frames of every Python program that tests start checked against the schemas.
 
-Nothing is imported before the program itself imports the codec: most never do.
+Its folder is on the `PYTHONPATH` of these programs, so Python imports it. It imports nothing before
+the program itself imports the codec, which most never do.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Any
 
 
 class AfterTheCodec(MetaPathFinder):
-    """Installs tests/support/frame_validation.py as soon as the codec is there."""
+    """Installs tests/support/frame_validation.py once the codec is imported."""
 
     def find_spec(
         self, fullname: str, path: object, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The codec as it is, but for what happens behind its last line."""
+        """Find the codec, and have its loader install the validation at the end."""
         if fullname != "protocol.codec":
             return None
         sys.meta_path.remove(self)
         spec = find_spec(fullname)
-        assert spec is not None, "somebody is just importing it"
+        assert spec is not None, "it is being imported"
         loader: Any = spec.loader
         executed = loader.exec_module
 

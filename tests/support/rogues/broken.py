@@ -1,11 +1,13 @@
-"""Bots of people who have misread the protocol, one way each: `python broken.py --way NAME [--game GAME]`.
+"""Bots of authors who have misread the protocol: `python broken.py --way NAME [--game GAME]`.
 
-They mean well, unlike those of `rogue.py`, and most of them get through a match or two: `arena check` has to find each of them out.
-Every class below is a bot that behaves but for what its docstring says; `WAYS` has them by name. The address and the token come from
-the environment, as for every bot; those of `LINES` speak over their standard input and output.
+Unlike those of `rogue.py` they mean no harm, and most of them get through a match or two: `arena
+check` has to find each of them. Each class below behaves but for what its docstring says; `WAYS`
+has them by name. The address and the token come from the environment, as for every bot; those of
+`LINES` speak over their standard input and output.
 
-Nothing of the arena is imported, as in a bot of somebody who has only read the protocol. It is one long file, as a program that the
-arena starts is one file: the links, a bot that behaves, the ways in the order of the steps that find them, and the table.
+The file imports nothing of the arena, like a bot of an author who has only read the protocol. It is
+long, as the arena starts single files: the links, a bot that behaves, the ways in the order of the
+steps that find them, and the table.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ class HandMade:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         key = base64.b64encode(os.urandom(16)).decode()
         self._socket.sendall(
-            f"GET / HTTP/1.1\r\nHost: {address.netloc}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"GET / HTTP/1.1\r\nHost: {address.netloc}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
         )
         answer = b""
@@ -430,8 +433,8 @@ class TripsOverFields(BrokenBot):
     """Knows the fields of version 1 and no other."""
 
     KNOWN = frozenset(
-        "type match ask kind round card upcard hand cash ante bankroll total soft discard drawn dealer_card bids "
-        "legal news bank_ms decision_ms".split()
+        "type match ask kind round card upcard hand cash ante bankroll total soft discard drawn "
+        "dealer_card bids legal news bank_ms decision_ms".split()
     )
 
     def ask(self, ask: Message) -> Message | None:
@@ -470,7 +473,7 @@ class NameTwice(BrokenBot):
 
 
 class Orderly(BrokenBot):
-    """Closes with the code for a crash when it fails, and says why; below it has something to say."""
+    """Closes with the code for a crash when it fails, and says why; subclasses fail."""
 
     def talk(self, link: Link) -> int | None:
         try:
@@ -611,7 +614,7 @@ class Slow(BrokenBot):
 
 
 class Dozes(BrokenBot):
-    """Waits for something once, for longer than it may compute: that is no fault of a bot which the arena has started."""
+    """Sleeps once for longer than it may compute: no offence of a launched bot."""
 
     has_slept = False
 

@@ -1,12 +1,15 @@
-"""A bot that misbehaves in one way: `python tests/support/rogues/rogue.py KIND --url ws://... --game GAME --name NAME [--after N]`.
+"""A bot that misbehaves in one way.
 
-It plays any legal answer for N answers and then does what it is named for; `KINDS` at the end has all of them, with the word (rules J2)
-that the arena must find for each. What it is told in the end, `over` or `refused`, it prints as a line of JSON each, so that a test
-can see what an author would see.
+    python tests/support/rogues/rogue.py KIND --url ws://... --game GAME --name NAME [--after N]
 
-The file stands alone: nothing of ours is imported, so that the arena is judged by its wire and not by our client. The WebSocket is
-`websockets`' protocol without I/O over a plain blocking socket: one thread, and every byte can be held back, cut or made up.
-Nothing here harms the machine: memory, processes and time are bounded, whatever the arena fails to do.
+It gives any legal answer N times, and then misbehaves. `KINDS` at the end has all kinds, with the
+word (rules J2) that the arena must find for each. It prints `over` and `refused` as a line of JSON
+each, so that a test sees what an author would see.
+
+The file stands alone: it imports nothing of ours, so that the arena is judged by its wire and not
+by our client. The WebSocket is `websockets`' protocol without I/O over a plain blocking socket: one
+thread, in which every byte can be held back, cut or made up. Memory, processes and time are
+bounded, so that it does no harm to the machine, whatever the arena fails to do.
 """
 
 from __future__ import annotations
@@ -35,10 +38,10 @@ __all__ = ["KINDS", "NUMBERS", "ConnectionEnded", "Misbehaviour", "RogueBot", "m
 Message = dict[str, Any]
 
 NUMBERS = frozenset({"high_low", "three_card_poker", "blackjack"})
-"""The games that ask for numbers, where `true`, `4.0` and `"4"` pass for the real thing in a careless arena."""
+"""The games that ask for numbers: a careless arena would take `true`, `4.0` and `"4"` for one."""
 
 _DRIP_S = 0.05  # from one byte to the next
-_LIFE_S = 30.0  # no deed lasts longer, if nobody ends it
+_LIFE_S = 30.0  # it ends by then, if nobody ends it before
 _HOG_MIB = 320  # more than any limit of a test, and taken before the CPU time is up
 _BOMB = 60  # processes
 _FLOOD = 20_000  # messages
@@ -51,14 +54,14 @@ class ConnectionEnded(Exception):
 
 
 class RogueBot:
-    """A bot that plays any legal answer; its deed is done to it from outside.
+    """A bot that plays any legal answer; the functions below make it misbehave.
 
     Args:
         options: the command line.
         narrow: keep the kernel's buffers for this connection as small as they can be, at both ends.
 
     Raises:
-        Gone: (any method) the connection has ended.
+        ConnectionEnded: (any method) the connection has ended.
     """
 
     def __init__(self, options: argparse.Namespace, *, narrow: bool = False) -> None:
@@ -74,10 +77,10 @@ class RogueBot:
         self.connect()
 
     def connect(self) -> None:
-        """Open the socket; not a byte is said yet."""
+        """Open the socket, without sending a byte."""
         self.socket = socket.socket()
         if self._narrow:
-            # The sender's kernel holds some ten segments for a reader that does not read: make them small.
+            # The sender's kernel buffers some ten segments for a slow reader: make them small.
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.socket.connect((self._uri.host, self._uri.port))
@@ -87,21 +90,21 @@ class RogueBot:
         self._waiting: deque[Message] = deque()
 
     def shake_hands(self) -> None:
-        """Make it a WebSocket."""
+        """Do the WebSocket handshake."""
         self._wire.send_request(self.request)
         self._flush()
         while self._wire.state is not State.OPEN:
             self._read()
 
     def hello(self) -> Message:
-        """What a fine `hello` is."""
+        """A correct `hello`."""
         hello = {"type": "hello", "protocol": 1, "name": self.name}
         optional = {"token": self._token, "resume": self._session}
         given = {key: value for key, value in optional.items() if value is not None}
         return {**hello, "games": [self.game], **given}
 
     def greet(self) -> None:
-        """Shake hands, say hello and be welcome."""
+        """Shake hands, say hello and read the `welcome`."""
         self.shake_hands()
         self.say(self.hello())
         welcome = self.hear()
@@ -110,7 +113,7 @@ class RogueBot:
         self._session = welcome["session"]
 
     def come_back(self) -> None:
-        """Lose the connection without a word, and resume the session over another."""
+        """Reset the connection, and resume the session over another."""
         reset = struct.pack("ii", 1, 0)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
         self.socket.close()
@@ -150,7 +153,7 @@ class RogueBot:
         return bool(self._waiting)
 
     def hear(self) -> Message:
-        """The next message; what has to do with an end is printed."""
+        """The next message; `over` and `refused` are printed."""
         until = time.monotonic() + _LIFE_S
         while not self.is_heard_within(0.5):
             if time.monotonic() > until:
@@ -161,7 +164,10 @@ class RogueBot:
         return message
 
     def play(self, after: int = sys.maxsize, *, number: bool = False) -> Message | None:
-        """Play until the question after so many answers, one about a number if need be; None if the match is over."""
+        """Play `after` answers; return the next question, with `number` one about a number.
+
+        None if the match is over before.
+        """
         while True:
             message = self.hear()
             match message["type"]:
@@ -176,7 +182,7 @@ class RogueBot:
                     return None
 
     def ready(self, match: Message) -> None:
-        """Take the chair."""
+        """Accept a seat."""
         self.say({"type": "ready", "match": match["match"], "nonce": self.name})
 
     def answer(self, ask: Message, value: object) -> None:
@@ -185,7 +191,7 @@ class RogueBot:
         self.say(*[answer_to(ask, value)] * self.copies)
 
     def choose(self, legal: Any) -> Any:
-        """Any legal answer, of a range a small one: who is broke has no time for a deed."""
+        """Any legal answer, small if it is a number: a bot that is broke is out too early."""
         if isinstance(legal, dict):
             most = min(legal["max"], legal["min"] + 4)
             return self._random.randint(legal["min"], most)
@@ -307,7 +313,7 @@ def floods(bot: RogueBot, ask: Message) -> None:
 
 
 def answers_stale(bot: RogueBot, ask: Message) -> None:
-    """Before every good answer as many stale ones as an arena would take that counts them in a row."""
+    """Before each good answer, as many stale ones as an arena takes that counts them in a row."""
     match = ask["ask"].rpartition(":")[0]
     stale = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
     chunk = frame(json.dumps(stale).encode()) * (_STALE // 10)
@@ -459,7 +465,7 @@ class Misbehaviour(NamedTuple):
         told: whether it listens to the end, and so must be told what it has done.
         number: whether the deed is done at a question about a number, in games that have some.
         narrow: whether its connection has as little room as can be.
-        launched: whether it is what the arena does to its own processes that is to be seen; the others connect by themselves.
+        launched: whether the arena starts it; the others connect by themselves.
     """
 
     ending: str | None

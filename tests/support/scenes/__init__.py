@@ -1,4 +1,4 @@
-"""What the transcripts in `protocol/vectors/transcripts/` show: short matches that together have everything that a bot can meet.
+"""The scenes of the transcripts in `protocol/vectors/transcripts/`: all that a bot can meet.
 
 That nothing is missing among them is tested in `tests/arena/test_vectors.py`.
 """

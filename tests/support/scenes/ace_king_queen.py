@@ -1,4 +1,4 @@
-"""The scenes of Ace-King-Queen: the session, too: a program that is killed, a connection that is lost, practice, an offence from both sides."""
+"""The scenes of Ace-King-Queen, and those of the session: a killed program, a lost connection."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ SCENES = (
     ),
     RecordedScene(
         "ace_king_queen-2",
-        "Three hands, two of them checked: ann is killed while a question waits, is started again, and has everything told once more.",
+        "Three hands, two of them checked: ann is killed while a question waits, is started again, "
+        "and has everything told once more.",
         "ace_king_queen",
         {"hands": 3},
         PAIR,
@@ -67,7 +68,8 @@ SCENES = (
     ),
     RecordedScene(
         "ace_king_queen-3",
-        "Three hands: ann loses her connection while a question waits, comes back, and is asked the same again.",
+        "Three hands: ann loses her connection while a question waits, comes back, "
+        "and is asked the same again.",
         "ace_king_queen",
         {"hands": 3},
         PAIR,
@@ -99,7 +101,8 @@ SCENES = (
     ),
     RecordedScene(
         "ace_king_queen-6",
-        "The same match from the other chair: ben, who was never asked, learns who it was and the one word.",
+        "The same match from the other seat: ben, who was never asked, "
+        "learns who it was and the one word.",
         "ace_king_queen",
         {"hands": 2},
         PAIR,

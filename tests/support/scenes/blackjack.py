@@ -68,7 +68,8 @@ def _blackjack(
 SCENES = (
     _blackjack(
         1,
-        "Three hands: a natural, which is paid three for two at once, a bust, and one in which the dealer is bust.",
+        "Three hands: a natural, which is paid three for two at once, a bust, "
+        "and one in which the dealer is bust.",
         _natural_and_two_more,
         settings={"hands": 3},
     ),
@@ -94,20 +95,23 @@ SCENES = (
     ),
     _blackjack(
         5,
-        "In practice: there is no doubling, and `double` is refused; in the next hand the connection is lost.",
+        "In practice: there is no doubling, and `double` is refused; "
+        "in the next hand the connection is lost.",
         _draws_twice,
         twists={0: {2: Says("double"), 5: Twist.LOSES}},
         practice=True,
     ),
     _blackjack(
         6,
-        "Eight hands, with every way to end one: a natural, a bust, the dealer's bust, won, lost and a push.",
+        "Eight hands, with every way to end one: a natural, a bust, the dealer's bust, won, "
+        "lost and a push.",
         _one_of_each,
         settings={"hands": 8},
     ),
     _blackjack(
         7,
-        "ann counts: before the last hand the count is +8 or more, and it bets twice the minimum, not more.",
+        "ann counts: before the last hand the count is +8 or more, and it bets twice the minimum, "
+        "not more.",
         _bets_at_8,
         bot=blackjack.Counting,
         settings={"hands": 4},

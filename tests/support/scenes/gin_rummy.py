@@ -94,7 +94,8 @@ def _gin(
 SCENES = (
     _gin(
         1,
-        "ann is offered the up-card second and takes it, knocks with melds of her own, and ben lays cards off on them.",
+        "ann is offered the up-card second and takes it, knocks with melds of her own, "
+        "and ben lays cards off on them.",
         _knocks_at_once,
         settings={"target": 10},
         first=2_240,
@@ -108,7 +109,8 @@ SCENES = (
     ),
     _gin(
         3,
-        "In practice: ann knocks where she must not and is refused, knocks later, and is undercut, as ben lays cards off.",
+        "In practice: ann knocks where she must not and is refused, knocks later, and is undercut, "
+        "as ben lays cards off.",
         _is_undercut,
         bots=(gin_rummy.Simple, gin_rummy.Simple),
         twists={0: {1: Says("perhaps"), 2: Says(_too_early)}},
@@ -129,7 +131,8 @@ SCENES = (
     ),
     _gin(
         6,
-        "Two games of two rounds of two turns, which nobody wins: who starts is drawn for each game, and alternates in it.",
+        "Two games of two rounds of two turns, which nobody wins: "
+        "who starts is drawn for each game, and alternates in it.",
         _runs_out_of_turns,
         bots=(gin_rummy.Random, gin_rummy.Random),
         settings={"max_turns": 2, "max_rounds": 2, "games": 2},

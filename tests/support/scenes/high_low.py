@@ -39,7 +39,8 @@ def _high_low(
 SCENES = (
     _high_low(
         1,
-        "One shuffle, ten rounds: in one all four stay, in one a single seat does, and in one nobody.",
+        "One shuffle, ten rounds: in one all four stay, in one a single seat does, "
+        "and in one nobody.",
         _all_sorts,
         first=430,
     ),
@@ -50,13 +51,15 @@ SCENES = (
     ),
     _high_low(
         3,
-        "In the second round ann bids less than somebody before her, which is not legal, and is out.",
+        "In the second round ann bids less than somebody before her, which is not legal, "
+        "and is out.",
         _bids_after_a_number,
         twists={0: {4: Says(2)}},
     ),
     _high_low(
         4,
-        "In practice: such a bid is refused; in the third round cem says goodbye, and that is the end.",
+        "In practice: such a bid is refused; in the third round cem says goodbye, "
+        "and that is the end.",
         _bids_after_a_number,
         twists={0: {4: Says(2)}, 2: {6: Twist.LEAVES}},
         practice=True,

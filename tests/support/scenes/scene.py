@@ -1,7 +1,7 @@
-"""What a scene is: a short match that is worth a transcript.
+"""A scene: a short match that is worth a transcript.
 
-It says who sits there, what has to happen by the rules, and what a seat does beside answering. The match is looked for and recorded by
-`tests/tools/transcripts.py`.
+It names the bots, what has to happen by the rules, and what a seat does besides answering.
+`tests/tools/transcripts.py` searches for the match and records it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["ALONE", "FOUR", "PAIR", "RecordedScene", "Says", "Twist", "asked", "
 
 
 class Says(NamedTuple):
-    """A seat answers with this, which is not legal; where that is refused, with what it meant to say.
+    """An illegal answer of a seat; where it is refused, the seat's own answer follows.
 
     A function makes the answer of the question.
     """
@@ -32,7 +32,7 @@ class Twist(Enum):
     LOSES = auto()
     """It loses its connection, and comes back."""
     FORGETS = auto()
-    """It is killed, and started again with nothing but its session."""
+    """It is killed, and started again with its session alone."""
     LEAVES = auto()
     """It says goodbye."""
     SLEEPS = auto()
@@ -43,20 +43,17 @@ class RecordedScene(NamedTuple):
     """A conversation to be recorded.
 
     Attributes:
-        name: what its file is called.
+        name: of its file.
         about: a sentence for the heading.
-        game: what is played.
-        settings: of the game.
-        players: the names, by seat.
+        players: the bots' names, by seat.
         bots: their strategies, by seat.
-        wanted: whether a match is the one that is looked for, as its seat would be told it without any twists.
+        wanted: whether a match without twists, as the seat is told it, is the one to record.
         seat: whose conversation it is.
         twists: by seat and number of its question, from 1.
-        notes: by seat and number of its question, what is said with the answer.
+        notes: by seat and number of its question; they come with the answer.
         practice: whether illegal answers are refused.
-        limits: of the arena.
         chance: what the cards and all ids come from; the name if it is empty.
-        first: the number of the first seed that is tried, so that nobody has to wait for what is rare.
+        first: the number of the first seed that is tried, as a search for a rare match is slow.
     """
 
     name: str
@@ -77,18 +74,18 @@ class RecordedScene(NamedTuple):
 
 def news(told: SeatTranscript, kind: str) -> list[Any]:
     """The news of one kind, in order."""
-    heard: list[News] = [one for asked in told.asked for one in asked.news]
-    return [one for one in [*heard, *told.news] if one.kind == kind]
+    heard: list[News] = [news for asked in told.asked for news in asked.news]
+    return [news for news in [*heard, *told.news] if news.kind == kind]
 
 
 def questions(told: SeatTranscript, kind: str) -> list[Any]:
     """The questions of one kind, in order."""
-    return [one.question for one in told.asked if one.question.kind == kind]
+    return [asked.question for asked in told.asked if asked.question.kind == kind]
 
 
 def asked(told: SeatTranscript) -> list[str]:
     """The kinds of the questions, in order."""
-    return [one.question.kind for one in told.asked]
+    return [asked.question.kind for asked in told.asked]
 
 
 ALONE = ("ann",)

@@ -61,7 +61,8 @@ SCENES = (
     _poker(1, "Three rounds: ann wins two antes, folds, and loses two antes.", _wins_folds_loses),
     _poker(
         2,
-        "With `pair_kicker`: both have the same pair, and the odd card decides; the goal ends the match.",
+        "With `pair_kicker`: both have the same pair, "
+        "and the odd card decides; the goal ends the match.",
         _is_decided_by_the_kicker,
         bot=three_card_poker.Always,
         settings={"stake": 100, "rounds": 12, "goal": 120, "pair_kicker": True},
@@ -75,7 +76,8 @@ SCENES = (
     ),
     _poker(
         4,
-        "In practice: an ante of nothing and one of more than half the cash are refused, with the range once more.",
+        "In practice: an ante of nothing and one of more than half the cash are refused, "
+        "with the range once more.",
         _wins_first,
         settings={"rounds": 2},
         twists={0: {1: Says(0), 3: Says(501)}},
@@ -89,7 +91,8 @@ SCENES = (
     ),
     _poker(
         6,
-        "Eight rounds with every outcome: two antes won and lost, a fold, a dealer below queen-high, a tie.",
+        "Eight rounds with every outcome: two antes won and lost, a fold, "
+        "a dealer below queen-high, a tie.",
         _every_outcome,
         bot=Plays,
         settings={"rounds": 8},

@@ -1,4 +1,4 @@
-"""Whose fault it is when the bot of `arena check` goes, and which of its connections is taken for its own."""
+"""Which hint fits when the bot of `arena check` leaves, and which connections are its own."""
 
 from __future__ import annotations
 

@@ -201,4 +201,3 @@ def test_melds_say_which_rule_they_break() -> None:
 def test_what_a_stranger_sent_is_shown_in_a_line() -> None:
     assert in_a_line(b"a\nb\xff") == "a\ufffdb\ufffd"
     assert len(in_a_line(b"x" * 1000)) == 300
-    assert in_a_line(Ready("m", "n")) == '{"type":"ready","match":"m","nonce":"n"}'

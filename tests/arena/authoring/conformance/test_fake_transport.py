@@ -7,13 +7,7 @@ from itertools import accumulate
 
 import pytest
 
-from arena.authoring.conformance.fake_transport import (
-    CheckEndpoint,
-    Delivery,
-    _Socket,
-    fragments,
-    pieces,
-)
+from arena.authoring.conformance.fake_transport import CheckEndpoint, Delivery, fragments, pieces
 from protocol.codec import Encoding
 from protocol.messages import Limits
 
@@ -66,9 +60,7 @@ class RecordingTransport(asyncio.Transport):
 
 
 async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
-    socket = _Socket(
-        endpoint := CheckEndpoint(Limits()), Limits(), endpoint._timers, memoryview(bytearray(16))
-    )
+    socket = CheckEndpoint(Limits())._make()
     transport = RecordingTransport()
     socket._transport = transport
     writing = asyncio.create_task(socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY))

@@ -18,15 +18,15 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 
 def questions(game: str, matches: int) -> list[Question[Any]]:
-    """What a bot is asked that plays by chance."""
+    """The questions to a bot that plays at random."""
     rules, rng = game_named(game), random.Random(game)
     asked: list[Question[Any]] = []
     for number in range(matches):
-        one = VARIATIONS[game][number % len(VARIATIONS[game])]
+        variation = VARIATIONS[game][number % len(VARIATIONS[game])]
         seat = number % rules.seats
-        settings = one.settings_for(seat)
+        settings, others = variation.settings_for(seat), variation.others
         table = CheckMatch(
-            number, rules, settings, seat, "ann", Limits(), rng, one.others, one.wanted
+            number, rules, settings, seat, "ann", Limits(), rng, others, variation.wanted
         )
         table.begin("nonce")
         while isinstance(message := table.next(), Ask):

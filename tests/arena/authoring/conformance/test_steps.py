@@ -80,7 +80,7 @@ def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
     size = len(join(frames, Encoding.JSON))
 
     assert FRAME_BYTES - 2_048 < size <= FRAME_BYTES
-    ids = [one.match for one in messages if isinstance(one, Match | Over)]
+    ids = [message.match for message in messages if isinstance(message, Match | Over)]
     assert len({*ids}) == len(ids) // 2 + 1
 
 
@@ -111,6 +111,7 @@ def test_a_match_is_as_long_as_it_is_to_be_or_nearly(game: str, rounds: int) -> 
     asked = settings_of(game, rounds)
     game_named(game).vocabulary.read_settings(asked)
     lengths = {"hands": 1, "rounds": 1, "max_rounds": 1, "max_shuffles": 10}
-    [length] = [asked[name] * each for name, each in lengths.items() if name in asked]  # type: ignore[operator]
+    [name] = {*lengths} & {*asked}
+    length = int(str(asked[name])) * lengths[name]
 
     assert min(rounds, 100) <= length < rounds + 10

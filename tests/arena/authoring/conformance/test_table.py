@@ -1,4 +1,4 @@
-"""Matches of `arena check`: the real rules, whole, with everybody else in this process."""
+"""Matches of `arena check`: whole matches by the real rules, with all opponents in this process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,16 @@ def table(game: str = "ace_king_queen", seat: int = 0, number: int = 1) -> Check
     return CheckMatch(number, rules, SHORT[game], seat, "ann", Limits(), rng)
 
 
+def asked_table() -> CheckMatch:
+    """A match whose first question is open."""
+    match = table()
+    match.begin("nonce")
+    match.next()
+    return match
+
+
 def played(table: CheckMatch) -> tuple[list[Any], Over]:
-    """What a bot answers that takes any legal answer, and the end."""
+    """The answers of a bot that plays at random, and the end."""
     table.begin("nonce")
     values: list[Any] = []
     chance = AnyLegal(random.Random(0))
@@ -41,96 +49,77 @@ def played(table: CheckMatch) -> tuple[list[Any], Over]:
 @EACH_GAME
 def test_a_match_goes_from_its_invitation_to_its_end(game: str) -> None:
     for seat in range(game_named(game).seats):
-        one = table(game, seat)
-        values, over = played(one)
+        match = table(game, seat)
+        values, over = played(match)
 
-        assert one.invitation.seat == seat
-        assert one.invitation.seats[seat] == "ann"
+        assert match.invitation.seat == seat
+        assert match.invitation.seats[seat] == "ann"
         assert over.termination.kind is Ending.COMPLETED
-        assert one.asked == len(values) > 0
-        assert one.rounds > 0
-        assert one.ask is None
+        assert match.asked == len(values) > 0
+        assert match.rounds > 0
+        assert match.ask is None
 
 
 @EACH_GAME
 def test_the_cards_come_from_the_seed_that_was_committed_to(game: str) -> None:
-    one = table(game)
-    _, over = played(one)
+    match = table(game)
+    _, over = played(match)
     reveal = over.reveal
 
     assert reveal is not None
-    assert commitment(bytes.fromhex(reveal.seed)) == one.invitation.commitment
+    seed = bytes.fromhex(reveal.seed)
+    assert commitment(seed) == match.invitation.commitment
     assert reveal.nonces[0] == "nonce"
-    again = MatchState(
-        one.game, one.settings, seed=bytes.fromhex(reveal.seed), nonces=reveal.nonces
-    )
-    assert again.pending == table_after_ready(reveal.nonces[0], game).pending
-
-
-def table_after_ready(nonce: str, game: str) -> MatchState:
-    """The match of the same table, as it stands before the first answer."""
-    one = table(game)
-    one.begin(nonce)
-    return one._running
+    again = MatchState(match.game, match.settings, seed=seed, nonces=reveal.nonces)
+    fresh = table(game)
+    fresh.begin("nonce")
+    assert again.pending == fresh._running.pending
 
 
 def test_the_first_nonce_stands() -> None:
-    one, other = table(), table()
-    one.begin("first")
-    one.begin("second")
+    match, other = table(), table()
+    match.begin("first")
+    match.begin("second")
     other.begin("first")
 
-    assert one.next() == other.next()
+    assert match.next() == other.next()
 
 
 def test_an_answer_that_is_not_legal_changes_nothing() -> None:
-    one = table()
-    one.begin("nonce")
-    asked = one.next()
+    match = asked_table()
+    asked = match.ask
 
     with pytest.raises(IllegalAnswer):
-        one.take("raise")
-    assert one.ask is asked
-    one.instead()
-    assert one.ask is None
+        match.take("raise")
+    assert match.ask is asked
+    match.instead()
+    assert match.ask is None
 
 
-def test_only_the_question_that_waits_is_waited_for() -> None:
-    one = table()
-    one.begin("nonce")
-    one.next()
+def test_only_the_open_question_is_waited_for() -> None:
+    match = asked_table()
 
-    assert one.waits_for(f"{one.id}:1")
-    assert not one.waits_for(f"{one.id}:2")
-    one.instead()
-    assert not one.waits_for(f"{one.id}:1")
+    assert match.waits_for(f"{match.id}:1")
+    assert not match.waits_for(f"{match.id}:2")
+    match.instead()
+    assert not match.waits_for(f"{match.id}:1")
 
 
-def test_a_match_can_end_early() -> None:
-    one = table()
-    one.begin("nonce")
-    one.next()
-    over = one.end(Ending.VOID, None, "why")
+@pytest.mark.parametrize(
+    ("kind", "seat", "text"),
+    [(Ending.VOID, None, "why"), (Ending.CRASH, 1, "")],  # the text is for the offender alone
+)
+def test_a_match_can_end_early(kind: Ending, seat: int | None, text: str) -> None:
+    ended = asked_table().end(kind, seat, "why").termination
 
-    assert over.termination.text == "why"
-    assert over.termination.seat is None
-
-
-def test_of_anothers_offence_the_word_is_told_and_no_more() -> None:
-    one = table()
-    one.begin("nonce")
-    one.next()
-    over = one.end(Ending.CRASH, 1, "what it did")
-
-    assert (over.termination.kind, over.termination.seat) == (Ending.CRASH, 1)
-    assert not over.termination.text
+    assert (ended.kind, ended.seat, ended.text) == (kind, seat, text)
 
 
 def test_what_is_left_in_the_bank_is_told() -> None:
-    one = table()
-    one.begin("nonce")
-    one.bank_ms = 1234.5
-    ask = one.next()
+    match = table()
+    match.begin("nonce")
+    match.bank_ms = 1234.5
+    ask = match.next()
 
     assert isinstance(ask, Ask)
     assert ask.bank_ms == 1234

@@ -15,12 +15,12 @@ const { arrange } = await import("../page/table/melds.js");
 const games = {};
 for (const name of new Set(matches.map(({ game }) => game))) games[name] = await import(`../page/table/${name}.js`);
 
-function taleOf(match, numbers) {
+function stepsOf(match, numbers) {
   const { game, settings, players, view, rounds } = match;
-  const tale = new MatchSteps(games[game], { settings, players, view });
-  tale.scoresAfter = (round) => rounds[round - 1]?.scores;
-  for (const number of numbers ?? rounds.map(({ round }) => round)) tale.put(rounds[number - 1]);
-  return tale;
+  const replay = new MatchSteps(games[game], { settings, players, view });
+  replay.scoresAfter = (round) => rounds[round - 1]?.scores;
+  for (const number of numbers ?? rounds.map(({ round }) => round)) replay.put(rounds[number - 1]);
+  return replay;
 }
 
 /** Every card that an event names; those of Ace-King-Queen have no suit. */
@@ -44,14 +44,14 @@ for (const match of matches) {
   const { game, name, players, view, rounds } = match;
 
   test(`${name}: scores at the end of every round are the arena's`, () => {
-    const tale = taleOf(match);
-    for (const { round, scores } of rounds) assert.deepEqual(tale.steps(round).at(-1).state.scores, scores, `round ${round}`);
+    const replay = stepsOf(match);
+    for (const { round, scores } of rounds) assert.deepEqual(replay.steps(round).at(-1).state.scores, scores, `round ${round}`);
   });
 
   test(`${name}: every step has words and can be drawn, with every name on it`, () => {
-    const tale = taleOf(match);
+    const replay = stepsOf(match);
     for (const { round } of rounds) {
-      tale.steps(round).forEach((step, at) => {
+      replay.steps(round).forEach((step, at) => {
         const { text } = drawn(game, step.state, players, view);
         assert.equal(Boolean(step.text), at > 0);
         assert.doesNotMatch(text + step.text, /undefined|NaN|\[object|null/);
@@ -78,22 +78,22 @@ for (const match of matches) {
   });
 
   test(`${name}: to the end and back it is the same, wherever one begins`, () => {
-    const forth = taleOf(match);
+    const forth = stepsOf(match);
     const seen = rounds.map(({ round }) => structuredClone(forth.steps(round)));
     assert.deepEqual(rounds.toReversed().map(({ round }) => forth.steps(round)).reverse(), seen);
-    const back = taleOf(match, rounds.map(({ round }) => round).reverse());
+    const back = stepsOf(match, rounds.map(({ round }) => round).reverse());
     assert.deepEqual(rounds.toReversed().map(({ round }) => back.steps(round)).reverse(), seen);
     const middle = Math.ceil(rounds.length / 2);
-    assert.deepEqual(taleOf(match, [middle]).steps(middle).map(({ text }) => text), seen[middle - 1].map(({ text }) => text));
+    assert.deepEqual(stepsOf(match, [middle]).steps(middle).map(({ text }) => text), seen[middle - 1].map(({ text }) => text));
   });
 
   test(`${name}: told in one go it comes to the same as told by rounds`, () => {
     const { settings } = match;
-    const tale = taleOf(match);
+    const replay = stepsOf(match);
     let state = games[game].start({ settings, players, view });
     for (const { round, events } of rounds) {
       for (const event of events) state = games[game].step(state, event);
-      assert.deepEqual(state, tale.steps(round).at(-1).state);
+      assert.deepEqual(state, replay.steps(round).at(-1).state);
     }
   });
 
@@ -111,8 +111,8 @@ for (const match of matches) {
       at += part.length;
     }
     assert.equal(live.newest, rounds.length);
-    const tale = taleOf(match);
-    for (let round = live.oldest; round <= live.newest; round++) assert.deepEqual(live.tale.steps(round).map(({ text }) => text), tale.steps(round).map(({ text }) => text));
+    const replay = stepsOf(match);
+    for (let round = live.oldest; round <= live.newest; round++) assert.deepEqual(live.match.steps(round).map(({ text }) => text), replay.steps(round).map(({ text }) => text));
     let at = { round: live.oldest, step: 0 };
     for (let steps = 0; at; steps++) {
       assert.ok(steps < 10_000, "whoever follows comes to the end");
@@ -128,7 +128,7 @@ for (const match of matches) {
     assert.equal(live.next(1, 0), null);
     const { events } = rounds[0];
     live.feed({ match: "m", reset: true, round: 1, events: events.slice(0, events.findIndex(isEnd)), turn: null, scores: players.map(() => 0), decisions: 1, skipped: 0 }, 0);
-    const last = live.tale.steps(1).length - 1;
+    const last = live.match.steps(1).length - 1;
     assert.equal(live.next(1, last), null);
   });
 
@@ -138,19 +138,19 @@ for (const match of matches) {
     for (const { round, events, scores } of picked) {
       live.feed({ match: "m", reset: true, round, events, turn: null, scores, decisions: round, skipped: 2 }, round);
       assert.equal(live.newest, round);
-      assert.deepEqual(live.tale.steps(round).at(-1).state.scores, scores);
+      assert.deepEqual(live.match.steps(round).at(-1).state.scores, scores);
     }
     assert.equal(live.skipped, 2 * picked.length);
   });
 
   if (game === "blackjack" && view.kind === "all") {
     test(`${name}: the card that lies face down is seen, and it is the one that is turned over`, () => {
-      const tale = taleOf(match);
+      const replay = stepsOf(match);
       let turned = 0;
       for (const { round, events } of rounds) {
         if (!events.some(isEnd)) continue; // cut short
         const [first, hole] = events.find(isEnd).news.dealer;
-        const down = tale.steps(round).map(({ state }) => state).find(({ player, dealer }) => player.length === 2 && dealer.length === 1);
+        const down = replay.steps(round).map(({ state }) => state).find(({ player, dealer }) => player.length === 2 && dealer.length === 1);
         const shown = cardsIn(drawn(game, down, players, view));
         assert.equal(shown.length, 4);
         assert.ok(shown.includes(first));
@@ -166,7 +166,7 @@ for (const match of matches) {
   if (game === "three_card_poker" && view.kind === "all") {
     test(`${name}: the dealer's hand is seen before it is turned over`, () => {
       for (const { round, events } of rounds) {
-        const { state } = taleOf(match).steps(round)[1];
+        const { state } = stepsOf(match).steps(round)[1];
         if (!events.some(isEnd)) continue; // cut short
         for (const card of events.find(isEnd).news.dealer) assert.ok(cardsIn(drawn(game, state, players, view)).includes(card));
       }
@@ -236,9 +236,9 @@ test("a record is fetched in pages, the next before it is needed, and none twice
   for (let round = 1; round <= 1000; round += 20) {
     record.want(round);
     await new Promise(setImmediate);
-    assert.ok(record.tale.has(round));
+    assert.ok(record.match.has(round));
   }
-  assert.ok(record.tale.rounds.size <= 13 * 40, "what was left behind is forgotten");
+  assert.ok(record.match.rounds.size <= 13 * 40, "what was left behind is forgotten");
 });
 
 test("a page that cannot be fetched says so, and is asked for again", async () => {
@@ -253,5 +253,5 @@ test("a page that cannot be fetched says so, and is asked for again", async () =
   record.again();
   record.want(1);
   await settled();
-  assert.ok(record.tale.has(1));
+  assert.ok(record.match.has(1));
 });

@@ -1,4 +1,4 @@
-"""People at a table, without sockets or processes: who may sit down, who comes, what ends it, and what it leaves behind."""
+"""The tables of people, without sockets or processes: bookings, matches, and their ends."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PUBLIC = Viewer()
 ANN = Viewer(ViewerKind.OWNER, "ann")
 
 
-class Eye:
-    """The socket that a person asks at, in a browser of its own unless it is said."""
+class FakePersonSocket:
+    """A person's socket, in a browser of its own unless one is given."""
 
     def __init__(self, browser: str = "") -> None:
         self.browser = browser or f"browser {id(self)}"
@@ -50,28 +50,28 @@ class Eye:
 
 
 class FakeBotSupervisor(set[str]):
-    """Stands in for the bots that the arena has launched."""
+    """The bots that the arena has launched."""
 
-    def __init__(self, stand: FakePlayHost) -> None:
+    def __init__(self, host: FakePlayHost) -> None:
         super().__init__()
-        self._stand = stand
+        self._host = host
 
     async def launch_house_bot(self, game: str, name: str, bot: str, tables: int) -> None:
-        stand = self._stand
+        host = self._host
         await asyncio.sleep(0)
-        if stand.fails is not None:
-            raise stand.fails
-        stand.called.append((game, name, bot, tables))
+        if host.fails is not None:
+            raise host.fails
+        host.called.append((game, name, bot, tables))
         self.add(name)
-        if stand.comes_at_once:
-            stand.comes(name, tables=tables)
+        if host.comes_at_once:
+            host.comes(name, tables=tables)
 
     def dismiss(self, name: str) -> None:
-        self._stand.ends(name)
+        self._host.ends(name)
 
 
 class FakePlayHost:
-    """Stands in for the host and its gateway; bots are a house's."""
+    """A host and its gateway, with fake bots."""
 
     def __init__(self, requires_token: bool = False, access: Access | None = None):
         self.house = FakeArena()
@@ -93,7 +93,7 @@ class FakePlayHost:
         self.comes_at_once = True
         self.bots: dict[str, FakeBot] = {}
         self.people = PeopleTables(cast(Host, self))
-        self.eye = Eye()
+        self.socket = FakePersonSocket()
 
     # --- as a host ---
 
@@ -123,10 +123,10 @@ class FakePlayHost:
     # --- what a test does ---
 
     def sits(self, game: str = "akq", *against: str, **more: Any) -> Seat:
-        eye, viewer = more.pop("eye", self.eye), more.pop("viewer", PUBLIC)
+        socket, viewer = more.pop("socket", self.socket), more.pop("viewer", PUBLIC)
         address, name = more.pop("address", NEAR), more.pop("name", "Pat")
         sit = Sit(game, name, against, **more)
-        return self.people.sit(eye, sit, address, viewer)
+        return self.people.sit(socket, sit, address, viewer)
 
     def refuses(self, *words: Any, **more: Any) -> str:
         before = (self.people.non_competing, list(self.called))
@@ -144,17 +144,15 @@ class FakePlayHost:
         return bot
 
     def arrives(self, seat: Seat) -> FakeBot:
-        """The person says hello."""
         return self.comes(seat.name, token=seat.token)
 
     def ends(self, name: str) -> None:
-        """A process ends."""
         self.supervisor.discard(name)
         self.dismiss(name, _left("crashed: exit status 1"))
         self.people.changed()
 
     def plays(self, *names: str) -> None:
-        """All of them take their chairs and answer until nothing is asked."""
+        """Seat these bots, and have them answer until nothing is asked."""
         bots = [self.bots[name] for name in names]
         self.house.sit(*bots)
         self.house.play_out(*bots)
@@ -171,7 +169,7 @@ def _left(text: str) -> Finding:
 
 
 def competition(*names: str, form: Form = Form.ROUND_ROBIN, **more: Any) -> Any:
-    """One that is on."""
+    """A running competition."""
     return SimpleNamespace(
         plan=SimpleNamespace(players=names, form=form, game=more.get("game", "ace_king_queen")),
         is_in=lambda name: name in names,
@@ -181,44 +179,44 @@ def competition(*names: str, form: Form = Form.ROUND_ROBIN, **more: Any) -> Any:
 
 @asynccontextmanager
 async def opened(**options: Any) -> AsyncIterator[FakePlayHost]:
-    stand = FakePlayHost(**options)
-    yield stand
-    stand.people.close()
+    host = FakePlayHost(**options)
+    yield host
+    host.people.close()
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[FakePlayHost]:
-    async with opened() as stand:
-        yield stand
+async def host() -> AsyncIterator[FakePlayHost]:
+    async with opened() as host:
+        yield host
 
 
 # --- to sit down ---
 
 
-async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(stand: FakePlayHost) -> None:
-    stand.comes("bob")
-    seat = stand.sits("akq", "bob", settings={"hands": 4})
+async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(host: FakePlayHost) -> None:
+    host.comes("bob")
+    seat = host.sits("akq", "bob", settings={"hands": 4})
     assert seat.name == "Pat"
-    assert not stand.people.tables
+    assert not host.people.tables
 
-    stand.arrives(seat)
-    [table] = stand.people.tables
+    host.arrives(seat)
+    [table] = host.people.tables
     assert [chair.player.name for chair in table.chairs] == ["Pat", "bob"]
     assert [chair.limits.hard_ms for chair in table.chairs] == [3_600_000, 5_000]
     assert table.limits == LIMITS
-    stand.plays("Pat", "bob")
+    host.plays("Pat", "bob")
 
-    record = stand.record
+    record = host.record
     assert (record.match, record.players) == (table.id, ("Pat", "bob"))
     assert record.record.settings == {"hands": 4}
     assert replay(record.record).record == record.record
     assert record.verdict is None
     assert msgspec.json.decode(msgspec.json.encode(record), type=PersonalMatch)
-    assert stand.people.tables == ()
+    assert host.people.tables == ()
     await turns()
-    assert stand.dismissed == ["Pat: the match is over"]
-    assert stand.people.non_competing == set()
-    assert stand.freed_names == [("Pat", "bob")]
+    assert host.dismissed == ["Pat: the match is over"]
+    assert host.people.non_competing == set()
+    assert host.freed_names == [("Pat", "bob")]
 
 
 async def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
@@ -226,25 +224,25 @@ async def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
 ) -> None:
     monkeypatch.setattr(house_bots, "_IDLE_S", 0)
 
-    async with opened() as stand:
-        one = stand.sits("akq", "house:random")
-        other = stand.sits("akq", "house:random", name="Sue", eye=Eye())
+    async with opened() as host:
+        one = host.sits("akq", "house:random")
+        other = host.sits("akq", "house:random", name="Sue", socket=FakePersonSocket())
         await turns()
-        assert stand.called == [("ace_king_queen", "house:random", "random", 512)]
-        assert stand.people.is_non_competing("house:random")
-        stand.arrives(one)
-        stand.arrives(other)
-        assert len(stand.people.tables) == 2
+        assert host.called == [("ace_king_queen", "house:random", "random", 512)]
+        assert host.people.is_non_competing("house:random")
+        host.arrives(one)
+        host.arrives(other)
+        assert len(host.people.tables) == 2
 
-        stand.plays("Pat", "Sue", "house:random")
-        assert len(stand.people._recent) == 2
-        while stand.people.non_competing:
+        host.plays("Pat", "Sue", "house:random")
+        assert len(host.people._recent) == 2
+        while host.people.non_competing:
             await asyncio.sleep(0)
-        assert stand.supervisor == set()
+        assert host.supervisor == set()
 
-        stand.sits("akq", "house:random", eye=Eye())
+        host.sits("akq", "house:random", socket=FakePersonSocket())
         await turns()
-        assert len(stand.called) == 2
+        assert len(host.called) == 2
 
 
 async def test_a_house_bot_that_is_wanted_again_in_time_stays(
@@ -252,41 +250,41 @@ async def test_a_house_bot_that_is_wanted_again_in_time_stays(
 ) -> None:
     monkeypatch.setattr("arena.web.play.house_bots._IDLE_S", 0.0)
 
-    async with opened() as stand:
-        stand.sits("akq", "house:random")
+    async with opened() as host:
+        host.sits("akq", "house:random")
         await turns()
-        stand.people.stand(stand.eye)
-        stand.sits("akq", "house:random", name="Sue", eye=Eye())
+        host.people.stand(host.socket)
+        host.sits("akq", "house:random", name="Sue", socket=FakePersonSocket())
         await turns()
-        assert stand.supervisor == {"house:random"}
-        assert len(stand.called) == 1
+        assert host.supervisor == {"house:random"}
+        assert len(host.called) == 1
 
 
-async def test_one_house_bot_takes_several_chairs_of_a_table(stand: FakePlayHost) -> None:
+async def test_one_house_bot_takes_several_chairs_of_a_table(host: FakePlayHost) -> None:
     against = ("house:random",) * 3
-    seat = stand.sits("high_low", *against, settings={"max_shuffles": 1})
-    stand.arrives(seat)
-    assert not stand.people.tables, "the house bot is on its way"
+    seat = host.sits("high_low", *against, settings={"max_shuffles": 1})
+    host.arrives(seat)
+    assert not host.people.tables, "the house bot is on its way"
     await turns()
-    [table] = stand.people.tables
+    [table] = host.people.tables
     names = [chair.player.name for chair in table.chairs]
     assert names == ["Pat", *against]
-    assert len(stand.called) == 1
+    assert len(host.called) == 1
 
 
-async def test_the_same_house_bot_in_another_game_has_another_name(stand: FakePlayHost) -> None:
-    stand.sits("akq", "house:random")
-    stand.sits("gin", "house:random", name="Sue", eye=Eye())
+async def test_the_same_house_bot_in_another_game_has_another_name(host: FakePlayHost) -> None:
+    host.sits("akq", "house:random")
+    host.sits("gin", "house:random", name="Sue", socket=FakePersonSocket())
     await turns()
-    names = [name for _, name, _, _ in stand.called]
+    names = [name for _, name, _, _ in host.called]
     assert names == ["house:random", "house:random (gin)"]
 
 
 async def test_against_the_dealer_a_person_sits_alone_and_matches_are_short(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    stand.arrives(stand.sits("blackjack"))
-    [table] = stand.people.tables
+    host.arrives(host.sits("blackjack"))
+    [table] = host.people.tables
     assert msgspec.to_builtins(table.settings) == {
         "bankroll": 100,
         "hands": 20,
@@ -309,27 +307,25 @@ async def test_against_the_dealer_a_person_sits_alone_and_matches_are_short(
     ],
 )
 async def test_who_cannot_be_played_against(
-    stand: FakePlayHost, words: tuple[str, ...], said: str
+    host: FakePlayHost, words: tuple[str, ...], said: str
 ) -> None:
     for name in ("gone", "busy", "needed", "free"):
-        stand.comes(name, tables=2 if name == "free" else 1)
-    stand.bots["gone"].goes()
-    stand.house.open(stand.bots["busy"], stand.bots["free"])
-    stand.competitions.append(competition("needed"))
+        host.comes(name, tables=2 if name == "free" else 1)
+    host.bots["gone"].goes()
+    host.house.open(host.bots["busy"], host.bots["free"])
+    host.competitions.append(competition("needed"))
 
-    assert said in stand.refuses(*words)
+    assert said in host.refuses(*words)
 
 
 async def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
     for name in ("ann", "bob"):
-        stand.comes(name)
-    stand.competitions.append(competition(form=Form.LADDER, barred=("bob",)))
+        host.comes(name)
+    host.competitions.append(competition(form=Form.LADDER, barred=("bob",)))
     offered = [
-        name
-        for name, player in stand.players.items()
-        if stand.people.is_offered(player, "gin_rummy")
+        name for name, player in host.players.items() if host.people.is_offered(player, "gin_rummy")
     ]
 
     assert offered == ["bob"]
@@ -346,9 +342,9 @@ async def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred
     ],
 )
 async def test_settings_that_are_none_or_too_long(
-    stand: FakePlayHost, settings: dict[str, Any], said: str
+    host: FakePlayHost, settings: dict[str, Any], said: str
 ) -> None:
-    assert said in stand.refuses("akq", "house:random", settings=settings)
+    assert said in host.refuses("akq", "house:random", settings=settings)
 
 
 # --- names and tokens ---
@@ -356,36 +352,36 @@ async def test_settings_that_are_none_or_too_long(
 
 @pytest.mark.parametrize("name", ["bob", "launched", "Pat", "BOB", "Ｌaunched"])
 async def test_a_person_whose_name_somebody_has_gets_a_number(
-    stand: FakePlayHost, name: str
+    host: FakePlayHost, name: str
 ) -> None:
-    stand.comes("bob")
-    stand.supervisor.add("launched")
-    stand.sits("akq", "house:random")
+    host.comes("bob")
+    host.supervisor.add("launched")
+    host.sits("akq", "house:random")
 
     for number in (2, 3):
-        seat = stand.sits("tcp", name=name, eye=Eye())
+        seat = host.sits("tcp", name=name, socket=FakePersonSocket())
         assert seat.name == f"{name} {number}"
 
 
-async def test_a_number_is_not_given_twice_and_fits_the_longest_name(stand: FakePlayHost) -> None:
-    stand.sits("tcp", name="guest  2", eye=Eye())
-    names = [stand.sits("tcp", name="Guest", eye=Eye()).name for _ in range(3)]
+async def test_a_number_is_not_given_twice_and_fits_the_longest_name(host: FakePlayHost) -> None:
+    host.sits("tcp", name="guest  2", socket=FakePersonSocket())
+    names = [host.sits("tcp", name="Guest", socket=FakePersonSocket()).name for _ in range(3)]
     assert names == ["Guest", "Guest 3", "Guest 4"]
 
     long = "x" * 64
-    names = [stand.sits("tcp", name=long, eye=Eye()).name for _ in range(2)]
+    names = [host.sits("tcp", name=long, socket=FakePersonSocket()).name for _ in range(2)]
     assert names == [long, "x" * 62 + " 2"]
 
 
-async def test_a_person_does_not_take_a_name_that_is_kept(stand: FakePlayHost) -> None:
-    stand.gateway.admission.expect("kept", "a secret")
+async def test_a_person_does_not_take_a_name_that_is_kept(host: FakePlayHost) -> None:
+    host.gateway.admission.expect("kept", "a secret")
     for name in ("kept", "KEPT"):
-        assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
+        assert "is kept" in host.refuses("tcp", name=name, socket=FakePersonSocket())
 
 
-async def test_a_person_does_not_pass_for_a_house_bot(stand: FakePlayHost) -> None:
+async def test_a_person_does_not_pass_for_a_house_bot(host: FakePlayHost) -> None:
     for name in ("house:random", "house:anything", "House：x"):
-        assert "no house bot" in stand.refuses("tcp", name=name)
+        assert "no house bot" in host.refuses("tcp", name=name)
 
 
 ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
@@ -402,84 +398,87 @@ ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
     ],
 )
 async def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(said: str, called: str) -> None:
-    async with opened(access=ROSTER) as stand:
-        assert stand.sits("tcp", name=said, viewer=ANN).name == called
+    async with opened(access=ROSTER) as host:
+        assert host.sits("tcp", name=said, viewer=ANN).name == called
 
 
 @pytest.mark.parametrize("name", ["ann", "ann/me"])
 async def test_nobody_else_takes_a_name_of_the_roster(name: str) -> None:
-    async with opened(access=ROSTER) as stand:
+    async with opened(access=ROSTER) as host:
         for viewer in (PUBLIC, Viewer(ViewerKind.INSTRUCTOR)):
-            assert "expected a token" in stand.refuses("tcp", name=name, viewer=viewer)
+            assert "expected a token" in host.refuses("tcp", name=name, viewer=viewer)
         long = "x" * 62
-        assert "a shorter name" in stand.refuses("tcp", name=long, viewer=ANN)
-        assert "a shorter name" in stand.refuses("tcp", name="ann/", viewer=ANN)
+        assert "a shorter name" in host.refuses("tcp", name=long, viewer=ANN)
+        assert "a shorter name" in host.refuses("tcp", name="ann/", viewer=ANN)
 
 
 async def test_where_tokens_are_needed_people_need_one() -> None:
-    async with opened(access=ROSTER, requires_token=True) as stand:
-        assert "expected a token" in stand.refuses("tcp")
-        assert stand.sits("tcp", viewer=ANN).name == "ann/Pat"
+    async with opened(access=ROSTER, requires_token=True) as host:
+        assert "expected a token" in host.refuses("tcp")
+        assert host.sits("tcp", viewer=ANN).name == "ann/Pat"
         instructor = Viewer(ViewerKind.INSTRUCTOR)
-        assert stand.sits("tcp", viewer=instructor, eye=Eye()).name == "Pat"
+        assert host.sits("tcp", viewer=instructor, socket=FakePersonSocket()).name == "Pat"
 
 
 # --- how many ---
 
 
 async def test_a_class_behind_one_address_finds_room_and_so_do_four_of_them(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
     for _ in range(64):
-        assert stand.sits("tcp", name="Guest", eye=Eye()).name.startswith("Guest")
-    said = stand.refuses("tcp")
-    assert said == "expected at most 64 tables for people from one address; come back later"  # fmt: skip
+        assert host.sits("tcp", name="Guest", socket=FakePersonSocket()).name.startswith("Guest")
+    said = host.refuses("tcp")
+    assert said == "expected at most 64 tables for people from one address; come back later"
 
     for n in range(192):
-        stand.sits("tcp", name="Guest", eye=Eye(), address=f"10.0.1.{n // 64}")
-    said = stand.refuses("tcp", address="10.0.2.1")
+        host.sits("tcp", name="Guest", socket=FakePersonSocket(), address=f"10.0.1.{n // 64}")
+    said = host.refuses("tcp", address="10.0.2.1")
     assert said == "expected at most 256 tables for people; come back later"
 
 
 @pytest.mark.parametrize("viewer", [PUBLIC, ANN, Viewer(ViewerKind.INSTRUCTOR, "Eva")])
 async def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
-    async with opened(access=ROSTER) as stand:
+    async with opened(access=ROSTER) as host:
 
-        def eye() -> Eye:  # a login is the same wherever it comes from
-            return Eye("one browser" if viewer is PUBLIC else "")
+        def socket() -> FakePersonSocket:  # a login is the same wherever it comes from
+            return FakePersonSocket("one browser" if viewer is PUBLIC else "")
 
         for _ in range(4):
-            stand.sits("tcp", eye=eye(), viewer=viewer)
-        said = stand.refuses("tcp", eye=eye(), viewer=viewer)
-        assert said == "expected at most 4 tables for one person; stand up at one of yours first"  # fmt: skip
+            host.sits("tcp", socket=socket(), viewer=viewer)
+        said = host.refuses("tcp", socket=socket(), viewer=viewer)
+        assert said == "expected at most 4 tables for one person; stand up at one of yours first"
 
-        stand.sits("tcp", eye=Eye(), viewer=PUBLIC, name="another")
+        host.sits("tcp", socket=FakePersonSocket(), viewer=PUBLIC, name="another")
 
 
 async def test_when_people_have_used_up_their_share_newcomers_are_told_so(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    person = stand.arrives(stand.sits("tcp"))
+    person = host.arrives(host.sits("tcp"))
     share = person.player.share
     assert share is not None
     share.spend(asyncio.get_running_loop().time(), 1.0)
 
-    said = stand.refuses("tcp", eye=Eye(), address="10.0.2.1")
-    assert said == "people who play take all the time that the arena has for them; try again in a moment"  # fmt: skip
+    said = host.refuses("tcp", socket=FakePersonSocket(), address="10.0.2.1")
+    assert (
+        said
+        == "people who play take all the time that the arena has for them; try again in a moment"
+    )
 
 
 async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_not(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    bob = stand.comes("bob")
-    pat = stand.arrives(stand.sits("akq", "house:random"))
-    sue = stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
+    bob = host.comes("bob")
+    pat = host.arrives(host.sits("akq", "house:random"))
+    sue = host.arrives(host.sits("tcp", name="Sue", socket=FakePersonSocket()))
     await turns()
-    house = stand.players["house:random"]
+    house = host.players["house:random"]
 
     assert bob.player.share is None
     assert house.share is not None
-    shares = {id(one.share) for one in (pat.player, sue.player, house)}
+    shares = {id(player.share) for player in (pat.player, sue.player, house)}
     assert len(shares) == 3, "each of them its own part"
     now = asyncio.get_running_loop().time()
     assert pat.player.share is not None
@@ -487,63 +486,63 @@ async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_
     assert house.share.is_spent(now), "all of it within that of all people"
 
 
-async def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once(stand: FakePlayHost) -> None:
-    stand.people._house_bots.tables = 4
-    stand.sits("high_low", *("house:random",) * 3, eye=Eye())
-    said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
+async def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once(host: FakePlayHost) -> None:
+    host.people._house_bots.tables = 4
+    host.sits("high_low", *("house:random",) * 3, socket=FakePersonSocket())
+    said = host.refuses("high_low", *("house:random",) * 3, name="Sue")
     assert "house:random plays at all of its 4; choose another" in said
 
 
-async def test_nobody_has_two_chairs(stand: FakePlayHost) -> None:
-    stand.sits("tcp")
-    assert "to stand up first" in stand.refuses("tcp", name="Pat again")
-    stand.people.stand(stand.eye)
+async def test_nobody_has_two_chairs(host: FakePlayHost) -> None:
+    host.sits("tcp")
+    assert "to stand up first" in host.refuses("tcp", name="Pat again")
+    host.people.stand(host.socket)
     await turns()
-    stand.sits("tcp", name="Pat")
+    host.sits("tcp", name="Pat")
 
 
 async def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.web.play.recent._MOST", 3)
 
-    async with opened() as stand:
+    async with opened() as host:
         for n in range(5):
-            seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
-            stand.arrives(seat)
-            stand.plays(seat.name)
-        kept = [one.players[0] for one in stand.people._recent]
+            seat = host.sits("tcp", name=f"p{n}", settings={"rounds": 1}, socket=FakePersonSocket())
+            host.arrives(seat)
+            host.plays(seat.name)
+        kept = [match.players[0] for match in host.people._recent]
         assert kept == ["p2", "p3", "p4"]
 
         monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 1)
-        stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
-        stand.plays("Pat")
-        assert stand.record.players == ("Pat",), "the latest whatever its length"
+        host.arrives(host.sits("tcp", settings={"rounds": 1}))
+        host.plays("Pat")
+        assert host.record.players == ("Pat",), "the latest whatever its length"
 
 
 async def test_as_many_records_are_kept_as_there_is_room_for_their_answers(
-    stand: FakePlayHost, monkeypatch: pytest.MonkeyPatch
+    host: FakePlayHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(6):
-        seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
-        stand.arrives(seat)
-        stand.plays(seat.name)
+        seat = host.sits("tcp", name=f"p{n}", settings={"rounds": 1}, socket=FakePersonSocket())
+        host.arrives(seat)
+        host.plays(seat.name)
         if n == 0:
-            answers = len(stand.record.record.answers)
+            answers = len(host.record.record.answers)
             monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 2 * answers)
-    kept = [one.players[0] for one in stand.people._recent]
+    kept = [match.players[0] for match in host.people._recent]
     assert kept == ["p4", "p5"]
 
 
 # --- who does not come, and who goes ---
 
 
-async def test_the_chair_is_for_who_has_its_token(stand: FakePlayHost) -> None:
-    seat = stand.sits("tcp")
-    stand.comes(seat.name, token="of a bot that was here before")
-    assert stand.people.tables == ()
+async def test_the_chair_is_for_who_has_its_token(host: FakePlayHost) -> None:
+    seat = host.sits("tcp")
+    host.comes(seat.name, token="of a bot that was here before")
+    assert host.people.tables == ()
 
-    stand.players[seat.name].token = seat.token
-    stand.people.changed()
-    assert len(stand.people.tables) == 1
+    host.players[seat.name].token = seat.token
+    host.people.changed()
+    assert len(host.people.tables) == 1
 
 
 async def test_who_does_not_come_within_a_minute_has_no_chair(
@@ -551,212 +550,212 @@ async def test_who_does_not_come_within_a_minute_has_no_chair(
 ) -> None:
     monkeypatch.setattr("arena.web.play.tables._WAIT_S", 0)
 
-    async with opened() as stand:
-        seat = stand.sits("tcp")
-        while not stand.eye.told:
+    async with opened() as host:
+        seat = host.sits("tcp")
+        while not host.socket.told:
             await asyncio.sleep(0)
-        [refused] = stand.eye.told
+        [refused] = host.socket.told
         assert (refused["code"], refused["text"]) == ("sit", "not all came within 0 s")
         await turns()
-        assert stand.people.non_competing == set()
+        assert host.people.non_competing == set()
         with pytest.raises(KeyError):
-            stand.gateway.admission._expected[hashed(seat.token)]
+            host.gateway.admission._expected[hashed(seat.token)]
 
 
-async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(stand: FakePlayHost) -> None:
-    stand.fails = ArenaError("no memory")
-    person = stand.arrives(stand.sits("akq", "house:random"))
+async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(host: FakePlayHost) -> None:
+    host.fails = ArenaError("no memory")
+    person = host.arrives(host.sits("akq", "house:random"))
     await turns()
-    assert stand.eye.told[-1]["text"] == "house:random cannot be started: no memory"
-    assert stand.dismissed[-1].startswith("Pat: house:random cannot be started")
-    assert person.player.name not in stand.players
+    assert host.socket.told[-1]["text"] == "house:random cannot be started: no memory"
+    assert host.dismissed[-1].startswith("Pat: house:random cannot be started")
+    assert person.player.name not in host.players
 
-    stand.fails, stand.comes_at_once = None, False
-    stand.arrives(stand.sits("akq", "house:random"))
+    host.fails, host.comes_at_once = None, False
+    host.arrives(host.sits("akq", "house:random"))
     await turns()
-    stand.ends("house:random")
-    assert stand.eye.told[-1]["text"] == "house:random has left"
+    host.ends("house:random")
+    assert host.socket.told[-1]["text"] == "house:random has left"
 
     await turns()
-    stand.comes_at_once = True
-    stand.arrives(stand.sits("akq", "house:random"))
+    host.comes_at_once = True
+    host.arrives(host.sits("akq", "house:random"))
     await turns()
-    assert len(stand.people.tables) == 1, "it is started once more"
+    assert len(host.people.tables) == 1, "it is started once more"
 
 
-async def test_an_opponent_that_leaves_before_the_match_is_told(stand: FakePlayHost) -> None:
-    stand.comes("bob")
-    stand.comes("eve")
-    seat = stand.sits("akq", "bob")
-    stand.ends("bob")
-    assert stand.eye.told == [], "perhaps the person does not come either"
-    stand.arrives(seat)
-    assert stand.eye.told[-1]["text"] == "bob has left"
+async def test_an_opponent_that_leaves_before_the_match_is_told(host: FakePlayHost) -> None:
+    host.comes("bob")
+    host.comes("eve")
+    seat = host.sits("akq", "bob")
+    host.ends("bob")
+    assert host.socket.told == [], "perhaps the person does not come either"
+    host.arrives(seat)
+    assert host.socket.told[-1]["text"] == "bob has left"
 
 
-async def test_a_person_who_plays_another_game_is_sent_away(stand: FakePlayHost) -> None:
-    seat = stand.sits("tcp")
-    bot = stand.house.bot(seat.name)
+async def test_a_person_who_plays_another_game_is_sent_away(host: FakePlayHost) -> None:
+    seat = host.sits("tcp")
+    bot = host.house.bot(seat.name)
     bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
-    stand.players.add(bot.player)
-    stand.people.changed()
+    host.players.add(bot.player)
+    host.people.changed()
     await turns()
-    assert stand.dismissed == ["Pat: expected hello with the game three_card_poker"]
+    assert host.dismissed == ["Pat: expected hello with the game three_card_poker"]
 
 
-async def test_who_stands_up_has_lost_and_nobody_is_told(stand: FakePlayHost) -> None:
-    stand.comes("bob")
-    stand.arrives(stand.sits("akq", "bob"))
-    stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
-    stand.people.stand(stand.eye)
-    ended = stand.record.record.termination
+async def test_who_stands_up_has_lost_and_nobody_is_told(host: FakePlayHost) -> None:
+    host.comes("bob")
+    host.arrives(host.sits("akq", "bob"))
+    host.house.sit(host.bots["Pat"], host.bots["bob"])
+    host.people.stand(host.socket)
+    ended = host.record.record.termination
     assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
     assert ended.text == "stood up in the middle of the match"
-    assert stand.eye.told == []
+    assert host.socket.told == []
     await turns()
-    assert "bob" in stand.players
-    assert stand.people.non_competing == set()
-    stand.people.stand(stand.eye)  # there is nothing to give up any more
+    assert "bob" in host.players
+    assert host.people.non_competing == set()
+    host.people.stand(host.socket)  # there is nothing to give up any more
 
 
 async def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it_plays_on(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    stand.sits("tcp")
-    stand.people.disconnected(stand.eye)
+    host.sits("tcp")
+    host.people.disconnected(host.socket)
     await turns()
-    assert (stand.people.non_competing, stand.eye.told) == (set(), [])
+    assert (host.people.non_competing, host.socket.told) == (set(), [])
 
-    stand.arrives(stand.sits("tcp", settings={"rounds": 2}))
-    stand.people.disconnected(stand.eye)
-    stand.plays("Pat")
-    assert stand.record.record.termination.kind is Ending.COMPLETED
+    host.arrives(host.sits("tcp", settings={"rounds": 2}))
+    host.people.disconnected(host.socket)
+    host.plays("Pat")
+    assert host.record.record.termination.kind is Ending.COMPLETED
 
 
 async def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
     loop = FakeLoop()
-    stand.gateway.timers = timers(loop)
-    stand.comes("bob")
-    person = stand.arrives(stand.sits("akq", "bob"))
-    stand.house.sit(person, stand.bots["bob"])
-    stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
-    stand.people.disconnected(stand.eye)
-    stand.people.unseen(stand.eye.browser)
+    host.gateway.timers = timers(loop)
+    host.comes("bob")
+    person = host.arrives(host.sits("akq", "bob"))
+    host.house.sit(person, host.bots["bob"])
+    host.arrives(host.sits("tcp", name="Sue", socket=FakePersonSocket()))
+    host.people.disconnected(host.socket)
+    host.people.unseen(host.socket.browser)
 
     loop.runs(59)
-    assert not list(stand.people._recent)
+    assert not list(host.people._recent)
     loop.runs(2)
-    ended = stand.record.record.termination
+    ended = host.record.record.termination
     assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
     assert ended.text == "nobody has looked at the table for 60 s"
-    [table] = stand.people.tables
+    [table] = host.people.tables
     assert table.chairs[0].player.name == "Sue", "whom somebody looks at"
 
 
-async def test_a_page_that_is_loaded_again_keeps_its_table(stand: FakePlayHost) -> None:
+async def test_a_page_that_is_loaded_again_keeps_its_table(host: FakePlayHost) -> None:
     loop = FakeLoop()
-    stand.gateway.timers = timers(loop)
-    stand.arrives(stand.sits("tcp"))
+    host.gateway.timers = timers(loop)
+    host.arrives(host.sits("tcp"))
     for _ in range(3):
-        stand.people.disconnected(stand.eye)
-        stand.people.unseen(stand.eye.browser)
+        host.people.disconnected(host.socket)
+        host.people.unseen(host.socket.browser)
         loop.runs(59)
-        stand.people.seen(stand.eye.browser)
+        host.people.seen(host.socket.browser)
     loop.runs(3600)
 
-    assert len(stand.people.tables) == 1
+    assert len(host.people.tables) == 1
 
 
 async def test_who_has_lost_its_connection_at_the_end_may_come_back_to_hear_of_it(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    stand.comes("bob")
-    person = stand.arrives(stand.sits("akq", "bob"))
-    stand.house.sit(person, stand.bots["bob"])
+    host.comes("bob")
+    person = host.arrives(host.sits("akq", "bob"))
+    host.house.sit(person, host.bots["bob"])
     person.goes()
     gone = _left("left")
-    stand.referee.offence(stand.players["bob"], gone)
+    host.referee.offence(host.players["bob"], gone)
     await turns()
-    assert stand.dismissed == []
-    assert stand.people.is_non_competing("Pat")
+    assert host.dismissed == []
+    assert host.people.is_non_competing("Pat")
 
     person.comes_back()
-    stand.people.changed()
+    host.people.changed()
     await turns()
-    assert stand.dismissed == ["Pat: the match is over"]
-    assert not stand.people.is_non_competing("Pat")
+    assert host.dismissed == ["Pat: the match is over"]
+    assert not host.people.is_non_competing("Pat")
 
 
 async def test_the_same_person_plays_again_though_its_last_connection_is_lost(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    person = stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
+    person = host.arrives(host.sits("tcp", settings={"rounds": 1}))
     person.goes()
-    stand.referee.void(stand.people.tables[0], "for the test")
+    host.referee.void(host.people.tables[0], "for the test")
     await turns()
-    assert stand.people.is_non_competing("Pat")
+    assert host.people.is_non_competing("Pat")
 
-    stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
-    stand.plays("Pat")
-    assert len(stand.people._recent) == 2
+    host.arrives(host.sits("tcp", settings={"rounds": 1}))
+    host.plays("Pat")
+    assert len(host.people._recent) == 2
 
 
 # --- offences, and competitions ---
 
 
-async def test_an_offence_ends_its_match_and_that_is_all(stand: FakePlayHost) -> None:
-    stand.comes("bob")
-    stand.arrives(stand.sits("akq", "bob"))
-    stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
-    [ask] = stand.bots["Pat"].asks()
-    stand.house.answer(stand.bots["Pat"], ask, "bet")
-    [ask] = stand.bots["bob"].asks()
-    stand.house.answer(stand.bots["bob"], ask, "all in")
-    record = stand.record
+async def test_an_offence_ends_its_match_and_that_is_all(host: FakePlayHost) -> None:
+    host.comes("bob")
+    host.arrives(host.sits("akq", "bob"))
+    host.house.sit(host.bots["Pat"], host.bots["bob"])
+    [ask] = host.bots["Pat"].asks()
+    host.house.answer(host.bots["Pat"], ask, "bet")
+    [ask] = host.bots["bob"].asks()
+    host.house.answer(host.bots["bob"], ask, "all in")
+    record = host.record
     assert record.verdict is not None
     assert (record.verdict.bot, record.verdict.kind) == ("bob", Ending.ILLEGAL)
     await turns()
-    stand.arrives(stand.sits("akq", "bob"))
-    assert len(stand.people.tables) == 1, "it can be played against again"
+    host.arrives(host.sits("akq", "bob"))
+    assert len(host.people.tables) == 1, "it can be played against again"
 
 
-async def test_a_competition_that_needs_a_bot_gets_it_at_once(stand: FakePlayHost) -> None:
+async def test_a_competition_that_needs_a_bot_gets_it_at_once(host: FakePlayHost) -> None:
     for name in ("ann", "bob"):
-        stand.comes(name)
-    stand.arrives(stand.sits("akq", "bob"))
-    stand.sits("akq", "ann", name="Sue", eye=(eye := Eye()))
-    stand.arrives(stand.sits("tcp", name="Tim", eye=Eye()))
-    stand.people.competition_started(competition("ann", "bob"))
+        host.comes(name)
+    host.arrives(host.sits("akq", "bob"))
+    host.sits("akq", "ann", name="Sue", socket=(socket := FakePersonSocket()))
+    host.arrives(host.sits("tcp", name="Tim", socket=FakePersonSocket()))
+    host.people.competition_started(competition("ann", "bob"))
 
-    ended = stand.record.record.termination
+    ended = host.record.record.termination
     assert (ended.kind, ended.seat) == (Ending.VOID, None)
     assert ended.text == "bob has to play in a competition"
-    assert stand.players["bob"].chairs == {}
-    assert eye.told[-1]["text"] == "ann has to play in a competition"
+    assert host.players["bob"].chairs == {}
+    assert socket.told[-1]["text"] == "ann has to play in a competition"
     await turns()
-    assert [one.chairs[0].player.name for one in stand.people.tables] == ["Tim"]
+    assert [table.chairs[0].player.name for table in host.people.tables] == ["Tim"]
 
 
 async def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_house_bots(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    stand.comes("bob")
-    stand.arrives(stand.sits("akq", "bob"))
-    stand.arrives(stand.sits("akq", "house:random", name="Sue", eye=Eye()))
+    host.comes("bob")
+    host.arrives(host.sits("akq", "bob"))
+    host.arrives(host.sits("akq", "house:random", name="Sue", socket=FakePersonSocket()))
     await turns()
-    stand.people.competition_started(competition(form=Form.LADDER))
+    host.people.competition_started(competition(form=Form.LADDER))
 
-    [table] = stand.people.tables
+    [table] = host.people.tables
     assert table.chairs[0].player.name == "Sue"
 
 
 async def test_a_person_gives_way_to_a_bot_of_its_name_that_a_competition_awaits(
-    stand: FakePlayHost,
+    host: FakePlayHost,
 ) -> None:
-    stand.arrives(stand.sits("tcp", name="zoe"))
-    stand.people.competition_started(competition("zoe"))
+    host.arrives(host.sits("tcp", name="zoe"))
+    host.people.competition_started(competition("zoe"))
     await turns()
-    assert stand.dismissed == ["zoe: zoe has to play in a competition"]
-    assert "zoe" not in stand.taken
+    assert host.dismissed == ["zoe: zoe has to play in a competition"]
+    assert "zoe" not in host.taken
