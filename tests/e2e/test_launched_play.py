@@ -280,5 +280,5 @@ def test_whoever_stops_it_stops_all_bots(arena: Arena, number: signal.Signals) -
     assert (status, out) == (130, "")
     [line] = err.splitlines()
     assert line.startswith("arena: interrupted after ")
-    assert "of 1,000,000 hands, all bots are stopped; fewer" in line
+    assert "of 1,000,000 hands, all bots are stopped; a smaller" in line
     assert not any(runs(child, ".py") or runs(child, "bots") for child in children)
