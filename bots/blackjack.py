@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bots.strategy import BaseStrategy
+from bots.strategy import BaseStrategy, yes_or_no
 from protocol.blackjack import NEW_DECK, POINTS, Bet, Draw, Exposed, HandOver, Shuffled, Side
 from protocol.cards import Card
 from protocol.vocabulary import News, Question
@@ -58,7 +58,7 @@ class PlayerStrategy(BaseStrategy):
             return self.bet(question.bankroll, question.legal.min)
         assert type(question) is Draw, "rules B ask nothing else"
         hit = self.draw(question.upcard, question.hand, question.total, question.soft)
-        return "hit" if hit else "stand"
+        return "hit" if yes_or_no("draw", hit) else "stand"
 
     def hear(self, news: News) -> None:
         """Pass the news on to `exposed`, `hand_over` or `shuffled`."""

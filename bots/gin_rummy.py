@@ -21,7 +21,7 @@ from bots.gin_worth import (
     knock_worth,
     prospect,
 )
-from bots.strategy import BaseStrategy, RandomMixin
+from bots.strategy import BaseStrategy, RandomMixin, yes_or_no
 from protocol.cards import PACK, Card, coded
 from protocol.gin_melds import Meld, arrange, deadwood, deadwood_value, discard_deadwoods
 from protocol.gin_rummy import (
@@ -132,14 +132,16 @@ class PlayerStrategy(BaseStrategy):
         if type(question) is Turn:
             return self._answer_turn(question)
         if type(question) is Draw:
-            take = self.will_take_top_discard(question.discard)
-            return "discard" if take else "stock"
+            return "discard" if self._wants(question.discard) else "stock"
         if type(question) is Offer:
             if not self._up_card_heard:
                 self.seat = self.starter
-            return "take" if self.will_take_top_discard(question.upcard) else "pass"
+            return "take" if self._wants(question.upcard) else "pass"
         assert type(question) is Melds, "rules G ask nothing else"
         return self.get_melds()
+
+    def _wants(self, card: Card) -> bool:
+        return yes_or_no("will_take_top_discard", self.will_take_top_discard(card))
 
     def _answer_turn(self, question: Turn) -> TurnAnswer:
         self.hand = list(question.hand)
@@ -147,7 +149,7 @@ class PlayerStrategy(BaseStrategy):
         if discard in self.hand:  # otherwise the referee says that it is illegal
             self.hand.remove(discard)
         may_knock = TurnAnswer(discard, True) in question.legal
-        knock = may_knock and self.knock()
+        knock = may_knock and yes_or_no("knock", self.knock())
         return TurnAnswer(discard, knock, self.get_melds() if knock else None)
 
     def hear(self, news: News) -> None:

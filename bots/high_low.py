@@ -11,7 +11,7 @@ from functools import cache
 from math import prod
 from typing import Any, TypeAlias
 
-from bots.strategy import BaseStrategy, RandomMixin
+from bots.strategy import BaseStrategy, RandomMixin, yes_or_no
 from protocol.cards import PACK, Card
 from protocol.high_low import (
     SEATS,
@@ -97,7 +97,7 @@ class PlayerStrategy(BaseStrategy):
         if type(question) is Swap:
             self.seat = self._speaker
             swap = self.swap(question.card, question.dealer_card)
-            return "swap" if swap else "keep"
+            return "swap" if yes_or_no("swap", swap) else "keep"
         assert type(question) is Bid, "rules H ask nothing else"
         return self.bid(question.card, question.dealer_card, question.bids, question.legal)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from protocol.vocabulary import Legal, News, Question, Range
 
-__all__ = ["BaseStrategy", "RandomMixin", "choose"]
+__all__ = ["BaseStrategy", "RandomMixin", "choose", "yes_or_no"]
 
 
 def choose(legal: Legal, rng: random.Random) -> Any:
@@ -16,6 +16,16 @@ def choose(legal: Legal, rng: random.Random) -> Any:
     if isinstance(legal, Range):
         return rng.randint(legal.min, legal.max)
     return legal[int(rng.random() * len(legal))]
+
+
+def yes_or_no(method: str, returned: object) -> bool:
+    """What a method that decides yes or no has returned, as True or False.
+
+    It raises `TypeError` for a text: every text but "" would count as True, "fold" as well.
+    """
+    if isinstance(returned, str):
+        raise TypeError(f"expected True or False from {method}, got {returned!r}")
+    return bool(returned)
 
 
 class BaseStrategy:

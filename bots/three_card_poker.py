@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bots.strategy import BaseStrategy
+from bots.strategy import BaseStrategy, yes_or_no
 from protocol.errors import UsageError
 from protocol.three_card_poker import Ante, Hand, Play, RoundOver, strength
 from protocol.vocabulary import News, Question
@@ -54,7 +54,7 @@ class PlayerStrategy(BaseStrategy):
             return self.ante(question.cash, question.legal.max)
         assert type(question) is Play, "rules T ask nothing else"
         plays = self.play(question.hand, question.ante, question.cash)
-        return "play" if plays else "fold"
+        return "play" if yes_or_no("play", plays) else "fold"
 
     def hear(self, news: News) -> None:
         """Pass the news on to `round_over`."""
