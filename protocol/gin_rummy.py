@@ -186,6 +186,11 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         """The error: what was answered, what would have been legal, what is wrong with melds."""
         return _explained(super().refusal(value), self.fault(value))
 
+    def advice(self, value: object) -> str:
+        """What to do about an illegal answer, or about melds that are none, in one line."""
+        wrong = self.fault(value) is not None and not self.mistypes(value)
+        return _MELDS_ADVICE if wrong else super().advice(value)
+
     def legal_text(self) -> str:
         """What could be discarded, and what would have allowed a knock."""
         knocks = [answer.discard for answer in self.legal if answer.knock]
@@ -229,6 +234,10 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
     def refusal(self, value: object) -> IllegalAnswer:
         """The error: what was answered, what would have been legal, what is wrong with melds."""
         return _explained(super().refusal(value), self.fault(value))
+
+    def advice(self, value: object) -> str:
+        """What to do about melds that are none, in one line."""
+        return super().advice(value) if self.mistypes(value) else _MELDS_ADVICE
 
     def legal_text(self) -> str:
         """What may be declared."""
@@ -349,6 +358,11 @@ def _read_turn_answer(value: Any) -> TurnAnswer | None:
     if type(discard) is not str or type(value.knock) is not bool:
         return None
     return TurnAnswer(discard, value.knock, in_codes(value.melds))
+
+
+_MELDS_ADVICE = (
+    "declare sets of 3 or 4 of one rank and runs of 3 or more of one suit, or leave melds null"
+)
 
 
 def _explained(error: IllegalAnswer, fault: str | None) -> IllegalAnswer:

@@ -81,6 +81,36 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
             f"answered {shorten(value)} to {self.kind}; legal: {self.legal_text()}"
         )
 
+    def mistypes(self, value: object) -> bool:
+        """Whether an illegal answer would be legal in another type: 4.0 or "4" for 4."""
+        meant = value
+        if isinstance(value, Mapping):
+            meant = {key: _TRUTH.get(str(field), field) for key, field in value.items()}
+        elif isinstance(value, str):
+            try:
+                meant = msgspec.json.decode(value)
+            except (ValueError, RecursionError):
+                return False
+        elif isinstance(value, bool):
+            meant = int(value)
+        if isinstance(meant, float) and meant.is_integer():
+            meant = int(meant)
+        try:
+            self.check(meant)
+        except IllegalAnswer:
+            return False
+        return True
+
+    def advice(self, value: object) -> str:
+        """What the author of an illegal answer can do about it, in one line."""
+        if self.mistypes(value):
+            if isinstance(value, float):
+                return f"answer with a whole number, without a fraction: {value:.0f}, not {value}"
+            return "answer with an element of `legal`, type and all: 4 is not '4' and true is not 1"
+        if isinstance(self.choices, Range):
+            return "answer with a whole number from `min` to `max` of `legal`, both included"
+        return "answer with an element of `legal` as it stands in this very question"
+
     def legal_text(self) -> str:
         """The legal answers in a few words, for people."""
         legal = self.choices
@@ -133,6 +163,19 @@ class Vocabulary(msgspec.Struct, frozen=True):
             if "unknown field" in text:
                 text += f"; expected {', '.join(self.settings.__struct_fields__)}"
             raise BadSettings(f"settings of {self.name}: {text}") from None
+
+
+# Texts and numbers that some languages write for truth values and null.
+_TRUTH: Mapping[str, bool | None] = {
+    "true": True,
+    "True": True,
+    "1": True,
+    "false": False,
+    "False": False,
+    "0": False,
+    "null": None,
+    "None": None,
+}
 
 
 def _plain(choice: object) -> str:

@@ -439,7 +439,11 @@ def test_the_verdict_is_what_the_arena_says() -> None:
     [over] = talk.those(Over)
     verdict = over.verdict
     assert verdict is not None
-    finding = Finding(kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism)
+    assert verdict.got is not None
+    said = ask.question.advice(json.loads(verdict.got))
+    finding = Finding(
+        kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism, advice=said
+    )
 
     assert verdict.limits == Limits()
     assert verdict.advice == advice(finding, verdict.limits)

@@ -29,6 +29,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int | None = None  # of its process, negative for a signal
     stderr: str | None = None  # the end of what its process wrote there
     enforced: str = "time"  # which limits the bot was held to, if the referee does not know that
+    advice: str = ""  # what to do about it, if the place where it was noticed knows
     event: str = ""  # the id of the event, if it has ended a match already; see `Verdict`
 
 
@@ -56,8 +57,10 @@ def out_of_time(
 def advice(finding: Finding, limits: Limits) -> str:
     """What the bot's author can do about an offence, in one line."""
     match finding.kind:
+        case _ if finding.advice:
+            return finding.advice
         case Ending.ILLEGAL:
-            return "answer with an element of `legal`, type and all: 4 is not '4' and true is not 1"
+            return "answer with an element of `legal`, type and all"
         case Ending.MALFORMED:
             return (
                 "send only messages of the protocol, one answer per ask; "

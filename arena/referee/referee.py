@@ -155,8 +155,14 @@ class Referee:
             note = message.note and chair.note_within_limit(message.note)
             match.answer(message.value, note, took_ms)
         except IllegalAnswer as error:
-            text, got = str(error), shorten(message.value)
-            finding = Finding(kind=Ending.ILLEGAL, text=text, mechanism=Mechanism.RULES, got=got)
+            assert chair.ask is not None, "it is answered just now"
+            finding = Finding(
+                kind=Ending.ILLEGAL,
+                text=str(error),
+                mechanism=Mechanism.RULES,
+                got=shorten(message.value),
+                advice=chair.ask.question.advice(message.value),
+            )
             self._blame(chair, finding, arrived)
         except Exception:
             self._failed(chair.table)

@@ -253,6 +253,38 @@ def test_a_refusal_says_what_came_and_what_was_legal() -> None:
     assert str(refused.value) == 'answered "raise" to choose; legal: bet, check'
 
 
+@pytest.mark.parametrize(
+    ("legal", "value", "advice"),
+    [
+        (Range(1, 500), 501, "a whole number from `min` to `max` of `legal`, both included"),
+        (Range(1, 500), 0, "a whole number from `min` to `max` of `legal`, both included"),
+        (Range(1, 500), "all", "a whole number from `min` to `max` of `legal`, both included"),
+        (Range(1, 500), 4.5, "a whole number from `min` to `max` of `legal`, both included"),
+        (Range(1, 500), 1.0, "a whole number, without a fraction: 1, not 1.0"),
+        (Range(1, 500), 501.0, "a whole number from `min` to `max` of `legal`, both included"),
+        ((2, 4), 4.0, "a whole number, without a fraction: 4, not 4.0"),
+        ((2, 4), "4", "an element of `legal`, type and all: 4 is not '4' and true is not 1"),
+        (
+            Range(1, 500),
+            True,
+            "an element of `legal`, type and all: 4 is not '4' and true is not 1",
+        ),
+        ((2, 4), 3, "an element of `legal` as it stands in this very question"),
+        (("bet", "check"), "raise", "an element of `legal` as it stands in this very question"),
+        (
+            ("bet", "check"),
+            float("inf"),
+            "an element of `legal` as it stands in this very question",
+        ),
+        (("bet", "check"), "[" * 5_000, "an element of `legal` as it stands in this very question"),
+    ],
+)
+def test_advice_speaks_of_types_only_where_the_type_is_what_was_wrong(
+    legal: tuple[Any, ...] | Range, value: object, advice: str
+) -> None:
+    assert Choose(legal).advice(value) == f"answer with {advice}"
+
+
 def test_a_refusal_lists_at_most_twenty_answers() -> None:
     legal = tuple(range(100))
 

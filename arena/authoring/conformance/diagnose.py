@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from arena.authoring.conformance import Hint
 from arena.engine.verdict import Finding
-from protocol.errors import IllegalAnswer, Oversize, ProtocolError, one_line
+from protocol.errors import Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
 from protocol.gin_rummy import Melds, Turn
 from protocol.messages import VERSION, Answer, BotMessage, Ending, Hello
@@ -122,42 +122,14 @@ def blame_of_answer(question: Question[Any], value: object) -> Hint:
 
     Melds that a player of gin rummy declares have a hint of their own.
     """
-    illegal = Hint.ILLEGAL if fault_of(question, value) is None else Hint.MELDS
-    meant = value
-    if isinstance(value, Mapping):
-        meant = {key: _TRUTH.get(str(field), field) for key, field in value.items()}
-    elif isinstance(value, str):
-        try:
-            meant = msgspec.json.decode(value)
-        except (ValueError, RecursionError):
-            return illegal
-    elif isinstance(value, bool):
-        meant = int(value)
-    if isinstance(meant, float) and meant.is_integer():
-        meant = int(meant)
-    try:
-        question.check(meant)
-    except IllegalAnswer:
-        return illegal
+    if not question.mistypes(value):
+        return Hint.ILLEGAL if fault_of(question, value) is None else Hint.MELDS
     return Hint.NUMBERS if isinstance(value, float) else Hint.STRINGS
 
 
 def fault_of(question: Question[Any], value: object) -> str | None:
     """What is wrong with melds that were declared, in words; None for other questions."""
     return question.fault(value) if isinstance(question, Melds | Turn) else None
-
-
-# Texts and numbers that some languages write for truth values and null.
-_TRUTH: Mapping[str, bool | None] = {
-    "true": True,
-    "True": True,
-    "1": True,
-    "false": False,
-    "False": False,
-    "0": False,
-    "null": None,
-    "None": None,
-}
 
 
 def blame_of_process(finding: Finding, usual: Hint = Hint.CRASHED) -> tuple[str, Hint, str]:
