@@ -21,11 +21,12 @@ _MARKS = 60  # a minute of them
 _TINY = 1e-9
 _RECENT_S = 5.0  # the speed is measured over at least so long
 _RECENT = 2_000  # and over so many decisions: fewer say less
+_UNKNOWN = 1.5  # times as long as usual are matches that are longer than all that are over
 _CLASS = 0.05  # lengths of matches that differ by less than a twentieth are one class
 
 # Of the time in which every table decides once, this part stays however few tables there are, as
 # frames with few questions cost it. Fitted to logs of 40 bots at 0 and at 20 ms.
-_FIXED = 0.1
+_FIXED = 0.05
 
 
 class Pace:
@@ -55,7 +56,7 @@ class Left(NamedTuple):
 
     decisions: float
     last: float  # of these, those that are made when no match waits any more
-    longest: float  # of these, those of one long match
+    longest: float  # of these, those of the match that ends last
     tables: int  # matches that are played at once
     per_s: float  # decisions per second
     round_s: float  # from one decision of a match to its next
@@ -66,22 +67,29 @@ class Left(NamedTuple):
         """How long it takes, in seconds, beside others that are played by the same bots.
 
         As long as matches wait, tables go to the competition that has the fewest for what is left
-        of it, so that all end together. The last matches are slower, as frames with few questions
-        cost nearly as much.
+        of it, so that none waits long when no match of another does. From then on each table makes
+        its decisions faster, but not much, as frames with few questions cost nearly as much.
         """
-        rivals = [other for other in beside if other.waits]
-        together = [self, *(rivals if self.waits else ())]
-        last = sum(left.last for left in together)
-        tables = sum(left.tables for left in together)
-        per_s = sum(left.per_s for left in together)
-        round_s = sum(left.round_s for left in together) / len(together)
+        everything = [self, *beside]
+        queued = [left for left in everything if left.waits]
+        full_s = 0.0  # for so long all tables are in use
+        if queued:
+            first = sum(left.decisions - left.last for left in queued)
+            full_s = first / sum(left.per_s for left in queued)
+        longest = self.longest
+        if not self.waits:
+            longest -= full_s / self.round_s
+            if longest <= 0:
+                return self.longest * self.round_s
+        # Of those that wait for nothing some is decided meanwhile.
+        last = sum(
+            left.last if left.waits else max(0.0, left.last - full_s * left.per_s)
+            for left in everything
+        )
+        round_s = sum(left.round_s for left in everything) / len(everything)
         fixed_s = min(self.link_s + _FIXED * (round_s - self.link_s), round_s)
-        if rivals and not self.waits:
-            fixed_s = round_s  # others take the tables that become free
-        longest = max(left.longest for left in together)
-        before_s = (sum(left.decisions for left in together) - last) / per_s
-        after_s = fixed_s * longest + (round_s - fixed_s) * last / tables
-        return float(before_s + after_s)
+        others_s = (round_s - fixed_s) * last / sum(left.tables for left in everything)
+        return float(full_s + fixed_s * longest + others_s)
 
 
 class Workload:
@@ -92,7 +100,7 @@ class Workload:
     """
 
     def __init__(self, usual: float) -> None:
-        self._usual = self._each = usual
+        self._usual = self._each = self._longest = usual
         self._marks = deque[_Mark](maxlen=_MARKS)
         self._made = 0
         self._ended = Counter[int]()  # matches by the class of their length
@@ -117,11 +125,17 @@ class Workload:
     def mark(self, at: float, playing: Collection[int]) -> None:
         """Note how many decisions have been made by now in each open match."""
         self._marks.append(self._now(at, playing))
-        self._each = _Lengths(self._ended, playing, self._usual).mean
+        if self._ended:
+            lengths = _Lengths(self._ended, playing, self._usual)
+            self._each, self._longest = lengths.mean, lengths.longest_of(len(playing))
 
     def rest(self, playing: int, waiting: int) -> float:
-        """About how many decisions are left in so many matches that are played and that wait."""
-        return (playing / 2 + max(0, waiting)) * self._each
+        """About how many decisions are left in so many matches that are played and that wait.
+
+        Those that are played may all be long, so that a competition with a few long matches has
+        begun them when nothing waits any more.
+        """
+        return playing / 2 * self._longest + max(0, waiting) * self._each
 
     def left(
         self, at: float, playing: Collection[int], waiting: int, link_s: float = 0.0
@@ -141,11 +155,11 @@ class Workload:
         if waiting > 0 or self._full is None:
             self._full = max(1, now.tables), max(1, now.tables) / per_s
         tables, round_s = self._full
-        last, longest = decisions, max(rests, default=0.0)
         if waiting > 0:
-            last, longest = min(decisions, tables * lengths.half), lengths.mean
-        if len(playing) > 1:
-            longest += lengths.spread
+            last, longest = min(decisions, tables * lengths.half), lengths.longest_of(tables)
+        else:
+            latest = lengths.longest_of(len(playing)) - min(playing, default=0)
+            last, longest = decisions, max(latest, *rests, 0.0) if playing else 0.0
         return Left(decisions, last, longest, tables, per_s, round_s, link_s, waiting > 0)
 
     def _now(self, at: float, playing: Collection[int]) -> _Mark:
@@ -183,7 +197,8 @@ class _Lengths:
             shares[length] = lasting * ended[length] / at_risk
             lasting -= shares[length]
             at_risk -= ended[length] + on[length]
-        # Nothing else is known of matches that are longer than all that are over.
+        if max(on, default=0) > max(ended, default=0):  # longer than all that are over
+            usual *= _UNKNOWN
         self._longest = max(usual, *map(_length_of, shares), 0.0)
         mean, squares = lasting * self._longest, lasting * self._longest**2
         self._beyond: dict[int, float] = {}
@@ -195,7 +210,16 @@ class _Lengths:
                 self._beyond[length] = mean / lasting
         self.mean = mean  # decisions of a match
         self.half = squares / mean / 2  # those still to be made, seen at a random moment
-        self.spread = math.sqrt(max(0.0, squares - mean * mean))  # the standard deviation
+        self._shares = shares
+
+    def longest_of(self, matches: int) -> float:
+        """How many decisions the longest of so many matches takes: about one of them is longer."""
+        longer = 1.0
+        for length in sorted(self._shares):
+            longer -= self._shares[length]
+            if longer * matches < 1:
+                return _length_of(length)
+        return self._longest
 
     def rest(self, made: int) -> float:
         """How many decisions are left in a match with `made` ones."""

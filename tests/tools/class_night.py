@@ -44,6 +44,7 @@ _ENDS_S = 30.0
 _PROCESSES = 4
 _TENTH = 0.1
 _RIGHT = 0.3
+_PAGE_S = 1.0
 _BYTES = 2**18
 _CONFIG = """
 [serve]
@@ -290,12 +291,13 @@ def _said(database: Path, game: str, seen: Sequence[Seen]) -> str:
 
 def _eta(seen: Sequence[Seen], ended: float) -> str:
     """How wrong the time left was: at the first look after a tenth of the matches, and from then
-    until nine tenths.
+    until nine tenths. Looks in the last second are left out, as the page is up to a second old.
     """
     wrong = [
         row.left_s / (ended - row.at) - 1
         for row in seen
         if row.left_s is not None
+        and ended - row.at >= _PAGE_S
         and _TENTH * row.scheduled <= row.settled <= (1 - _TENTH) * row.scheduled
     ]
     if not wrong:

@@ -172,8 +172,8 @@ def test_that_the_short_matches_end_first_says_nothing_of_those_that_go_on() -> 
 # 100 + 500 = 600 decisions at ten tables, so one decision at each takes 10 × 10 / 600 = 0.167 s; 52
 # are left in every match: 0.167 × 52 = 8.7 s, whatever the fixed part.
 # In the other case it is 10 × 10 / 1005 = 0.0995 s, and 9 × 7 + 52 = 115 decisions are left, 52 of
-# them in one match: 0.0995 × (0.1 × 52 + 0.9 × 115 / 10) = 1.55 s.
-@pytest.mark.parametrize(("playing", "seconds"), [([50] * 10, 8.7), ([95] * 9 + [50], 1.55)])
+# them in one match: 0.0995 × (0.05 × 52 + 0.95 × 115 / 10) = 1.35 s.
+@pytest.mark.parametrize(("playing", "seconds"), [([50] * 10, 8.7), ([95] * 9 + [50], 1.35)])
 def test_the_last_matches_take_longer_if_one_of_them_does(
     playing: list[int], seconds: float
 ) -> None:
@@ -201,14 +201,61 @@ def test_the_tables_of_one_that_waits_no_more_go_to_the_others() -> None:
     last = left(1_000, last=1_000, longest=300)
 
     assert last.s([left(9_000)]) == 30.0
-    # 0.1 s a round, of which 0.1 stay: 0.01 × 300 + 0.09 × 1,000 / 10.
-    assert last.s() == pytest.approx(12.0)
+    # 0.1 s a round, of which 0.05 stay: 0.005 × 300 + 0.095 × 1,000 / 10.
+    assert last.s() == pytest.approx(11.0)
+    # Others fill the tables for 10 s more. Then 200 of the 300 are left, and they are quick.
+    assert last.s([left(1_000)]) == pytest.approx(10 + 0.005 * 200)
+    # Others that wait for nothing either have as many tables: 2,000 decisions at 20 of them.
+    assert last.s([last]) == pytest.approx(11.0)
 
 
 def test_far_away_the_last_matches_are_no_faster() -> None:
-    # Of a round of 0.1 s the link and 0.1 of the rest stay, 0.055 s with a link of 0.05 s:
-    # 0.055 × 300 + 0.045 × 1,000 / 10 = 21; with all of it the longest match: 0.1 × 300.
-    for link_s, whole_s in ((0.0, 12.0), (0.05, 21.0), (0.1, 30.0), (0.2, 30.0)):
+    # Of a round of 0.1 s the link and 0.05 of the rest stay, 0.0525 s with a link of 0.05 s:
+    # 0.0525 × 300 + 0.0475 × 1,000 / 10 = 20.5; with all of it the longest match: 0.1 × 300.
+    for link_s, whole_s in ((0.0, 11.0), (0.05, 20.5), (0.1, 30.0), (0.2, 30.0)):
         last = left(1_000, last=1_000, longest=300, link_s=link_s)
 
         assert last.s() == pytest.approx(whole_s)
+
+
+def test_the_longest_of_many_matches_ends_last() -> None:
+    workload = Workload(EACH)
+    workload.begin(0.0)
+    for decisions in [80] * 96 + [160] * 4:
+        workload.ended(decisions, is_whole=True)
+
+    few, many = (workload.left(10.0, [0] * tables, 1_000) for tables in (10, 100))
+    assert few is not None
+    assert many is not None
+    assert (few.longest, many.longest) == (about(80), about(160))
+    end = workload.left(10.0, [0] * 99 + [70], 0)
+    assert end is not None
+    assert end.longest == about(160)
+
+
+def test_matches_that_are_longer_than_all_that_are_over_are_taken_to_be_half_as_long_again() -> (
+    None
+):
+    workload = Workload(EACH)
+    workload.begin(0.0)
+    workload.ended(EACH // 2, is_whole=True)
+    found = workload.left(10.0, [EACH] * 99, 100)
+
+    assert found is not None
+    assert found.longest == 1.5 * EACH
+
+
+def test_a_competition_with_a_few_long_matches_is_taken_to_have_more_left() -> None:
+    """So it gets tables earlier, and its last match does not go on alone."""
+
+    def rest(*lengths: int) -> float:
+        workload = Workload(EACH)
+        workload.begin(0.0)
+        for decisions in lengths:
+            workload.ended(decisions, is_whole=True)
+        workload.mark(10.0, [0] * 20)
+        return workload.rest(20, 10)
+
+    assert Workload(EACH).rest(20, 10) == 20 * EACH
+    assert rest(*[EACH] * 20) == about(20 * EACH)
+    assert rest(*[50] * 10, *[150] * 10) == about(10 * 150 + 10 * EACH)
