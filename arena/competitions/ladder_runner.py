@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.stage_runner import CompetitionStopped
+from arena.competitions.stage_runner import ARENA_STOPPED, CompetitionStopped
 from arena.engine.match import MatchResult
 from arena.engine.names import owner_of
 from arena.formats.ladder import Ladder, pairings
@@ -59,14 +59,19 @@ class LadderStage:
     async def outcomes(self) -> Outcomes:
         """Play until closed; raises `CompetitionStopped`, or `ArenaError` from the database."""
         self.seat(())
+        why = ARENA_STOPPED
         try:
             await self._done
+            why = "its ladder was closed"
+        except Exception:  # a cancellation is none
+            why = "its competition was stopped"
+            raise
         finally:
             self._done.cancel()
             for timer in self._timers:
                 timer.cancel()
             for table in self.tables:
-                self._arbiter.gateway.referee.void(table, "its ladder was closed")
+                self._arbiter.gateway.referee.void(table, why)
         return ()
 
     def stop(self) -> None:

@@ -7,7 +7,7 @@ opponents of its players, however often they meet and however large the competit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain, islice
 from typing import TypeAlias
 
@@ -66,6 +66,10 @@ class PairingQueue:
     def of(self, name: str) -> tuple[Pairing, ...]:
         lineups = self._lineups.get(name, ())
         return tuple(pairing for lineup in lineups for pairing in self.between(lineup))
+
+    def lineups_of(self, name: str) -> Iterable[Lineup]:
+        """All lineups of a bot, in no order that matters."""
+        return self._lineups.get(name, ())
 
     def between(self, lineup: Lineup) -> tuple[Pairing, ...]:
         return tuple(self._pairings.get(lineup, {}).values())

@@ -209,6 +209,7 @@ class Scheduler:
         wait = self._waits.get(run.name)
         moment = None if wait is None else wait.moment
         competition = self._gathering.set_up(run, came, teams, moment)
+        self._waits.pop(run.name, None)
         self._close_in_time(run, competition, local_now().timestamp())
         return competition
 
@@ -303,7 +304,7 @@ class Scheduler:
         try:
             competition = await self._gathering.competition(run, wait)
         finally:
-            del self._waits[run.name]
+            self._waits.pop(run.name, None)  # it may have been started by hand
         if competition is not None:
             self._close_in_time(run, competition, local_now().timestamp())
             await self._play(competition)

@@ -25,10 +25,14 @@ from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending, Verdict
 
-__all__ = ["CompetitionStopped", "RunningStage"]
+__all__ = ["ARENA_STOPPED", "CompetitionStopped", "RunningStage"]
 
 _GROW_S = 0.5  # between looks whether there is room for more matches
 _TRIES = 1_000  # pairings in a look: some 5 ms
+
+
+ARENA_STOPPED = "the arena was stopped; if it goes on, this match is played again"
+"""What bots are told of matches that a stop of the arena has made void."""
 
 
 class CompetitionStopped(Exception):
@@ -101,17 +105,21 @@ class RunningStage:
         """
         self.seat(tuple(self._queue))
         self._grow()
+        why = ARENA_STOPPED
         try:
             await self._done
             while self.settled < len(self._pairings):
                 await self._done  # a result was taken back just now
+        except Exception:  # a cancellation is none
+            why = "its competition was stopped"
+            raise
         finally:
             self._done.cancel()  # nothing is opened any more
             self._absences.cancel_all()
             if self._growth is not None:
                 self._growth.cancel()
             for table in tuple(self._tables.values()):
-                self._arbiter.gateway.referee.void(table, "its competition was stopped")
+                self._arbiter.gateway.referee.void(table, why)
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
 
     def stop(self) -> None:
@@ -167,6 +175,8 @@ class RunningStage:
         has_opened = False
         for lineup in self._queue.lineups(name, self._matches_of, self._full):
             for pairing in self._queue.between(lineup):
+                if pairing.is_alone and self._meets_others(name):
+                    break
                 self._open_if_free(pairing)
                 if pairing.number in self._tables:
                     has_opened = True
@@ -176,6 +186,17 @@ class RunningStage:
             if self._free_tables(name) < 1:
                 return False
         return has_opened
+
+    def _meets_others(self, name: str) -> bool:
+        """Whether a bot has others to meet that are here: until then it does not meet itself.
+
+        A match against itself takes two tables. With one after the other of these, bots with few
+        tables would never have one free at the same time.
+        """
+        return any(
+            len(lineup) > 1 and all(self._here(other) for other in lineup)
+            for lineup in self._queue.lineups_of(name)
+        )
 
     def _matches_of(self, name: str) -> int:
         """How many matches a bot has had, with those that are being played."""

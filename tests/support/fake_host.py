@@ -200,6 +200,10 @@ class FakeStore:
             if result.termination.kind is Ending.COMPLETED
         )
 
+    def void_texts(self) -> set[str]:
+        results = (result.termination for _, result in self.matches)
+        return {ending.text for ending in results if ending.kind is Ending.VOID}
+
     def kinds(self) -> Counter[Ending]:
         return Counter(result.termination.kind for _, result in self.matches)
 

@@ -893,7 +893,9 @@ async def test_K5_the_instructor_starts_it_with_those_who_are_there(
     await evening.until(lambda: evening.lines)
     evening.stand.comes("ann", "cem")
     await turns(300)
+    assert [upcoming.run for upcoming in evening.scheduler.upcoming] == ["cup"]
     await evening.scheduler.start("cup")
+    assert (evening.scheduler.upcoming, evening.scheduler.waiting) == ((), ()), "it is on"
     cup = await evening.starts(1)
 
     assert (cup.plan.players, cup.plan.not_there) == (("ann", "cem"), ("ben", "dan"))

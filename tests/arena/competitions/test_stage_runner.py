@@ -252,6 +252,22 @@ async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
     [(_, _, ranking, state)] = host.book.finished
     assert (ranking, state) == ((), CompetitionState.STOPPED)
     assert [(noted.what, noted.who) for noted in host.book.acts] == [("stop", "Eva")]
+    assert host.book.void_texts() == {"its competition was stopped"}
+
+
+@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
+async def test_when_the_arena_is_stopped_bots_are_told_that_their_match_is_played_again(
+    house: FakeArena, host: FakeHost, form: Form
+) -> None:
+    host.come("ann", "ben", plays=silent)
+    _, task = await host.begin("ann", "ben", form=form)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await in_time(task)
+
+    assert house.referee.tables == ()
+    [text] = host.book.void_texts()
+    assert text == "the arena was stopped; if it goes on, this match is played again"
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
@@ -842,6 +858,27 @@ async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
     report = await in_time(task)
 
     assert report.played == 4 * 66
+
+
+async def test_A10_bots_with_two_tables_meet_one_another_before_they_meet_themselves(
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben", tables=2)
+    report = await host.play("ann", "ben", matches=6, with_itself=True)
+    met = [len(set(players)) for players, _ in host.book.matches]
+
+    assert met == [2] * 6 + [1] * 12
+    assert report.played == 18
+
+
+async def test_A10_who_waits_for_nobody_but_bots_that_are_away_meets_itself(host: FakeHost) -> None:
+    host.come("ann", "ben", tables=2)
+    competition, task = await host.begin("ann", "ben", "cem", with_itself=True, matches=2)
+    await until(lambda: competition.played == 6)
+    assert sum(len(set(players)) == 1 for players, _ in host.book.matches) == 4
+
+    host.comes("cem", tables=2)
+    await in_time(task)
 
 
 async def test_two_competitions_with_the_same_bots_move_side_by_side(host: FakeHost) -> None:
