@@ -17,7 +17,7 @@ import click
 from bots.bridge import Bridge
 from bots.client import Client, StrategyFailed
 from bots.line_program import STDIO, ProgramFailed, read_command
-from bots.reach import NotAdmitted
+from bots.reach import NotAdmitted, websocket_url
 from bots.rogues import rogue
 from bots.session_file import SessionUnusable, default_place
 from protocol.codec import Encoding
@@ -40,7 +40,8 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     envvar="ARENA_URL",
     show_default=True,
     show_envvar=True,
-    help="The arena's address.",
+    callback=lambda _ctx, _param, url: websocket_url(url),
+    help="The arena's address; that of its page will do.",
 )
 @click.option(
     "--name",

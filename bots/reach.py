@@ -25,7 +25,7 @@ from protocol.messages import (
     Welcome,
 )
 
-__all__ = ["Link", "NotAdmitted", "begins", "check_address", "close_reason"]
+__all__ = ["Link", "NotAdmitted", "begins", "check_address", "close_reason", "websocket_url"]
 __all__ += ["is_to_come", "notice_dead_link"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
@@ -186,6 +186,13 @@ def check_address(url: str) -> bool:
 def close_reason(error: BaseException) -> str:
     """An error's text as the reason of a close frame."""
     return str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
+
+
+def websocket_url(url: str) -> str:
+    """An address as a browser shows it, `http` or `https`, as the one that bots connect to."""
+    scheme, separator, place = url.strip().partition("://")
+    found = {"http": "ws", "https": "wss"}.get(scheme.lower())
+    return url if found is None else found + separator + place.partition("#")[0]
 
 
 def begins(url: str, match: Match) -> str:

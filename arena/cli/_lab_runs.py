@@ -134,7 +134,8 @@ def plan(
     chosen: dict[str, object] = {}
     if series.hands is not None:
         if "hands" not in known:
-            raise UsageError(f"a match of {game.name} has no --hands; expected --games")
+            rest = ", ".join(f"--set {name}=…" for name in known)
+            raise UsageError(f"a match of {game.name} has no --hands; expected --games or {rest}")
         chosen["hands"] = series.hands
     if series.games is not None and "games" in known:
         chosen["games"] = series.games

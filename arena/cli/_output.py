@@ -154,6 +154,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{ending}"
 
 
+def uncounted(matches: int) -> str:
+    """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
+    return f" ({matches:,} of them void or taken back)" if matches else ""
+
+
 def signed(value: float | None, digits: int = 0) -> str:
     """`+12`, `−3`, `0`, or a dash for None."""
     if value is None:

@@ -72,7 +72,7 @@ def command(
     for who is not on the roster any more. No other file has an e-mail, and none a token.
 
     FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions:
-    [{id, folder, files, matches}]}.
+    [{id, folder, files, matches, uncounted}]}.
     """
     kinds = Options(matches=matches, unfinished=unfinished, emails=emails, force=force)
     where = options.database(db)
@@ -93,5 +93,6 @@ def command(
     for written in done.competitions:
         files = output.plural(len(written.files), "file")
         records = f", {output.plural(written.matches, 'match')}" if written.matches else ""
-        click.echo(f"{folder / written.folder}: {files}{records}")
+        uncounted = output.uncounted(written.uncounted)
+        click.echo(f"{folder / written.folder}: {files}{records}{uncounted}")
     click.echo(f"{folder / done.files[0]} shows them")

@@ -39,7 +39,9 @@ def command(series: SeriesOptions) -> None:
     game, bots, commands = series.game, series.bots, series.commands
     if (got := len(bots) + len(commands)) != game.seats:
         expected = output.plural(game.seats, "bot")
-        raise UsageError(f"{game.name} is played by {expected}, got {got}")
+        several = "; `arena cross` plays several against each other, or each alone"
+        more = several if got > game.seats else ""
+        raise UsageError(f"{game.name} is played by {expected}, got {got}{more}")
     lab_runs.check(commands, series.seed, series.limits)
     planned = lab_runs.plan(series)
     table = tuple(range(game.seats))

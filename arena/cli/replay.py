@@ -91,7 +91,8 @@ def command(
 ) -> None:
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
-    MATCH is the id of a match in the database, `last`, or a file as `arena export` and this
+    MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
+    dot, `last`, or a file as `arena export` and this
     command's --json write it.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
@@ -146,7 +147,8 @@ def _find(match: str, db: str) -> _FoundRecord:
 
 def _stored(store: Store, match: str) -> _FoundRecord:
     columns = sa.select(MATCHES.c.id, MATCHES.c.record)
-    query = columns.where(MATCHES.c.id == match)
+    ids = (match, match.rpartition(".")[0])  # `ID.0` is what its first seat's bot calls it
+    query = columns.where(MATCHES.c.id.in_(ids))
     if match == _LAST:
         query = columns.order_by(MATCHES.c.number.desc()).limit(1)
     try:

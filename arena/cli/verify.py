@@ -27,13 +27,14 @@ class _Findings(msgspec.Struct):
     """What was found so far, as `--json` prints it."""
 
     matches: int = 0
+    uncounted: int = 0
     competitions: int = 0
     failed: list[Flaw] = []
     notes: list[str] = []
 
     @property
     def summary(self) -> str:
-        what = output.plural(self.matches, "match")
+        what = output.plural(self.matches, "match") + output.uncounted(self.uncounted)
         if self.competitions:
             what += f" of {output.plural(self.competitions, 'competition')}"
         if not self.failed:
@@ -68,7 +69,7 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
 
     Prints a line for every match that does not fit; the exit status is 0 if all do, else 1.
 
-    --json prints {matches, competitions, failed: [{competition, match, text}], notes}.
+    --json prints {matches, uncounted, competitions, failed: [{competition, match, text}], notes}.
     """
     check = _Check(shows=not as_json)
     for place in places:
@@ -132,6 +133,7 @@ class _Check:
                 for audited in audit_database.examine(store, which, tick):
                     findings.competitions += 1
                     findings.matches += audited.matches
+                    findings.uncounted += audited.uncounted
                     for note in audited.notes:
                         self._note(f"competition {audited.competition}: {note}")
                     for flaw in audited.flaws:
@@ -155,6 +157,7 @@ class _Check:
     def export(self, folder: Path) -> None:
         for competition in manifest_of(folder).competitions:
             self.findings.competitions += 1
+            self.findings.uncounted += competition.uncounted
             if MATCHES not in competition.files:
                 text = "the export has no records of its matches"
                 self._note(f"competition {competition.id}: {text}")

@@ -28,13 +28,15 @@ __all__ = ["AuditedRun", "count", "examine", "loose_ends", "named", "opened"]
 
 
 class AuditedRun(msgspec.Struct, frozen=True):
-    """The outcome of the audit of a competition; `matches` counts void ones, too.
+    """The outcome of the audit of a competition.
 
-    `flaws` are at most one per match; `notes` say what cannot be checked, and why.
+    Of the `matches` so many are `uncounted`, which are void or taken back. `flaws` are at most one
+    per match; `notes` say what cannot be checked, and why.
     """
 
     competition: str
     matches: int
+    uncounted: int
     flaws: tuple[Flaw, ...]
     notes: tuple[str, ...]
 
@@ -145,7 +147,8 @@ def _examined(
             gathered.blame(flaw.match, flaw.text)
     others = (flaw for flaw in found if flaw.match is None)
     flaws = (*gathered.flaws(competition.id), *others)
-    return AuditedRun(competition.id, len(gathered.rows), flaws, notes)
+    uncounted = sum(not played.counts for played in gathered.rows)
+    return AuditedRun(competition.id, len(gathered.rows), uncounted, flaws, notes)
 
 
 def _now(

@@ -58,12 +58,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of one competition; `matches` is the number of lines in its `MATCHES`."""
+    """The folder of one competition; `matches` is the number of lines in its `MATCHES`.
+
+    Of these `uncounted` are void or taken back: no table counts them.
+    """
 
     id: str
     folder: str
     files: tuple[str, ...]
     matches: int
+    uncounted: int = 0
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +104,11 @@ def export(
             sections.append((summary, {file: f"{name}/{file}" for file in files}))
             written.append(
                 ExportedCompetition(
-                    id=competition, folder=name, files=files, matches=writer.matches
+                    id=competition,
+                    folder=name,
+                    files=files,
+                    matches=writer.matches,
+                    uncounted=writer.uncounted,
                 )
             )
         _write(partial / _PAGE, page(sections))
@@ -131,7 +139,7 @@ class _Writer:
         self, store: Store, summary: Summary, people: NameHistory[Member], folder: Path
     ) -> None:
         self.files: list[str] = []
-        self.matches = 0
+        self.matches = self.uncounted = 0
         self._summary = summary
         self._people = people
         self._store = store
@@ -178,6 +186,7 @@ class _Writer:
                     rows.write(csv_tables.text(csv_tables.matches(played)))
                     lines.write(document_of(played, record).to_json() + b"\n")
                     self.matches += 1
+                    self.uncounted += not played.counts
                     tick()
 
     def _new_file(self, name: str) -> Path:

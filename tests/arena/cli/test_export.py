@@ -10,6 +10,7 @@ import pytest
 from arena.formats.spec import Form
 from arena.results.export import export
 from arena.storage.store import Store
+from protocol.messages import Ending, Termination
 from tests.support.written_competition import WrittenCompetition, plan, play
 
 Run = Callable[..., Any]
@@ -46,6 +47,22 @@ def test_all_competitions(run: Run, db: str, folder: Path) -> None:
     ]
     assert (folder / "akq-2" / "matches.csv").is_file()
     assert not (folder / "akq-2" / "matches.jsonl").exists()
+
+
+def test_matches_that_no_table_counts_are_told_from_the_others(
+    run: Run, db: str, folder: Path
+) -> None:
+    void = Termination(Ending.VOID, None, "the arena was stopped")
+    with Store(db) as store:
+        played = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), "akq-3")
+        played.plays(1, ("ann", "ben"), (0, 0), void)
+        played.notes(1, ("ann", "ben"), play(seed=1, hands=4))
+        played.ends()
+    written = run("export", str(folder), "--db", db, "--competition", "akq-3")
+
+    first, *_ = written.out.splitlines()
+    assert first == f"{folder / 'akq-3'}: 6 files, 2 matches (1 of them void or taken back)"
+    assert "2 matches (1 of them void or taken back) of 1 comp" in run("verify", str(folder)).err
 
 
 def test_those_that_are_named(run: Run, db: str, folder: Path) -> None:

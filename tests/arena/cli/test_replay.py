@@ -53,6 +53,15 @@ def test_a_match_by_its_id(run: Run, file: str) -> None:
     assert lines[lines.index(out) + 2] == '  it answered: "no"'
 
 
+def test_a_match_by_the_id_that_its_bots_are_told(run: Run, file: str) -> None:
+    shown = run("replay", "ace_king_queen-2", "--db", file).out
+
+    assert run("replay", "ace_king_queen-2.1", "--db", file).out == shown
+    assert run("replay", "ace_king_queen-99.1", "--db", file).refusal(2) == (
+        "expected the id of a match or `last` in the database, got 'ace_king_queen-99.1'"
+    )
+
+
 def test_the_last_match(run: Run, file: str) -> None:
     shown = run("replay", "last", "--db", file).out
 

@@ -44,7 +44,11 @@ def sheets(file: Path) -> list[bytes]:
 
 
 def test_a_database_that_fits(run: Run, file: Path) -> None:
-    assert run("verify", str(file)) == (0, "7 matches of 2 competitions: all fit\n", "")
+    assert run("verify", str(file)) == (
+        0,
+        "7 matches (2 of them void or taken back) of 2 competitions: all fit\n",
+        "",
+    )
 
 
 def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
@@ -53,7 +57,9 @@ def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
     ran = run("verify", str(file))
 
     assert flaw(ran).startswith("match three_card_poker-3: its score says 30, the answers make ")
-    assert ran.err == ("arena: 7 matches of 2 competitions: 1 match not as recorded\n")
+    assert ran.err == (
+        "arena: 7 matches (2 of them void or taken back) of 2 competitions: 1 match not as recorded\n"
+    )
 
 
 def test_a_competition_that_does_not_fit(run: Run, file: Path) -> None:
@@ -69,7 +75,7 @@ def test_one_competition_of_several(run: Run, file: Path) -> None:
     change(file, "UPDATE seats SET score = 30 WHERE match = 'three_card_poker-3'")
 
     assert run("verify", str(file), "--competition", "ace").out == (
-        "3 matches of 1 competition: all fit\n"
+        "3 matches (1 of them void or taken back) of 1 competition: all fit\n"
     )
     assert run("verify", str(file), "--competition", "three").status == 1
     assert "expected the id of a competition" in run(
@@ -80,6 +86,7 @@ def test_one_competition_of_several(run: Run, file: Path) -> None:
 def test_a_document_for_programs(run: Run, file: Path) -> None:
     assert run("verify", str(file), "--json").document == {
         "matches": 7,
+        "uncounted": 2,
         "competitions": 2,
         "failed": [],
         "notes": [],
@@ -124,7 +131,10 @@ def matches(exported: Path) -> Path:
 
 
 def test_a_folder_that_was_exported(run: Run, exported: Path) -> None:
-    assert run("verify", str(exported)).text == "7 matches of 2 competitions: all fit\n"
+    assert (
+        run("verify", str(exported)).text
+        == "7 matches (2 of them void or taken back) of 2 competitions: all fit\n"
+    )
 
 
 def test_an_export_whose_match_was_changed(run: Run, exported: Path, matches: Path) -> None:
@@ -216,7 +226,10 @@ def test_a_damaged_file_is_a_line_or_a_list(
 
 
 def test_as_a_process(run_process: Run, file: Path) -> None:
-    assert run_process("verify", str(file)).out == "7 matches of 2 competitions: all fit\n"
+    assert (
+        run_process("verify", str(file)).out
+        == "7 matches (2 of them void or taken back) of 2 competitions: all fit\n"
+    )
 
 
 def test_transcripts(run: Run, file: Path, tmp_path: Path) -> None:
