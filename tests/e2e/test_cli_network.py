@@ -301,7 +301,7 @@ def test_a_server_that_is_no_arena(start: Start) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("akq", "nash", "--url", "http://127.0.0.1"),
+        ("akq", "nash", "--url", "ftp://127.0.0.1"),
         ("akq", "nash", "--url", "127.0.0.1:7700"),
         ("akq", "nash", "--url", "ws://127.0.0.1:port"),
         ("akq", "nash", "--tables", "0"),

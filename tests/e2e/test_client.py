@@ -454,7 +454,7 @@ async def test_J4_who_plays_illegally_is_told_what_to_do(
 
     assert "eliminated: " in line
     assert '"raise"' in line
-    assert "; answer with an element of `legal`" in line
+    assert "; answer with a whole number from `min` to `max`" in line
 
 
 async def test_in_practice_a_bot_that_plays_illegally_plays_on(
