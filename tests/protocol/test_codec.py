@@ -917,3 +917,8 @@ def test_a_message_in_a_frame_of_the_other_kind_is_told_as_that(
 ) -> None:
     with pytest.raises(Malformed, match=said):
         decode_from_bot(frame, encoding)
+
+
+def test_the_name_of_the_encoding_keeps_its_capitals_in_an_error() -> None:
+    with pytest.raises(Malformed, match=r"^MessagePack data is malformed"):
+        decode_from_bot(b"\xc1", Encoding.MSGPACK)

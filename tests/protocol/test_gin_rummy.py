@@ -442,3 +442,22 @@ def test_what_the_defenders_question_looks_like_on_the_wire() -> None:
 def test_the_arithmetic_of_melds_is_found_here_too() -> None:
     assert arrange is gin_melds.arrange
     assert arrange(["As", "2s", "3s", "Kd"]) == ((("As", "2s", "3s"),), 10)
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        ({"discard": "Kd", "knock": True, "melds": [["As", "2s"]]}, "declare sets of 3 or 4"),
+        ({"discard": "Kd", "knock": True, "melds": "null"}, "type and all"),
+        ({"discard": "Ks", "knock": False, "melds": None}, "as it stands in this very question"),
+    ],
+)
+def test_advice_about_melds_is_for_melds_that_are_none(answer: dict[str, Any], advice: str) -> None:
+    assert advice in turn("As 2s 3s 4h 5h 6h 7c 8c 9c Ad Kd").advice(answer)
+
+
+def test_advice_to_a_defender_is_about_melds_or_their_type() -> None:
+    question = Melds(tuple("As 2s 3s 4h 5h 6h 7c 8c 9c Ad".split()))
+
+    assert "declare sets of 3 or 4" in question.advice([["As", "4h", "7c"]])
+    assert "type and all" in question.advice("null")

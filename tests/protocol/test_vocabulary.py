@@ -285,6 +285,21 @@ def test_advice_speaks_of_types_only_where_the_type_is_what_was_wrong(
     assert Choose(legal).advice(value) == f"answer with {advice}"
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        *(("true", True), ("True", True), ("1", True), (1, True)),
+        *(("false", False), ("False", False), ("0", False), (0, False)),
+        *(("null", None), ("None", None)),
+    ],
+)
+def test_texts_and_numbers_for_truth_and_null_are_another_type(said: object, meant: object) -> None:
+    question = Choose(({"knock": meant},))
+
+    assert question.mistypes({"knock": said})
+    assert not question.mistypes({"knock": "nothing"})
+
+
 def test_a_refusal_lists_at_most_twenty_answers() -> None:
     legal = tuple(range(100))
 

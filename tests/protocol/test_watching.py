@@ -104,6 +104,7 @@ def test_what_a_viewer_may_not_say_is_refused_in_one_line(sent: bytes, says: str
 
     text = str(refused.value)
     assert says.lower() in text.lower()
+    assert not text[0].isupper() or text.startswith("JSON")
     assert "\n" not in text
 
 

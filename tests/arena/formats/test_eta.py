@@ -35,6 +35,7 @@ def test_the_time_of_a_pause_is_not_counted() -> None:
     made = pace(100.0, 110.0, 3_700.0, 3_701.0)
 
     assert made.left_s(10, since=3_690.0) == 10.0
+    assert made.left_s(10, since=3_700.0) == 10.0
     assert made.left_s(10, since=3_701.0) is None, "it goes on just now"
 
 
@@ -259,3 +260,26 @@ def test_a_competition_with_a_few_long_matches_is_taken_to_have_more_left() -> N
     assert Workload(EACH).rest(20, 10) == 20 * EACH
     assert rest(*[EACH] * 20) == about(20 * EACH)
     assert rest(*[50] * 10, *[150] * 10) == about(10 * 150 + 10 * EACH)
+
+
+def test_half_of_a_match_is_left_where_one_is_looked_at_and_nothing_where_none_is() -> None:
+    workload = Workload(EACH)
+    workload.begin(0.0)
+    workload.ended(EACH, is_whole=True)
+    found = workload.left(10.0, [50] * 10, 1_000)
+
+    assert found is not None
+    assert found.last == about(10 * EACH / 2)
+    assert workload.rest(10, 0) == 10 * EACH / 2
+    assert workload.rest(0, 0) == 0
+
+
+def test_how_many_tables_there_were_is_known_from_when_matches_last_waited() -> None:
+    workload = Workload(EACH)
+    workload.begin(0.0)
+    workload.ended(EACH, is_whole=True)
+    workload.left(10.0, [50] * 10, 100)
+    end = workload.left(12.0, [60] * 2, 0)
+
+    assert end is not None
+    assert end.tables == 10

@@ -5,7 +5,8 @@ import pytest
 
 import arena
 from arena.engine.match import Record
-from arena.games.replay import is_dealt, replay
+from arena.engine.rules import NOBODY
+from arena.games.replay import is_dealt, reopened, replay
 from bots.ace_king_queen import Bluffer, Nash
 from protocol.errors import IllegalAnswer, UsageError
 from tests.support.sample_database import play, void
@@ -51,6 +52,19 @@ def test_a_note_belongs_to_an_answer(record: Record, number: int) -> None:
 def test_a_seed_is_hex(record: Record) -> None:
     with pytest.raises(UsageError, match="expected a seed in hex, got 'zz'"):
         replay(msgspec.structs.replace(record, seed="zz"))
+
+
+def test_of_a_bad_seed_the_beginning_is_shown(record: Record) -> None:
+    with pytest.raises(UsageError) as refused:
+        replay(msgspec.structs.replace(record, seed="z" * 10_000))
+
+    assert len(str(refused.value)) < 250
+
+
+def test_deals_are_told_to_nobody_where_a_replay_may_show_them(record: Record) -> None:
+    for tells_deals in (False, True):
+        told = [tell.seat for tell in reopened(record, tells_deals=tells_deals).news]
+        assert (NOBODY in told) is tells_deals
 
 
 def test_an_offence_is_taken_from_the_record() -> None:
