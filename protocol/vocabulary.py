@@ -85,7 +85,11 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         """Whether an illegal answer would be legal in another type: 4.0 or "4" for 4."""
         meant = value
         if isinstance(value, Mapping):
-            meant = {key: _TRUTH.get(str(field), field) for key, field in value.items()}
+            meant = {
+                # Nothing else is turned into a text: that of a deeply nested list cannot be made.
+                key: _TRUTH.get(str(field), field) if isinstance(field, str | int) else field
+                for key, field in value.items()
+            }
         elif isinstance(value, str):
             try:
                 meant = msgspec.json.decode(value)
@@ -97,7 +101,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
             meant = int(meant)
         try:
             self.check(meant)
-        except IllegalAnswer:
+        except (IllegalAnswer, RecursionError):
             return False
         return True
 

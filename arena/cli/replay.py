@@ -92,8 +92,7 @@ def command(
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
-    dot, `last`, or a file as `arena export` and this
-    command's --json write it.
+    dot, `last`, or a file as `arena export` and this command's --json write it.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
     the same news; the others answer as they did. It stops at the first answer that differs. The

@@ -300,6 +300,17 @@ def test_texts_and_numbers_for_truth_and_null_are_another_type(said: object, mea
     assert not question.mistypes({"knock": "nothing"})
 
 
+def test_advice_is_found_however_deeply_an_answer_is_nested() -> None:
+    nested: object = []
+    for _ in range(100_000):
+        nested = [nested]
+    says = "an element of `legal` as it stands"
+
+    assert says in Choose(({"knock": True},)).advice({"knock": nested})
+    assert says in Choose(("bet", "check")).advice(nested)
+    assert says in Choose(("bet", "check")).advice("[" * 900 + "]" * 900)
+
+
 def test_a_refusal_lists_at_most_twenty_answers() -> None:
     legal = tuple(range(100))
 
