@@ -244,6 +244,7 @@ def test_J4_the_verdict_has_all_the_evidence(house: FakeArena, ann: FakeBot, ben
     _, _, verdict = only(house.results)
 
     assert verdict.kind is Ending.ILLEGAL
+    assert verdict.advice == "answer with an element of `legal` as it stands in this very question"
     assert (verdict.bot, verdict.seat) == ("ben", 1)
     assert (verdict.match, verdict.game) == (table.id, "ace_king_queen")
     assert verdict.text == 'seat 2 answered {"bluff": [1, 2]} to open; legal: bet, check'
