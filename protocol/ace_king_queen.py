@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from protocol.vocabulary import News, Question, Settings, Vocabulary
+from protocol.words import Asked, Told, gains
 
 __all__ = [
     "CARDS",
@@ -90,11 +92,33 @@ class HandOver(News, frozen=True, gc=False, tag="hand_over"):
     scores: tuple[int, int]
 
 
+_COURT: Mapping[Card, str] = {"A": "Ace", "K": "King", "Q": "Queen"}
+_HAS = Asked(lambda who, question: f"{who} has the {_COURT[question.card]}", "{answer}s")
+
+
+def _hand_over(news: HandOver, names: Sequence[str], who: str) -> Iterator[str]:
+    had = " and ".join(
+        f"{name} the {_COURT[card]}" for name, card in zip(names, news.cards, strict=True)
+    )
+    bettor, caller = names[news.bettor], names[1 - news.bettor]
+    did = f"{bettor} {news.open}s"
+    if news.response is not None:
+        did += f", {caller} {news.response}s"
+    yield f"{did}; shown are {had}"
+    yield f"paid: {gains(names, news.payoffs)}; scores: {gains(names, news.scores)}"
+
+
 VOCABULARY = Vocabulary(
     name="ace_king_queen",
+    title="Ace-King-Queen",
     alias="akq",
     seats=2,
     settings=AceKingQueenSettings,
     questions={"open": Open, "respond": Respond},
     news={"hand_over": HandOver},
+    opens=(Open, Respond, HandOver),
+    closes=HandOver,
+    payoffs=lambda news: news.payoffs,
+    round="hand",
+    words={Open: _HAS, Respond: _HAS, HandOver: Told(_hand_over)},
 )

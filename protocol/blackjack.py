@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from protocol.cards import RANKS, Card
 from protocol.errors import BadDeck
-from protocol.vocabulary import News, Question, Range, Settings, Vocabulary
+from protocol.vocabulary import News, Question, Range, Settings, Shape, Vocabulary
+from protocol.words import Asked, Told
 
 __all__ = [
     "ACTIONS",
@@ -156,9 +157,31 @@ class HandOver(News, frozen=True, gc=False, tag="hand_over"):
 
 VOCABULARY = Vocabulary(
     name="blackjack",
+    title="Blackjack",
     alias="blackjack",
     seats=1,
     settings=BlackjackSettings,
     questions={"bet": Bet, "draw": Draw},
     news={"shuffled": Shuffled, "exposed": Exposed, "hand_over": HandOver},
+    opens=(Bet,),
+    closes=HandOver,
+    payoffs=lambda news: (news.payoff,),
+    round="hand",
+    words={
+        Bet: Asked("{who} has {bankroll} chips", "bets {answer}"),
+        Draw: Asked("{who} has {hand}, {total}, against {upcard}"),
+        Shuffled: Told("the deck is shuffled"),
+        Exposed: Told("the {to} gets {card}"),
+        HandOver: Told(
+            lambda news, _, who: [
+                f"{news.outcome.replace('_', ' ')}: {who} {news.payoff:+,}, "
+                f"{news.bankroll:,} chips; the dealer had {' '.join(news.dealer)}"
+            ]
+        ),
+    },
+    shapes=(
+        Shape("a bet", "bet", lambda legal: legal.min < legal.max <= 10_000),
+        Shape("a bet from 5 to 5", "bet", lambda legal: legal.min == legal.max),
+        Shape("a bet up to a billion", "bet", lambda legal: legal.max >= 1_000_000_000),
+    ),
 )

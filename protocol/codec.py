@@ -12,12 +12,12 @@ is encoded and decoded in one step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias, Union, get_type_hints
+from typing import Any, Literal, NamedTuple, NewType, TypeAlias, Union, get_type_hints
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
 from protocol.cards import coded
@@ -34,9 +34,20 @@ from protocol.messages import (
     Refused,
     Welcome,
 )
-from protocol.vocabulary import Question, Vocabulary
+from protocol.vocabulary import News, Question, Vocabulary
 
-__all__ = ["Encoding", "Shapes", "decode_from_arena", "decode_from_bot", "encode", "join", "shapes"]
+__all__ = [
+    "Encoding",
+    "FlatAsk",
+    "Shapes",
+    "decode_from_arena",
+    "decode_from_bot",
+    "encode",
+    "encode_all",
+    "flat_ask",
+    "join",
+    "shapes",
+]
 
 
 class Encoding(StrEnum):
@@ -45,6 +56,9 @@ class Encoding(StrEnum):
     JSON = "json"
     MSGPACK = "msgpack"
 
+
+FlatAsk = NewType("FlatAsk", object)
+"""An `ask` as it is sent: one map of the fields of the envelope and of the question."""
 
 _FromBot: TypeAlias = BotMessage | list[BotMessage]
 
@@ -113,21 +127,28 @@ def encode(message: BotMessage | ArenaMessage, encoding: Encoding) -> bytes:
     encoder = _encode[encoding]
     if type(message) is Past:
         return encoder(_flat(message))
-    if type(message) is not Ask:
-        return encoder(message)
-    question = message.question
+    if type(message) is Ask:
+        return encoder(flat_ask(*astuple(message)))
+    return encoder(message)
+
+
+def encode_all(parts: Sequence[Raw | FlatAsk | BotMessage], encoding: Encoding) -> bytes:
+    """Several messages as one frame that holds an array, and a single one as it is."""
+    return _encode[encoding](parts if len(parts) > 1 else parts[0])
+
+
+def flat_ask(
+    match: str,
+    ask: str,
+    question: Question[Any],
+    news: tuple[News, ...],
+    bank_ms: int,
+    decision_ms: int,
+) -> FlatAsk:
+    """The map that is sent for an `Ask` of these fields, for `encode_all`."""
     flat, kind = _FLAT_ASKS[type(question)]
-    return encoder(
-        flat(
-            message.match,
-            message.ask,
-            kind,
-            *astuple(question),
-            message.news,
-            message.bank_ms,
-            message.decision_ms,
-        )
-    )
+    fields: FlatAsk = flat(match, ask, kind, *astuple(question), news, bank_ms, decision_ms)
+    return fields
 
 
 def _flat(past: Past) -> object:
@@ -148,19 +169,22 @@ def join(parts: list[bytes], encoding: Encoding) -> bytes:
 
 
 def decode_from_arena(
-    frame: bytes, encoding: Encoding, game_of: Callable[[str], str]
+    frame: bytes, encoding: Encoding, game_of: Callable[[str], str], likely: str | None = None
 ) -> list[ArenaMessage]:
     """The messages in a frame that the arena sent; unknown fields are ignored.
 
     `game_of` gives the game of a match by its id, or raises KeyError. `Malformed` is raised for a
-    frame that cannot be read, or that is about such an unknown match.
+    frame that cannot be read, or that is about such an unknown match. `likely` is a game: a frame
+    that has only asks of it, as most have, is decoded in one step.
     """
+    read = _READERS[encoding]
+    if likely is not None and (asks := read.asks(frame, likely, game_of)) is not None:
+        return asks
     games: dict[str, str] = {}
 
     def game(match: str) -> str:
         return games[match] if match in games else game_of(match)
 
-    read = _READERS[encoding]
     messages = []
     try:
         for part in read.parts(frame):
@@ -192,17 +216,17 @@ def _flat_type(
     question: type[Question[Any]], news: Any, tag: str, *last: tuple[str, Any]
 ) -> type[Any]:
     """The wire's struct of an `ask` or `past` with this question; `last` are its last fields."""
-    asked = get_type_hints(question, include_extras=True)
-    fields = [
-        ("match", str),
-        ("ask", str),
-        ("kind", str),
-        *((name, asked[name]) for name in question.__struct_fields__),
-        ("news", news),
-        *last,
-    ]
     name = f"{question.__name__}{tag.title()}"
+    fields = _flat_fields(question, news, ("kind", str), *last)
     return msgspec.defstruct(name, fields, frozen=True, gc=False, tag_field="type", tag=tag)
+
+
+def _flat_fields(
+    question: type[Question[Any]], news: Any, sort: tuple[str, Any], *last: tuple[str, Any]
+) -> list[tuple[str, Any]]:
+    asked = get_type_hints(question, include_extras=True)
+    own = ((name, asked[name]) for name in question.__struct_fields__)
+    return [("match", str), ("ask", str), sort, *own, ("news", news), *last]
 
 
 def _over(news: Any) -> type[Any]:
@@ -219,16 +243,45 @@ _NEWS = {game: _news_type(words) for game, words in VOCABULARIES.items()}
 _Flat: TypeAlias = dict[type[Question[Any]], tuple[type[Any], str]]
 
 
-def _flat_types(tag: str, *last: tuple[str, Any]) -> _Flat:
+def _flat_types(tag: str, *last: tuple[str, Any]) -> dict[str, _Flat]:
     return {
-        question: (_flat_type(question, _NEWS[game], tag, *last), kind)
+        game: {
+            question: (_flat_type(question, _NEWS[game], tag, *last), kind)
+            for kind, question in words.questions.items()
+        }
         for game, words in VOCABULARIES.items()
-        for kind, question in words.questions.items()
     }
 
 
-_FLAT_ASKS = _flat_types("ask", ("bank_ms", int), ("decision_ms", int))
-_FLAT_PASTS = _flat_types("past", ("answer", Any))
+def _by_question(flats: Mapping[str, _Flat]) -> _Flat:
+    """Those of all games, to encode with: the types of the news make no difference then."""
+    return {question: flat for game in flats.values() for question, flat in game.items()}
+
+
+_TIMES = (("bank_ms", int), ("decision_ms", int))
+_ASKS = _flat_types("ask", *_TIMES)
+_PASTS = _flat_types("past", ("answer", Any))
+_FLAT_ASKS, _FLAT_PASTS = _by_question(_ASKS), _by_question(_PASTS)
+
+
+def _ask_by_kind(question: type[Question[Any]], kind: str, news: Any) -> type[Any]:
+    """The struct that an `ask` with this question is read into if its game is known before.
+
+    Its tag is the question's `kind`, so that all kinds of a game's asks are one union.
+    """
+    fields = _flat_fields(question, news, ("type", Literal["ask"]), *_TIMES)
+    name = f"{question.__name__}Ask"
+    return msgspec.defstruct(name, fields, frozen=True, gc=False, tag_field="kind", tag=kind)
+
+
+# The class of the question by the struct that its ask is read into, by game.
+_ASKED = {
+    game: {
+        _ask_by_kind(question, kind, _NEWS[game]): question
+        for kind, question in words.questions.items()
+    }
+    for game, words in VOCABULARIES.items()
+}
 
 
 class Shapes(NamedTuple):
@@ -241,10 +294,9 @@ class Shapes(NamedTuple):
 
 def shapes(game: str) -> Shapes:
     """The wire's structs of one game, for the schemas; KeyError if there is no such game."""
-    questions = VOCABULARIES[game].questions.items()
     return Shapes(
-        {kind: _FLAT_ASKS[question][0] for kind, question in questions},
-        {kind: _FLAT_PASTS[question][0] for kind, question in questions},
+        {kind: flat for flat, kind in _ASKS[game].values()},
+        {kind: flat for flat, kind in _PASTS[game].values()},
         _over(_NEWS[game]),
     )
 
@@ -252,9 +304,19 @@ def shapes(game: str) -> Shapes:
 _Decoded: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 
-class _Words(NamedTuple):
-    """One game's decoders in one encoding; those by kind have the question's class with them."""
+def _one_or_more(types: Iterable[type[Any]]) -> Any:
+    """A frame of messages of these types."""
+    union: Any = Union[tuple(types)]  # noqa: UP007 - of unknown length
+    return list[union] | union
 
+
+class _Words(NamedTuple):
+    """One game's decoders in one encoding; those by kind have the question's class with them.
+
+    `frame` reads a whole frame that has only asks.
+    """
+
+    frame: _Decoded
     over: _Decoded
     asks: Mapping[str, tuple[_Decoded, type[Question[Any]]]]
     pasts: Mapping[str, tuple[_Decoded, type[Question[Any]]]]
@@ -279,16 +341,14 @@ class _Reader:
         self._over_of_nobody = decoder(_over(Any))
         self._words = {
             game: _Words(
+                decoder(_one_or_more(_ASKED[game])),
                 decoder(_over(_NEWS[game])),
                 *(
-                    {
-                        kind: (decoder(flat[question][0]), question)
-                        for kind, question in words.questions.items()
-                    }
-                    for flat in (_FLAT_ASKS, _FLAT_PASTS)
+                    {kind: (decoder(flat), asked) for asked, (flat, kind) in flats[game].items()}
+                    for flats in (_ASKS, _PASTS)
                 ),
             )
-            for game, words in VOCABULARIES.items()
+            for game in VOCABULARIES
         }
 
     def parts(self, frame: bytes) -> list[bytes | msgspec.Raw]:
@@ -297,6 +357,24 @@ class _Reader:
             parts: list[bytes | msgspec.Raw] = self._array(frame)
             return parts
         return [frame]
+
+    def asks(
+        self, frame: bytes, game: str, game_of: Callable[[str], str]
+    ) -> list[ArenaMessage] | None:
+        """The messages of a frame that holds nothing but asks of this game; None for others."""
+        messages: list[ArenaMessage] = []
+        try:
+            classes = _ASKED[game]
+            flats = self._words[game].frame(frame)
+            for flat in flats if type(flats) is list else (flats,):
+                match, ask, _, *asked, news, bank_ms, decision_ms = astuple(flat)
+                if game_of(match) != game:
+                    return None
+                question = classes[type(flat)](*asked)
+                messages.append(Ask(match, ask, question, news, bank_ms, decision_ms))
+        except (KeyError, *_UNREADABLE):
+            return None
+        return messages
 
     def message(self, part: bytes | msgspec.Raw, game_of: Callable[[str], str]) -> ArenaMessage:
         """One message; raises what the decoders raise, and KeyError for unknown types and ids."""

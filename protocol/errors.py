@@ -3,6 +3,7 @@
     ArenaError
     ├── UsageError (a ValueError)    you called us wrong
     │   ├── UnknownGame              no game of that name or alias
+    │   ├── BadGame                  a game that breaks a convention, or takes a name that is taken
     │   ├── UnknownBot               no house bot of that name, no file with a bot in it
     │   ├── BadSettings              a setting that is unknown or out of its range
     │   ├── BadDeck                  a stacked deck that is invalid
@@ -13,6 +14,7 @@
     │   ├── Malformed                a frame or message that cannot be read
     │   ├── Oversize                 a frame larger than the limit
     │   └── OutOfTurn                a message that its sender may not send now
+    ├── NotInstalled                 something was played by a game that is not installed here
     ├── StoreFailed                  the database cannot be written or read
     └── Unreachable                  a server that is not there, a port that is taken
 
@@ -25,10 +27,12 @@ from __future__ import annotations
 __all__ = [
     "ArenaError",
     "BadDeck",
+    "BadGame",
     "BadSettings",
     "DeckEmpty",
     "IllegalAnswer",
     "Malformed",
+    "NotInstalled",
     "OutOfDecks",
     "OutOfTurn",
     "Oversize",
@@ -54,6 +58,10 @@ class UsageError(ArenaError, ValueError):
 
 class UnknownGame(UsageError):
     """There is no game of that name or alias."""
+
+
+class BadGame(UsageError):
+    """A game that breaks a convention: `protocol/games.md` lists them."""
 
 
 class UnknownBot(UsageError):
@@ -100,6 +108,10 @@ class OutOfTurn(ProtocolError):
     """A message that its sender may not send in the session's current state."""
 
 
+class NotInstalled(ArenaError):
+    """Something was played by a game from outside whose package is not installed here."""
+
+
 class StoreFailed(ArenaError):
     """The database cannot be written or read: the disk is full, the file is gone or damaged."""
 
@@ -110,9 +122,11 @@ class Unreachable(ArenaError):
 
 def one_line(text: str, limit: int = 200) -> str:
     """Untrusted text made fit for a log or a terminal: one printable line of at most `limit`."""
-    shown = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:limit]
-    )
+    shown = text[:limit]
+    if not shown.isprintable():
+        shown = "".join(
+            letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in shown
+        )
     return shown if len(text) <= limit else shown[:-1] + "…"
 
 

@@ -6,19 +6,20 @@ rank and suit, "As" or "Td". Inside, a hand is a mask of 52 bits, thirteen to a 
 
 How the full search stays small: once it is settled which *sets* a hand takes, its runs
 need no search, since every stretch of three or more neighbours in what is left melds
-whole. So `_ways_of_taking_sets` is the only search. Only ranks held three or four times
-matter to it: most hands have one or two ways, no hand of eleven more than 72.
+whole. So only sets are searched for, and only ranks held three or four times
+matter: most hands have one or two ways of taking sets, no hand of eleven more than 72.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
-from itertools import chain, groupby
+from itertools import chain
 
 from protocol.cards import Card
 
 __all__ = [
+    "CARD_BITS",
     "Layoff",
     "Meld",
     "arrange",
@@ -40,10 +41,11 @@ _RANKS = "A23456789TJQK"
 _SUITS = "shdc"
 _DECK = tuple(rank + suit for suit in _SUITS for rank in _RANKS)
 _PLACE = {card: place for place, card in enumerate(_DECK)}
-_BIT = {card: 1 << place for card, place in _PLACE.items()}
+CARD_BITS = {card: 1 << place for card, place in _PLACE.items()}
 _VALUE = {card: min(place % 13 + 1, 10) for card, place in _PLACE.items()}  # G1
 
 _SUIT = (1 << 13) - 1  # one suit's bits
+_TWO_SUITS = (1 << 26) - 1
 _ONE_RANK = 1 | 1 << 13 | 1 << 26 | 1 << 39  # the four aces; shifted, any rank
 _RUN_STARTS = (_SUIT >> 2) * _ONE_RANK  # no run starts at a queen: Q-K-A is none (G1)
 
@@ -51,7 +53,7 @@ _RUN_STARTS = (_SUIT >> 2) * _ONE_RANK  # no run starts at a queen: Q-K-A is non
 _SETS = {
     1 << rank: (
         _ONE_RANK << rank,
-        *(_ONE_RANK << rank & ~_BIT[_RANKS[rank] + suit] for suit in reversed(_SUITS)),
+        *(_ONE_RANK << rank & ~CARD_BITS[_RANKS[rank] + suit] for suit in reversed(_SUITS)),
         0,
     )
     for rank in range(13)
@@ -71,16 +73,18 @@ def _run_cards(mask: int) -> int:
     return lowest | lowest << 1 | lowest << 2
 
 
-def _deadwood_by_suit() -> list[int]:
-    """For each of a suit's 8,192 masks, the points its runs leave (2 ms, at import)."""
+def _values_by_suit() -> list[int]:
+    """For each of a suit's 8,192 masks, the points of its cards."""
     values = [0]
     for card in _DECK[:13]:
         values += [value + _VALUE[card] for value in values]
-    return [values[suit & ~_run_cards(suit)] for suit in range(1 << 13)]
+    return values
 
 
-_DEADWOOD = _deadwood_by_suit()
-_NEVER = 1000  # more than the 340 points of a whole deck
+_VALUES = _values_by_suit()
+# For each of a suit's masks, its cards that a run can have, and the points the runs leave (3 ms).
+_RUN_CARDS = [_run_cards(suit) for suit in range(1 << 13)]
+_DEADWOOD = [_VALUES[suit & ~runs] for suit, runs in enumerate(_RUN_CARDS)]
 
 
 def deadwood_value(card: str) -> int:
@@ -117,7 +121,7 @@ def card_mask(cards: Collection[str]) -> int:
     unknown or repeated.
     """
     try:
-        mask = sum(map(_BIT.__getitem__, cards))
+        mask = sum(map(CARD_BITS.__getitem__, cards))
     except KeyError as error:
         raise _unknown(error.args[0]) from None
     # Adding a bit twice carries, and a carry leaves fewer bits than cards.
@@ -136,16 +140,35 @@ def deadwood(cards: Collection[str]) -> int:
 
 def mask_deadwood(mask: int) -> int:
     """`deadwood`, for who already holds the cards as a `card_mask` (G1, G2, G9)."""
-    spades, hearts, diamonds, clubs = (
-        mask & _SUIT,
-        mask >> 13 & _SUIT,
-        mask >> 26 & _SUIT,
-        mask >> 39,
+    # In halves, as Python is quicker with numbers of up to 30 bits.
+    low, high = mask & _TWO_SUITS, mask >> 26
+    # A set has both spade and diamond, or both heart and club: many hands have no such pair.
+    if both := low & high:
+        either = low | high
+        if ranks := both & either >> 13 | both >> 13 & either:
+            spades, hearts, diamonds, clubs = low & _SUIT, low >> 13, high & _SUIT, high >> 13
+            runs = (
+                _RUN_CARDS[spades] | _RUN_CARDS[hearts] | _RUN_CARDS[diamonds] | _RUN_CARDS[clubs]
+            )
+            if contested := ranks & runs:
+                # The other sets are taken at once, as no run could have one of their cards.
+                left = contested | ~ranks
+                return _least_deadwood(
+                    spades & left, hearts & left, diamonds & left, clubs & left, contested
+                )
+            left = ~ranks
+            return (
+                _DEADWOOD[spades & left]
+                + _DEADWOOD[hearts & left]
+                + _DEADWOOD[diamonds & left]
+                + _DEADWOOD[clubs & left]
+            )
+    return (
+        _DEADWOOD[low & _SUIT]
+        + _DEADWOOD[low >> 13]
+        + _DEADWOOD[high & _SUIT]
+        + _DEADWOOD[high >> 13]
     )
-    if (spades & hearts) & (diamonds | clubs) or (diamonds & clubs) & (spades | hearts):
-        return min(map(_deadwood_beside_sets, _ways_of_taking_sets(mask)))
-    # Most hands have no set: worth not searching, nor calling the functions below.
-    return _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
 
 
 def discard_deadwoods(hand: Sequence[str]) -> tuple[int, ...]:
@@ -154,14 +177,8 @@ def discard_deadwoods(hand: Sequence[str]) -> tuple[int, ...]:
     Given the eleven cards before the discard, returns for each of them, in the hand's order, the
     `deadwood` of the other ten. Raises `ValueError` if a card is unknown or repeated.
     """
-    # What is left after a discard takes its sets in the same ways as the whole hand,
-    # except those that need the card. So one search serves all eleven discards.
-    ways = _ways_of_taking_sets(card_mask(hand))
-    places = [_PLACE[card] for card in hand]
-    least, *others = [_deadwood_by_discard(way, places) for way in ways]
-    for other in others:
-        least = [a if a < b else b for a, b in zip(least, other, strict=True)]
-    return tuple(least)
+    mask = card_mask(hand)
+    return tuple([mask_deadwood(mask ^ CARD_BITS[card]) for card in hand])
 
 
 def arrange(cards: Collection[str]) -> tuple[tuple[Meld, ...], int]:
@@ -223,7 +240,12 @@ def _unknown(card: object) -> ValueError:
 
 
 def _cards(mask: int) -> tuple[str, ...]:
-    return tuple([card for card, bit in _BIT.items() if mask & bit])
+    cards = []
+    while mask:
+        bit = mask & -mask  # the lowest
+        cards.append(_DECK[bit.bit_length() - 1])
+        mask ^= bit
+    return tuple(cards)
 
 
 def _by_suit(mask: int) -> tuple[int, int, int, int]:
@@ -253,33 +275,47 @@ def _deadwood_beside_sets(way: int) -> int:
     return _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
 
 
-def _deadwood_by_discard(way: int, places: Sequence[int]) -> list[int]:
-    whole = _deadwood_beside_sets(way)
-    spades, hearts, diamonds, clubs = map(_changes_by_discard, _by_suit(way))
-    changes = spades + hearts + diamonds + clubs
-    return [whole + changes[place] for place in places]
-
-
-@cache
-def _changes_by_discard(suit: int) -> tuple[int, ...]:
-    """How each rank's discard changes the suit's deadwood; never least if not held."""
-    return tuple(
-        _DEADWOOD[suit ^ 1 << rank] - _DEADWOOD[suit] if suit >> rank & 1 else _NEVER
-        for rank in range(13)
-    )
+def _least_deadwood(spades: int, hearts: int, diamonds: int, clubs: int, ranks: int) -> int:
+    """The least that a hand, by suit, can leave with or without a set of each of these ranks."""
+    if not ranks:
+        return _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
+    rank = ranks & -ranks
+    others = ranks ^ rank
+    s, h, d, c = spades & ~rank, hearts & ~rank, diamonds & ~rank, clubs & ~rank
+    if others:
+        without_set = _least_deadwood(spades, hearts, diamonds, clubs, others)
+        with_set = _least_deadwood(s, h, d, c, others)
+    else:
+        without_set = _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
+        with_set = _DEADWOOD[s] + _DEADWOOD[h] + _DEADWOOD[d] + _DEADWOOD[c]
+    least = without_set if without_set < with_set else with_set
+    if not rank & spades & hearts & diamonds & clubs:
+        return least
+    # Of four cards, one may go into a run.
+    for ways in ((spades, h, d, c), (s, hearts, d, c), (s, h, diamonds, c), (s, h, d, clubs)):
+        with_three = _least_deadwood(*ways, others)
+        if with_three < least:
+            least = with_three
+    return least
 
 
 def _melds(mask: int, way: int) -> tuple[Meld, ...]:
     """The sets that were taken out of `mask` to leave `way`, and the runs in `way`."""
-    in_sets = sorted(_cards(mask ^ way), key=lambda card: _RANKS.index(card[0]))
-    in_runs = enumerate(_cards(_run_cards(way)))
-    sets = groupby(in_sets, key=lambda card: card[0])
-    # Neighbours rise in step with their position: the difference tells runs apart.
-    runs = groupby(in_runs, key=lambda at: (at[1][1], _PLACE[at[1]] - at[0]))
-    return (
-        *(tuple(cards) for _, cards in sets),
-        *(tuple(card for _, card in placed) for _, placed in runs),
-    )
+    melds = []
+    in_sets = mask ^ way
+    ranks = _ranks_with_a_set(in_sets)
+    while ranks:
+        rank = ranks & -ranks
+        ranks ^= rank
+        melds.append(_cards(in_sets & _ONE_RANK * rank))
+    for suit, held in enumerate(_by_suit(way)):
+        runs = _RUN_CARDS[held]
+        while runs:
+            # Adding the lowest card carries through its neighbours: they are one run.
+            run = runs & ~(runs + (runs & -runs))
+            runs ^= run
+            melds.append(_cards(run << 13 * suit))
+    return tuple(melds)
 
 
 def _table(cards: Collection[str], knocker_melds: Sequence[Collection[str]]) -> tuple[int, ...]:
@@ -312,4 +348,4 @@ def _lay_off(mask: int, table: Sequence[int]) -> tuple[tuple[Layoff, ...], int]:
 @cache
 def _fitting(meld: int) -> int:
     """The cards that may be laid on a meld: never more than one at each end."""
-    return sum(bit for bit in _BIT.values() if bit & ~meld and meld | bit in _MELDS)
+    return sum(bit for bit in CARD_BITS.values() if bit & ~meld and meld | bit in _MELDS)

@@ -14,22 +14,27 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from protocol import gin_words
 from protocol.cards import PACK, Card, coded
 from protocol.errors import IllegalAnswer
 from protocol.gin_declarations import declared_melds, fault_in, in_codes
 from protocol.gin_melds import (
+    CARD_BITS,
     Layoff,
     Meld,
     arrange,
     card_mask,
-    discard_deadwoods,
+    deadwood_value,
     mask_deadwood,
     points,
 )
-from protocol.vocabulary import News, Question, Settings, Vocabulary
+from protocol.vocabulary import News, Question, Settings, Shape, Vocabulary
+from protocol.words import Asked, Told
 
 __all__ = [
+    "DISCARDS",
     "KNOCK_LIMIT",
+    "MOST_TO_KNOCK",
     "VOCABULARY",
     "Dealt",
     "Draw",
@@ -48,6 +53,7 @@ __all__ = [
     "TurnAnswer",
     "TurnTaken",
     "arrange",
+    "legal_knocks",
     "turn_answers",
 ]
 
@@ -61,7 +67,8 @@ the stock was empty (G12); the turns were used up (G13).
 KNOCK_LIMIT = 10
 """The most deadwood to knock with (G7)."""
 
-_HIGHEST_VALUE = 10  # no discard takes more off the deadwood
+MOST_TO_KNOCK = 20
+"""The most deadwood of eleven cards after which a knock can be legal: no card counts over 10."""
 
 REPLIES: tuple[Reply, ...] = ("take", "pass")
 PILES: tuple[Pile, ...] = ("stock", "discard")
@@ -331,18 +338,26 @@ class GameOver(News, frozen=True, gc=False, tag="game_over"):
     games: tuple[int, int]
 
 
-_DISCARD = {card: TurnAnswer(card) for card in PACK}
-_KNOCK = {card: TurnAnswer(card, True) for card in PACK}
+DISCARDS = {card: TurnAnswer(card) for card in PACK}
+"""The answer that discards a card, by card."""
+
+_KNOCKS = {card: TurnAnswer(card, True) for card in PACK}
 
 
 def turn_answers(hand: Sequence[Card]) -> tuple[TurnAnswer, ...]:
     """The legal answers with these eleven cards: every discard, and every knock that G7 allows."""
-    discards = tuple([_DISCARD[card] for card in hand])
-    if mask_deadwood(card_mask(hand)) > KNOCK_LIMIT + _HIGHEST_VALUE:
-        return discards  # in most turns no discard can leave little enough
-    left = zip(hand, discard_deadwoods(hand), strict=True)
-    knocks = [_KNOCK[card] for card, deadwood in left if deadwood <= KNOCK_LIMIT]
-    return (*discards, *knocks)
+    return (*[DISCARDS[card] for card in hand], *legal_knocks(hand, card_mask(hand)))
+
+
+def legal_knocks(hand: Sequence[Card], mask: int) -> tuple[TurnAnswer, ...]:
+    """The knocks that G7 allows with these eleven cards, whose `card_mask` is given too."""
+    least = mask_deadwood(mask) - KNOCK_LIMIT
+    return tuple(
+        _KNOCKS[card]
+        for card in hand
+        # A discard takes no more off the deadwood than its points.
+        if deadwood_value(card) >= least and mask_deadwood(mask ^ CARD_BITS[card]) <= KNOCK_LIMIT
+    )
 
 
 def _read_turn_answer(value: Any) -> TurnAnswer | None:
@@ -369,8 +384,13 @@ def _explained(error: IllegalAnswer, fault: str | None) -> IllegalAnswer:
     return error if fault is None else IllegalAnswer(f"{error}; {fault}")
 
 
+def _may_knock(legal: tuple[TurnAnswer, ...]) -> bool:
+    return any(answer.knock for answer in legal)
+
+
 VOCABULARY = Vocabulary(
     name="gin_rummy",
+    title="Gin rummy",
     alias="gin",
     seats=2,
     settings=GinRummySettings,
@@ -382,4 +402,41 @@ VOCABULARY = Vocabulary(
         "round_over": RoundOver,
         "game_over": GameOver,
     },
+    opens=(Dealt,),
+    closes=RoundOver,
+    follows=(GameOver,),
+    private=(Dealt,),
+    payoffs=lambda news: news.points,
+    words={
+        Offer: Asked(
+            "{who} has {hand} and is offered {upcard}",
+            lambda _, answer: "takes it" if answer == "take" else "passes",
+        ),
+        Draw: Asked(
+            "{who} has {hand}, on the pile lies {discard}",
+            lambda _, answer: "draws from the stock" if answer == "stock" else "takes it",
+        ),
+        Turn: Asked(
+            lambda who, asked: f"{who} has drawn {asked.drawn} to {' '.join(asked.hand[:-1])}",
+            gin_words.turn_answer,
+            gin_words.legal_turn,
+        ),
+        Melds: Asked("{who} has {hand} and may meld", lambda _, melds: gin_words.melding(melds)),
+        Dealt: Told(
+            "{who} is dealt {hand}",
+            opening=" of game {game}: the up-card is {upcard}, {starter_name} starts",
+        ),
+        Offered: Told(
+            lambda news, _, who: [f"{who} {'takes' if news.took else 'passes'} the up-card"],
+            repeats=True,
+        ),
+        TurnTaken: Told(gin_words.turn_taken, repeats=True),
+        RoundOver: Told(gin_words.round_over),
+        GameOver: Told(gin_words.game_over),
+    },
+    shapes=(
+        Shape("a turn without a knock", "turn", lambda legal: not _may_knock(legal)),
+        Shape("a turn with a knock", "turn", _may_knock),
+        Shape("melds, which lists null alone", "melds"),
+    ),
 )

@@ -5,13 +5,15 @@ Lists of four are by seat. Seat 0 is the rulebook's position 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
 from protocol.cards import PACK, Card
 from protocol.errors import BadDeck
-from protocol.vocabulary import News, Question, Settings, Vocabulary
+from protocol.vocabulary import News, Question, Settings, Shape, Vocabulary
+from protocol.words import Asked, Told, gains
 
 __all__ = [
     "BIDS",
@@ -187,11 +189,50 @@ class RoundOver(News, frozen=True, gc=False, tag="round_over"):
     scores: Points
 
 
+_HAS = "{who} has {card}, the dealer-card is {dealer_card}"
+
+
+def _bids(bid: Bidding) -> str:
+    return "quits" if bid == "quit" else f"bids {bid}"
+
+
+def _swapped(news: Swapped, names: Sequence[str], who: str) -> Iterator[str]:
+    does = "swaps" if news.swapped else "keeps its card"
+    yield f"{who} {does}, the dealer-card is {news.dealer_card}"
+
+
+def _round_over(news: RoundOver, names: Sequence[str], who: str) -> Iterator[str]:
+    shown = ", ".join(
+        f"{name} {card}" for name, card in zip(names, news.cards, strict=True) if card is not None
+    )
+    yield f"shown are {shown}; the last bid is {news.last_bid}" if shown else "all quit"
+    yield f"paid: {gains(names, news.payoffs)}; scores: {gains(names, news.scores)}"
+
+
 VOCABULARY = Vocabulary(
     name="high_low",
+    title="High-low",
     alias="high_low",
     seats=SEATS,
     settings=HighLowSettings,
     questions={"swap": Swap, "bid": Bid},
     news={"dealt": Dealt, "swapped": Swapped, "bid": BidMade, "round_over": RoundOver},
+    opens=(Dealt,),
+    closes=RoundOver,
+    private=(Dealt,),
+    payoffs=lambda news: news.payoffs,
+    words={
+        Swap: Asked(_HAS, "{answer}s"),
+        Bid: Asked(_HAS, lambda _, answer: _bids(answer)),
+        Dealt: Told(
+            "{who} is dealt {card}",
+            opening=": the dealer-card is {dealer_card}, {starter_name} starts",
+        ),
+        Swapped: Told(_swapped, repeats=True),
+        BidMade: Told(lambda news, _, who: [f"{who} {_bids(news.bid)}"], repeats=True),
+        RoundOver: Told(_round_over),
+    },
+    shapes=tuple(
+        Shape(f"bids from {lowest}", "bid", bids.__eq__) for lowest, bids in _LEGAL_FROM.items()
+    ),
 )

@@ -33,7 +33,7 @@ from protocol.messages import (
     Welcome,
 )
 
-__all__ = ["SEAT_TABLE", "SESSION_TABLE", "SeatState", "Session", "State", "ask_id"]
+__all__ = ["SEAT_TABLE", "SESSION_TABLE", "SeatStanding", "SeatState", "Session", "State", "ask_id"]
 
 # Seats that are over, as an answer may cross the `over` of its match on the wire: twice the most
 # tables that a bot can have.
@@ -138,6 +138,9 @@ _STANDS = {
     SeatState.OVER: "it is over",
 }
 
+# Before Python 3.12 an enum finds its members by code of its own: too slow for every message.
+_OPEN, _SEATED, _ASKED = State.OPEN, SeatState.SEATED, SeatState.ASKED
+
 _AboutASeat: TypeAlias = Answer | Ask | Match | Over | Past | Ready | Refused
 
 
@@ -148,9 +151,29 @@ def _is_about_a_seat(message: BotMessage | ArenaMessage) -> TypeGuard[_AboutASea
 
 
 @dataclass(slots=True)
-class _Seat:
+class SeatStanding:
+    """How one seat of a session stands.
+
+    Nearly all messages are asks and their answers. Whoever keeps the standing beside the seat notes
+    these here, without a look-up; any other message is for `Session.note`.
+    """
+
     state: SeatState = SeatState.FREE
     asked: str = ""  # the id of the latest ask
+
+    def note_ask(self, ask: str) -> bool:
+        """Note that a seat which waits for nothing is asked; False if it does not stand so."""
+        if self.state is not _SEATED:
+            return False
+        self.state, self.asked = _ASKED, ask
+        return True
+
+    def note_answer(self, ask: str) -> bool:
+        """Note the answer to the latest ask; False if it is not the answer that is waited for."""
+        if self.state is not _ASKED or self.asked != ask:
+            return False
+        self.state = _SEATED
+        return True
 
 
 class Session:
@@ -158,7 +181,7 @@ class Session:
 
     def __init__(self) -> None:
         self.state = State.NEW
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[str, SeatStanding] = {}
         self._over: OrderedDict[str, None] = OrderedDict()
 
     def note(self, message: BotMessage | ArenaMessage) -> bool:
@@ -166,7 +189,7 @@ class Session:
 
         Raises `OutOfTurn` if the message may not be sent now; nothing has changed then.
         """
-        if self.state is State.OPEN and self._note_turn(message):
+        if self.state is _OPEN and self._note_turn(message):
             return True
         kind = type(message)
         state = _STATES[self.state].get(kind)
@@ -181,14 +204,10 @@ class Session:
         """Note the usual messages: a seat is asked, or answers that ask; False for others."""
         if type(message) is Answer:
             seat = self._seats.get(message.match)
-            if seat is not None and seat.state is SeatState.ASKED and seat.asked == message.ask:
-                seat.state = SeatState.SEATED
-                return True
-        elif type(message) is Ask:
+            return seat is not None and seat.note_answer(message.ask)
+        if type(message) is Ask:
             seat = self._seats.get(message.match)
-            if seat is not None and seat.state is SeatState.SEATED:
-                seat.state, seat.asked = SeatState.ASKED, message.ask
-                return True
+            return seat is not None and seat.note_ask(message.ask)
         return False
 
     def disconnected(self) -> None:
@@ -199,6 +218,10 @@ class Session:
         if match in self._seats:
             return self._seats[match].state
         return SeatState.OVER if match in self._over else SeatState.FREE
+
+    def standing(self, match: str) -> SeatStanding:
+        """How the seat of a match that has not been over stands, from before its invitation on."""
+        return self._seats.setdefault(match, SeatStanding())
 
     def _note_seat(self, message: _AboutASeat) -> bool:
         kind, match = type(message), message.match
@@ -215,7 +238,7 @@ class Session:
                 self._forget(match)
             return kind is Over and before is not SeatState.OVER
         if seat is None:
-            seat = self._seats[match] = _Seat()
+            seat = self.standing(match)
         if type(message) is Answer:
             if message.ask != seat.asked:
                 return self._stale(message, seat.asked)

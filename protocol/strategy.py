@@ -1,8 +1,8 @@
 """What a strategy is, and how one is found: by the name of a house bot, or in a file.
 
 Both ends need this: the client runs strategies over the network, the arena in its own process.
-House bots register in the entry-point group `arena.bots` under `<game>.<name>`, so that other
-packages may add theirs; a student's bot is a file with one class.
+House bots are in the modules of the entry points `arena.bots`, named after their games, so that
+other packages may add theirs; a student's bot is a file with one class.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import SequenceMatcher
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
+from protocol.entry_points import LeftOut, leave_out, load_all, package_of, points
 from protocol.errors import UnknownBot, in_words
+from protocol.games import VOCABULARIES
 from protocol.vocabulary import News, Question
 
-__all__ = ["Strategy", "blaming", "find", "house_bots", "load_file"]
+__all__ = ["Strategy", "blaming", "find", "house_bots", "house_modules", "load_file", "load_others"]
 
 ENTRY_POINTS = "arena.bots"
 
@@ -65,15 +67,60 @@ def blaming(what: str) -> Iterator[None]:
         raise UnknownBot(f"{what}: {in_words(error)}") from error
 
 
-def house_bots(game: str) -> dict[str, EntryPoint]:
-    """The house bots of a game by name, in alphabetical order."""
-    prefix = f"{game}."
-    found = {
-        point.name.removeprefix(prefix): point
-        for point in entry_points(group=ENTRY_POINTS)
-        if point.name.startswith(prefix)
-    }
-    return dict(sorted(found.items()))
+def house_bots(game: str) -> dict[str, type[Any]]:
+    """The house bots of a game by name, in alphabetical order, ours before those of others.
+
+    They are the strategies in the `__all__` of the modules that entry points of the game's name
+    name; ours wins where two have one name. A bot is named after its class: `Random` is `random`,
+    `TightPlayer` is `tight_player`.
+    """
+    found: dict[str, type[Any]] = {}
+    for package, bots in load_all(ENTRY_POINTS, _named_bots, game):
+        for name, cls in sorted(bots.items()):
+            if name in found:
+                why = f"the name is taken by {found[name].__module__}"
+                leave_out(LeftOut(ENTRY_POINTS, f"{game}.{name}", package, why))
+            else:
+                found[name] = cls
+    return found
+
+
+def house_modules(game: str) -> list[ModuleType]:
+    """The modules of `house_bots`, ours first; one that is left out is not among them."""
+
+    def module_of(point: EntryPoint, module: ModuleType) -> ModuleType:
+        _house_bots(point, module)  # raises for one that is to be left out
+        return module
+
+    return list(load_all(ENTRY_POINTS, module_of, game))
+
+
+def load_others() -> None:
+    """Load the house bots of other packages, so that `LEFT_OUT` has all that is not used."""
+    for point in points(ENTRY_POINTS):
+        if (package := package_of(point)) is None:
+            continue
+        house_bots(point.name)
+        if point.name not in VOCABULARIES:
+            why = "there is no game of that name here"
+            leave_out(LeftOut(ENTRY_POINTS, point.name, str(package), why))
+
+
+def _named_bots(point: EntryPoint, module: ModuleType) -> tuple[str, dict[str, type[Any]]]:
+    return str(package_of(point)), _house_bots(point, module)
+
+
+def _house_bots(point: EntryPoint, module: ModuleType) -> dict[str, type[Any]]:
+    if not hasattr(module, "__all__"):
+        raise UnknownBot(f"expected `__all__` with the house bots in {point.module}, found none")
+    for name in module.__all__:
+        if not hasattr(module, name):
+            raise UnknownBot(f"expected {name!r} of `__all__` in {point.module}, found none")
+    listed: list[Any] = [getattr(module, name) for name in module.__all__]
+    bots: list[type[Any]] = [cls for cls in listed if isinstance(cls, type) and _plays(cls)]
+    if any(cls.game != point.name for cls in bots):
+        raise UnknownBot(f"expected bots for {point.name} only in {point.module}")
+    return {"_".join(_words(cls.__name__)): cls for cls in bots if cls.__name__ != _INTERFACE}
 
 
 def find(game: str, bot: str) -> type[Any]:
@@ -92,9 +139,7 @@ def find(game: str, bot: str) -> type[Any]:
     if bot not in house:
         known = ", ".join(house) or "none is installed"
         raise UnknownBot(f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py")
-    with blaming(f"{bot} cannot be loaded"):
-        cls = house[bot].load()
-    return cls
+    return house[bot]
 
 
 def load_file(path: Path) -> type[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement
 from typing import Annotated, Literal, TypeAlias
 
@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from protocol.cards import PACK, RANKS, Card
 from protocol.errors import BadDeck
-from protocol.vocabulary import News, Question, Range, Settings, Vocabulary
+from protocol.vocabulary import News, Question, Range, Settings, Shape, Vocabulary
+from protocol.words import Asked, Told
 
 __all__ = [
     "CATEGORIES",
@@ -127,13 +128,44 @@ class RoundOver(News, frozen=True, gc=False, tag="round_over"):
     cash: int
 
 
+_OUTCOMES = {
+    -1: "{who} loses the ante",
+    1: "the dealer does not qualify, {who} wins the ante",
+    2: "{who} wins two antes",
+    -2: "{who} loses two antes",
+    0: "a tie",
+}
+
+
+def _round_over(news: RoundOver, names: Sequence[str], who: str) -> Iterator[str]:
+    yield f"the dealer has {' '.join(news.dealer)}, {category(news.dealer)}"
+    what = _OUTCOMES[news.outcome].format(who=who)
+    yield f"{what}: {who} has {news.cash:,} in cash"
+
+
 VOCABULARY = Vocabulary(
     name="three_card_poker",
+    title="Three card poker",
     alias="tcp",
     seats=1,
     settings=ThreeCardPokerSettings,
     questions={"ante": Ante, "play": Play},
     news={"round_over": RoundOver},
+    opens=(Ante,),
+    closes=RoundOver,
+    payoffs=lambda news: (news.outcome * news.ante,),
+    words={
+        Ante: Asked("{who} has {cash} in cash", "antes {answer}"),
+        Play: Asked(
+            lambda who, question: f"{who} has {' '.join(question.hand)}, {category(question.hand)}"
+        ),
+        RoundOver: Told(_round_over),
+    },
+    shapes=(
+        Shape("an ante", "ante", lambda legal: legal.min < legal.max <= 10_000),
+        Shape("an ante from 1 to 1", "ante", lambda legal: legal.min == legal.max),
+        Shape("an ante beyond 32 bits", "ante", lambda legal: legal.max >= 1 << 31),
+    ),
 )
 
 

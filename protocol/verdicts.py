@@ -49,7 +49,7 @@ class Ending(StrEnum):
     REMOVED = "removed"
 
 
-class Termination(Struct, frozen=True):
+class Termination(Struct, frozen=True, gc=False):
     """Why a match stopped.
 
     Attributes:

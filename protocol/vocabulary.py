@@ -1,21 +1,22 @@
 """What a game's questions, answers and news are made of.
 
 Each `protocol/<game>.py` defines its settings, questions and news as frozen structs and lists them
-in a `Vocabulary`; `protocol/games.py` has the table of all games. A question has its `legal`
+in a `Vocabulary`; `protocol/games.py` finds those of all games. A question has its `legal`
 answers and alone decides whether an answer is legal (J1).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from protocol.errors import BadSettings, IllegalAnswer, class_name, one_line
+from protocol.words import Asked, Told
 
-__all__ = ["Legal", "News", "Question", "Range", "Settings", "Vocabulary", "shorten"]
+__all__ = ["Legal", "News", "Question", "Range", "Settings", "Shape", "Vocabulary", "shorten"]
 
 Answer = TypeVar("Answer")
 
@@ -105,6 +106,10 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
             return False
         return True
 
+    def fault(self, value: object) -> str | None:
+        """What is wrong with an answer that `legal` does not list; None where it lists all."""
+        return None
+
     def advice(self, value: object) -> str:
         """What the author of an illegal answer can do about it, in one line."""
         if self.mistypes(value):
@@ -131,25 +136,79 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """The settings of one game, with the rulebook's names, defaults and ranges."""
 
 
-class Vocabulary(msgspec.Struct, frozen=True):
-    """What one game says on the wire."""
+class Shape(NamedTuple):
+    """A kind of question with one shape of `legal`, which `arena check` shows to a bot.
+
+    Attributes:
+        name: what it is called: `a bet from 5 to 5`.
+        kind: the kind of the question.
+        fits: whether `legal` is of this shape.
+    """
 
     name: str
-    alias: str  # a short name that commands and `decks=` accept too, or the name again
+    kind: str
+    fits: Callable[[Any], bool] = lambda legal: True
+
+    def is_of(self, question: Question[Any]) -> bool:
+        return question.kind == self.kind and self.fits(question.choices)
+
+
+class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
+    """What one game says on the wire, and in which words people are told of it.
+
+    `conventions` says what must hold; `arena/engine/rules.py` has the other half of a game.
+
+    Attributes:
+        name: in lower case, with underscores.
+        title: the name for people.
+        alias: a short name that commands and `decks=` accept too, or the name again.
+        questions: by kind; each has a field `legal`.
+        news: by kind.
+        opens: the questions and news that may open a round for some seat, which is the first that
+            this seat learns of it; each has its number, from 1, in a field `round`.
+        closes: the news that ends a round, told once in every round.
+        follows: the news that may come after that, and still belong to the round.
+        private: the news that tell one seat what it alone may know, such as its cards; they stand
+            at that seat on the page. In a game for one all news are that seat's.
+        passes: the questions and news that may show a seat a card that another seat holds.
+        payoffs: what a round brought, by seat, from the news that ends it.
+        round: what a round is called: `round` or `hand`.
+        words: every question and news in words.
+        shapes: what `legal` can look like; empty for one shape per kind of question.
+    """
+
+    name: str
+    title: str
+    alias: str
     seats: int
     settings: type[Settings]
-    questions: Mapping[str, type[Question[Any]]]  # by kind
-    news: Mapping[str, type[News]]  # by kind
-
-    TITLES: ClassVar[Mapping[str, str]] = {
-        "ace_king_queen": "Ace-King-Queen",
-        "high_low": "High-low",
-    }
+    questions: Mapping[str, type[Question[Any]]]
+    news: Mapping[str, type[News]]
+    opens: tuple[type[Question[Any]] | type[News], ...]
+    closes: type[News]
+    follows: tuple[type[News], ...] = ()
+    private: tuple[type[News], ...] = ()
+    passes: tuple[type[Question[Any]] | type[News], ...] = ()
+    payoffs: Callable[[Any], tuple[int, ...]]
+    round: str = "round"
+    words: Mapping[type[Question[Any]] | type[News], Asked | Told]
+    shapes: tuple[Shape, ...] = ()
 
     @property
-    def title(self) -> str:
-        """The name for people: `Gin rummy`, `Ace-King-Queen`."""
-        return self.TITLES.get(self.name, self.name.replace("_", " ").capitalize())
+    def legal_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of `legal`, with one for each kind of question that has none listed."""
+        listed = {shape.kind for shape in self.shapes}
+        return (*self.shapes, *(Shape(kind, kind) for kind in self.questions if kind not in listed))
+
+    def asked_words(self, question: Question[Any]) -> Asked:
+        words = self.words[type(question)]
+        assert isinstance(words, Asked), "`conventions` has been asked"
+        return words
+
+    def told_words(self, news: News) -> Told:
+        words = self.words[type(news)]
+        assert isinstance(words, Told), "`conventions` has been asked"
+        return words
 
     def read_settings(self, values: Mapping[str, object] | Settings | None) -> Settings:
         """Settings from a mapping with the rulebook's names; None means the defaults.

@@ -20,6 +20,8 @@ from protocol.messages import Done, Instruct, Limits, Refused
 
 __all__ = [
     "FRAME_BYTES",
+    "Captions",
+    "Describe",
     "Events",
     "Gone",
     "Scene",
@@ -96,6 +98,22 @@ class Sit(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag
 
 class Stand(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="stand"):
     """The person gives up its match."""
+
+
+class Describe(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="describe"):
+    """Put these events into the words of their game: what the seat of a person has heard.
+
+    Attributes:
+        game: the name of the game.
+        seat: the person's.
+        players: names, by seat.
+        events: as spectators get them; an answer has its `question` too.
+    """
+
+    game: Id
+    seat: int
+    players: Annotated[tuple[_Opponent, ...], Meta(max_length=16)]
+    events: Annotated[tuple[dict[str, Any], ...], Meta(max_length=200)]
 
 
 class View(Struct, frozen=True):
@@ -206,10 +224,21 @@ class Seat(Struct, frozen=True, tag_field="type", tag="seat"):
     name: str
 
 
-ViewerMessage: TypeAlias = Watch | Unwatch | Sit | Stand | Instruct
-ToViewer: TypeAlias = Scene | Events | Gone | Seat | Refused | Done
+class Captions(Struct, frozen=True, tag_field="type", tag="captions"):
+    """What `describe` asked for.
 
-_TYPES = "watch, unwatch, sit, stand or instruct"
+    Attributes:
+        captions: by event, what it gets: its `text`, and at the end of a round its `gains`; nothing
+            for an event that the game does not know.
+    """
+
+    captions: tuple[dict[str, Any], ...]
+
+
+ViewerMessage: TypeAlias = Watch | Unwatch | Sit | Stand | Describe | Instruct
+ToViewer: TypeAlias = Scene | Events | Gone | Seat | Captions | Refused | Done
+
+_TYPES = "watch, unwatch, sit, stand, describe or instruct"
 _UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
 """All that the decoder raises, as in protocol/codec.py."""
 

@@ -1,9 +1,10 @@
 """The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them.
 
-Here they get the wire's names (`gin_rummy.ask.turn`, `limits`), the descriptions of the docstrings,
-and what the arena promises beyond the types: its messages have every field but `page`, and may have
+Here they get the wire's names (`GAME.ask.turn`, `limits`), the descriptions of the docstrings, and
+what the arena promises beyond the types: its messages have every field but `page`, and may have
 more in later versions; messages of bots have no other fields. Definitions refer to one another as
-`#/$defs/NAME`; `protocol/schema/documents.py` makes files of them.
+`#/$defs/NAME`; `protocol/schema/documents.py` makes files of them. Those of our games do not depend
+on which games from outside are installed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import msgspec
 from protocol import field_types
 from protocol.cards import Card
 from protocol.codec import shapes
-from protocol.games import VOCABULARIES
+from protocol.errors import UsageError
+from protocol.games import PACKAGES, VOCABULARIES
 from protocol.messages import (
     Answer,
     Ask,
@@ -40,7 +42,7 @@ from protocol.messages import (
 from protocol.schema.docstrings import Words, of_class
 from protocol.vocabulary import Question, Settings, Vocabulary
 
-__all__ = ["FROM_BOT", "Schema", "definitions", "links", "refer"]
+__all__ = ["FROM_BOT", "Schema", "definitions", "links", "our_games", "refer"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -48,21 +50,25 @@ FROM_BOT = ("hello", "ready", "answer", "goodbye", "instruct")
 """The messages of bots and instructors; all others are the arena's."""
 
 _PREFIX = "#/$defs/"
-_PLACES = ("messages", "vocabulary")  # where nested types are, if not in a game's module
 _WITH_DEFAULTS = (Limits, Settings)  # the arena's, and still people choose them
 _MAY_OMIT = (Match,)  # of the arena's messages; all others say every field
 _SESSION: tuple[type, ...] = (Welcome, Refused, Done, Progress)
 _BOTS: tuple[type, ...] = (Hello, Ready, Answer, Goodbye, Instruct)
 
 
+def our_games() -> list[Vocabulary]:
+    """The vocabularies of all games but those from outside."""
+    return [words for words in VOCABULARIES.values() if words.name not in PACKAGES]
+
+
 @cache
-def definitions() -> Mapping[str, Schema]:
-    """All definitions by name, in reading order."""
+def definitions(outside: str = "") -> Mapping[str, Schema]:
+    """All definitions by name, in reading order: of our games, or of one from `outside` instead."""
     found: dict[str, Schema] = {"card": _card()}
     found |= _values()
     found |= _components({cls: _named(cls) for cls in _BOTS}, from_bot=True)
     found |= _components({cls: _named(cls) for cls in _SESSION})
-    for vocabulary in VOCABULARIES.values():
+    for vocabulary in [VOCABULARIES[outside]] if outside else our_games():
         found |= _game(vocabulary)
     for cls in (Match, Ask, Past, Over):
         message = _named(cls)
@@ -93,7 +99,7 @@ def links(schema: object) -> Iterator[str]:
 
 
 def _is_about(name: str, message: str) -> bool:
-    """Whether it is one game's form of a message: `gin_rummy.over`, `gin_rummy.ask.turn`."""
+    """Whether it is one game's form of a message: `GAME.over`, `GAME.ask.turn`."""
     game, _, rest = name.partition(".")
     return game in VOCABULARIES and rest.partition(".")[0] == message
 
@@ -118,9 +124,9 @@ def _game(words: Vocabulary) -> dict[str, Schema]:
         for kind in flats:
             found[f"{game}.{tag}.{kind}"]["properties"]["kind"]["const"] = kind
     for kind, question in words.questions.items():
-        name = f"{game}.answer.{kind}"
-        found[name] = _answer(name, kind, question)
-        found[f"{game}.past.{kind}"]["properties"]["answer"]["$ref"] = _PREFIX + name
+        found |= _answer(game, kind, question)
+        past = found[f"{game}.past.{kind}"]["properties"]
+        past["answer"]["$ref"] = f"{_PREFIX}{game}.answer.{kind}"
     found[f"{game}.match"] = _match(words)
     return found
 
@@ -129,16 +135,33 @@ def _both(envelope: Words, question: Words) -> Words:
     return Words(question.summary, {**envelope.fields, **question.fields})
 
 
-def _answer(name: str, kind: str, question: type[Question[Any]]) -> Schema:
-    """The type of the answers to one kind of question; `legal` says which are legal."""
-    [answer] = get_args(vars(question)["__orig_bases__"][0])
-    if isinstance(answer, ForwardRef):
-        names = vars(sys.modules[question.__module__])
-        answer = eval(answer.__forward_arg__, dict(names))
+def _answer(game: str, kind: str, question: type[Question[Any]]) -> dict[str, Schema]:
+    """The type of the answers to one kind of question, and the types in it.
+
+    `legal` says which answers are legal.
+    """
+    answer, name = _answer_type(question), f"{game}.answer.{kind}"
     if isinstance(answer, type) and issubclass(answer, msgspec.Struct):
-        return _components({answer: name}, from_bot=True)[name]
-    schema: Schema = _tidied(msgspec.json.schema(answer), {})
-    return {"description": f"What may be answered to `{kind}`."} | schema
+        return _components({answer: name}, game=game, from_bot=True)
+    nested = {cls: _named(cls, game) for cls in _types_in([answer])}
+    [schema], _ = msgspec.json.schema_components([answer], ref_template=_PREFIX + "{name}")
+    tidied: Schema = _tidied(schema, {cls.__name__: named for cls, named in nested.items()})
+    return {
+        **_components(nested, game=game, from_bot=True),
+        name: {"description": f"What may be answered to `{kind}`."} | tidied,
+    }
+
+
+def _answer_type(question: type[Question[Any]]) -> Any:
+    """What stands in the brackets of `Question`; raises `UsageError` if there is nothing."""
+    for cls in question.__mro__:
+        for base in vars(cls).get("__orig_bases__", ()):
+            if get_origin(base) is Question:
+                [answer] = get_args(base)
+                if isinstance(answer, ForwardRef):
+                    return eval(answer.__forward_arg__, dict(vars(sys.modules[cls.__module__])))
+                return answer
+    raise UsageError(f"expected the type of the answers, `Question[…]`, in {question.__name__}")
 
 
 def _match(words: Vocabulary) -> Schema:
@@ -166,13 +189,11 @@ def _components(
     """The definitions of some types, by these names, and of all types that these contain.
 
     `said` describes those without docstrings of their own. What comes `from_bot` has no more
-    fields, and may leave optional ones out. A nested type may be in the module of `game`.
+    fields, and may leave optional ones out. A nested type may be one of `game`.
     """
     _, components = msgspec.json.schema_components(list(named), ref_template=_PREFIX + "{name}")
-    by_name = {cls.__name__: cls for cls in named}
-    for name in components.keys() - by_name.keys():
-        by_name[name] = _nested(name, game)
-    names = {name: named.get(cls) or _named(cls) for name, cls in by_name.items()}
+    by_name = {cls.__name__: cls for cls in [*_types_in(named), *named]}
+    names = {name: named.get(cls) or _named(cls, game) for name, cls in by_name.items()}
     found = {}
     for name, schema in components.items():
         cls = by_name[name]
@@ -187,19 +208,29 @@ def _components(
     return found
 
 
-def _nested(name: str, game: str) -> type:
-    """The type of that name, in one of the modules with the wire's types."""
-    modules = (sys.modules[f"protocol.{place}"] for place in (*_PLACES, game) if place)
-    [found] = {vars(module)[name] for module in modules if name in vars(module)}
-    assert isinstance(found, type), "it has a definition of its own"
-    return found
+def _types_in(types: Iterable[Any]) -> Iterator[type]:
+    """The structs and enumerations that some types are made of, each once."""
+    seen: set[type] = set()
+    waiting: list[Any] = [*msgspec.inspect.multi_type_info(types)]
+    while waiting:
+        about = waiting.pop()
+        if isinstance(about, list | tuple):
+            waiting += about
+        elif isinstance(about, msgspec.inspect.StructType | msgspec.inspect.EnumType):
+            if about.cls not in seen:
+                seen.add(about.cls)
+                yield about.cls
+                waiting += getattr(about, "fields", ())
+        elif isinstance(about, msgspec.inspect.Type | msgspec.inspect.Field):
+            waiting += [getattr(about, name) for name in about.__struct_fields__]
 
 
-def _named(cls: type) -> str:
-    """`gin_rummy.turn_answer` for its TurnAnswer, `welcome` for Welcome."""
+def _named(cls: type, game: str = "") -> str:
+    """`GAME.turn_answer` for its TurnAnswer, `welcome` for Welcome."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
-    game = cls.__module__.rpartition(".")[2]
-    return f"{game}.{name}" if game in VOCABULARIES else name
+    package, _, module = cls.__module__.rpartition(".")
+    owner = module if package == "protocol" else game
+    return f"{owner}.{name}" if owner in VOCABULARIES else name
 
 
 def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool, omits: bool) -> Schema:
@@ -271,11 +302,11 @@ def _row(schema: Schema) -> Schema:
 
 @cache
 def _in_order() -> Mapping[frozenset[object], tuple[object, ...]]:
-    """The words of every named `Literal` in their own order; msgspec sorts them."""
+    """The words of our games' named `Literal`s in their own order; msgspec sorts them."""
     named = (
         get_args(alias)
-        for game in VOCABULARIES
-        for alias in vars(sys.modules[f"protocol.{game}"]).values()
+        for words in our_games()
+        for alias in vars(sys.modules[words.settings.__module__]).values()
         if get_origin(alias) is Literal
     )
     return {frozenset(words): words for words in named}

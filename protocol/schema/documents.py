@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from protocol.games import VOCABULARIES
-from protocol.schema.definitions import FROM_BOT, Schema, definitions, links, refer
+from protocol.games import PACKAGES, VOCABULARIES
+from protocol.schema.definitions import FROM_BOT, Schema, definitions, links, our_games, refer
 
-__all__ = ["FROM_ARENA", "WHOLE_NUMBERS", "documents", "needed"]
+__all__ = ["FROM_ARENA", "WHOLE_NUMBERS", "documents", "game_document", "needed"]
 
 FROM_ARENA = ("welcome", "match", "ask", "past", "over", "refused", "done")
 """The messages of the arena."""
@@ -28,7 +28,7 @@ _GAME_PARTS = ("settings", "match", "ask", "past", "over", "answer", "news")
 
 
 def documents() -> dict[str, Schema]:
-    """All files of JSON Schema, by their names."""
+    """All files of JSON Schema about us and our games, by their names."""
     found = {f"{name}.json": _message(name) for name in (*FROM_BOT, *FROM_ARENA)}
     found["bot_to_arena.json"] = _direction(
         "A frame that a bot or an instructor sends: a message, or an array of messages.", FROM_BOT
@@ -39,13 +39,13 @@ def documents() -> dict[str, Schema]:
         "A later release may add fields, and no other messages within version 1.",
         FROM_ARENA,
     )
-    for game in VOCABULARIES:
-        found[f"{game}.json"] = _game(game)
+    for words in our_games():
+        found[f"{words.name}.json"] = game_document(words.name)
     return found
 
 
-def needed(names: Iterable[str]) -> Iterator[str]:
-    """The names of some definitions and of all that they refer to, each once."""
+def needed(names: Iterable[str], outside: str = "") -> Iterator[str]:
+    """The names of some `definitions` and of all that they refer to, each once."""
     seen: set[str] = set()
     waiting = list(names)[::-1]
     while waiting:
@@ -53,7 +53,7 @@ def needed(names: Iterable[str]) -> Iterator[str]:
         if name not in seen:
             seen.add(name)
             yield name
-            waiting += [*links(definitions()[name])][::-1]
+            waiting += [*links(definitions(outside)[name])][::-1]
 
 
 def _message(name: str) -> Schema:
@@ -75,12 +75,13 @@ def _direction(text: str, names: tuple[str, ...]) -> Schema:
     return document
 
 
-def _game(game: str) -> Schema:
-    """All messages of the arena about a match of one game."""
+def game_document(game: str) -> Schema:
+    """All messages of the arena about a match of one game, ours or one from outside."""
+    outside = game if game in PACKAGES else ""
     names = [
         name
         for part in _GAME_PARTS
-        for name in definitions()
+        for name in definitions(outside)
         if name == f"{game}.{part}" or name.startswith(f"{game}.{part}.")
     ]
     said = [name for name in names if name.split(".")[1] in FROM_ARENA]
@@ -88,14 +89,16 @@ def _game(game: str) -> Schema:
         f"A message about a match of {VOCABULARIES[game].title}. Its settings, "
         "what may be answered to each kind of question, and its news are among the definitions."
     )
-    return _document(VOCABULARIES[game].title, text, {"oneOf": refer(said)}, names)
+    return _document(VOCABULARIES[game].title, text, {"oneOf": refer(said)}, names, outside)
 
 
-def _document(title: str, text: str, schema: Schema, names: Iterable[str]) -> Schema:
+def _document(
+    title: str, text: str, schema: Schema, names: Iterable[str], outside: str = ""
+) -> Schema:
     return {
         "$schema": _DRAFT,
         "title": title,
         **schema,
         "description": f"{text} {WHOLE_NUMBERS}",
-        "$defs": {name: definitions()[name] for name in needed(names)},
+        "$defs": {name: definitions(outside)[name] for name in needed(names, outside)},
     }

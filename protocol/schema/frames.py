@@ -32,7 +32,7 @@ class _Typed(msgspec.Struct, frozen=True):
 
 
 def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
-    """The block that a marker asks for, such as `ace_king_queen-4 from ask as practice`.
+    """The block that a marker asks for, such as `GAME-4 from ask as practice`.
 
     `read` gives the bytes of the transcript of that name. Raises `UsageError` if the marker asks
     for something else, or for a type of message that is not there.

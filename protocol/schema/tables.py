@@ -1,8 +1,7 @@
 """The generated parts of the pages protocol/*.md: tables from the same definitions as the schemas.
 
 A part is between `<!-- generated: WHAT -->` and `<!-- end -->`, each on a line of its own. WHAT is
-a word of `PARTS` and its subject: `messages bot`, `settings gin_rummy`, `transcript
-ace_king_queen-1`.
+a word of `PARTS` and its subject: `messages bot`, `settings GAME`, `transcript GAME-1`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from protocol import messages
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from protocol.messages import LAUNCHED_LIMITS, Ask, Past
-from protocol.schema.definitions import Schema, definitions
+from protocol.schema.definitions import Schema, definitions, our_games
 from protocol.schema.docstrings import of_class, of_constants
 from protocol.schema.frames import transcript_block
 from protocol.schema.rows import Row, in_words, rows_of, said
@@ -125,7 +124,7 @@ def _envelope(name: str) -> Schema:
 
 def _any_game(name: str) -> Schema:
     """`match` or `over` without what differs from game to game."""
-    schema = definitions()[f"{next(iter(VOCABULARIES))}.{name}"]
+    schema = definitions()[f"{our_games()[0].name}.{name}"]
     plain: dict[str, Schema] = {
         "game": {"type": "string"},
         "settings": {"type": "object"},

@@ -1,0 +1,155 @@
+"""Finds games and house bots by entry points, ours and those of other packages beside us.
+
+A package that cannot be imported, or that takes a name that is taken, is left out: `LEFT_OUT` says
+why, for `arena doctor` and for a line on stderr. Nothing else fails for it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, redirect_stdout
+from functools import cache
+from importlib.metadata import Distribution, EntryPoint, distributions
+from typing import Any, TypeVar
+
+import msgspec
+
+from protocol.errors import ArenaError, in_words, one_line
+
+__all__ = [
+    "LEFT_OUT",
+    "OUR_PACKAGES",
+    "LeftOut",
+    "Package",
+    "has_others",
+    "leave_out",
+    "load_all",
+    "package_of",
+    "points",
+]
+
+GROUPS = frozenset({"protocol.games", "arena.games", "arena.bots"})
+OUR_PACKAGES = frozenset({"protocol", "arena", "bots"})
+"""The import packages of this project."""
+_OUR_NAME = "card-arena"
+
+Thing = TypeVar("Thing")
+
+
+class Package(msgspec.Struct, frozen=True):
+    """A package that is installed beside ours."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """An entry point that is not used: of which group and package, and why."""
+
+    group: str
+    name: str
+    package: str
+    why: str
+
+    def is_of(self, group: str, name: str, package: Package | None) -> bool:
+        return (self.group, self.name, self.package) == (group, name, str(package))
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.package} is left out ({self.group}): {self.why}"
+
+
+LEFT_OUT: list[LeftOut] = []
+"""What has been left out so far, each once."""
+
+
+def package_of(point: EntryPoint) -> Package | None:
+    """The package of an entry point from outside; None for ours."""
+    if point.dist is None:
+        top = point.module.partition(".")[0]
+        return None if top in OUR_PACKAGES else Package(top, "?")
+    # Others may name a module of ours.
+    if re.sub(r"[-_.]+", "-", point.dist.name).lower() == _OUR_NAME:
+        return None
+    return Package(point.dist.name, point.dist.version)
+
+
+def points(group: str, name: str | None = None) -> list[EntryPoint]:
+    """The entry points of a group, in the order of their names, ours before those of others."""
+    return [point for point in _found() if point.group == group and name in (None, point.name)]
+
+
+def has_others() -> bool:
+    """Whether a package beside ours has games or house bots, or is so broken that nobody knows."""
+    return any(package_of(point) is not None for point in _found()) or bool(LEFT_OUT)
+
+
+@cache
+def _found() -> tuple[EntryPoint, ...]:
+    """The entry points of all groups of ours; a package whose metadata is broken is left out."""
+    found: list[EntryPoint] = []
+    seen: set[str] = set()  # of two versions the first in the path is imported
+    for distribution in distributions():
+        try:
+            found += _points_of(distribution, seen)
+        except Exception as error:  # whatever lies in the folder of an installer
+            folder = getattr(distribution, "_path", "?")
+            why = f"its metadata cannot be read: {in_words(error)}"
+            leave_out(LeftOut("metadata", "a package", str(folder), one_line(why, 500)))
+    return tuple(
+        sorted(
+            found,
+            key=lambda point: (package_of(point) is not None, point.name, str(package_of(point))),
+        )
+    )
+
+
+def _points_of(distribution: Distribution, seen: set[str]) -> list[EntryPoint]:
+    """The entry points of one package; `seen` has the names of those before it."""
+    text = distribution.read_text("entry_points.txt") or ""
+    if not any(group in text for group in GROUPS):  # to read the names of all takes 20 ms
+        return []
+    name, version = distribution.name, distribution.version
+    if not name or not version:
+        raise ValueError("it has no name or no version")
+    if name in seen:
+        return []
+    seen.add(name)
+    # To ask for the module raises if the line has none.
+    return [point for point in distribution.entry_points if point.group in GROUPS and point.module]
+
+
+def load_all(
+    group: str, read: Callable[[EntryPoint, Any], Thing], name: str | None = None
+) -> Iterator[Thing]:
+    """What `read` makes of each entry point, of that name if one is given, and of its module.
+
+    Ours come first. One of another package is left out if it cannot be loaded or `read` raises.
+    """
+    for point in points(group, name):
+        package = package_of(point)
+        if any(left.is_of(group, point.name, package) for left in LEFT_OUT):
+            continue  # its module is not run again, which may take long or say something else
+        try:
+            # Results are printed on stdout: what a module of others prints is none.
+            with nullcontext() if package is None else redirect_stdout(sys.stderr):
+                thing = read(point, point.load())
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # another package may be broken in any way
+            if package is None:
+                raise
+            why = str(error) if isinstance(error, ArenaError) else in_words(error)
+            leave_out(LeftOut(group, point.name, str(package), one_line(why, 500)))
+            continue
+        yield thing
+
+
+def leave_out(what: LeftOut) -> None:
+    """Note that an entry point is left out, once."""
+    if what not in LEFT_OUT:
+        LEFT_OUT.append(what)

@@ -1,0 +1,81 @@
+"""The turns and rounds of gin rummy in words; `protocol/gin_rummy.py` has the rest of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from protocol.words import each
+
+if TYPE_CHECKING:
+    from protocol.gin_rummy import GameOver, Reason, RoundOver, Turn, TurnAnswer, TurnTaken
+
+__all__ = [
+    "game_over",
+    "in_groups",
+    "legal_turn",
+    "melding",
+    "round_over",
+    "turn_answer",
+    "turn_taken",
+]
+
+_ENDS: Mapping[Reason, str] = {
+    "gin": "gin",
+    "knock": "a knock",
+    "undercut": "a knock that was undercut",
+    "tie": "a knock that met equal deadwood",
+    "stock": "an empty stock: a tie",
+    "turns": "too many turns: a tie",
+}
+
+
+def turn_answer(question: Turn, answer: TurnAnswer) -> str:
+    """What a seat does in its turn."""
+    if not answer.knock:
+        return f"discards {answer.discard}"
+    return f"knocks, discards {answer.discard}, {melding(answer.melds)}"
+
+
+def legal_turn(question: Turn) -> str:
+    """What it may do, in brief."""
+    knocks = " ".join(answer.discard for answer in question.legal if answer.knock)
+    return f"any discard, a knock with {knocks}" if knocks else "any discard, no knock"
+
+
+def melding(melds: Sequence[Sequence[str]] | None) -> str:
+    """What it does with its melds."""
+    if melds is None:
+        return "leaves the melds to the referee"
+    return f"melds {in_groups(melds)}"
+
+
+def in_groups(melds: Iterable[Sequence[str]]) -> str:
+    """Melds side by side."""
+    return ", ".join(map(" ".join, melds)) or "nothing"
+
+
+def turn_taken(news: TurnTaken, names: Sequence[str], who: str) -> Iterator[str]:
+    """What the other seat was seen to do."""
+    drew = "draws from the stock" if news.card is None else f"takes {news.card}"
+    yield f"{who} {drew} and discards {news.discarded}"
+
+
+def round_over(news: RoundOver, names: Sequence[str], who: str) -> Iterator[str]:
+    """How a round ended, who had what, and what it scored."""
+    by = "" if news.knocker is None else f" of {names[news.knocker]}"
+    yield f"the round ends with {_ENDS[news.reason].replace('a knock', f'a knock{by}', 1)}"
+    for name, hand, melds in zip(names, news.hands, news.melds, strict=True):
+        melded = {card for meld in melds for card in meld}
+        rest = [card for card in hand if card not in melded]
+        yield f"{name} has {in_groups(melds)} and {' '.join(rest) or 'nothing'} unmelded"
+    if news.layoffs and news.knocker is not None:
+        defender = names[1 - news.knocker]
+        yield f"{defender} lays off {' '.join(card for card, _ in news.layoffs)}"
+    yield f"points: {each(names, news.points)}; in the game: {each(names, news.scores)}"
+
+
+def game_over(news: GameOver, names: Sequence[str], who: str) -> Iterator[str]:
+    """Who won a game, and the games so far."""
+    won = "nobody" if news.winner is None else names[news.winner]
+    yield f"{won} wins the game, {each(names, news.scores)}; games: {each(names, news.games)}"
