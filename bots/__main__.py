@@ -21,10 +21,11 @@ from bots.reach import NotAdmitted, websocket_url
 from bots.rogues import rogue
 from bots.session_file import SessionUnusable, default_place
 from protocol.codec import Encoding
-from protocol.errors import ArenaError, UsageError
+from protocol.entry_points import LEFT_OUT
+from protocol.errors import ArenaError, UsageError, one_line
 from protocol.games import vocabulary_named
 from protocol.messages import Ending, Match, Over
-from protocol.strategy import find, load_file
+from protocol.strategy import find, load_file, load_others
 
 __all__ = ["main"]
 
@@ -234,6 +235,9 @@ async def _until_stopped(client: Client | Bridge) -> None:
 
 def main() -> None:
     """Run the command, with one line on stderr for every error."""
+    load_others()
+    for left in LEFT_OUT:
+        print(f"arena: {one_line(str(left), 2000)}", file=sys.stderr)
     try:
         command.main(prog_name=PROGRAM, standalone_mode=False)
     except StrategyFailed as error:

@@ -1,8 +1,10 @@
 """The client: connects strategies to an arena, plays their matches, and reconnects when necessary.
 
-The client answers all questions of a frame in one synchronous pass, and sends the answers in one
-frame. Every match has its own strategy instance (bots/seat.py). When the connection is lost, the
-client reconnects, with longer and longer pauses. Its strategies keep their memory meanwhile.
+The client answers all questions as soon as they are read from the socket, in one synchronous pass,
+and sends the answers in one frame. What takes long is left to a task, which lets the event loop run
+in between: the questions to a slow strategy, and a past. Every match has its own strategy instance
+(bots/seat.py). When the connection is lost, the client reconnects, with longer and longer pauses.
+Its strategies keep their memory meanwhile.
 
 With a session file (bots/session_file.py) the session survives the process. The next process
 resumes it, asks for all past questions and answers, and replays them to new strategies. A
@@ -16,22 +18,21 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from bots.frames import join, read_frame, write_message
+from bots.frames import read_frame, write_frame
 from bots.keeper import Keeper
-from bots.reach import Link, NotAdmitted, begins, check_address, close_reason
+from bots.reach import FrameConnection, Link, NotAdmitted, begins, check_address, close_reason
 from bots.seat import StrategyFailed, StrategySeat
 from protocol.codec import Encoding
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
     VERSION,
+    Answer,
     ArenaMessage,
     Ask,
     BotMessage,
@@ -51,12 +52,15 @@ from protocol.vocabulary import shorten
 
 __all__ = ["Client", "StrategyFailed"]
 
-# Answers wait so long for later ones of the same frame. A slow strategy's answers do not all wait,
-# because its time is measured to their arrival.
+# Answers wait so long for later ones, to share a frame, and so long the event loop does not run. A
+# slow strategy's answers do not all wait, because its time is measured to their arrival.
 _HOLD_S = 0.02
 # The event loop runs so often while strategies are caught up: there may be thousands of questions,
 # and pings among them.
 _BREATH_S = 0.005
+
+# Before Python 3.12 an enum finds its members by code of its own: too slow for every message.
+_OPEN = State.OPEN
 
 
 class Client:
@@ -110,11 +114,16 @@ class Client:
         self._keeper = Keeper(url, name, seed=seed, path=session_file, on_event=on_event)
         self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
         self._is_retold = self._is_practice = False
+        # The game of the last invitation: a frame of another game, or of several, is read all the
+        # same, but not in one step.
+        self._likely: str | None = None
         self._seats: dict[str, StrategySeat] = {}
         self._random = random.Random()
-        self._outbox: list[bytes] = []
-        self._filled = asyncio.Event()
-        self._filled_at = self._breathed_at = 0.0
+        self._websocket: FrameConnection
+        self._outbox: list[BotMessage] = []
+        self._left: list[ArenaMessage] | None = None  # of a frame that `_on_read` has begun
+        self._flushed_at = 0.0
+        self._failure: Exception | None = None  # in `_on_read`
 
     async def run(self) -> None:
         """Play until the arena closes. When the task is cancelled it says goodbye first.
@@ -132,35 +141,46 @@ class Client:
         finally:
             self._keeper.close()
 
-    async def _talk(self, websocket: ClientConnection) -> bool:
+    async def _talk(self, websocket: FrameConnection) -> bool:
         """Serve one connection, from `hello` on; returns whether the session is over."""
-        self._outbox = []
+        self._websocket, self._failure, self._left = websocket, None, None
         self._is_retold = self._keeper.misses(self._seats)
-        self._say(self._hello())
-        writer = asyncio.create_task(self._write(websocket))
+        hello = self._hello()
+        self._session.note(hello)
+        self._outbox = [hello]
         try:
-            while True:
-                await self._frame(await websocket.recv(decode=False))
+            self._flush()
+            await self._read(websocket)
         except ConnectionClosed:
             pass  # the close code is read below
         except asyncio.CancelledError:
-            writer.cancel()
             await self._leave(websocket)
             raise
         except StrategyFailed as error:
             await websocket.close(CLOSE_CRASHED, close_reason(error))
             self._keeper.drop()
             raise
-        finally:
-            writer.cancel()
         is_over = self._link.is_over(websocket)
         if websocket.close_code == CLOSE_DONE:
             self._keeper.drop()
         return is_over
 
-    async def _leave(self, websocket: ClientConnection) -> None:
+    async def _read(self, websocket: FrameConnection) -> None:
+        """Handle all frames, here those that the connection does not hand over at once."""
+        websocket.on_read = self._on_read
         try:
-            goodbye = write_message(Goodbye(), self._encoding)
+            while True:
+                frame = await websocket.recv(decode=False)
+                if self._failure is not None:
+                    raise self._failure
+                await self._catch_up(frame)
+                websocket.backlog -= 1
+        finally:
+            websocket.on_read = None
+
+    async def _leave(self, websocket: FrameConnection) -> None:
+        try:
+            goodbye = write_frame((Goodbye(),), self._encoding)
             await websocket.send(goodbye, text=self._encoding is Encoding.JSON)
             self._keeper.drop()
             await websocket.close()
@@ -180,62 +200,88 @@ class Client:
             client=f"card-arena {__version__}",
         )
 
-    async def _write(self, websocket: ClientConnection) -> None:
-        """Send the messages in the outbox.
+    def _on_read(self, frames: Sequence[bytes]) -> int:
+        """Handle frames at once; returns how many. The rest is left to the task that reads.
 
-        This is a task of its own, so that it runs when all received frames are answered: the
-        answers then share a frame.
+        That goes on where strategies are slow or are caught up, as the event loop must run
+        meanwhile, and raises what has failed here.
         """
-        is_text = self._encoding is Encoding.JSON
-        with suppress(ConnectionClosed):  # the reader notices it, too
-            while True:
-                await self._filled.wait()
-                self._filled.clear()
-                self._keeper.save()  # before the arena relies on these messages
-                frames, self._outbox = self._outbox, []
-                if self._batch and len(frames) > 1:
-                    frames = [join(frames, self._encoding)]
-                for frame in frames:
-                    await websocket.send(frame, text=is_text)
-
-    def _say(self, message: BotMessage) -> None:
-        self._session.note(message)
+        handled = 0
+        self._flushed_at = time.monotonic()
         try:
-            self._outbox.append(write_message(message, self._encoding))
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise StrategyFailed(f"the strategy's answer cannot be sent: {error}") from error
-        if not self._filled.is_set():
-            self._filled.set()
-            self._filled_at = time.monotonic()
+            for frame in frames:
+                messages = read_frame(frame, self._encoding, self._game_of, self._likely)
+                if self._is_retold and any(type(message) is Past for message in messages):
+                    break
+                left = iter(messages)
+                for message in left:
+                    self._hear(message)
+                    if time.monotonic() - self._flushed_at > _HOLD_S:
+                        self._left = list(left)
+                        break
+                if self._left is not None:
+                    break
+                handled += 1
+            self._flush()
+        except Exception as error:
+            self._failure = error
+            return 0  # so that there is something to read
+        return handled
 
-    async def _frame(self, frame: bytes) -> None:
-        for message in read_frame(frame, self._encoding, self._game_of):
-            if self._session.note(message):
-                reply = self._take(message)
-                if reply is not None:
-                    self._say(reply)
-                    if time.monotonic() - self._filled_at > _HOLD_S:
-                        await asyncio.sleep(0)  # the writer's turn
-                elif type(message) is Past:
-                    await self._breathe()
-        self._keeper.save()
+    async def _catch_up(self, frame: bytes) -> None:
+        """Handle a frame, or what is left of it, and let the event loop run now and then."""
+        messages, self._left = self._left, None
+        if messages is None:
+            messages = read_frame(frame, self._encoding, self._game_of, self._likely)
+        for message in messages:
+            self._hear(message)
+            most_s = _BREATH_S if type(message) is Past else _HOLD_S
+            if time.monotonic() - self._flushed_at > most_s:
+                self._flush()
+                await asyncio.sleep(0)
+        self._flush()
 
-    async def _breathe(self) -> None:
-        """Let the event loop run if it has not run for a while."""
-        if time.monotonic() - self._breathed_at > _BREATH_S:
-            await asyncio.sleep(0)
-            self._breathed_at = time.monotonic()
+    def _hear(self, message: ArenaMessage) -> None:
+        """Take a message, and put the reply into the outbox, if there is one."""
+        if type(message) is Ask:
+            self._outbox.append(self._decide(message))
+        elif self._session.note(message):
+            reply = self._take(message)
+            if reply is not None:
+                self._session.note(reply)
+                self._outbox.append(reply)
+
+    def _flush(self) -> None:
+        """Send the messages in the outbox, in one frame if the arena reads such frames."""
+        self._keeper.save()  # before the arena relies on these messages
+        self._flushed_at = time.monotonic()
+        messages, self._outbox = self._outbox, []
+        frames = [messages] if self._batch and messages else [[message] for message in messages]
+        for frame in frames:
+            try:
+                data = write_frame(frame, self._encoding)
+            except (TypeError, ValueError, OverflowError, RecursionError) as error:
+                raise StrategyFailed(f"the strategy's answer cannot be sent: {error}") from error
+            self._websocket.say(data, text=self._encoding is Encoding.JSON)
+
+    def _decide(self, ask: Ask) -> Answer:
+        """Answer a question; the session is only told of one that comes again or out of turn."""
+        seat = self._seats.get(ask.match)
+        is_open = self._session.state is _OPEN
+        if seat is None or not is_open or not seat.standing.note_ask(ask.ask):
+            self._session.note(ask)
+            seat = self._seats[ask.match]
+        if seat.recalled and not seat.is_whole:
+            self._on_event(_brought_back(seat))
+        answer = seat.decide(ask)
+        seat.standing.note_answer(answer.ask)
+        return answer
 
     def _game_of(self, match: str) -> str:
         return self._seats[match].match.game
 
     def _take(self, message: ArenaMessage) -> BotMessage | None:
         match message:
-            case Ask():
-                seat = self._seats[message.match]
-                if seat.recalled and not seat.is_whole:
-                    self._on_event(_brought_back(seat))
-                return seat.decide(message)
             case Past():
                 self._seats[message.match].recall(message)
             case Match():
@@ -256,11 +302,13 @@ class Client:
 
     def _sit(self, invitation: Match) -> BotMessage | None:
         """Take a seat, or the same one when the invitation is repeated after a reconnect."""
+        self._likely = invitation.game
         seat = self._seats.get(invitation.match)
         if seat is None:
             seat = self._seats[invitation.match] = StrategySeat(
                 invitation,
                 self._strategies[invitation.game],
+                self._session.standing(invitation.match),
                 seed=self._keeper.seed_of(invitation.match),
                 is_whole=not self._is_retold,
             )
@@ -281,7 +329,7 @@ class Client:
 
     def _refused(self, refused: Refused) -> BotMessage | None:
         goes_on = refused.match is not None or self._is_practice
-        if goes_on and self._session.state is State.OPEN:
+        if goes_on and self._session.state is _OPEN:
             seat = self._seats.get(refused.match or "")
             answer = None if seat is None else seat.instead(refused, self._random)
             told = "" if answer is None else f"; answered {shorten(answer.value)}"

@@ -16,13 +16,13 @@ from protocol.codec import Encoding
 from protocol.errors import Malformed, one_line
 from protocol.messages import ArenaMessage, BotMessage
 
-__all__ = ["join", "read_frame", "write_message"]
+__all__ = ["read_frame", "write_frame"]
 
 
 def read_frame(
-    frame: bytes, encoding: Encoding, game_of: Callable[[str], str]
+    frame: bytes, encoding: Encoding, game_of: Callable[[str], str], likely: str | None = None
 ) -> list[ArenaMessage]:
-    """The messages in a frame of the arena.
+    """The messages in a frame of the arena; `game_of` and `likely` are those of the codec.
 
     Raises:
         Malformed: the frame cannot be read, or it names an unknown match.
@@ -33,11 +33,11 @@ def read_frame(
         except (ValueError, TypeError, RecursionError) as error:
             text = f"expected msgpack in a binary frame, got something else: {error}"
             raise Malformed(one_line(text)) from None
-    return codec.decode_from_arena(frame, Encoding.JSON, game_of)
+    return codec.decode_from_arena(frame, Encoding.JSON, game_of, likely)
 
 
-def write_message(message: BotMessage, encoding: Encoding) -> bytes:
-    """One message as a frame, or as a part for `join`.
+def write_frame(messages: Sequence[BotMessage], encoding: Encoding) -> bytes:
+    """A frame of these messages, at least one.
 
     Raises:
         TypeError: an answer holds something that JSON does not have.
@@ -45,16 +45,8 @@ def write_message(message: BotMessage, encoding: Encoding) -> bytes:
         OverflowError: it holds a number beyond 64 bits, which msgpack does not have.
         RecursionError: it is nested too deeply.
     """
-    text = codec.encode(message, Encoding.JSON)
+    text = codec.encode_all(messages, Encoding.JSON)
     if encoding is Encoding.JSON:
         return text
     packed: bytes = msgpack.packb(msgspec.json.decode(text))
     return packed
-
-
-def join(parts: Sequence[bytes], encoding: Encoding) -> bytes:
-    """Several messages as one frame with an array."""
-    if encoding is Encoding.JSON:
-        return codec.join([*parts], encoding)
-    header: bytes = msgpack.Packer().pack_array_header(len(parts))
-    return header + b"".join(parts)

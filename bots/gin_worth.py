@@ -17,7 +17,7 @@ from itertools import chain, combinations
 from typing import NamedTuple
 
 from protocol.cards import PACK, Card
-from protocol.gin_melds import arrange, card_mask, deadwood_value, is_meld, mask_deadwood
+from protocol.gin_melds import CARD_BITS, arrange, card_mask, deadwood_value, is_meld, mask_deadwood
 
 __all__ = [
     "GIN_SCORES",
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _HAND = 10
-_BIT = {card: card_mask([card]) for card in PACK}
 _VALUE = {card: deadwood_value(card) for card in PACK}
 _RANKS = "A23456789TJQK"
 
@@ -162,7 +161,7 @@ def prospect(
         total += drawable
         if not any(pair & mask == pair for pair in _PAIR_MASKS[card]):
             continue
-        eleven = mask | _BIT[card]
+        eleven = mask | CARD_BITS[card]
         then = mask_deadwood(eleven)
         if then >= left + _VALUE[card]:
             continue  # its possible partners are worth more in their present melds
@@ -260,6 +259,6 @@ def _danger(
 def _dearest_loose(eleven: int, left: int, loose: Sequence[Card]) -> int:
     """The most that a discard takes off the deadwood `left` of these eleven cards."""
     for card in loose:
-        if mask_deadwood(eleven ^ _BIT[card]) == left - _VALUE[card]:
+        if mask_deadwood(eleven ^ CARD_BITS[card]) == left - _VALUE[card]:
             return _VALUE[card]
     return 0

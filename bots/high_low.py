@@ -235,7 +235,9 @@ class Counter(PlayerStrategy):
 
     def _below(self, card: Card) -> list[float]:
         """For each of the others, the probability that its card is below this one."""
-        unseen = [(strength(other), extremity(other)) for other in self._unseen]
+        # In the pack's order: a set's own differs from process to process, and so would the last
+        # digit of the sums below, and sometimes a choice.
+        unseen = [(strength(other), extremity(other)) for other in PACK if other in self._unseen]
         mine = strength(card)
         below = []
         for seat in self._others():

@@ -14,6 +14,7 @@ from typing import Any
 from bots.strategy import choose
 from protocol.errors import ArenaError, IllegalAnswer, Malformed, in_words
 from protocol.messages import Answer, Ask, Match, Past, Refused
+from protocol.session import SeatStanding
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question
 
@@ -44,6 +45,7 @@ class StrategySeat:
     Args:
         match: the invitation.
         make: makes the strategy.
+        standing: where the seat stands in the session, which keeps it, too.
         seed: given to the strategy's method `seed`, if it has one; None gives nothing.
         is_whole: whether the strategy has missed nothing. Otherwise `past` may come.
 
@@ -59,12 +61,13 @@ class StrategySeat:
 
     __slots__ = (
         "_answer",
-        "_ask",
+        "_question",
         "_strategy",
         "is_whole",
         "match",
         "nonce",
         "recalled",
+        "standing",
         "strayed",
     )
 
@@ -72,15 +75,17 @@ class StrategySeat:
         self,
         match: Match,
         make: Callable[[], Strategy],
+        standing: SeatStanding,
         *,
         seed: str | None = None,
         is_whole: bool = True,
     ) -> None:
         self.match = match
+        self.standing = standing
         self.nonce = secrets.token_hex(16)
         self.is_whole = is_whole
         self.recalled = self.strayed = 0
-        self._ask: Ask | None = None
+        self._question: Question[Any] | None = None
         self._answer: Answer | None = None  # in case the arena did not get it
         with _blaming("reset"):
             self._strategy = make()
@@ -108,8 +113,9 @@ class StrategySeat:
         except BaseException as error:
             raise _failure(ask.question.kind, error) from error
         self.is_whole = True  # all `past` comes before the first new question
-        self._ask, self._answer = ask, Answer(ask.match, ask.ask, value)
-        return self._answer
+        self._question = ask.question
+        self._answer = answer = Answer(ask.match, ask.ask, value)
+        return answer
 
     def recall(self, past: Past) -> None:
         """Take a new strategy through a past question; does nothing if it has missed nothing.
@@ -146,10 +152,12 @@ class StrategySeat:
         The strategy itself would only repeat its answer. None if `refused` is about another
         question, or has no `legal`.
         """
-        ask = self._ask
-        if ask is None or ask.ask != refused.ask or refused.legal is None:
+        question, answer = self._question, self._answer
+        if question is None or answer is None or refused.legal is None:
             return None
-        self._answer = Answer(ask.match, ask.ask, choose(ask.question.choices, rng))
+        if answer.ask != refused.ask:
+            return None
+        self._answer = Answer(answer.match, answer.ask, choose(question.choices, rng))
         return self._answer
 
     def end(self, news: tuple[News, ...]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from functools import cached_property
+from random import Random
 from typing import Any, ClassVar
 
 from protocol.vocabulary import Legal, News, Question, Range
@@ -11,11 +11,12 @@ from protocol.vocabulary import Legal, News, Question, Range
 __all__ = ["BaseStrategy", "RandomMixin", "choose", "yes_or_no"]
 
 
-def choose(legal: Legal, rng: random.Random) -> Any:
+def choose(legal: Legal, rng: Random) -> Any:
     """A random legal answer, each equally likely."""
-    if isinstance(legal, Range):
-        return rng.randint(legal.min, legal.max)
-    return legal[int(rng.random() * len(legal))]
+    if type(legal) is tuple:
+        return legal[int(rng.random() * len(legal))]
+    assert type(legal) is Range, "answers are listed or a range"
+    return rng.randint(legal.min, legal.max)
 
 
 def yes_or_no(method: str, returned: object) -> bool:
@@ -40,13 +41,13 @@ class BaseStrategy:
     game: ClassVar[str]
 
     @cached_property
-    def random(self) -> random.Random:
+    def random(self) -> Random:
         """The strategy's own random generator."""
-        return random.Random()
+        return Random()
 
     def seed(self, seed: int | str) -> None:
         """Make the strategy's randomness repeatable."""
-        self.random = random.Random(seed)
+        self.random = Random(seed)
 
     def decide(self, question: Question[Any]) -> object:
         """Answer a question with one of its `legal` answers."""
@@ -64,7 +65,10 @@ class RandomMixin(BaseStrategy):
 
     def decide(self, question: Question[Any]) -> object:
         """Give a random legal answer."""
-        return choose(question.choices, self.random)
+        legal: Legal = question.legal  # type: ignore[attr-defined]
+        if type(legal) is tuple:  # as `choose`, without a call
+            return legal[int(self.random.random() * len(legal))]
+        return choose(legal, self.random)
 
     def hear(self, news: News) -> None:
         """Ignore all news."""

@@ -1,4 +1,4 @@
-// A bot for all five games. It plays Ace-King-Queen by watching the other seat, and the
+// A bot for all of our games. It plays Ace-King-Queen by watching the other seat, and the
 // others at random.
 package main
 

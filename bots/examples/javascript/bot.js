@@ -1,4 +1,4 @@
-// A bot for all five games: it plays high-low well, and the others at random.
+// A bot for all of our games: it plays high-low well, and the others at random.
 
 import { anyLegal, play } from './session.js';
 import { HighLow } from './high_low.js';

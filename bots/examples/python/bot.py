@@ -1,4 +1,4 @@
-"""A bot for all five games: it plays Ace-King-Queen well, and the others at random.
+"""A bot for all of our games: it plays Ace-King-Queen well, and the others at random.
 
     python3 bot.py
 
@@ -16,6 +16,7 @@ from session import Message, Player, play
 __all__ = ["Learner", "make_player"]
 
 RANK = {"Q": 0, "K": 1, "A": 2}
+OTHERS = {"Q": "KA", "K": "QA", "A": "QK"}  # what the other seat may have against each card
 
 # How often an opponent bets and calls with each card, before we know it: this is the equilibrium,
 # which nobody can beat. It counts as much as PRIOR_HANDS real hands.
@@ -32,17 +33,14 @@ class Habit:
     """How often a player does something when it can."""
 
     def __init__(self, share: float) -> None:
+        self.share = share  # of the times when it can, from 0 to 1
         self.seen, self.done = float(PRIOR_HANDS), PRIOR_HANDS * share
 
     def note(self, done: bool) -> None:
         """Count one more time, done or not."""
         self.seen += 1
         self.done += done
-
-    @property
-    def share(self) -> float:
-        """The share of times that it was done, from 0 to 1."""
-        return self.done / self.seen
+        self.share = self.done / self.seen
 
 
 class Learner(Player):
@@ -66,13 +64,13 @@ class Learner(Player):
         worth = self.open if question["kind"] == "open" else self.respond
         card = question["card"]
         return max(
-            question["legal"], key=lambda answer: worth(card, answer) + random.uniform(0, BLUR)
+            question["legal"], key=lambda answer: worth(card, answer) + BLUR * random.random()
         )
 
     def open(self, card: str, answer: str) -> float:
         """What a bet or a check wins on average; the two other cards are equally likely."""
         total = 0.0
-        for other in RANK.keys() - {card}:
+        for other in OTHERS[card]:
             showdown = 1 if RANK[card] > RANK[other] else -1
             if answer == "check":
                 total += showdown
@@ -86,7 +84,7 @@ class Learner(Player):
         if answer == "fold":
             return -1.0
         total = weight = 0.0
-        for other in RANK.keys() - {card}:
+        for other in OTHERS[card]:
             bets = self.bets[other].share
             weight += bets
             total += bets * (2 if RANK[card] > RANK[other] else -2)

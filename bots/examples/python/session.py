@@ -231,6 +231,8 @@ class Session:
     def take(self, message: Message) -> Message | None:
         """Handle one message; returns the reply, if there is one."""
         match message["type"]:
+            case "ask":
+                return self.seats[message["match"]].decide(message)
             case "welcome":
                 self.hello["resume"] = message["session"]
                 self.pause_s, self.lost_at = FIRST_PAUSE_S, None
@@ -239,8 +241,6 @@ class Session:
                 if name not in self.seats:  # after a reconnect the seat is there already
                     self.seats[name] = Seat(message, self.make_player(message))
                 return self.seats[name].ready
-            case "ask":
-                return self.seats[message["match"]].decide(message)
             case "past":
                 self.seats[message["match"]].hear(message["news"])
             case "over":
