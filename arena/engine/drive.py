@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from traceback import walk_tb
-from typing import Any
+from typing import Any, TypeAlias
 
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE
@@ -14,6 +14,8 @@ from protocol.messages import Ending
 from protocol.strategy import Strategy
 
 __all__ = ["drive"]
+
+_Listener: TypeAlias = tuple[int, Callable[[Any], object]]  # a seat and its `hear`
 
 LONGEST_PATH = 1000  # `one_line` cuts at the end, and the end of a path says the most
 
@@ -25,21 +27,23 @@ def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
     of a match that is over stands: an exception at its last news only stops telling them (J2).
     """
     decides: list[Callable[[Any], object]] = []
-    hears: list[Callable[[Any], object]] = []
+    everyone: list[_Listener] = []
     for seat, strategy in enumerate(strategies):
         try:
             strategy.reset()
             decides.append(strategy.decide)
-            hears.append(strategy.hear)
+            everyone.append((seat, strategy.hear))
         except BaseException as error:
             return _crashed(match, seat, error)
-    everyone = tuple(range(len(strategies)))
+    listeners = {EVERYONE: everyone, **{seat: [(seat, hear)] for seat, hear in everyone}}
     while True:
-        if match.news:
-            for tell in match.take_news():
-                for seat in everyone if tell.seat == EVERYONE else (tell.seat,):
+        if told := match.news:
+            match.news = []
+            for tell in told:
+                news = tell.news
+                for seat, hear in listeners[tell.seat]:
                     try:
-                        hears[seat](tell.news)
+                        hear(news)
                     except BaseException as error:
                         return _crashed(match, seat, error)
         asked = match.pending

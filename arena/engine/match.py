@@ -14,7 +14,7 @@ import msgspec
 
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from arena.engine.shuffle import Stream, match_key
-from protocol.errors import IllegalAnswer
+from protocol.errors import IllegalAnswer, OutOfDecks
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
 
@@ -44,6 +44,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     # After an offence, the event of the offender and of each in `also_out`; see `Verdict`.
     events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    # Of a game that is not ours, the package and its version: `leduc 1.0`.
+    package: str | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
         """The record as one JSON document; the same match gives the same bytes."""
@@ -55,11 +57,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(data, type=cls)
 
 
-class Result(msgspec.Struct, frozen=True):
+class Result(msgspec.Struct, frozen=True, gc=False):
     """How a match ended."""
 
     scores: tuple[int, ...]  # by seat, in the unit of the rulebook's "Scores" paragraph
-    points: tuple[int, ...]  # by seat; gin's points beside its games (G15), else zeros
+    points: tuple[int, ...]  # by seat; beside the scores, where a game has any (G15), else zeros
     termination: Termination
     also_out: tuple[int, ...] = ()  # further seats that are out, as they did not come either
 
@@ -110,6 +112,27 @@ class MatchState:
     `answer`, it raises `BadDeck` if a stacked deck is invalid or there are too few.
     """
 
+    __slots__ = (
+        "_board",
+        "_dealt",
+        "_events",
+        "_nonces",
+        "_rules",
+        "_seed",
+        "_send",
+        "also_out",
+        "answers",
+        "commitment",
+        "enforced",
+        "game",
+        "news",
+        "notes",
+        "pending",
+        "settings",
+        "termination",
+        "times_ms",
+    )
+
     def __init__(
         self,
         game: Game,
@@ -153,7 +176,13 @@ class MatchState:
 
     def start(self) -> None:
         """Deal; only for a match that was set up with `start=False`."""
-        self._advance(None)
+        for step in self._rules:
+            if type(step) is AskSeat:
+                self.pending = step
+                return
+            assert type(step) is TellSeat, "rules yield AskSeat and TellSeat only"
+            self.news.append(step)
+        self.termination = Termination(Ending.COMPLETED)
 
     def answer(self, value: object, note: str | None = None, took_ms: int | None = None) -> None:
         """Give the pending question its answer; after `IllegalAnswer` nothing has changed.
@@ -171,7 +200,20 @@ class MatchState:
             self.times_ms.append(took_ms)
         if note is not None:
             self.notes.append((len(self.answers) - 1, note))
-        self._advance(legal)
+        send, news = self._send, self.news
+        try:
+            step = send(legal)
+            while type(step) is TellSeat:
+                news.append(step)
+                step = send(None)
+            assert type(step) is AskSeat, "rules yield AskSeat and TellSeat only"
+            self.pending = step
+        except StopIteration:
+            self.pending = None
+            self.termination = Termination(Ending.COMPLETED)
+        except Exception:
+            self.pending = None  # a generator that has raised cannot go on
+            raise
 
     def take_news(self) -> list[TellSeat]:
         news, self.news = self.news, []
@@ -203,10 +245,14 @@ class MatchState:
     def scores(self) -> tuple[int, ...]:
         return tuple(self._board.scores)
 
+    @property
+    def points(self) -> tuple[int, ...]:
+        return tuple(self._board.points)
+
     def result(self) -> MatchResult:
         """The result and the record, once `termination` is there."""
         assert self.termination is not None, "the match is still going on"
-        points = tuple(self._board.points)
+        points = self.points
         record = Record(
             game=self.game.name,
             settings=msgspec.to_builtins(self.settings),
@@ -223,6 +269,7 @@ class MatchState:
             termination=self.termination,
             also_out=self.also_out or msgspec.UNSET,
             events=self._events or msgspec.UNSET,
+            package=msgspec.UNSET if self.game.package is None else str(self.game.package),
         )
         return MatchResult(self.scores, points, self.termination, self.also_out, record=record)
 
@@ -262,22 +309,7 @@ class MatchState:
             if tells_deals:
                 self.news.append(TellSeat(NOBODY, deal))
             yield deal
-
-    def _advance(self, answer: object) -> None:
-        send = self._send
-        try:
-            step = send(answer)
-            while type(step) is TellSeat:
-                self.news.append(step)
-                step = send(None)
-            assert type(step) is AskSeat, "rules yield Ask and Tell only"
-            self.pending = step
-        except StopIteration:
-            self.pending = None
-            self.termination = Termination(Ending.COMPLETED)
-        except Exception:
-            self.pending = None  # a generator that has raised cannot go on
-            raise
+        raise OutOfDecks("the match needs another deck or cut, and all that were given are used up")
 
 
 def questions_of(

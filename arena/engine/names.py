@@ -34,7 +34,7 @@ def alike(name: str) -> str:
 
 
 def owner_of(name: str) -> str:
-    """The owner of a bot: `ann` for `ann` and for `ann/gin`, as names on a roster have no slash."""
+    """The owner of a bot: `ann` for `ann` and for `ann/two`, as names on a roster have no slash."""
     return name.partition("/")[0]
 
 
@@ -48,7 +48,7 @@ def spelled(name: str, known: Iterable[str]) -> str:
 
 
 class Spellings:
-    """Names that are in use, with their first spellings; `ann/gin` begins as its owner is spelled.
+    """Names that are in use, with their first spellings; `ann/two` begins as its owner is spelled.
 
     An exact spelling always wins: rosters from before look-alikes counted as one may hold both.
     """

@@ -1,33 +1,38 @@
 """How a game is written: as a generator that reads like its page of the rulebook.
 
 It yields `AskSeat` when a seat must decide and `TellSeat` when a seat may know something. It is
-sent legal answers only, and keeps the running result on the `Scoreboard`. `reply = yield from
-ask(seat, question)` reads: "wait here for that seat's decision". Rules touch no clock, socket, log
-or random number: decks come in as an iterator, offences are the match's business
-(`arena/engine/match.py`).
+sent legal answers only, and keeps the running result on the `Scoreboard`. `reply = yield
+AskSeat(seat, question)` reads: "wait here for that seat's decision". Rules touch no clock, socket,
+log or random number: decks come in as an iterator that never ends, offences are the match's
+business (`arena/engine/match.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from arena.engine.shuffle import Stream
-from protocol.errors import OutOfDecks
+from protocol.entry_points import Package
 from protocol.vocabulary import News, Question, Vocabulary
 
 __all__ = [
     "EVERYONE",
     "NOBODY",
     "AskSeat",
+    "Choice",
     "Game",
+    "Measure",
+    "Purse",
     "Rules",
     "Scoreboard",
+    "Script",
     "TellSeat",
-    "ask",
-    "next_deal",
+    "Trial",
+    "Unit",
+    "Variation",
 ]
 
 EVERYONE = -1
@@ -35,9 +40,6 @@ EVERYONE = -1
 
 NOBODY = -2
 """The seat of a `TellSeat` that no seat hears: a deal, in a replay that may show it (J8)."""
-
-Answer = TypeVar("Answer")
-Deal = TypeVar("Deal")
 
 
 class AskSeat(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +59,7 @@ class TellSeat(msgspec.Struct, frozen=True, gc=False):
 class Scoreboard:
     """The result as it stands, by seat; the rules write it, the match reads it.
 
-    `scores` is what ranks (chips, games, points); only gin has `points` beside it (G15).
+    `scores` is what ranks (chips, games, points); some games have `points` beside it (G15).
     """
 
     __slots__ = ("points", "scores")
@@ -71,16 +73,201 @@ Rules: TypeAlias = Generator[AskSeat | TellSeat, Any, None]
 """A match in progress; it ends by returning, with the result on its scoreboard."""
 
 
-class Game(msgspec.Struct, frozen=True):
-    """Everything the drivers need to know of one game; every function takes its settings first."""
+class Unit(msgspec.Struct, frozen=True):
+    """The smallest thing that a match repeats under the same conditions; results are its samples.
+
+    Attributes:
+        name: what one is called: `hand`, `game`.
+        setting: the setting that says how many a match has at most.
+        closes: the news that ends one.
+        payoffs: what one brought, by seat, from that news.
+    """
+
+    name: str
+    setting: str
+    closes: type[News]
+    payoffs: Callable[[Any], Sequence[float]]
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """What a league ranks by: the mean of a value of every match (K3).
+
+    Attributes:
+        title: what the mean is called: `final bankroll`.
+        value: a match's value, from its settings and its score.
+        is_share: whether it is 1 or 0, so that the mean is a share of the matches.
+    """
+
+    title: str
+    value: Callable[[Any, int], float]
+    is_share: bool = False
+
+
+class Purse(msgspec.Struct, frozen=True):
+    """The chips that a player takes to the dealer, for `arena ruin`.
+
+    Attributes:
+        stake: the setting that says how many they are at first.
+        length: the setting that says how many rounds a match has at most.
+        least: with fewer no round can be played.
+        goal: the setting that ends a match at so many, so that bots are told; None without one.
+    """
+
+    stake: str
+    length: str
+    least: int
+    goal: str | None = None
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """How many matches are played for some purpose, and the settings that differ."""
+
+    settings: Mapping[str, object] = {}
+    matches: int = 1
+
+
+class Variation(msgspec.Struct, frozen=True):
+    """A match of `arena check` in which a rare shape of `legal` comes up.
+
+    Attributes:
+        settings: of the match, from the bot's seat.
+        chooses: which of the legal answers the opponents choose from, at random; None for house
+            bots as opponents.
+        wanted: whether a first deal will do, given the bot's seat. The other seats' nonces are
+            drawn until one does; None takes any deal.
+    """
+
+    settings: Callable[[int], Mapping[str, object]]
+    chooses: Callable[[Sequence[Any]], Sequence[Any]] | None = lambda legal: legal
+    wanted: Callable[[Any, int], bool] | None = None
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A setting that a person at the page may choose.
+
+    Attributes:
+        setting: its name.
+        label: what it is called.
+        least, most: its bounds for a person, who plays no match of a thousand rounds.
+        is_offered: whether it is shown; the bounds hold in any case.
+    """
+
+    setting: str
+    label: str
+    least: int
+    most: int
+    is_offered: bool = True
+
+
+class Script(Protocol):
+    """A game's own way to tell a match line by line, instead of the words of its vocabulary.
+
+    It is handed everything in its order; each method returns the lines for it. A reader who is told
+    only what a seat saw learns of no deal: `dealt` is not called then.
+    """
+
+    def dealt(self, deal: Any) -> Iterable[str]: ...
+
+    def told(self, news: News) -> Iterable[str]: ...
+
+    def asked(self, question: Question[Any]) -> Iterable[str]: ...
+
+    def answered(self, question: Question[Any], answer: Any) -> Iterable[str]: ...
+
+    def ended(self) -> Iterable[str]: ...
+
+
+_MEAN_SCORE = Measure("mean score", lambda settings, score: score)
+
+# How many rounds are short, some minutes of a person's time, a demonstration, enough to be timed.
+_SHORT, _FOR_PEOPLE, _DEMO, _BENCH = 6, 20, 100, 1000
+# Matches per table of a game without a unit: all seatings of up to five bots, equally often (K1).
+_CROSS = 120
+
+
+class Game(msgspec.Struct, frozen=True, kw_only=True):
+    """A game: its rules, and all that the rest of the program must know of it.
+
+    `GAME` in `arena/games/<game>.py` is one; `protocol/<game>.py` has its vocabulary. Functions
+    take the settings first. What has a default need not be said.
+
+    Attributes:
+        about: what one plays it for, in a few words.
+        summary: the rules in a paragraph, for a person who sits down.
+        rules: the generator.
+        deals: decks from the portable stream (J6), without end.
+        stacked: decks that somebody gives; checks every card and raises `BadDeck`.
+        decisions: an estimate for a match, all seats together.
+        rounds: settings for matches of at most so many rounds.
+        short: settings for a match that even a slow bot ends within seconds.
+        for_people: settings for a match that takes a person some minutes.
+        choices: what a person may choose of them.
+        variations: matches in which every shape of `legal` comes up.
+        cross, demo, bench: what `arena cross`, `arena demo` and `arena bench` play by default;
+            without a unit `arena cross` plays many matches.
+        unit: what is sampled, if it is less than a match.
+        is_count: whether scores count the units that were won (G15); they need no sign.
+        points: what the points beside the scores are called, if there are any (G14).
+        splits_by: the setting by which a match may be split into several, None if it may not (A9).
+        meets_itself: whether each bot also plays against another instance of itself (A10).
+        in_competitions: settings that differ in competitions (B14, K3), from those chosen.
+        stake: what an offence against the dealer loses (J3); None for games between bots.
+        purse: the chips of a player against the dealer.
+        measure: what a league ranks by; the mean score by default.
+        advancing: how many go on from a table of an elimination; None for half of the seats.
+        survivors: which seats go on, by the scores and the offender's seat, if there was one; None
+            for the best `advancing`, all that tie with the last of them, and after an offence all
+            others (H11, H13).
+        script: its own way to tell a match; None for the words of its vocabulary.
+        holds: the cards of a deal that only this seat may be shown while a round lasts, until it
+            has played; the dealer is the seat behind the last. For `arena check-game`, which finds
+            less without.
+        view: the module, beside the rules, that draws it on the page, with a style sheet of the
+            same name if there is one; None for the general view.
+        package: where it comes from, if it is not ours; filled in when it is loaded.
+    """
 
     vocabulary: Vocabulary
+    about: str
+    summary: str
     rules: Callable[[Any, Iterator[Any], Scoreboard], Rules]
-    deals: Callable[[Any, Stream], Iterator[Any]]  # endless, from the portable stream (J6)
-    stacked: Callable[[Any, Iterable[Any]], Iterator[Any]]  # from given decks; checks every card
-    decisions: Callable[[Any], float]  # an estimate for a match, all seats together
-    # What an offence against the dealer loses (J3); None in games between bots.
+    deals: Callable[[Any, Stream], Iterator[Any]]
+    stacked: Callable[[Any, Iterable[Any]], Iterator[Any]]
+    decisions: Callable[[Any], float]
+    rounds: Callable[[int], Mapping[str, object]]
+    short: Mapping[str, object] = {}
+    for_people: Mapping[str, object] = {}
+    choices: tuple[Choice, ...] = ()
+    variations: tuple[Variation, ...] = ()
+    cross: Trial = Trial()
+    demo: Trial = Trial()
+    bench: Trial = Trial()
+    unit: Unit | None = None
+    is_count: bool = False
+    points: str | None = None
+    splits_by: str | None = None
+    meets_itself: bool = False
+    in_competitions: Callable[[Any], Mapping[str, object]] = lambda settings: {}
     stake: Callable[[Any], int] | None = None
+    purse: Purse | None = None
+    measure: Measure = _MEAN_SCORE
+    advancing: int | None = None
+    survivors: Callable[[Sequence[int], int | None], tuple[int, ...]] | None = None
+    script: Callable[[Any], Script] | None = None
+    holds: Callable[[Any, int], Sequence[Any]] | None = None
+    view: str | None = None
+    package: Package | None = None
+
+    def __post_init__(self) -> None:
+        """Let what is not said follow from `rounds`."""
+        for field, most in ("short", _SHORT), ("for_people", _FOR_PEOPLE):
+            if not getattr(self, field):
+                msgspec.structs.force_setattr(self, field, self.rounds(most))
+        if self.cross == Trial() and self.unit is None:
+            msgspec.structs.force_setattr(self, "cross", Trial(matches=_CROSS))
+        for field, most in ("demo", _DEMO), ("bench", _BENCH):
+            if getattr(self, field) == Trial():
+                msgspec.structs.force_setattr(self, field, Trial(self.rounds(most)))
 
     @property
     def name(self) -> str:
@@ -89,16 +276,3 @@ class Game(msgspec.Struct, frozen=True):
     @property
     def seats(self) -> int:
         return self.vocabulary.seats
-
-
-def ask(seat: int, question: Question[Answer]) -> Generator[AskSeat, Any, Answer]:
-    """Put a question to a seat; the answer is legal and of the question's answer type."""
-    answer: Answer = yield AskSeat(seat, question)
-    return answer
-
-
-def next_deal(deals: Iterator[Deal]) -> Deal:
-    """The next deck or cut; raises `OutOfDecks` if the caller gave too few."""
-    for deal in deals:
-        return deal
-    raise OutOfDecks("the match needs another deck or cut, and all that were given are used up")

@@ -20,7 +20,7 @@ __all__ = ["Stream", "commitment", "match_key", "seed_from_int"]
 
 Item = TypeVar("Item")
 
-_BLOCKS_AT_ONCE = 32  # one refill serves about 20 gin deals; larger ones waste short matches
+_MOST_BLOCKS = 32  # of a refill: enough for about 20 shuffles of a pack
 _LIMITS = tuple(256 - 256 % n if n else 0 for n in range(257))
 
 
@@ -46,24 +46,35 @@ class Stream:
     def shuffled(self, cards: Sequence[Item]) -> list[Item]:
         """The cards in a fair random order; at most 256 of them."""
         deck = list(cards)
-        below = self.below
-        for last in range(len(deck) - 1, 0, -1):
-            other = below(last + 1)
-            deck[last], deck[other] = deck[other], deck[last]
+        self._shuffle(deck, 1)
         return deck
 
     def dealt(self, cards: Sequence[Item], count: int) -> list[Item]:
         """`count` cards in a fair random order: `count` steps of a shuffle, from the back."""
         deck = list(cards)
-        below = self.below
-        for left in range(len(deck), max(len(deck) - count, 1), -1):
-            other = below(left)
-            deck[left - 1], deck[other] = deck[other], deck[left - 1]
+        self._shuffle(deck, max(len(deck) - count, 1))
         return deck[: -count - 1 : -1]
 
+    def _shuffle(self, deck: list[Item], least: int) -> None:
+        """The steps of a shuffle from the back, until `least` cards are left in front.
+
+        It draws as `below` does, without a call for every card.
+        """
+        left = len(deck)
+        while left > least:
+            for byte in self._bytes:  # goes on where it last stopped
+                if byte < _LIMITS[left]:
+                    other = byte % left
+                    left -= 1
+                    deck[left], deck[other] = deck[other], deck[left]
+                    if left <= least:
+                        return
+            self._refill()
+
     def _refill(self) -> None:
+        """Make as many blocks as there were so far: a match of two hands needs only the first."""
         first = self._counter
-        self._counter += _BLOCKS_AT_ONCE
+        self._counter += min(max(1, first), _MOST_BLOCKS)
         self._bytes = iter(
             b"".join(
                 hashlib.sha256(self._key + block.to_bytes(8, "big")).digest()

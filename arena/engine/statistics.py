@@ -11,25 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import sqrt
 
+import msgspec
+
 __all__ = ["Sample", "error_of_sum"]
 
 
-class Sample:
+class Sample(msgspec.Struct, gc=False):
     """The mean of the values added so far, and how far chance may have moved it.
 
     `total` is their sum, exact for integers. The mean is None without values; the unbiased variance
     and the standard errors are None (unknown) with fewer than two.
     """
 
-    __slots__ = ("_mean", "_squares", "count", "total")
-
-    def __init__(self, values: Iterable[float] = ()) -> None:
-        self.count = 0
-        self.total: float = 0
-        self._mean = 0.0
-        self._squares = 0.0  # the sum of (value − mean)²
-        for value in values:
-            self.add(value)
+    count: int = 0
+    total: float = 0
+    _mean: float = 0.0
+    _squares: float = 0.0  # the sum of (value − mean)²
 
     def add(self, value: float) -> None:
         self.count += 1
@@ -37,6 +34,16 @@ class Sample:
         before = value - self._mean
         self._mean += before / self.count
         self._squares += before * (value - self._mean)
+
+    def merge(self, other: Sample) -> None:
+        """Add all values of another sample."""
+        if not other.count:
+            return
+        count = self.count + other.count
+        shift = other._mean - self._mean
+        self._squares += other._squares + shift * shift * self.count * other.count / count
+        self._mean += shift * other.count / count
+        self.count, self.total = count, self.total + other.total
 
     @property
     def mean(self) -> float | None:

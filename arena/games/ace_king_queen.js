@@ -1,14 +1,12 @@
 // @ts-check
 // Ace-King-Queen (rules A): two seats face to face, a card each, the pot between them.
 
-import { html } from "../lib/preact.js";
-import { cardName, count, signed } from "../format.js";
-import { Card, Chips } from "./cards.js";
-import { blank, common, isNext, isTold, put } from "./reducer.js";
-import { Buttons } from "./moves.js";
-import { Felt, Result, Seat, Sign } from "./seats.js";
-
-export { before } from "./reducer.js";
+import { html } from "../../lib/preact.js";
+import { cardName, count, signed } from "../../format.js";
+import { Card, Chips } from "../../table/cards.js";
+import { blank, common, isNext, isTold, put } from "../../table/reducer.js";
+import { Buttons } from "../../table/moves.js";
+import { Felt, Result, Seat, Sign } from "../../table/seats.js";
 
 const ANTE = 1;
 const DOES = { bet: "bets 1", check: "checks", call: "calls", fold: "folds" };

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, TellSeat, ask, next_deal
+from arena.engine.rules import (
+    EVERYONE,
+    AskSeat,
+    Choice,
+    Game,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    Trial,
+    Unit,
+)
 from arena.engine.shuffle import Stream
 from protocol.ace_king_queen import (
     CARDS,
@@ -14,54 +24,53 @@ from protocol.ace_king_queen import (
     Card,
     HandOver,
     Open,
+    Opening,
     Respond,
     Response,
 )
 from protocol.cards import check_cards
 
-__all__ = ["GAME", "higher", "match", "payoffs"]
+__all__ = ["GAME", "match"]
 
 ANTE = BET = 1
+RANK = {card: rank for rank, card in enumerate(CARDS)}  # 0 is the highest (A1)
 
 Deck = Sequence[Card]
 """The first card goes to seat 0, the second to seat 1 (A1)."""
 
 
 def match(settings: AceKingQueenSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
-    """Play `hands` hands; the players swap roles after every hand (A2, A8)."""
+    """Play `hands` hands (A3–A7); the players swap roles after every hand (A2, A8)."""
+    scores = board.scores
     for round_number in range(1, settings.hands + 1):
         bettor = (round_number - 1) % 2
-        yield from hand(round_number, bettor, next_deal(decks), board)
+        caller = 1 - bettor
+        deck = next(decks)
 
+        opening: Opening = yield AskSeat(bettor, Open(round_number, deck[bettor]))
+        response: Response | None = None
+        if opening == "bet":
+            response = yield AskSeat(caller, Respond(round_number, deck[caller]))
 
-def hand(round_number: int, bettor: int, deck: Deck, board: Scoreboard) -> Rules:
-    """One hand (A3–A7)."""
-    caller = 1 - bettor
-    response: Response | None = None
-
-    opening = yield from ask(bettor, Open(round_number, deck[bettor]))
-    if opening == "bet":
-        response = yield from ask(caller, Respond(round_number, deck[caller]))
-
-    if response == "fold":
-        paid = payoffs(winner=bettor, stake=ANTE)
-    else:
-        paid = payoffs(higher(deck), stake=ANTE + BET if response else ANTE)
-    board.scores[0] += paid[0]
-    board.scores[1] += paid[1]
-    cards, scores = (deck[0], deck[1]), (board.scores[0], board.scores[1])
-    over = HandOver(round_number, bettor, cards, opening, response, paid, scores)
-    yield TellSeat(EVERYONE, over)
-
-
-def higher(deck: Deck) -> int:
-    """The seat that holds the higher card (A1)."""
-    return 0 if CARDS.index(deck[0]) < CARDS.index(deck[1]) else 1
-
-
-def payoffs(winner: int, stake: int) -> tuple[int, int]:
-    """What each seat nets when the winner takes the other's `stake` (A5)."""
-    return (stake, -stake) if winner == 0 else (-stake, stake)
+        winner = 0 if RANK[deck[0]] < RANK[deck[1]] else 1
+        stake = ANTE
+        if response == "fold":
+            winner = bettor
+        elif response == "call":
+            stake += BET
+        payoffs = (stake, -stake) if winner == 0 else (-stake, stake)
+        scores[winner] += stake
+        scores[1 - winner] -= stake
+        over = HandOver(
+            round_number,
+            bettor,
+            (deck[0], deck[1]),
+            opening,
+            response,
+            payoffs,
+            (scores[0], scores[1]),
+        )
+        yield TellSeat(EVERYONE, over)
 
 
 def deals(settings: AceKingQueenSettings, stream: Stream) -> Iterator[Deck]:
@@ -79,8 +88,19 @@ def stacked(settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]) -> I
 
 GAME = Game(
     vocabulary=VOCABULARY,
+    about="Three cards, one bet: when to bluff?",
+    summary="Both ante 1 and get one of three cards: ace beats king, king beats queen. One seat "
+    "bets 1 more or checks; after a bet the other calls 1 or folds. The higher card takes the pot.",
     rules=match,
     deals=deals,
     stacked=stacked,
     decisions=lambda settings: 1.5 * settings.hands,
+    rounds=lambda most: {"hands": most},
+    choices=(Choice("hands", "Hands", 1, 1000),),
+    demo=Trial({"hands": 1000}),
+    bench=Trial({"hands": 20_000}),
+    unit=Unit("hand", "hands", HandOver, lambda news: news.payoffs),
+    splits_by="hands",
+    meets_itself=True,
+    view="ace_king_queen.js",
 )

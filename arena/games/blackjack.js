@@ -1,11 +1,11 @@
 // @ts-check
 // Blackjack (rules B): the player against the dealer, whose second card stays face down until the player stands.
 
-import { html } from "../lib/preact.js";
-import { cardName, count, number } from "../format.js";
-import { DealerTable } from "./dealer_table.js";
-import { blank, common, isNext, isTold, put } from "./reducer.js";
-import { Amount, Buttons } from "./moves.js";
+import { html } from "../../lib/preact.js";
+import { cardName, count, number } from "../../format.js";
+import { DealerTable } from "../../table/dealer_table.js";
+import { blank, common, isNext, isTold, put } from "../../table/reducer.js";
+import { Amount, Buttons } from "../../table/moves.js";
 
 const ENDS = {
   natural: "a natural",

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from arena.engine.rules import AskSeat, Game, Rules, Scoreboard, TellSeat, ask, next_deal
+from arena.engine.rules import (
+    AskSeat,
+    Choice,
+    Game,
+    Measure,
+    Purse,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    Trial,
+    Variation,
+)
 from arena.engine.shuffle import Stream
+from arena.games.blackjack_script import BlackjackScript
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,
     VOCABULARY,
+    Action,
     Bet,
     BlackjackSettings,
     Draw,
@@ -65,23 +78,21 @@ class Deck:
         if type(n) is not int or not 0 <= n <= len(NEW_DECK):
             raise BadDeck(f"expected a cut from 0 to {len(NEW_DECK)}, got {n!r}")
         cards = self._cards
-        left, right = cards[:n], cards[n:]
-        if n <= len(right):
-            cards[0 : 2 * n : 2], cards[1 : 2 * n : 2] = right[:n], left
-            cards[2 * n :] = right[n:]
-        else:
-            both = len(right)
-            cards[0 : 2 * both : 2], cards[1 : 2 * both : 2] = right, left[:both]
+        both = min(n, len(cards) - n)  # so many of each alternate; the longer part's rest follows
+        left, right = cards[:n], cards[n : n + both]
+        cards[0 : 2 * both : 2], cards[1 : 2 * both : 2] = right, left[:both]
+        if n > both:
             cards[2 * both :] = left[both:]
         self._next = 0
 
     def deal(self) -> Card:
         """The next card; raises `DeckEmpty` if all have been dealt (B3)."""
+        place = self._next
         try:
-            card = self._cards[self._next]
+            card = self._cards[place]
         except IndexError:
-            raise DeckEmpty(f"expected a card to deal, all {self._next} are dealt") from None
-        self._next += 1
+            raise DeckEmpty(f"expected a card to deal, all {place} are dealt") from None
+        self._next = place + 1
         return card
 
     @property
@@ -93,6 +104,7 @@ class Deck:
 def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
     """A match: hands until they are all played or the bankroll is below the minimum (B5)."""
     deck = Deck()
+    deal = deck.deal
     bankroll = settings.bankroll
     yield shuffle(deck, settings, deals)
     for round_number in range(1, settings.hands + 1):
@@ -100,10 +112,45 @@ def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) 
             break
         if deck.cards_left < RESHUFFLE_BELOW:
             yield shuffle(deck, settings, deals)
-        bet = yield from ask(PLAYER, Bet(round_number, bankroll, Range(MINIMUM, bankroll)))
-        over = yield from hand(deck, bet, bankroll)
-        bankroll = over.bankroll
+        bet: int = yield AskSeat(PLAYER, Bet(round_number, bankroll, Range(MINIMUM, bankroll)))
+
+        # One up for each, one more for the player, and the dealer's hole card (B7).
+        first, upcard, second, hole = deal(), deal(), deal(), deal()
+        player, dealer = [first, second], [upcard]
+        yield _TO_PLAYER[first]
+        yield _TO_DEALER[upcard]
+        yield _TO_PLAYER[second]
+
+        total, soft = hand_value(player)
+        is_natural = total == 21  # B8
+        while total <= 21 and not is_natural:
+            action: Action = yield AskSeat(PLAYER, Draw(upcard, tuple(player), total, soft))
+            if action == "stand":
+                break
+            card = deal()
+            player.append(card)
+            yield _TO_PLAYER[card]
+            total, soft = hand_value(player)
+
+        ended: Outcome
+        if is_natural:
+            ended = "natural"
+        elif total > 21:
+            ended = "bust"
+        else:
+            # The dealer shows the hole card and hits below 17, soft or hard (B10).
+            dealer.append(hole)
+            yield _TO_DEALER[hole]
+            while (dealers := hand_value(dealer)[0]) < DEALER_STANDS:
+                card = deal()
+                dealer.append(card)
+                yield _TO_DEALER[card]
+            ended = outcome(total, dealers)
+
+        paid = payoff(ended, bet)
+        bankroll += paid
         board.scores[PLAYER] = bankroll - settings.bankroll
+        over = HandOver(bet, tuple(player), tuple(dealer), ended, paid, bankroll)
         yield TellSeat(PLAYER, over)
 
 
@@ -111,50 +158,10 @@ def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> Te
     """Shuffle the deck as the settings say (B6, B14); the news of it hides the cuts (B11)."""
     if settings.shuffle == "riffle":
         for _ in range(CUTS):
-            deck.shuffle(next_deal(deals))
+            deck.shuffle(next(deals))
     else:
-        deck.stack(next_deal(deals))
+        deck.stack(next(deals))
     return _SHUFFLED
-
-
-def hand(deck: Deck, bet: int, bankroll: int) -> Generator[AskSeat | TellSeat, Any, HandOver]:
-    """One hand, from the deal to what it paid (B7–B10)."""
-    first, upcard, second, hole = deck.deal(), deck.deal(), deck.deal(), deck.deal()
-    player, dealer = [first, second], [upcard]
-    yield _TO_PLAYER[first]
-    yield _TO_DEALER[upcard]
-    yield _TO_PLAYER[second]
-
-    total, soft = hand_value(player)
-    ended: Outcome
-    if total == 21:
-        ended = "natural"
-    else:
-        while total <= 21:
-            action = yield from ask(PLAYER, Draw(upcard, tuple(player), total, soft))
-            if action == "stand":
-                break
-            card = deck.deal()
-            player.append(card)
-            yield _TO_PLAYER[card]
-            total, soft = hand_value(player)
-        if total > 21:
-            ended = "bust"
-        else:
-            ended = outcome(total, (yield from dealers_turn(deck, dealer, hole)))
-    paid = payoff(ended, bet)
-    return HandOver(bet, tuple(player), tuple(dealer), ended, paid, bankroll + paid)
-
-
-def dealers_turn(deck: Deck, dealer: list[Card], hole: Card) -> Generator[TellSeat, Any, int]:
-    """The dealer shows the hole card and hits below 17, soft or hard (B10); its total."""
-    dealer.append(hole)
-    yield _TO_DEALER[hole]
-    while (total := hand_value(dealer)[0]) < DEALER_STANDS:
-        card = deck.deal()
-        dealer.append(card)
-        yield _TO_DEALER[card]
-    return total
 
 
 def outcome(player: int, dealer: int) -> Outcome:
@@ -199,11 +206,36 @@ def stacked(settings: BlackjackSettings, decks: Iterable[Any]) -> Iterator[Deal]
             yield tuple(deal)
 
 
+_UNIFORM: Mapping[str, object] = {"shuffle": "uniform"}
+
 GAME = Game(
     vocabulary=VOCABULARY,
+    about="Closer to 21 than the dealer.",
+    summary="Bet, then hit or stand: closest to 21 wins, over 21 loses at once. An ace counts 1 or "
+    "11, court cards 10. A two-card 21 is a natural and pays half as much again. The dealer hits "
+    "below 17. The least bet is 5.",
     rules=match,
     deals=deals,
     stacked=stacked,
     decisions=lambda settings: 1.7 * settings.hands,
+    rounds=lambda most: {"hands": most, **_UNIFORM},
+    short={"hands": 4, **_UNIFORM},
+    choices=(
+        Choice("hands", "Hands", 1, 1000),
+        Choice("bankroll", "Chips to start with", MINIMUM, 1_000_000),
+    ),
+    variations=(
+        Variation(lambda seat: {"bankroll": 5, "hands": 1, **_UNIFORM}),
+        Variation(lambda seat: {"bankroll": 1_000_000_000, "hands": 3, **_UNIFORM}),
+        Variation(lambda seat: {"bankroll": 100, "hands": 10, "shuffle": "riffle"}),
+    ),
+    cross=Trial(matches=100),
+    demo=Trial({"hands": 200}, matches=25),
+    bench=Trial({"hands": 10_000, "bankroll": 10**9}),
+    in_competitions=lambda settings: _UNIFORM,  # B14
     stake=lambda settings: int(settings.bankroll),
+    purse=Purse("bankroll", "hands", MINIMUM),
+    measure=Measure("final bankroll", lambda settings, score: settings.bankroll + score),
+    script=BlackjackScript,
+    view="blackjack.js",
 )

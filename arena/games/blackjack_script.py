@@ -1,8 +1,7 @@
 """The transcript of blackjack (B13): a match in process, written line by line.
 
-`drive` plays a match by what `MatchState` asks and tells. Beyond that it knows only the cuts, which
-it hands in itself and which the player does not learn. `arena replay` uses the words of
-`BlackjackScript`, too.
+`drive` plays a match by what `MatchState` asks and tells; the cuts are told to nobody. `arena
+replay` uses the words of `BlackjackScript`, too.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from arena.engine.match import MatchState
+from arena.engine.rules import NOBODY
 from arena.engine.shuffle import Stream, match_key, seed_from_int
-from arena.games.blackjack import GAME
 from protocol.blackjack import (
     VOCABULARY,
     Bet,
@@ -61,6 +60,8 @@ def drive(
             BadDeck, OutOfDecks, UsageError); after the first shuffle they are raised at their line.
         IllegalAnswer: the strategy gave one, at its line.
     """
+    from arena.games.blackjack import GAME  # its `script` is the class below
+
     settings = VOCABULARY.read_settings({"bankroll": bankroll, "hands": hands})
     assert isinstance(settings, BlackjackSettings), "the vocabulary's own"
     if cuts is None:
@@ -68,21 +69,17 @@ def drive(
         cuts = GAME.deals(settings, Stream(match_key(seed_bytes)))
     elif seed is not None:
         raise UsageError("expected cuts or a seed, got both")
-    made: list[int] = []
-    match = MatchState(GAME, settings, decks=_noting(cuts, made))
+    match = MatchState(GAME, settings, decks=cuts, tells_deals=True)
     strategy.reset()
-    return _lines(match, BlackjackScript(settings.bankroll, made), strategy)
-
-
-def _noting(cuts: Iterable[int], made: list[int]) -> Iterator[int]:
-    for cut in cuts:
-        made.append(cut)
-        yield cut
+    return _lines(match, BlackjackScript(settings), strategy)
 
 
 def _lines(match: MatchState, script: BlackjackScript, strategy: Strategy) -> Iterator[str]:
     while True:
         for tell in match.take_news():
+            if tell.seat == NOBODY:
+                yield from script.dealt(tell.news)
+                continue
             strategy.hear(tell.news)
             yield from script.told(tell.news)
         if match.pending is None:
@@ -93,21 +90,22 @@ def _lines(match: MatchState, script: BlackjackScript, strategy: Strategy) -> It
         answer = strategy.decide(question)
         match.answer(answer)
         yield from script.answered(question, answer)
-    yield script.end
+    yield from script.ended()
 
 
 class BlackjackScript:
-    """The words of B13 for the events of a match, in their order.
+    """The words of B13 for the events of a match, in their order."""
 
-    `made` holds the cuts of a shuffle when that is told, and is emptied then. For a reader who may
-    not see them it is always empty.
-    """
-
-    def __init__(self, bankroll: int, made: list[int]) -> None:
-        self._bankroll = bankroll
-        self._made = made
+    def __init__(self, settings: BlackjackSettings) -> None:
+        self._bankroll = settings.bankroll
+        self._cuts: list[int] = []  # of a shuffle whose lines are still to come
         self._hands = self._dealers_cards = 0
         self._has_begun = self._is_shuffled = False
+
+    def dealt(self, deal: object) -> Iterable[str]:
+        if type(deal) is int:  # a whole deck has no line
+            self._cuts.append(deal)
+        return ()
 
     def told(self, news: News) -> Iterator[str]:
         if type(news) is Shuffled:
@@ -137,14 +135,13 @@ class BlackjackScript:
         elif type(question) is Draw and answer == "stand":
             yield f"Player's total is {question.total}"
 
-    @property
-    def end(self) -> str:
-        return f"Player has {self._bankroll} after {self._hands} hands"
+    def ended(self) -> Iterable[str]:
+        return (f"Player has {self._bankroll} after {self._hands} hands",)
 
     def _shuffle(self) -> Iterator[str]:
         yield "Shuffling the deck"
-        yield from (f"cut at {cut}" for cut in self._made)
-        self._made.clear()
+        yield from (f"cut at {cut}" for cut in self._cuts)
+        self._cuts.clear()
 
 
 def _dealt(news: Exposed, dealers_cards: int) -> str:

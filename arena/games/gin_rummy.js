@@ -4,8 +4,8 @@
 // A hand is a list of ten or eleven cards, null for those that the view may not see; what all saw being taken from the discard pile
 // is known to all.
 
-import { cardName, list } from "../format.js";
-import { blank, common, isNext, isTold, put } from "./reducer.js";
+import { cardName, cardSign, list } from "../../format.js";
+import { blank, common, isNext, isTold, put } from "../../table/reducer.js";
 import { Moves, Table, ending } from "./gin_table.js";
 
 export { Moves, Table };
@@ -42,7 +42,7 @@ function fresh() {
 
 /** The state after an event. */
 export function step(old, event) {
-  const base = isNext(old, event) ? nextRound(old) : old;
+  const base = isNext(old, event, ["game_over"]) ? nextRound(old) : old;
   const state = common(base, event);
   switch (event.event) {
     case "dealt":
@@ -104,16 +104,8 @@ function draw(state, seat, from, card) {
     stock: isStock ? Math.max(0, state.stock - 1) : state.stock,
     drawn: { seat, card: got, from },
     discarded: null,
-    says: put(["", ""], seat, isStock ? "draws" : `takes ${short(got)}`),
+    says: put(["", ""], seat, isStock ? "draws" : `takes ${cardSign(got)}`),
   };
-}
-
-const SIGNS = { s: "♠", h: "♥", d: "♦", c: "♣" };
-const AS_TEXT = "\ufe0e"; // not as an emoji
-
-/** A card as briefly as it can be said: 10♦. */
-function short(card) {
-  return card ? `${card[0] === "T" ? "10" : card[0]}${SIGNS[card[1]]}${AS_TEXT}` : "a card";
 }
 
 function discard(state, seat, card, knocks) {
@@ -126,7 +118,7 @@ function discard(state, seat, card, knocks) {
     drawn: null,
     discarded: seat,
     knocker: knocks ? seat : state.knocker,
-    says: put(state.says, seat, `${knocks ? "knocks, " : ""}discards ${short(card)}`),
+    says: put(state.says, seat, `${knocks ? "knocks, " : ""}discards ${cardSign(card)}`),
   };
 }
 
@@ -167,8 +159,8 @@ function turnTaken(state, { seat, drew, card, discarded }) {
   if (state.discarded === seat && state.pile[state.pile.length - 1] === discarded) return { ...state, discarded: null, turn: null };
   const has = state.drawn?.seat === seat ? state : draw(state, seat, drew, card);
   const next = discard(has, seat, discarded, false);
-  const what = drew === "stock" ? "draws" : `takes ${short(has.drawn.card)}`;
-  return { ...next, discarded: null, turn: null, says: put(next.says, seat, `${what}, discards ${short(discarded)}`) };
+  const what = drew === "stock" ? "draws" : `takes ${cardSign(has.drawn.card)}`;
+  return { ...next, discarded: null, turn: null, says: put(next.says, seat, `${what}, discards ${cardSign(discarded)}`) };
 }
 
 function roundOver(state, news) {

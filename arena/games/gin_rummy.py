@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from arena.engine.rules import EVERYONE, AskSeat, Game, Rules, Scoreboard, TellSeat, ask, next_deal
+from arena.engine.rules import (
+    EVERYONE,
+    AskSeat,
+    Choice,
+    Game,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    Trial,
+    Unit,
+    Variation,
+)
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
-from protocol.gin_melds import Layoff, Meld, arrange, best_defence, lay_off, points
+from protocol.gin_melds import (
+    CARD_BITS,
+    Layoff,
+    Meld,
+    arrange,
+    best_defence,
+    card_mask,
+    lay_off,
+    mask_deadwood,
+    points,
+)
 from protocol.gin_rummy import (
+    DISCARDS,
+    KNOCK_LIMIT,
+    MOST_TO_KNOCK,
     VOCABULARY,
     Dealt,
     Draw,
@@ -22,10 +46,12 @@ from protocol.gin_rummy import (
     Offered,
     Pile,
     Reason,
+    Reply,
     RoundOver,
     Turn,
+    TurnAnswer,
     TurnTaken,
-    turn_answers,
+    legal_knocks,
 )
 
 __all__ = ["GAME", "Drawn", "match", "score"]
@@ -40,7 +66,6 @@ Deck = Sequence[Card]
 """Ten cards to seat 0, ten to seat 1, the up-card, then the stock in drawing order (G3)."""
 
 Pair = tuple[int, int]  # by seat
-Hands = tuple[list[Card], list[Card]]
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -48,6 +73,40 @@ class Drawn(msgspec.Struct, frozen=True):
 
     starter: int
     deck: Deck
+
+
+class SeatHand:
+    """A seat's cards in the order in which they came, and what a turn needs to know of them.
+
+    All of it changes by one card at a time, so that no turn has to find it anew.
+    """
+
+    __slots__ = ("cards", "discards", "mask")
+
+    def __init__(self, cards: Iterable[Card]) -> None:
+        self.cards = list(cards)
+        self.discards = [DISCARDS[card] for card in self.cards]
+        self.mask = card_mask(self.cards)
+
+    def take(self, card: Card) -> None:
+        self.cards.append(card)
+        self.discards.append(DISCARDS[card])
+        self.mask |= CARD_BITS[card]
+
+    def discard(self, card: Card) -> None:
+        place = self.cards.index(card)
+        del self.cards[place], self.discards[place]
+        self.mask ^= CARD_BITS[card]
+
+    def answers(self) -> tuple[TurnAnswer, ...]:
+        """The legal answers of a turn, with eleven cards (G6, G7)."""
+        discards = tuple(self.discards)
+        if mask_deadwood(self.mask) > MOST_TO_KNOCK:
+            return discards  # in most turns
+        return discards + legal_knocks(self.cards, self.mask)
+
+
+Hands = tuple[SeatHand, SeatHand]
 
 
 class RoundEnd(msgspec.Struct, frozen=True):
@@ -85,7 +144,7 @@ def game(
     scores = [0, 0]
     first: int | None = settings.starter
     for turnabout in range(settings.max_rounds):
-        round_number, deal = next_deal(deals)
+        round_number, deal = next(deals)
         by_chance, deck = (deal.starter, deal.deck) if isinstance(deal, Drawn) else (0, deal)
         if first is None:
             first = by_chance
@@ -108,7 +167,7 @@ def play_round(
     settings: GinRummySettings, starter: int, deck: Deck
 ) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
     """One deal, from the up-card to the knock or the tie (G5–G13)."""
-    hands = list(deck[:HAND]), list(deck[HAND:UPCARD])
+    hands = SeatHand(deck[:HAND]), SeatHand(deck[HAND:UPCARD])
     stock = list(deck[:UPCARD:-1])
     top = deck[UPCARD]
     seat, pile = yield from offers(starter, top, hands)
@@ -118,12 +177,12 @@ def play_round(
             break  # a stacked deck may end with the up-card, and nobody took that
         hand = hands[seat]
         if pile is None:
-            pile = yield from ask(seat, Draw(top, tuple(hand)))
+            pile = yield AskSeat(seat, Draw(top, tuple(hand.cards)))
         drawn = stock.pop() if pile == "stock" else top
-        hand.append(drawn)
-        answer = yield from ask(seat, Turn(drawn, tuple(hand), turn_answers(hand)))
+        hand.take(drawn)
+        answer: TurnAnswer = yield AskSeat(seat, Turn(drawn, tuple(hand.cards), hand.answers()))
         top = answer.discard
-        hand.remove(top)
+        hand.discard(top)
         shown = drawn if pile == "discard" else None
         yield TellSeat(EVERYONE, TurnTaken(seat, pile, shown, top))
         if answer.knock:
@@ -139,7 +198,7 @@ def offers(
 ) -> Generator[AskSeat | TellSeat, Any, tuple[int, Pile | None]]:
     """The up-card is offered (G5): who has the first turn, and what it draws from."""
     for seat in (starter, 1 - starter):
-        reply = yield from ask(seat, Offer(upcard, tuple(hands[seat])))
+        reply: Reply = yield AskSeat(seat, Offer(upcard, tuple(hands[seat].cards)))
         yield TellSeat(EVERYONE, Offered(seat, reply == "take"))
         if reply == "take":
             return seat, "discard"
@@ -151,11 +210,12 @@ def showdown(
 ) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
     """A knock: the defender declares before it sees the knocker's melds; both count (G9–G11)."""
     defender = 1 - knocker
-    reply = yield from ask(defender, Melds(tuple(hands[defender])))
-    melds = arrange(hands[knocker])[0] if declared is None else declared
-    deadwood = points(unmelded(hands[knocker], melds))
+    hand, defending = tuple(hands[knocker].cards), tuple(hands[defender].cards)
+    reply: tuple[Meld, ...] | None = yield AskSeat(defender, Melds(defending))
+    melds = arrange(hand)[0] if declared is None else declared
+    deadwood = points(unmelded(hand, melds))
     gin = deadwood == 0
-    defence, layoffs, left = defend(hands[defender], reply, () if gin else melds)
+    defence, layoffs, left = defend(defending, reply, () if gin else melds)
 
     gained, reason = score(deadwood, left)
     if knocker == 0:
@@ -196,12 +256,12 @@ def score(deadwood: int, defender_deadwood: int) -> tuple[Pair, Reason]:
 
 def round_over(ended: RoundEnd, scores: Pair) -> RoundOver:
     """What both seats learn (G14); without a knock, the melds that the referee would pick."""
-    hands, melds = ended.hands, ended.melds
+    hands = tuple(ended.hands[0].cards), tuple(ended.hands[1].cards)
     return RoundOver(
         ended.knocker,
         ended.reason == "gin",
-        (tuple(hands[0]), tuple(hands[1])),
-        melds or (arrange(hands[0])[0], arrange(hands[1])[0]),
+        hands,
+        ended.melds or (arrange(hands[0])[0], arrange(hands[1])[0]),
         ended.layoffs,
         ended.points,
         scores,
@@ -222,10 +282,57 @@ def stacked(settings: GinRummySettings, decks: Iterable[Sequence[str]]) -> Itera
         yield tuple(deck)
 
 
+_ONE_ROUND: Mapping[str, object] = {"target": 1, "max_rounds": 1}
+
+
+def knocks(legal: Sequence[Any]) -> list[Any]:
+    """Those of the legal answers that knock."""
+    return [answer for answer in legal if isinstance(answer, TurnAnswer) and answer.knock]
+
+
+def may_knock(deal: Any, seat: int) -> bool:
+    """Whether a deal gives this seat a hand that may knock at once, as one in 1,250 does."""
+    hand = deal.deck[seat * HAND :][:HAND]
+    return mask_deadwood(card_mask(hand)) <= KNOCK_LIMIT
+
+
 GAME = Game(
     vocabulary=VOCABULARY,
+    about="Melds out of ten cards, and when to knock.",
+    summary="Draw a card, discard one. Three or four of a rank, or three and more of a suit in a "
+    "row, are a meld; the rest is deadwood: ace 1, court cards 10. With at most 10 deadwood you "
+    "may knock: the lower deadwood scores the difference, and 25 more for gin (no deadwood) or "
+    "against a knock that was higher.",
     rules=match,
     deals=deals,
     stacked=stacked,
     decisions=lambda settings: 120.0 * settings.games,
+    rounds=lambda most: {"max_rounds": min(most, 100)},
+    short=_ONE_ROUND,
+    for_people={"games": 1, "target": 50},
+    choices=(
+        Choice("target", "Points that win a game", 1, 1000),
+        Choice("games", "Games", 1, 10),
+        Choice("max_rounds", "Rounds", 1, 100, is_offered=False),
+        Choice("max_turns", "Turns", 1, 200, is_offered=False),
+    ),
+    variations=(
+        Variation(lambda seat: _ONE_ROUND, chooses=None),
+        Variation(lambda seat: {**_ONE_ROUND, "starter": seat}, knocks, may_knock),
+        Variation(
+            lambda seat: {**_ONE_ROUND, "starter": 1 - seat},
+            knocks,
+            lambda deal, seat: may_knock(deal, 1 - seat),
+        ),
+    ),
+    cross=Trial({"games": 1000}),  # G16
+    demo=Trial(matches=20),
+    bench=Trial({"games": 20}),
+    unit=Unit(
+        "game", "games", GameOver, lambda news: (int(news.winner == 0), int(news.winner == 1))
+    ),
+    is_count=True,
+    points="points of gin, in all",
+    splits_by="games",
+    view="gin_rummy.js",
 )

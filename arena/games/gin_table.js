@@ -1,12 +1,12 @@
 // @ts-check
 // How gin rummy is drawn: the table, and the controls of a person who plays it.
 
-import { html, useState } from "../lib/preact.js";
-import { capital, cardName, count, number } from "../format.js";
-import { Card, Hand, Pile } from "./cards.js";
-import { arrange, sum, withLayoffs } from "./melds.js";
-import { Buttons, Key, useKeys } from "./moves.js";
-import { Felt, Result, Seat, Sign } from "./seats.js";
+import { html, useState } from "../../lib/preact.js";
+import { capital, cardName, count, number } from "../../format.js";
+import { Card, Hand, Pile } from "../../table/cards.js";
+import { arrange, sum, withLayoffs } from "./gin_melds.js";
+import { Buttons, Key, useKeys } from "../../table/moves.js";
+import { Felt, Result, Seat, Sign } from "../../table/seats.js";
 
 const ENDS = {
   gin: "gin",

@@ -2,14 +2,12 @@
 // High-low (rules H): four seats round a table, a card each, the dealer-card in the middle.
 // Everybody sees a swap, so whoever holds a former dealer-card holds a card that all know.
 
-import { html } from "../lib/preact.js";
-import { cardName, number, signed } from "../format.js";
-import { Card, Chips } from "./cards.js";
-import { blank, common, isNext, put } from "./reducer.js";
-import { Buttons } from "./moves.js";
-import { Felt, Result, Seat, Sign } from "./seats.js";
-
-export { before } from "./reducer.js";
+import { html } from "../../lib/preact.js";
+import { cardName, number, signed } from "../../format.js";
+import { Card, Chips } from "../../table/cards.js";
+import { blank, common, isNext, put } from "../../table/reducer.js";
+import { Buttons } from "../../table/moves.js";
+import { Felt, Result, Seat, Sign } from "../../table/seats.js";
 
 const SEATS = 4;
 const NOBODY = [null, null, null, null];

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, TellSeat, ask, next_deal
+from arena.engine.rules import EVERYONE, AskSeat, Choice, Game, Rules, Scoreboard, TellSeat, Trial
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.errors import BadDeck
@@ -21,6 +21,7 @@ from protocol.high_low import (
     Points,
     RoundOver,
     Swap,
+    SwapChoice,
     Swapped,
     legal_bids,
     strength,
@@ -45,7 +46,7 @@ def match(settings: HighLowSettings, decks: Iterator[Deck], board: Scoreboard) -
     number = 0
     while not is_over(settings, number, board.scores):
         number += 1
-        yield from shuffle(number, next_deal(decks), board)
+        yield from shuffle(number, next(decks), board)
 
 
 def is_over(settings: HighLowSettings, shuffles: int, scores: Sequence[int]) -> bool:
@@ -76,7 +77,7 @@ def deal(shuffle_number: int, round_number: int, five: Deck, board: Scoreboard) 
         yield TellSeat(seat, Dealt(shuffle_number, round_number, starter, cards[seat], dealer_card))
 
     for seat in SPEAKING[starter]:
-        choice = yield from ask(seat, Swap(cards[seat], dealer_card))
+        choice: SwapChoice = yield AskSeat(seat, Swap(cards[seat], dealer_card))
         if choice == "swap":
             cards[seat], dealer_card = dealer_card, cards[seat]
         yield TellSeat(EVERYONE, Swapped(seat, choice == "swap", dealer_card))
@@ -85,7 +86,7 @@ def deal(shuffle_number: int, round_number: int, five: Deck, board: Scoreboard) 
     last_bid: int | None = None
     for seat in SPEAKING[starter]:
         b0, b1, b2, b3 = bids
-        bid = yield from ask(
+        bid: Bidding = yield AskSeat(
             seat, Bid(cards[seat], dealer_card, (b0, b1, b2, b3), legal_bids(last_bid))
         )
         bids[seat] = bid
@@ -153,10 +154,26 @@ def stacked(settings: HighLowSettings, decks: Iterable[Sequence[str]]) -> Iterat
         yield tuple(deck)
 
 
+_NEVER = 1_000_000_000  # a gap that no match can reach
+
 GAME = Game(
     vocabulary=VOCABULARY,
+    about="One card each: swap it or keep it, and bid.",
+    summary="Everybody has one card. In turn keep it or swap it with the dealer-card, which all "
+    "see. Then bid 2 to 10, no less than the bid before, or quit for 2. All who stay pay the last "
+    "bid; the highest and the lowest card of theirs share the pot. The ace is highest, the two "
+    "lowest.",
     rules=match,
     deals=deals,
     stacked=stacked,
     decisions=lambda settings: 40.0 * settings.max_shuffles,
+    rounds=lambda most: {"max_shuffles": -(-most // ROUNDS), "gap": _NEVER},
+    for_people={"max_shuffles": 2},
+    choices=(Choice("max_shuffles", "Shuffles", 1, 50),),
+    cross=Trial(matches=24),  # all seatings of four bots (K1)
+    demo=Trial({"gap": 40, "max_shuffles": 20}),
+    bench=Trial({"gap": _NEVER, "max_shuffles": 50}),
+    advancing=2,
+    survivors=survivors,
+    view="high_low.js",
 )

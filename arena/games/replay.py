@@ -22,11 +22,12 @@ def is_dealt(record: Record) -> bool:
 def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
     """The match of a record at its beginning, for `MatchState.steps`; dealt only if it was then.
 
-    Raises `UsageError` for an unknown game, bad settings, no seed and no decks, or too few decks.
+    Raises `UsageError` for an unknown game, bad settings, no seed and no decks, or too few decks,
+    and `NotInstalled` if the package of the game is missing.
     """
     if (record.seed is None) == (record.decks is None):
         raise UsageError("expected a record with a seed or decks")
-    game = game_named(record.game)
+    game = game_named(record.game, record.package)
     try:
         seed = None if record.seed is None else bytes.fromhex(record.seed)
     except ValueError:

@@ -1,11 +1,11 @@
 // @ts-check
 // Three card poker (rules T): the player against the dealer, with an ante and a bet on playing.
 
-import { html } from "../lib/preact.js";
-import { cardName, list, number } from "../format.js";
-import { DealerTable } from "./dealer_table.js";
-import { blank, common, isNext, isTold, put } from "./reducer.js";
-import { Amount, Buttons } from "./moves.js";
+import { html } from "../../lib/preact.js";
+import { cardName, list, number } from "../../format.js";
+import { DealerTable } from "../../table/dealer_table.js";
+import { blank, common, isNext, isTold, put } from "../../table/reducer.js";
+import { Amount, Buttons } from "../../table/moves.js";
 
 const NO_HAND = [null, null, null];
 const RANKS = "23456789TJQKA";

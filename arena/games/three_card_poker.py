@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from arena.engine.rules import Game, Rules, Scoreboard, TellSeat, ask, next_deal
+from arena.engine.rules import (
+    AskSeat,
+    Choice,
+    Game,
+    Measure,
+    Purse,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    Trial,
+    Variation,
+)
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.three_card_poker import (
@@ -12,6 +23,7 @@ from protocol.three_card_poker import (
     LEAST_CASH,
     VOCABULARY,
     Ante,
+    Decision,
     Hand,
     Play,
     RoundOver,
@@ -36,7 +48,7 @@ def match(settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreb
         cash = settings.stake + board.scores[PLAYER]
         if cash < LEAST_CASH or (goal is not None and cash >= goal):
             return
-        yield from play_round(round_number, cash, next_deal(decks), settings, board)
+        yield from play_round(round_number, cash, next(decks), settings, board)
 
 
 def play_round(
@@ -46,8 +58,8 @@ def play_round(
     hand: Hand = (deck[0], deck[1], deck[2])
     dealer: Hand = (deck[3], deck[4], deck[5])
 
-    ante = yield from ask(PLAYER, Ante(round_number, cash, Range(1, cash // 2)))
-    decision = yield from ask(PLAYER, Play(hand, ante, cash))
+    ante: int = yield AskSeat(PLAYER, Ante(round_number, cash, Range(1, cash // 2)))
+    decision: Decision = yield AskSeat(PLAYER, Play(hand, ante, cash))
 
     outcome = FOLDED if decision == "fold" else outcome_of_play(hand, dealer, settings.pair_kicker)
     board.scores[PLAYER] += outcome * ante
@@ -68,11 +80,40 @@ def stacked(settings: ThreeCardPokerSettings, decks: Iterable[Sequence[str]]) ->
         yield tuple(deck)
 
 
+def reached_goal(settings: ThreeCardPokerSettings, score: int) -> float:
+    """1 if a match reached its goal, by default twice the stake, else 0 (K3)."""
+    goal, stake = settings.goal, settings.stake
+    return float(stake + score >= (2 * stake if goal is None else goal))
+
+
 GAME = Game(
     vocabulary=VOCABULARY,
+    about="Name an ante, then play on or fold.",
+    summary="Name an ante before you see your cards, then play for as much again, or fold and lose "
+    "it. A dealer below queen-high does not qualify: you win the ante alone. Else the better hand "
+    "wins both: straight flush, three of a kind, straight, flush, pair.",
     rules=match,
     deals=deals,
     stacked=stacked,
     decisions=lambda settings: 1.5 * settings.rounds,
+    rounds=lambda most: {"rounds": most},
+    short={"rounds": 4, "stake": 100},
+    choices=(
+        Choice("rounds", "Rounds", 1, 1000),
+        Choice("stake", "Cash to start with", 2, 1_000_000),
+    ),
+    variations=(
+        Variation(lambda seat: {"stake": 2, "rounds": 1}),
+        Variation(lambda seat: {"stake": 3, "rounds": 2}),
+        Variation(lambda seat: {"stake": 1_000_000_000_000, "rounds": 3}),
+        Variation(lambda seat: {"stake": 1000, "rounds": 10, "pair_kicker": True}),
+    ),
+    cross=Trial(matches=100),
+    demo=Trial({"stake": 200}, matches=25),
+    bench=Trial({"rounds": 10_000, "stake": 10**9}),
+    in_competitions=lambda settings: {"goal": 2 * settings.stake},  # K3
     stake=lambda settings: int(settings.stake),
+    purse=Purse("stake", "rounds", LEAST_CASH, "goal"),
+    measure=Measure("reached the goal", reached_goal, is_share=True),
+    view="three_card_poker.js",
 )
