@@ -8,17 +8,14 @@ them gives the standard errors.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import msgspec
 
 from arena.engine.statistics import error_of_sum
 from arena.lab.series import Offence, Sitting
 
-__all__ = ["AGAINST_ITSELF", "CrossTable", "Standing", "tables"]
-
-AGAINST_ITSELF = frozenset({"ace_king_queen"})
-"""The games in which a bot also meets another instance of itself (A10)."""
+__all__ = ["CrossTable", "Standing", "tables"]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -26,7 +23,7 @@ class Standing(msgspec.Struct, frozen=True):
 
     Attributes:
         bot: its number among the entrants.
-        units: how many hands, games or matches it played.
+        units: how many units or matches it played.
         won: as in `Sitting`.
         total: the score over all units; `total_error` is its standard error.
         mean: the score per unit; `mean_error` is its standard error.
@@ -75,7 +72,9 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
 
     With fewer bots than seats every bot sits at every table, and some sit twice, in all ways.
     """
-    fewest = 1 if itself else min(seats, bots)
+    if bots >= seats and not itself:
+        return [*combinations(range(bots), seats)]
+    fewest = 1 if itself else bots
     every = combinations_with_replacement(range(bots), seats)
     return [table for table in every if len(set(table)) >= fewest]
 

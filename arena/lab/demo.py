@@ -1,4 +1,4 @@
-"""A small class competition in all five games, over WebSocket, with three bots that misbehave.
+"""A small class competition in every game, over WebSocket, with three bots that misbehave.
 
 Only the field belongs to the demo. The host, the competition and the store are those of a class.
 """
@@ -6,26 +6,28 @@ Only the field belongs to the demo. The host, the competition and the store are 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
-from arena.formats.spec import plan_of
-from arena.games import competition_settings, game_named
+from arena.formats.spec import WITH_MATCHES, form_of, plan_of
+from arena.games import GAMES, competition_settings, game_named
 from arena.storage.store import Store
 from protocol.codec import Encoding
 from protocol.errors import ArenaError
 from protocol.messages import Limits
+from protocol.strategy import house_bots
 
-__all__ = ["FIELD", "DemoGame", "demo"]
+__all__ = ["DemoGame", "demo", "field"]
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000)
 """A bot that never answers does not hold up the demo for long; a busy laptop is fast enough."""
 
 _CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores
+_ROGUES = ("rogue-illegal", "rogue-crash", "rogue-stall")
 
 
 class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,62 +35,55 @@ class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
 
     game: str
     bots: tuple[str, ...]
-    settings: dict[str, object]
+    settings: Mapping[str, object]
     matches: int = 1
     with_itself: bool = False
     few: int = 1
     many: int = 16
 
 
-FIELD: tuple[DemoGame, ...] = (
-    DemoGame(
-        game="ace_king_queen",
-        bots=("random", "honest", "bluffer", "nash", "learner", "rogue-illegal"),
-        settings={"hands": 1000},
-        with_itself=True,
-        few=2,  # to sit at both sides of its table
-    ),
-    DemoGame(
-        game="gin_rummy",
-        bots=("random", "simple", "patient", "expert", "rogue-crash"),
-        settings={},
-        matches=20,
-    ),
-    DemoGame(
-        game="high_low",
-        bots=(*("random", "timid", "bold", "counter") * 2, "rogue-stall"),
-        settings={"gap": 40, "max_shuffles": 20},
-    ),
-    DemoGame(
-        game="three_card_poker",
-        bots=("random", "always", "q64", "doubler"),
-        settings={"stake": 200},
-        matches=25,
-    ),
-    DemoGame(
-        game="blackjack",
-        bots=("simple", "counting", "competitor"),
-        settings={"hands": 200},
-        matches=25,
-    ),
-)
+def field() -> tuple[DemoGame, ...]:
+    """What is played in each game that has house bots: by all of them, and perhaps by a rogue.
+
+    There are more bots than seats, so that an elimination has more than one table; the house bots
+    play several times if they are too few. Each rogue is in one game of several seats.
+    """
+    rogues = iter(_ROGUES)
+    contests = []
+    for game in GAMES.values():
+        house = tuple(house_bots(game.name))
+        if not house:
+            continue
+        copies = -(-(game.seats + 1) // len(house)) if game.seats > 1 else 1
+        rogue = next(rogues, None) if game.seats > 1 else None
+        contests.append(
+            DemoGame(
+                game=game.name,
+                bots=house * copies + (() if rogue is None else (rogue,)),
+                settings=game.demo.settings,
+                matches=game.demo.matches if form_of(game) in WITH_MATCHES else 1,
+                with_itself=game.meets_itself,
+                few=2 if game.meets_itself else 1,  # to sit at both sides of its table
+            )
+        )
+    return tuple(contests)
 
 
 async def demo(
     store: Store,
-    field: Sequence[DemoGame] = FIELD,
+    contests: Sequence[DemoGame],
     on_start: Callable[[str, Competition], None] = lambda title, competition: None,
 ) -> list[CompetitionReport]:
-    """Start the bots, play the five competitions one after another, and stop the bots.
+    """Start the bots, play the competitions one after another, and stop the bots.
 
     `on_start` is called with the title of each game and its competition, as that starts. Raises
     `ArenaError` if bots do not connect or a competition cannot be finished.
     """
     async with Host(store, limits=LIMITS) as host:
-        for contest in field:
+        for contest in contests:
             await _launch(host, contest)
         reports = []
-        for contest in field:
+        for contest in contests:
             names = tuple(name for name, _ in _entries(contest))
             await _connected(host, names)
             game = game_named(contest.game)

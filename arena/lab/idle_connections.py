@@ -7,6 +7,7 @@ to do with earlier measurements.
 from __future__ import annotations
 
 import asyncio
+import statistics
 import sys
 import tempfile
 import time
@@ -18,19 +19,22 @@ import msgspec
 
 from arena.games import GAMES
 from arena.sandbox.process_table import Processes, probe, reader
+from arena.sandbox.supervisor import ends_with_this
+from arena.server.listener import most_files
 from protocol.errors import ArenaError
 
-__all__ = ["IDLE", "IdleCost", "idle"]
+__all__ = ["IdleCost", "idle", "too_few_files"]
 
 _CONNECT_S = 30.0  # for the arena to start
-IDLE = 500  # connections: a large class
 _FIRST = 20  # not counted, as the first connections cost more, once and for all
 _SECONDS = 20.0  # the longest interval between two pings to an idle bot
 _SETTLE_S = 2.0  # for the pings that measure the links
 _CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
-# A quarter of the bots joins once more and is timed: enough that rare costs, as a garbage
-# collection, are among them.
+_ROUNDS = 5
+# In all rounds together a quarter of the bots joins once more and is timed: enough that rare costs,
+# as a garbage collection, are among them.
 _JOIN = 4
+_OTHER_FILES = 100  # that a server or a crowd has open besides
 
 _CROWD = """
 import asyncio, json, sys
@@ -62,21 +66,25 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 class IdleCost(msgspec.Struct, frozen=True, kw_only=True):
-    """(e) Bots that are connected over WebSocket and wait for a match.
+    """Bots that are connected over WebSocket and wait for a match.
 
     Attributes:
         kib_each: memory of the server per connection.
-        cpu_percent: CPU time of the server for all of them, per cent of a core.
-        join_ms: CPU time of the server for one more, from the opened connection to `welcome`.
+        cpu_percent: CPU time of the server for all of them, per cent of a core; its range is that
+            of five parts of the time, as pings are not spread evenly.
+        join_ms: CPU time of the server for one more, from the opened connection to `welcome`; the
+            median of five crowds, and their range.
     """
 
     connections: int
     kib_each: float
     cpu_percent: float
     join_ms: float
+    cpu_percent_range: tuple[float, float] = (0, 0)
+    join_ms_range: tuple[float, float] = (0, 0)
 
 
-async def idle(connections: int = IDLE, seconds: float = _SECONDS) -> IdleCost | None:
+async def idle(connections: int, seconds: float = _SECONDS) -> IdleCost | None:
     """Measure what idle connections cost; None where other processes cannot be measured.
 
     `connections` must be more than 20; for `seconds` the server's CPU time is measured. It raises
@@ -90,19 +98,50 @@ async def idle(connections: int = IDLE, seconds: float = _SECONDS) -> IdleCost |
         before = _rss_bytes(look, server)
         async with _crowd(url, _FIRST, more):
             held = _rss_bytes(look, server) - before
-            started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
-            await asyncio.sleep(seconds)
-            share = (_cpu_ms(look, server) - cpu_ms) / (time.perf_counter() - started)
-            started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
-            async with _crowd(url, connections, connections // _JOIN, settle_s=0.0):
-                joins_ms = _cpu_ms(look, server) - cpu_ms
-                joins_ms -= share * (time.perf_counter() - started)
+            shares = [await _share(look, server, seconds / _ROUNDS) for _ in range(_ROUNDS)]
+            share = statistics.mean(shares)
+            joins = []
+            for _ in range(_ROUNDS):
+                count = connections // _JOIN // _ROUNDS
+                joins.append(await _join_ms(look, server, url, connections, count, share))
     return IdleCost(
         connections=connections,
         kib_each=held / more / 1024,
         cpu_percent=share / 10,  # of ms per s
-        join_ms=max(0.0, joins_ms / (connections // _JOIN)),
+        cpu_percent_range=(min(shares) / 10, max(shares) / 10),
+        join_ms=statistics.median(joins),
+        join_ms_range=(min(joins), max(joins)),
     )
+
+
+def too_few_files(connections: int) -> str | None:
+    """Why this system does not let a process have so many connections; None if it does.
+
+    It is the server that needs most: all bots, and a round of those that join.
+    """
+    needed = connections + connections // _JOIN // _ROUNDS + _OTHER_FILES
+    most = most_files()
+    if most is None or most >= needed:
+        return None
+    return f"{connections:,} bots need a limit of {needed:,} open files, this system has {most:,}"
+
+
+async def _share(look: Processes, server: int, seconds: float) -> float:
+    """The server's CPU time in ms per second."""
+    started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
+    await asyncio.sleep(seconds)
+    return (_cpu_ms(look, server) - cpu_ms) / (time.perf_counter() - started)
+
+
+async def _join_ms(
+    look: Processes, server: int, url: str, first: int, count: int, share: float
+) -> float:
+    """The server's CPU time for one of so many bots that join, without that for the idle ones."""
+    started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
+    async with _crowd(url, first, count, settle_s=0.0):
+        joins_ms = _cpu_ms(look, server) - cpu_ms
+        joins_ms -= share * (time.perf_counter() - started)
+    return max(0.0, joins_ms / count)
 
 
 @asynccontextmanager
@@ -114,6 +153,7 @@ async def _arena() -> AsyncIterator[tuple[int, str]]:
             *(sys.executable, "-m", "arena", "serve", *words),
             *("--db", str(Path(folder) / "idle.db")),
             stderr=asyncio.subprocess.PIPE,
+            preexec_fn=ends_with_this(),
         )
         try:
             assert server.stderr is not None, "it is a pipe"
@@ -136,6 +176,7 @@ async def _crowd(
     crowd = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CROWD, url, str(first), str(count), *GAMES),
         stdout=asyncio.subprocess.PIPE,
+        preexec_fn=ends_with_this(),
     )
     try:
         assert crowd.stdout is not None, "it is a pipe"

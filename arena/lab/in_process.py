@@ -1,9 +1,12 @@
-"""Matches in this process: strategies are objects, and there are no time limits."""
+"""Matches with strategies as objects, here or in worker processes, and without time limits."""
 
 from __future__ import annotations
 
+import os
+import random
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -14,12 +17,15 @@ from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
-from arena.lab.series import Series, Sitting
+from arena.lab.series import Series, Sitting, units_per_match
+from arena.sandbox.worker_pool import work_through
 from protocol.errors import UsageError
 from protocol.strategy import Strategy, blaming, find
 from protocol.vocabulary import Settings
 
-__all__ = ["Entrant", "derived_seed", "entrant", "play", "sittings"]
+__all__ = ["MATCHES_AT_ONCE", "Entrant", "derived_seed", "entrant", "play", "sittings"]
+
+MATCHES_AT_ONCE = 24  # all seatings of up to four bots, equally often (K1)
 
 
 def play(
@@ -40,8 +46,8 @@ def play(
         game: its name or alias.
         strategies: a separate object for each seat; each is reset first.
         settings: by the rulebook's names; what is missing has its default.
-        decks: stacked decks, one per deal, as lists of cards in dealing order; for blackjack cut
-            points.
+        decks: stacked decks, one per deal, as the game's `stacked` takes them: most are lists of
+            cards in dealing order.
         seed: what the cards are drawn from without `decks`; the same seed and answers give the same
             result, byte for byte. None draws a seed.
 
@@ -78,16 +84,31 @@ def entrant(game: Game, bot: str, arguments: Mapping[str, object] | None = None)
     """A bot by house name or file, whose class is constructed with these arguments. It raises
     `UnknownBot` if it cannot be loaded, as does `make` if it cannot be constructed.
     """
-    cls = find(game.name, bot)
+    return Entrant(bot, _Maker(game.name, bot, arguments or {}))
 
-    def make(seed: str) -> Strategy:
-        with blaming(f"{bot} cannot be started"):
-            strategy: Strategy = cls(**(arguments or {}))
+
+class _Maker:
+    """Makes instances of a bot; another process, which gets it pickled, loads the bot again."""
+
+    def __init__(
+        self, game: str, bot: str, arguments: Mapping[str, object], where: str | None = None
+    ) -> None:
+        self._game, self._bot, self._arguments = game, bot, arguments
+        self._where = where or bot
+        # The file may change the directory when it is run.
+        if bot.endswith(".py") and os.path.isfile(self._where):
+            self._where = os.path.abspath(self._where)
+        self._class = find(game, where or bot)
+
+    def __reduce__(self) -> tuple[type[_Maker], tuple[object, ...]]:
+        return _Maker, (self._game, self._bot, self._arguments, self._where)
+
+    def __call__(self, seed: str) -> Strategy:
+        with blaming(f"{self._bot} cannot be started"):
+            strategy: Strategy = self._class(**self._arguments)
             if callable(seeding := getattr(strategy, "seed", None)):
                 seeding(seed)
         return strategy
-
-    return Entrant(bot, make)
 
 
 def sittings(
@@ -98,22 +119,40 @@ def sittings(
     seeds: Iterable[int],
     matches: int,
     settings: Settings,
-    tick: Callable[[], None],
+    report: Callable[[int], None],
+    jobs: int = 1,
 ) -> tuple[Sitting, ...]:
-    """Play all tables one after another, without those of bots that have offended before (J3).
+    """Play all tables, without those of bots that have offended at a table before (J3).
 
     Tables are numbers in `entrants`; each plays so many matches, and has a seed in `seeds` for its
-    cards and its instances. `tick` is called after every unit.
+    cards and its instances. `report` gets the number of units played since its last call. The
+    result does not depend on how many processes there are, `jobs`: a process is given matches of
+    one table, `MATCHES_AT_ONCE`, and makes new instances for them.
     """
-    played: list[Sitting] = []
+    played: dict[int, Sitting] = {}
     out: set[int] = set()
-    for table, seed in zip(tables, seeds, strict=True):
-        if out.isdisjoint(table):
-            sitting = _play_table(game, entrants, table, seed, matches, settings, tick)
-            played.append(sitting)
-            if sitting.offence is not None:
-                out.add(sitting.offence.bot)
-    return tuple(played)
+
+    def add(part: _Part, sitting: Sitting) -> None:
+        before = played.get(part.number)
+        played[part.number] = sitting if before is None else before.followed_by(sitting)
+        if sitting.offence is not None:
+            out.add(sitting.offence.bot)
+
+    parts = [
+        _Part(number, table, seed, range(first, min(first + MATCHES_AT_ONCE, matches)))
+        for number, (table, seed) in enumerate(zip(tables, seeds, strict=True))
+        for first in range(0, matches, MATCHES_AT_ONCE)
+    ]
+    work_through(
+        partial(_play_part, game.name, entrants, settings),
+        parts,
+        add,
+        jobs=jobs,
+        units=len(tables) * matches * units_per_match(game, settings),
+        report=report,
+        wanted=lambda part: out.isdisjoint(part.table),
+    )
+    return tuple(played[number] for number in sorted(played))
 
 
 def derived_seed(seed: int, *parts: object) -> int:
@@ -121,19 +160,29 @@ def derived_seed(seed: int, *parts: object) -> int:
     return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
 
 
-def _play_table(
-    game: Game,
+class _Part(msgspec.Struct, frozen=True):
+    """Some of the matches of a table: the table's number, its bots and seed, and which matches."""
+
+    number: int
+    table: tuple[int, ...]
+    seed: int
+    matches: range
+
+
+def _play_part(
+    game: str,
     entrants: Sequence[Entrant],
-    table: tuple[int, ...],
-    seed: int,
-    matches: int,
     settings: Settings,
+    part: _Part,
     tick: Callable[[], None],
 ) -> Sitting:
-    strategies = [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)]
-    series = Series(game, table, matches, tick)
-    for number, seats in enumerate(series):
-        match_seed = derived_seed(seed, "match", number) if number else seed
+    rules, first = game_named(game), part.matches.start
+    seed = derived_seed(part.seed, "part", first) if first else part.seed
+    random.seed(seed)  # for bots that draw from the module instead of a generator of their own
+    strategies = [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(part.table)]
+    series = Series(rules, part.table, part.matches, tick)
+    for number, seats in zip(part.matches, series, strict=False):
+        match_seed = derived_seed(part.seed, "match", number) if number else part.seed
         match = MatchState(series.begin(), settings, seed=seed_from_int(match_seed))
         drive(match, [strategies[place] for place in seats])
         series.add(match.result())

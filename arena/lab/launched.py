@@ -34,12 +34,13 @@ async def sittings(
     settings: Settings,
     limits: Limits,
     tick: Callable[[], None],
+    jobs: int | None = None,
 ) -> tuple[Sitting, ...]:
     """Play all tables, and return the sittings in the tables' order.
 
     An offender's tables are not played from then on, and those that are being played are broken off
     and left out. Tables are numbers in `bots`, `matches` is per table, and `tick` is called after
-    every unit.
+    every unit. At most `jobs` tables are played at once; None means as many as the bots take.
 
     Raises:
         UsageError: a bot's command can never work here.
@@ -47,28 +48,55 @@ async def sittings(
     """
     copies = max(table.count(bot) for table in tables for bot in table)
     async with gathered(game, bots, limits, copies) as pool:
-        return await _SittingRunner(pool, game, tables, matches, settings, tick).run()
+        return await _SittingRunner(pool, game, tables, matches, settings, tick, jobs).run()
 
 
 async def ruin(
-    attempt: Attempt, bot: PoolBot, *, trials: int, limits: Limits, tick: Callable[[], None]
+    attempt: Attempt,
+    bot: PoolBot,
+    *,
+    trials: int,
+    limits: Limits,
+    tick: Callable[[], None],
+    jobs: int = 1,
 ) -> tuple[Ruin, Offence | None]:
     """Let a bot try to turn a stake into a goal, again and again (T10), until it offends.
 
-    `tick` is called after every trial. It raises what `sittings` raises.
+    It is started `jobs` times, and so many trials are played side by side; those that are being
+    played when it offends do not count. `tick` is called after every trial. It raises what
+    `sittings` raises.
     """
     done = Trials(attempt)
-    async with gathered(attempt.game, (bot,), limits, copies=1) as pool:
-        names = pool.seats((0,))
-        assert names is not None, "it has nothing else to do"
-        for number in range(1, trials + 1):
+    numbers = iter(range(1, trials + 1))
+    offences: list[Offence] = []
+
+    async def play(pool: BotPool, names: Sequence[str]) -> None:
+        for number in numbers:
             result, verdict = await pool.play(lambda: attempt.game, attempt.settings, names)
+            if offences:
+                return
             done.add(result.scores[0], result.termination)
             tick()
             if result.termination.is_offence:
-                offence = Offence.of(result.termination, verdict, match=number)
-                return done.ruin(), offence
-    return done.ruin(), None
+                offences.append(Offence.of(result.termination, verdict, match=number))
+                return
+
+    async with gathered(attempt.game, (bot,), limits, copies=jobs) as pool:
+        players: set[asyncio.Task[None]] = set()
+        try:
+            for _ in range(jobs):
+                names = pool.seats((0,))
+                assert names is not None, "there is a process for each"
+                players.add(asyncio.create_task(play(pool, names)))
+            while players and not offences:
+                ended, players = await asyncio.wait(players, return_when=asyncio.FIRST_COMPLETED)
+                for player in ended:
+                    player.result()
+        finally:
+            for player in players:
+                player.cancel()
+            await asyncio.gather(*players, return_exceptions=True)
+    return done.ruin(), offences[0] if offences else None
 
 
 class _SittingRunner:
@@ -82,10 +110,12 @@ class _SittingRunner:
         matches: int,
         settings: Settings,
         tick: Callable[[], None],
+        jobs: int | None = None,
     ) -> None:
         self._pool = pool
         self._game = game
         self._matches, self._settings, self._tick = matches, settings, tick
+        self._jobs = jobs
         self._waiting = dict(enumerate(tables))
         self._running: dict[asyncio.Task[Sitting], int] = {}
         self._tables = tuple(tables)
@@ -112,6 +142,8 @@ class _SittingRunner:
         for number, table in tuple(self._waiting.items()):
             if self._out & set(table):
                 del self._waiting[number]
+            elif len(self._running) == self._jobs:
+                return
             elif (names := self._pool.seats(table)) is not None:
                 del self._waiting[number]
                 task = asyncio.create_task(self._sitting(table, names))
@@ -133,7 +165,7 @@ class _SittingRunner:
                     other.cancel()
 
     async def _sitting(self, table: tuple[int, ...], names: Sequence[str]) -> Sitting:
-        series = Series(self._game, table, self._matches, self._tick)
+        series = Series(self._game, table, range(self._matches), self._tick)
         try:
             for seats in series:
                 seated = [names[place] for place in seats]

@@ -29,8 +29,7 @@ from arena.referee.seat import MatchSeat
 from arena.sandbox.command import Program, bot_command, strategy_program
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer, UsageError
-from protocol.messages import Answer, Ask, Ending, Limits, Ready, Reveal, Verdict
-from protocol.session import ask_id
+from protocol.messages import Answer, Ending, Limits, Ready, Reveal, Verdict
 from protocol.vocabulary import Question
 
 __all__ = [
@@ -208,12 +207,11 @@ class ReplayReferee:
             chair.nonce = message.nonce
             self._play_on(chair)
 
-    def answer(self, player: BotSession, message: Answer, arrived: float) -> None:
+    def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
         """Compare an answer with the recorded one, and go on if it is the same."""
-        chair = player.chairs.get(message.match)
-        if chair is None or chair.ask is None or self.outcome.done():
+        question = chair.question
+        if question is None or self.outcome.done():
             return
-        question = chair.ask.question
         try:
             given = question.check(message.value)
         except IllegalAnswer as error:
@@ -224,15 +222,15 @@ class ReplayReferee:
             answer = "no legal answer" if recorded is None else recorded[0]
             self._end(FirstDifference(chair.asked, question, answer, given))
             return
-        chair.ask = None
-        player.pending -= 1
-        player.last_answer = arrived
+        chair.question = None
+        chair.player.pending -= 1
+        chair.player.last_answer = arrived
         self.decisions += 1
         self._play_on(chair)
 
     def offence(self, player: BotSession, finding: Finding) -> None:
         for chair in player.chairs.values():
-            question = None if chair.ask is None else chair.ask.question
+            question = chair.question
             waited = 0 if question is None else chair.asked
             said = finding.stderr or ""
             self._end(BotFailed(finding.text, waited, question, said))
@@ -250,9 +248,9 @@ class ReplayReferee:
         waited_ms = (now - chair.asked_at) * 1000
         if chair.nonce is None and waited_ms > self._limits.start_ms:
             self._end(BotFailed(f"not ready within {self._limits.start_ms:,} ms after match"))
-        elif chair.ask is not None and waited_ms > self._limits.wall_ms:
+        elif chair.question is not None and waited_ms > self._limits.wall_ms:
             text = f"did not answer within {self._limits.wall_ms:,} ms"
-            self._end(BotFailed(text, chair.asked, chair.ask.question))
+            self._end(BotFailed(text, chair.asked, chair.question))
 
     # ---- Within
 
@@ -283,18 +281,7 @@ class ReplayReferee:
             return None
 
     def _ask(self, chair: MatchSeat, question: Question[Any]) -> None:
-        chair.asked += 1
-        chair.ask = Ask(
-            chair.id,
-            ask_id(chair.id, chair.asked),
-            question,
-            tuple(chair.news),
-            self._limits.bank_ms,
-            self._limits.decision_ms,
-        )
-        chair.news = []
-        chair.asked_at = self._clock()
-        chair.player.pending += 1
+        chair.put(question, self._clock())
         chair.player.ask(chair)
 
     def _over(self, chair: MatchSeat) -> None:
@@ -303,7 +290,7 @@ class ReplayReferee:
         ended = record.termination
         if ended.seat != self._seat and ended.kind is not Ending.VOID:
             ended = messages.Termination(ended.kind, ended.seat)
-        over = messages.Over(chair.id, tuple(chair.news), record.scores, ended, reveal)
+        over = messages.Over(chair.id, chair.news, record.scores, ended, reveal)
         del chair.player.chairs[chair.id]
         chair.player.send(over)
         self._end(None)

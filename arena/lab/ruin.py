@@ -7,9 +7,11 @@ an `Attempt`, which ends at the goal whether the game has a setting for that or 
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import sqrt
 from typing import Any, Literal, get_args
 
@@ -19,8 +21,8 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
 from arena.engine.shuffle import match_key, seed_from_int
-from arena.games import game_named
-from protocol import blackjack, three_card_poker
+from arena.games import GAMES, game_named
+from arena.sandbox.worker_pool import work_through
 from protocol.errors import UsageError
 from protocol.messages import Termination
 from protocol.strategy import Strategy
@@ -28,19 +30,6 @@ from protocol.vocabulary import Settings
 
 __all__ = ["Attempt", "Ruin", "Trials", "ruin"]
 
-
-class _StakeSettings(msgspec.Struct, frozen=True):
-    """A game's settings for the stake and the number of rounds, and the least cash to play."""
-
-    stake: str
-    length: str
-    least: int
-
-
-_PURSES = {
-    "three_card_poker": _StakeSettings("stake", "rounds", three_card_poker.LEAST_CASH),
-    "blackjack": _StakeSettings("bankroll", "hands", blackjack.MINIMUM),
-}
 
 _End = Literal["wins", "broke", "undecided", "offences"]
 
@@ -85,7 +74,7 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
 
 def ruin(
     game: str,
-    strategy_factory: Callable[[], Strategy],
+    makers: Sequence[Callable[[str], Strategy]],
     *,
     stake: int,
     goal: int,
@@ -93,36 +82,77 @@ def ruin(
     seed: int | None = None,
     rounds: int = PATIENCE,
     settings: Mapping[str, object] | None = None,
-    tick: Callable[[], None] = lambda: None,
-) -> Ruin:
-    """Let a strategy try to turn `stake` into `goal`, again and again (T10).
+    report: Callable[[int], None] = lambda trials: None,
+    jobs: int = 1,
+) -> list[Ruin]:
+    """Let strategies try to turn `stake` into `goal`, again and again, each alone (T10).
 
-    It raises `ValueError` if the game is not against the dealer, or an argument is out of its
-    range.
+    It raises `ValueError` if the game has no purse, or an argument is out of its range.
 
     Args:
-        game: one against the dealer, by name or alias.
-        strategy_factory: makes a strategy for every trial, and seeds it if it draws random numbers.
+        game: one with a purse, by name or alias.
+        makers: each makes a new strategy for every trial, from a seed, and gets a result.
         stake: the cash at the start of a trial.
         goal: the cash that wins a trial, more than the stake.
-        seed: what the cards of all trials are drawn from; None draws one.
+        seed: what cards and strategies of a trial are drawn from, the same for all makers; None
+            draws one.
         rounds: after so many a trial is given up; it counts among the trials of `share`.
         settings: further settings of the game.
-        tick: called after every trial.
+        report: gets the number of trials made since its last call.
+        jobs: how many processes there are at most; the results do not depend on it.
     """
     attempt = Attempt.of(game_named(game), stake=stake, goal=goal, rounds=rounds, settings=settings)
     if type(trials) is not int or trials < 1:
         raise UsageError(f"expected at least 1 trial, got {trials!r}")
-    base = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
-    done = Trials(attempt)
-    for trial in range(trials):
-        key = match_key(base, [str(trial)])
-        match = MatchState(attempt.game, attempt.settings, seed=key)
-        drive(match, [strategy_factory()])
+    done = [Trials(attempt) for _ in makers]
+
+    def add(part: tuple[int, range], ended: list[tuple[int, Termination]]) -> None:
+        for score, termination in ended:
+            done[part[0]].add(score, termination)
+
+    # Some milliseconds, and much less than all: the last part may be one process's alone.
+    size = min(100, 1 + trials // 100)
+    work_through(
+        partial(
+            _try,
+            game,
+            makers,
+            secrets.randbits(63) if seed is None else seed,
+            {"stake": stake, "goal": goal, "rounds": rounds, "settings": settings},
+        ),
+        [
+            (number, range(first, min(first + size, trials)))
+            for number in range(len(makers))
+            for first in range(0, trials, size)
+        ],
+        add,
+        jobs=jobs,
+        units=trials * len(makers),
+        report=report,
+    )
+    return [trials.ruin() for trials in done]
+
+
+def _try(
+    game: str,
+    makers: Sequence[Callable[[str], Strategy]],
+    seed: int,
+    arguments: Mapping[str, Any],
+    part: tuple[int, range],
+    tick: Callable[[], None],
+) -> list[tuple[int, Termination]]:
+    """How some of the trials of one of the strategies end."""
+    attempt, base = Attempt.of(game_named(game), **arguments), seed_from_int(seed)
+    ended = []
+    for trial in part[1]:
+        match = MatchState(attempt.game, attempt.settings, seed=match_key(base, [str(trial)]))
+        own = f"{seed}:{trial + 1}"
+        random.seed(own)  # for bots that draw from the module instead of a generator of their own
+        drive(match, [makers[part[0]](own)])
         assert match.termination is not None, "`drive` plays to the end"
-        done.add(match.scores[0], match.termination)
+        ended.append((match.scores[0], match.termination))
         tick()
-    return done.ruin()
+    return ended
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,18 +175,18 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         settings: Mapping[str, object] | None = None,
     ) -> Attempt:
         """The attempt to turn `stake` into `goal`; arguments and errors are those of `ruin`."""
-        purse = _PURSES.get(game.name)
+        purse = game.purse
         if purse is None:
-            games = ", ".join(_PURSES)
+            games = ", ".join(name for name, other in GAMES.items() if other.purse is not None)
             raise UsageError(
-                f"{game.name} is not played against the dealer; expected one of: {games}"
+                f"{game.name} is not played for chips against the dealer; expected one of: {games}"
             )
         given = {**(settings or {}), purse.stake: stake, purse.length: rounds}
         read = game.vocabulary.read_settings(given)
         if type(goal) is not int or goal <= stake:
             raise UsageError(f"expected a goal above the stake of {stake}, got {goal!r}")
-        if "goal" in read.__struct_fields__:  # so that bots are told
-            read = game.vocabulary.read_settings({**given, "goal": goal})
+        if purse.goal is not None:  # so that bots are told
+            read = game.vocabulary.read_settings({**given, purse.goal: goal})
         stopping = _stopping(game, goal - stake)
         return cls(game=stopping, settings=read, stake=stake, goal=goal, least=purse.least)
 

@@ -1,8 +1,8 @@
 """A series: all matches of the same bots at one table, and their sums.
 
 `arena/lab/in_process.py` plays the matches with objects, `arena/lab/launched.py` with processes.
-Scores are also sampled per *unit*, the smallest thing that is repeated under the same conditions: a
-hand of Ace-King-Queen, a game of gin, a match of the other games.
+Scores are also sampled per *unit*, the smallest thing that is repeated under the same conditions:
+what the game's description says, or a match.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
 from arena.engine.statistics import Sample
 from protocol.errors import one_line
 from protocol.messages import Ending, Termination, Verdict
+from protocol.vocabulary import Settings
 
-__all__ = ["Offence", "Series", "Sitting", "seatings", "unit"]
+__all__ = ["Offence", "Series", "Sitting", "seatings", "unit", "units_per_match"]
 
 _ERROR = re.compile(r"(Error|Exception)\b")
 
@@ -72,8 +73,8 @@ class Sitting(msgspec.Struct, frozen=True):
         bots: their numbers among the entrants.
         matches: how many were played, the one with the offence included.
         scores: the sum over the matches.
-        points: gin's points beside its games, else zeros.
-        won: matches won, in gin games won; against the dealer, matches that ended ahead.
+        points: what the game counts beside its scores, else zeros.
+        won: matches won, or units if scores count those; alone, matches that ended ahead.
         samples: of the score per unit.
     """
 
@@ -85,6 +86,24 @@ class Sitting(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...]
     offence: Offence | None
 
+    def followed_by(self, later: Sitting) -> Sitting:
+        """These and later matches of the same bots at the same table."""
+        offence = later.offence
+        if offence is not None:
+            match = self.matches + offence.match
+            offence = msgspec.structs.replace(offence, match=match)
+        for sample, more in zip(self.samples, later.samples, strict=True):
+            sample.merge(more)
+        return Sitting(
+            self.bots,
+            self.matches + later.matches,
+            _sums(self.scores, later.scores),
+            _sums(self.points, later.points),
+            _sums(self.won, later.won),
+            self.samples,
+            offence,
+        )
+
     @property
     def leaders(self) -> tuple[int, ...]:
         """The winners as indices in `bots`: by matches, then score (K1); not the offender."""
@@ -95,23 +114,18 @@ class Sitting(msgspec.Struct, frozen=True):
         return tuple(i for i, rank in enumerate(ranks) if rank == max(ranks))
 
 
-class _Unit(msgspec.Struct, frozen=True):
-    """A unit that is less than a match: the news that ends it, and the payoffs by seat in that."""
-
-    name: str
-    over: str
-    payoffs: Callable[[Any], Sequence[float]]
-
-
-_UNITS = {
-    "ace_king_queen": _Unit("hand", "hand_over", lambda news: news.payoffs),
-    "gin_rummy": _Unit("game", "game_over", lambda news: (news.winner == 0, news.winner == 1)),
-}
+def _sums(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def unit(game: Game) -> str:
-    """The name of the game's unit: `hand`, `game` or `match`."""
-    return _UNITS[game.name].name if game.name in _UNITS else "match"
+    """The name of the game's unit, such as `hand`; `match` if it has none."""
+    return "match" if game.unit is None else game.unit.name
+
+
+def units_per_match(game: Game, settings: Settings) -> int:
+    """How many units a match has at most."""
+    return 1 if game.unit is None else int(getattr(settings, game.unit.setting))
 
 
 def seatings(seats: int) -> Iterator[tuple[int, ...]]:
@@ -120,9 +134,9 @@ def seatings(seats: int) -> Iterator[tuple[int, ...]]:
     After `seats!` matches every place has been in every seat, and behind every other place, equally
     often (K1).
     """
-    orders = [(0, *rest) for rest in permutations(range(1, seats))]
     while True:
-        for order in orders:
+        for rest in permutations(range(1, seats)):
+            order = (0, *rest)
             for turn in range(seats):
                 yield order[turn:] + order[:turn]
 
@@ -136,16 +150,16 @@ class Series:
             series.add(play(series.begin(), seats))
 
     It yields who sits where, as indices in `bots` by seat. How `play` reaches the bots is up to the
-    caller. `tick` is called after every unit.
+    caller. `tick` is called after every unit. `matches` are their numbers at this table, from 0.
     """
 
     def __init__(
-        self, game: Game, bots: tuple[int, ...], matches: int, tick: Callable[[], None]
+        self, game: Game, bots: tuple[int, ...], matches: range, tick: Callable[[], None]
     ) -> None:
         self._game, self._bots, self._tick = game, bots, tick
-        self._most = matches
-        self._unit = _UNITS.get(game.name)
-        self._over = self._unit and game.vocabulary.news[self._unit.over]
+        self._numbers = matches
+        self._unit = game.unit
+        self._over = None if game.unit is None else game.unit.closes
         self._seats: tuple[int, ...] = ()
         self._matches = 0
         self._offence: Offence | None = None
@@ -154,11 +168,14 @@ class Series:
         self._payoffs: list[Sequence[float]] = []
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
-        for seats in islice(seatings(len(self._bots)), self._most):
+        for seats in self._seatings():
             self._seats = seats
             yield seats
             if self._offence is not None:
                 return
+
+    def _seatings(self) -> Iterator[tuple[int, ...]]:
+        return islice(seatings(len(self._bots)), self._numbers.start, self._numbers.stop)
 
     def begin(self) -> Game:
         """The game to play the next match with, which reports its units to us.
@@ -249,7 +266,7 @@ def _reported(steps: Rules, on_tell: Callable[[TellSeat], None]) -> Rules:
 def _won(game: Game, result: MatchResult, seat: int) -> int:
     """What a match adds to `Sitting.won` for a seat."""
     scores = result.scores
-    if game.name == "gin_rummy":
+    if game.is_count:
         return scores[seat]
     if game.seats == 1:
         return int(scores[seat] > 0)
