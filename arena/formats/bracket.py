@@ -11,15 +11,14 @@ from enum import StrEnum
 import msgspec
 
 from arena.engine.match import Result
+from arena.formats.elimination import advanced
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome, Pairing, Ranking, RankingPlace, Stage
 from arena.formats.spec import Plan
-from arena.games.high_low import survivors
 from protocol.errors import ArenaError
-from protocol.high_low import SEATS
 from protocol.messages import Termination
 
-__all__ = ["Bracket", "BracketRow", "BracketStage", "StageStatus", "advanced", "reached"]
+__all__ = ["Bracket", "BracketRow", "BracketStage", "StageStatus", "reached"]
 
 
 class StageStatus(StrEnum):
@@ -57,12 +56,13 @@ class Bracket:
     """
 
     def __init__(self, plan: Plan) -> None:
+        self._game = plan.rules
         self._players = plan.players
         self._not_there = plan.not_there
         self._schedule = schedule_of(plan)
         self._stage = 1
         self._tables: Stage = next(self._schedule)
-        self._is_final = len(plan.players) <= SEATS
+        self._is_final = len(plan.players) <= self._game.seats
         self._results: dict[int, Result] = {}
         self._out: dict[str, BracketRow] = {}
         self._past: list[BracketStage] = []
@@ -121,7 +121,7 @@ class Bracket:
         return StageStatus.BYE
 
     def _drop(self, players: tuple[str, ...], result: Result) -> None:
-        through = advanced(result)
+        through = advanced(self._game, result)
         for seat, name in enumerate(players):
             if seat not in through:
                 self._out[name] = BracketRow(
@@ -142,13 +142,8 @@ class Bracket:
             return
         self._past.append(present)
         self._stage += 1
-        self._is_final = len(self._players) - len(self._out) <= SEATS
+        self._is_final = len(self._players) - len(self._out) <= self._game.seats
         self._byes = self._resting()
-
-
-def advanced(result: Result) -> frozenset[int]:
-    """The seats that advance from a table before the final (H11–H13)."""
-    return frozenset(survivors(result.scores, result.offender)) - set(result.out)
 
 
 def reached(ranking: Ranking) -> Iterator[tuple[RankingPlace, str]]:

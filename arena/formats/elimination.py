@@ -1,4 +1,4 @@
-"""The schedule of an elimination (K2): tables of four, drawn by lots from a committed seed."""
+"""The schedule of an elimination (K2): full tables, drawn by lots from a committed seed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import TypeAlias
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.rules import Game
 from arena.engine.shuffle import Stream
 from arena.formats.schedule import Outcomes, Pairing, RankingPlace, Schedule, Stage, check_entry
-from arena.games.high_low import survivors
 from protocol.errors import UsageError
-from protocol.high_low import SEATS
 from protocol.messages import Ending
 
-__all__ = ["elimination", "saved"]
+__all__ = ["advanced", "advancing", "elimination", "saved"]
 
-_SURE = 2  # so many advance at a table; a seat level with a third is not sure to
 LOT_BYTES = 16  # two equal lots of 128 bits will never happen
 
 Teams: TypeAlias = Mapping[str, str]
@@ -32,18 +30,24 @@ Group: TypeAlias = tuple[tuple[str, ...], bool]
 
 
 def elimination(
-    players: Sequence[str], stream: Stream, house: Sequence[str], teams: Teams = NO_TEAMS
+    game: Game,
+    players: Sequence[str],
+    stream: Stream,
+    house: Sequence[str],
+    teams: Teams = NO_TEAMS,
 ) -> Schedule:
-    """Tables of four until four or fewer are left, who play the final (K2, H11–H13).
+    """Tables of `s` seats until `s` or fewer are left, who play the final (K2, H11–H13).
+
+    A game for four has s = 4. `advanced` says who goes on from a table.
 
     Those who drop out in the same stage share a rank; behind them come the offenders of that stage.
 
     Everything is drawn from the stream by lots. Bots draw in the order of entry; a lot is the next
     sixteen bytes of the stream, compared as a big-endian number, the lowest first. A stage of n
-    bots has T = n // 4 tables and is drawn like this:
+    bots has T = n // s tables and is drawn like this:
 
     1. All n draw a lot. "Lot order" below is by these.
-    2. n mod 4 byes are given one after another. Each goes to one of those who have had the fewest
+    2. n mod s byes are given one after another. Each goes to one of those who have had the fewest
        byes in the stages before, among those who have none in this one yet. Of these a member of a
        team with more than T members without a bye in this stage goes first, of the largest such
        team before the others; and then the first in lot order.
@@ -55,23 +59,41 @@ def elimination(
        tables are numbered by the lots in their first seats: no team has a seat or a table more
        often than another.
 
-    Then the stage is played. With four or fewer left, they and as many house bots as make four draw
-    a lot each, and sit in the final in that order. House bots, of which `house` names three, cannot
-    win. `players` are in the order of entry; the stream comes from the committed seed.
+    Then the stage is played; one that puts nobody out is the last, and all share the first place.
+    With s or fewer left, they and as many house bots as make s draw a lot each, and sit in the
+    final in that order. House bots, of which `house` names s - 1, cannot win. `players` are in the
+    order of entry; the stream comes from the committed seed.
 
-    Raises UsageError for a name twice, no bot, fewer than three house names, or an outcome that is
+    Raises UsageError for a name twice, no bot, fewer than s - 1 house names, or an outcome that is
     missing, unplayed or void. (A bot that does not come is `absent`, which is a result.)
     """
     check_entry(players, 1, at_least=1)
     check_entry([*players, *house], 1, at_least=1)
-    if len(house) < SEATS - 1:
+    if len(house) < game.seats - 1:
         raise UsageError(
-            f"expected {SEATS - 1} house bots for free chairs in the final, got {len(house)}"
+            f"expected {game.seats - 1} house bots for free chairs in the final, got {len(house)}"
         )
-    return _elimination(tuple(players), stream, house, teams)
+    return _elimination(game, tuple(players), stream, house, teams)
 
 
-def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
+def advancing(game: Game) -> int:
+    """How many go on from a table before the final, if none of them are level."""
+    return max(1, game.seats // 2) if game.advancing is None else game.advancing
+
+
+def advanced(game: Game, result: Result) -> frozenset[int]:
+    """The seats that go on from a table before the final (H11–H13); an offender never does."""
+    scores = result.scores
+    seats = frozenset(range(len(scores))) - set(result.out)
+    if game.survivors is not None:
+        return seats.intersection(game.survivors(scores, result.offender))
+    if result.offender is not None:
+        return seats
+    cut = sorted(scores, reverse=True)[advancing(game) - 1]
+    return frozenset(seat for seat in seats if scores[seat] >= cut)
+
+
+def saved(game: Game, players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
     """The team-mates that an offence has saved at a table before the final, by seat (K2).
 
     They advance (H13), though with the scores as they stood they were not clear of the cut (H11).
@@ -86,20 +108,22 @@ def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ..
         player
         for seat, player in enumerate(players)
         if seat != offender
-        and sum(other >= scores[seat] for other in scores) > _SURE
+        # A seat that is level with one beyond the cut is not sure to advance.
+        and sum(other >= scores[seat] for other in scores) > advancing(game)
         and teams.get(player) == team
     )
 
 
 def _elimination(
-    left: tuple[str, ...], stream: Stream, house: Sequence[str], teams: Teams
+    game: Game, left: tuple[str, ...], stream: Stream, house: Sequence[str], teams: Teams
 ) -> Schedule:
+    seats = game.seats
     played = stage = 0
     byes: Counter[str] = Counter()
     below: list[RankingPlace] = []
-    while len(left) > SEATS:
+    while len(left) > seats:
         stage += 1
-        resting, tables = _draw(left, stream, byes, teams)
+        resting, tables = _draw(seats, left, stream, byes, teams)
         byes.update(resting)
         pairings = _numbered(tables, played)
         played += len(pairings)
@@ -107,10 +131,8 @@ def _elimination(
 
         through, offenders = set(resting), set[str]()
         for players, result in _results(pairings, outcomes):
-            out = {players[seat] for seat in result.out}
-            best = survivors(result.scores, result.offender)
-            through |= {players[seat] for seat in best} - out
-            offenders |= out
+            through |= {players[seat] for seat in advanced(game, result)}
+            offenders |= {players[seat] for seat in result.out}
         if len(through) == len(left):
             return tuple(_places([(left, False)], stage) + below)
         beaten = set(left) - through - offenders
@@ -121,7 +143,7 @@ def _elimination(
             return tuple(below)
 
     stage += 1
-    final = _numbered([_by_lot([*left, *house[: SEATS - len(left)]], stream)], played)
+    final = _numbered([_by_lot([*left, *house[: seats - len(left)]], stream)], played)
     outcomes = yield final
     ((players, result),) = _results(final, outcomes)
     places = _places(_finalists(left, players, result), stage)
@@ -129,12 +151,12 @@ def _elimination(
 
 
 def _draw(
-    left: Sequence[str], stream: Stream, byes: Counter[str], teams: Teams
+    seats: int, left: Sequence[str], stream: Stream, byes: Counter[str], teams: Teams
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     """Who has a bye, and who plays at every table, by seat, as `elimination` says."""
-    count = len(left) // SEATS
+    count, rest = divmod(len(left), seats)
     lots = _by_lot(left, stream)
-    resting = _resting(lots, count, byes, teams)
+    resting = _resting(lots, rest, count, byes, teams)
     row = _team_by_team([name for name in lots if name not in resting], teams)
     table_of = {player: index % count for index, player in enumerate(row)}
     tables: dict[int, list[str]] = {}
@@ -143,11 +165,13 @@ def _draw(
     return resting, list(tables.values())
 
 
-def _resting(lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams) -> list[str]:
+def _resting(
+    lots: Sequence[str], count: int, tables: int, byes: Counter[str], teams: Teams
+) -> list[str]:
     """Who has a bye: those with the fewest so far, members of teams larger than T first (K2)."""
     resting: list[str] = []
     sizes = Counter(teams[name] for name in lots if name in teams)
-    for _ in range(len(lots) % SEATS):
+    for _ in range(count):
         playing = [name for name in lots if name not in resting]
 
         def claim(name: str) -> tuple[int, int]:

@@ -11,14 +11,12 @@ from typing import TypeAlias
 
 from arena.engine.rules import Game
 from arena.engine.shuffle import Stream
-from arena.formats.elimination import elimination
+from arena.formats.elimination import advancing, elimination
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import Schedule, league, round_robin
 from arena.formats.spec import Form, Plan, form_of
-from arena.formats.standings import MEASURES, League, RoundRobin, measure_for
+from arena.formats.standings import League, RoundRobin
 from protocol.errors import UsageError
-from protocol.high_low import SEATS
-from protocol.high_low import VOCABULARY as HIGH_LOW
 
 __all__ = [
     "Standings",
@@ -39,8 +37,11 @@ def check_form(game: Game, form: Form) -> None:
     if not fits:
         words = form.value.replace("_", " ")
         article = "an" if form is Form.ELIMINATION else "a"
-        instead = "; against the dealer it is a league" if game.seats == 1 else ""
-        raise UsageError(f"expected {needs} for {article} {words}, got {game.name}{instead}")
+        forms = ", ".join(other.value.replace("_", " ") for other in forms_for(game))
+        raise UsageError(
+            f"expected {needs} for {article} {words}, got {game.name}, which is for {game.seats}; "
+            f"its forms: {forms}"
+        )
 
 
 def forms_for(game: Game) -> tuple[Form, ...]:
@@ -59,7 +60,7 @@ def schedule_of(plan: Plan) -> Schedule:
     """The schedule of the competition, from its first stage on.
 
     Raises UsageError for a game that is not played in this form, a ladder, too few bots, a bot
-    twice, fewer than one match; for an elimination also no seed, or fewer than three house names.
+    twice, fewer than one match; for an elimination also no seed, or too few house names.
     """
     check_form(plan.rules, plan.form)
     match plan.form:
@@ -68,7 +69,7 @@ def schedule_of(plan: Plan) -> Schedule:
         case Form.LEAGUE:
             return league(plan.players, plan.matches)
         case Form.ELIMINATION:
-            return elimination(plan.players, _stream(plan), plan.house, plan.teams)
+            return elimination(plan.rules, plan.players, _stream(plan), plan.house, plan.teams)
         case Form.LADDER:
             raise UsageError(
                 "expected a form with a schedule, got a ladder, which pairs whoever is free"
@@ -78,15 +79,16 @@ def schedule_of(plan: Plan) -> Schedule:
 def standings_of(plan: Plan) -> Standings | None:
     """Empty standings for the competition; None for an elimination, which returns a ranking.
 
-    Raises UsageError if the game is not played in this form.
+    Raises UsageError if the game is not played in this form, and NotInstalled for a league whose
+    game is missing, which says what it ranks by.
     """
-    check_form(plan.rules, plan.form)
+    if plan.missing is None:
+        check_form(plan.rules, plan.form)
     match plan.form:
         case Form.ROUND_ROBIN:
             return RoundRobin(plan.players, plan.not_there)
         case Form.LEAGUE:
-            measure = measure_for(plan.rules.name)
-            return League(plan.players, measure, plan.settings, plan.not_there)
+            return League(plan.players, plan.rules.measure, plan.read_settings(), plan.not_there)
         case Form.LADDER:
             return Ladder(plan.players)
         case Form.ELIMINATION:
@@ -94,10 +96,13 @@ def standings_of(plan: Plan) -> Standings | None:
 
 
 def expected_matches(plan: Plan) -> int | None:
-    """How many matches the competition will have in all; None for a ladder, which is open for ever.
+    """How many matches the competition will have in all; None for a ladder, which is open for ever,
+    and for an elimination whose game is missing.
 
-    For an elimination it is an estimate: two drop out at every table, without ties and offences.
+    For an elimination it is an estimate, without ties and offences.
     """
+    if plan.form is Form.ELIMINATION and plan.missing is not None:
+        return None  # only its rules say how many go on from a table
     bots = len(plan.players)
     match plan.form:
         case Form.ROUND_ROBIN:
@@ -106,31 +111,32 @@ def expected_matches(plan: Plan) -> int | None:
         case Form.LEAGUE:
             return bots * plan.matches
         case Form.ELIMINATION:
-            return expected_tables(bots)
+            return expected_tables(plan.rules, bots)
         case Form.LADDER:
             return None
 
 
-def expected_tables(bots: int) -> int:
-    """How many tables an elimination has if two drop out at each of them before the final."""
+def expected_tables(game: Game, bots: int) -> int:
+    """How many tables an elimination has if all but `advancing` drop out at each of them."""
     tables = 1
-    while bots > SEATS:
-        tables += bots // SEATS
-        bots -= bots // SEATS * (SEATS // 2)
+    while bots > game.seats:
+        drawn = bots // game.seats
+        tables += drawn
+        bots -= drawn * (game.seats - advancing(game))
     return tables
 
 
 def _fits(game: Game, form: Form) -> tuple[bool, str]:
-    """Whether the game can be played in that form, and which games can."""
+    """Whether the game can be played in that form, and which can."""
     match form:
         case Form.ROUND_ROBIN:
             return game.seats == 2, "a game for 2"
         case Form.ELIMINATION:
-            return game.name == HIGH_LOW.name, HIGH_LOW.name
+            return game.seats > 2, "a game for 3 or more"
         case Form.LEAGUE:
-            return game.name in MEASURES, " or ".join(MEASURES)
+            return game.seats == 1, "a game for 1"
         case Form.LADDER:
-            return game.seats > 1, "a game for 2 or 4"
+            return game.seats > 1, "a game for 2 or more"
 
 
 def _stream(plan: Plan) -> Stream:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, permutations
+from functools import cache
+from itertools import chain
 from math import sqrt
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -27,14 +29,13 @@ from arena.engine.names import owner_of
 from arena.formats.schedule import Outcome
 from arena.formats.standings import ranked
 from protocol.errors import UsageError
+from protocol.games import MOST_SEATS
 from protocol.messages import Ending, Termination
 
 if TYPE_CHECKING:
     from openskill.models import BradleyTerryPart
 
 __all__ = ["Climber", "Ladder", "LadderRow", "pairings"]
-
-SEATS = (2, 4)  # the tables that are rated; the dealer has no rating
 
 # OpenSkill's own scale. With certain ratings, a bot that is BETA better wins two matches of three.
 MU = 25.0
@@ -79,7 +80,7 @@ class Climber:
     def __init__(self) -> None:
         self.mu, self.sigma = MU, SIGMA
         self.wins = self.draws = self.losses = self.offences = 0
-        self.chairs = [0] * max(SEATS)  # by seat, how often it has sat there
+        self.chairs = [0] * MOST_SEATS  # by seat, how often it has sat there
         self.met = deque[Lineup](maxlen=MEMORY)  # who sat at its last tables, the latest first
 
     @property
@@ -103,7 +104,7 @@ class Ladder:
         """Rate a match by scores, an offender last (J3).
 
         Matches that are unplayed or void, and those of removed bots, do not count. Raises
-        UsageError if it is not a match of two or four different bots.
+        UsageError if it is not a match of two or more different bots.
         """
         players, result = outcome.pairing.players, outcome.result
         if result is None or result.termination.kind is Ending.VOID:
@@ -180,7 +181,7 @@ class Ladder:
         if self._model is None:
             from openskill.models import BradleyTerryPart
 
-            self._model = BradleyTerryPart(mu=MU, sigma=SIGMA, beta=BETA, window_size=max(SEATS))
+            self._model = BradleyTerryPart(mu=MU, sigma=SIGMA, beta=BETA, window_size=MOST_SEATS)
         rating = self._model.rating
         rated = self._model.rate(
             [[rating(climber.mu, climber.sigma)] for climber in climbers],
@@ -208,7 +209,7 @@ def pairings(
     Bots that have just met, all at one table, would meet again and again if they are free at the
     same time and nobody else is. They wait as long as others are playing, unless `rematch` is set.
 
-    Tables are tuples of names by seat. Raises UsageError for a game without two or four seats.
+    Tables are tuples of names by seat. Raises UsageError for a game for one.
     """
     _check(seats)
     return _FreeBots(free, ladder, playing).pair(seats, rematch)
@@ -313,11 +314,23 @@ class _FreeBots:
         return lineup in self._playing or all(self._seen[name].last == lineup for name in table)
 
     def _seated(self, players: Sequence[str]) -> tuple[str, ...]:
-        """The players by seat: in the order in which they have sat in these seats least often."""
-        return min(
-            permutations(players),
-            key=lambda order: sum(self._seen[name].chairs[seat] for seat, name in enumerate(order)),
-        )
+        """The players by seat: in the order in which they have sat in these seats least often.
+
+        Of several such orders it is the first of `permutations`, which are too many at a large
+        table.
+        """
+
+        @cache
+        def best(left: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+            """How often those in the last seats have sat there, and in which order."""
+            seat = len(players) - len(left)
+            orders = []
+            for place, name in enumerate(left):
+                often, order = best(left[:place] + left[place + 1 :])
+                orders.append((self._seen[name].chairs[seat] + often, (name, *order)))
+            return min(orders, key=itemgetter(0), default=(0, ()))
+
+        return best(tuple(players))[1]
 
     def _sit(self, table: tuple[str, ...]) -> None:
         lineup = frozenset(table)
@@ -330,10 +343,10 @@ class _FreeBots:
 
 
 def _check(seats: int) -> None:
-    if seats not in SEATS:
+    if not 2 <= seats <= MOST_SEATS:
         raise UsageError(
-            f"expected a game for {' or '.join(map(str, SEATS))} on a ladder, got one for {seats}"
-            + ("; against the dealer it is a league" if seats == 1 else "")
+            f"expected a game for 2 to {MOST_SEATS} on a ladder, got one for {seats}"
+            + ("; for 1 it is a league" if seats == 1 else "")
         )
 
 

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-class Pairing(msgspec.Struct, frozen=True):
+class Pairing(msgspec.Struct, frozen=True, gc=False):
     """One match to be played: its number in the competition, from 1, and the names by seat."""
 
     number: int
@@ -51,7 +51,7 @@ class Pairing(msgspec.Struct, frozen=True):
         return len(self.players) > 1 and len(set(self.players)) == 1
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What came of a pairing."""
 
     pairing: Pairing
@@ -81,9 +81,9 @@ def round_robin(players: Sequence[str], matches: int = 1, with_itself: bool = Fa
     """Every bot meets every other `matches` times, changing seats from one time to the next (K1).
 
     With an odd number of matches one of each two sits in seat 0 once more than the other. That is
-    fair in Ace-King-Queen and gin, where the roles alternate within a match (A2, G4); a game where
-    they do not needs an even number. `with_itself` adds as many matches of each bot against another
-    instance of itself (A10). Raises what `check_entry` raises.
+    fair where the roles alternate within a match (A2, G4); a game where they do not needs an even
+    number. `with_itself` adds as many matches of each bot against another instance of itself (A10).
+    Raises what `check_entry` raises.
     """
     check_entry(players, matches, at_least=1 if with_itself else 2)
     count = len(players)

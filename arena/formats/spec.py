@@ -14,7 +14,7 @@ import msgspec
 
 from arena.engine.rules import Game
 from arena.games import game_named
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
@@ -82,10 +82,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     due_at: float | None = None  # when that was to start, in Unix seconds
     bots: tuple[RelaunchSpec, ...] = ()  # those of its bots that the arena launches
     not_there: tuple[str, ...] = ()  # of the roster, but had not come: no part and no rank (K5)
+    # Of a game that is not ours, the package and its version when it was made.
+    package: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def rules(self) -> Game:
-        return game_named(self.game)
+        """The game; raises `NotInstalled` if its package is missing."""
+        return game_named(self.game, self.package)
+
+    @property
+    def missing(self) -> str | None:
+        """Why there are no rules for it here; None if there are."""
+        try:
+            game_named(self.game, self.package)
+        except ArenaError as error:
+            return str(error)
+        return None
 
     def read_settings(self) -> Settings:
         return self.rules.vocabulary.read_settings(self.settings)
@@ -119,6 +131,8 @@ def plan_of(
             "expected matches with a round robin or a league only, "
             f"got {matches} for {game.name}: {word}"
         )
+    if game.package is not None:
+        rest["package"] = str(game.package)
     return Plan(
         game=game.name, form=form, settings=msgspec.to_builtins(settings), players=players, **rest
     )

@@ -8,29 +8,20 @@ everyone's standings and listed at the end (J3). `arena/engine/statistics.py` sa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.rules import Measure
 from arena.engine.statistics import Sample, error_of_sum
 from arena.formats.schedule import Outcome
-from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
+from protocol.vocabulary import Settings
 
-__all__ = [
-    "MEASURES",
-    "Cell",
-    "League",
-    "LeagueRow",
-    "Measure",
-    "RoundRobin",
-    "Row",
-    "measure_for",
-    "ranked",
-]
+__all__ = ["Cell", "League", "LeagueRow", "RoundRobin", "Row", "ranked"]
 
 Key = TypeVar("Key", float, tuple[int, int])
 
@@ -47,7 +38,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     score: int = 0  # in the unit of the rulebook's "Scores" paragraph
     mean: float | None = None  # score per completed match; None if there is none
     error: float | None = None  # standard, of `mean`; None while it met any opponent only once
-    points: int = 0  # in gin (G15)
+    points: int = 0  # of games that count points beside the score (G15)
 
 
 class Row(Cell, frozen=True, kw_only=True):
@@ -63,7 +54,7 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     """A bot's line in a league.
 
     `value` ranks: the league's measure per match that counts; None if there is none. A match lost
-    by an offence has 0, so that nobody gains by leaving one that goes badly.
+    by an offence counts as one without success: it is in no share, and has no gain.
     """
 
     rank: int | None  # shared by equals (1, 1, 3); None if eliminated or nothing counts
@@ -72,7 +63,7 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     forgiven: int = 0  # of these, lost by an offence that was forgiven (J3)
     value: float | None = None
     error: float | None = None  # standard, of `value`, from completed matches; None if unknown
-    score: int = 0  # chips won or lost
+    score: int = 0  # won or lost in all matches
     eliminated: Termination | None = None  # its offence
     not_there: bool = False  # it does not take part, as it had not come when this started
 
@@ -111,14 +102,16 @@ class _Standings(ABC):
         return [name for name in self._players if name not in self._eliminated]
 
 
-class _Tally:
-    """One bot against another, while it is counted."""
+class _Tally(msgspec.Struct, gc=False):
+    """One bot against another, while it is counted; a large competition has a million of these."""
 
-    __slots__ = ("draws", "forgiven", "losses", "points", "sample", "score", "wins")
-
-    def __init__(self) -> None:
-        self.wins = self.draws = self.losses = self.forgiven = self.score = self.points = 0
-        self.sample = Sample()
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    forgiven: int = 0
+    score: int = 0
+    points: int = 0
+    sample: Sample = msgspec.field(default_factory=Sample)
 
     def add(self, result: Result, seat: int) -> None:
         offended = seat in result.out
@@ -197,31 +190,27 @@ class RoundRobin(_Standings):
             self._tally(second, first).add(result, 1)
 
     def _tally(self, name: str, other: str) -> _Tally:
-        return self._tallies.setdefault((name, other), _Tally())
-
-
-class Measure(msgspec.Struct, frozen=True):
-    """What a league ranks by: the mean of a value per match."""
-
-    title: str  # of its column in a table
-    value: Callable[[Mapping[str, Any], Result], float]  # by settings and result
-    error: Callable[[Sample], float | None]  # the standard error of the mean
+        tally = self._tallies.get((name, other))
+        if tally is None:
+            tally = self._tallies[name, other] = _Tally()
+        return tally
 
 
 class League(_Standings):
-    """The standings of a league (K3); `settings` are those of all matches, defaults included."""
+    """The standings of a league (K3); `settings` are those of all matches."""
 
     def __init__(
         self,
         players: Sequence[str],
         measure: Measure,
-        settings: Mapping[str, Any],
+        settings: Settings,
         not_there: Sequence[str] = (),
     ) -> None:
         super().__init__(players, not_there)
-        self.measure = measure
+        self._measure = measure
         self._settings = settings
         self._samples = {name: Sample() for name in players}
+        self._lost = dict.fromkeys(players, 0.0)  # the values of matches lost by an offence
         self._scores = dict.fromkeys(players, 0)
         self._forgiven = dict.fromkeys(players, 0)
 
@@ -242,20 +231,24 @@ class League(_Standings):
     def _count(self, players: tuple[str, ...], result: Result) -> None:
         (player,) = players
         self._scores[player] += result.scores[0]
-        if result.out:  # its stake is lost, which is 0 by either measure
-            self._forgiven[player] += 1
-        else:
-            self._samples[player].add(self.measure.value(self._settings, result))
+        value, score = self._measure.value, result.scores[0]
+        if not result.out:
+            self._samples[player].add(value(self._settings, score))
+            return
+        self._forgiven[player] += 1
+        # Nobody may gain by leaving a match. Against the dealer the whole stake is lost by now.
+        if not self._measure.is_share:
+            self._lost[player] += value(self._settings, min(0, score))
 
     def _value(self, name: str) -> float:
-        return self._samples[name].total / self._played(name)
+        return (self._samples[name].total + self._lost[name]) / self._played(name)
 
     def _played(self, name: str) -> int:
         return self._samples[name].count + self._forgiven[name]
 
     def _row(self, rank: int | None, name: str) -> LeagueRow:
         sample, played = self._samples[name], self._played(name)
-        error = self.measure.error(sample)
+        error = _error_of_share(sample) if self._measure.is_share else sample.standard_error
         return LeagueRow(
             rank=rank,
             name=name,
@@ -267,19 +260,6 @@ class League(_Standings):
         )
 
 
-def measure_for(game: str) -> Measure:
-    """What a league of that game ranks by (K3); raises `UsageError` for other games."""
-    if game not in MEASURES:
-        raise UsageError(f"expected a league of {' or '.join(MEASURES)}, got {game!r}")
-    return MEASURES[game]
-
-
-def _reached_goal(settings: Mapping[str, Any], result: Result) -> float:
-    """1 if a match of three card poker reached its goal (default: twice the stake), else 0 (K3)."""
-    goal, stake = settings["goal"], settings["stake"]
-    return float(stake + result.scores[0] >= (2 * stake if goal is None else goal))
-
-
 def _error_of_share(sample: Sample) -> float | None:
     # As if one more match had reached the goal and one more had not (T10): if none of a few has,
     # that does not prove that none will.
@@ -287,16 +267,6 @@ def _error_of_share(sample: Sample) -> float | None:
         return None
     smoothed = (sample.total + 1) / (sample.count + 2)
     return sqrt(smoothed * (1 - smoothed) / sample.count)
-
-
-def _final_bankroll(settings: Mapping[str, Any], result: Result) -> float:
-    return float(settings["bankroll"] + result.scores[0])
-
-
-MEASURES = {
-    "three_card_poker": Measure("reached the goal", _reached_goal, _error_of_share),
-    "blackjack": Measure("final bankroll", _final_bankroll, lambda sample: sample.standard_error),
-}
 
 
 def _total(tallies: Iterable[_Tally]) -> Cell:

@@ -70,6 +70,7 @@ def _record(heading: Heading) -> Record:
         scores=heading.scores,
         points=(),
         termination=heading.termination,
+        package=heading.package,
     )
 
 

@@ -1,34 +1,30 @@
 """A match as a text for people, replayed from its record: decisions, legal answers, results.
 
 With `seat`, the text has only what the rules told that seat, which is all that its bot could know.
-The words are in `arena/records/phrases.py`, those of blackjack are B13's. Pure.
+The words are those of the game's vocabulary, or of its `script` if it has one. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from arena.engine.match import Record
-from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
-from arena.engine.shuffle import Stream, match_key
-from arena.games import game_named
-from arena.games.blackjack import CUTS
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Script, TellSeat
+from arena.games import game_named, other_rules
 from arena.games.replay import reopened
-from arena.records import phrases
-from arena.records.blackjack_script import BlackjackScript
-from protocol import gin_rummy, high_low
-from protocol.blackjack import BlackjackSettings, Shuffled
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Verdict
+from protocol.vocabulary import News, Question
+from protocol.words import Told, gains
 
 __all__ = ["seat_names", "tell"]
 
 _NOTE = 200  # letters of a note that are shown
+_ALL = "everybody"  # who is told, if it is no single seat
 
 
 def tell(
@@ -48,12 +44,16 @@ def tell(
     """
     is_found = False
     with _playing():
-        game = game_named(record.game)
-        narrator_type = _BlackjackNarrator if game.name == "blackjack" else _Narrator
+        game = game_named(record.game, record.package)
     if seat is not None and not 0 <= seat < game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
     with _playing():
-        narrator = narrator_type(game, record, seat_names(players, game.seats), seat)
+        names = seat_names(players, game.seats)
+        if game.script is None:
+            narrator = _Narrator(game, record, names, seat)
+        else:
+            script = game.script(game.vocabulary.read_settings(record.settings))
+            narrator = _ScriptNarrator(game, record, names, seat, script)
         if round_number is None:
             yield from narrator.heading()
         for number, line in narrator.events():
@@ -89,12 +89,13 @@ def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
 
 
 class _Narrator:
-    """Describes a match of any game but blackjack in words."""
+    """Tells a match in the words of its game's vocabulary."""
 
     def __init__(self, game: Game, record: Record, names: Sequence[str], seat: int | None) -> None:
         self.game, self.record, self.names, self.seat = game, record, names, seat
         self._notes = dict(record.notes)
-        self._round = 0
+        self._round = 0  # until the first is opened
+        self._words, self._opens = game.vocabulary, frozenset(game.vocabulary.opens)
         self._times_ms: list[list[int]] = [[] for _ in names]  # by seat
 
     # --- the parts of the text ---
@@ -107,29 +108,30 @@ class _Narrator:
         yield f"{self.game.vocabulary.title}: {seats}"
         settings = (f"{name} {_word(value)}" for name, value in self.record.settings.items())
         yield f"settings: {', '.join(settings)}"
+        if (why := other_rules(self.game.name, self.record.package)) is not None:
+            yield f"told by other rules: {why}"
         if self.seat is not None:
             yield f"as {self.names[self.seat]} saw it"
 
     def events(self) -> Iterator[tuple[int, str]]:
         """The lines of all rounds, each with the number of its round."""
         asked: AskSeat | None = None
-        steps = reopened(self.record).steps(self.record.answers)
-        for number, step in enumerate(steps, start=-1):
+        match = reopened(self.record, tells_deals=self.seat is None)
+        for number, step in enumerate(match.steps(self.record.answers), start=-1):
             if step.answered is not None and self._sees(step.answered.seat):
-                for line in self.decision(number, step.answered, step.answer):
-                    yield self._round, line
+                yield from self._numbered(self.decision(number, step.answered, step.answer))
             for tell in step.news:
-                if tell.seat == EVERYONE or self._sees(tell.seat):
+                if tell.seat == NOBODY:
+                    yield from self._numbered(self.dealt(tell.news))
+                elif tell.seat == EVERYONE or self._sees(tell.seat):
                     yield from self._begins(tell.news)
-                    for line in self.heard(tell):
-                        yield self._round, line
+                    yield from self._numbered(self.heard(tell))
             asked = step.asked
             if asked is not None and self._sees(asked.seat):
                 yield from self._begins(asked.question)
         is_offence = self.record.termination.is_offence
         if asked is not None and is_offence and self._sees(asked.seat):
-            for line in self.unanswered(asked):
-                yield self._round, line
+            yield from self._numbered(self.unanswered(asked))
 
     def ending(self, verdict: Verdict | None) -> Iterator[str]:
         record, ended = self.record, self.record.termination
@@ -142,9 +144,9 @@ class _Narrator:
             yield f"{who} is out: {ended.kind.value}{text}"
         if verdict is not None and self._sees(verdict.seat):
             yield from _evidence(verdict)
-        yield f"scores: {phrases.scores(self.names, record.scores)}"
+        yield f"scores: {gains(self.names, record.scores)}"
         if any(record.points):
-            yield f"points: {phrases.scores(self.names, record.points)}"
+            yield f"points: {gains(self.names, record.points)}"
         for name, times_ms in zip(self.names, self._times_ms, strict=True):
             if times_ms:
                 decisions = "decision" if len(times_ms) == 1 else "decisions"
@@ -155,12 +157,16 @@ class _Narrator:
 
     # --- the lines of an event ---
 
+    def dealt(self, deal: Any) -> Iterable[str]:
+        return ()
+
     def decision(self, number: int, asked: AskSeat, answer: Any) -> Iterator[str]:
         question = asked.question
-        what = phrases.asked(self.names[asked.seat], question)
-        did = phrases.answered(question, answer)
+        words = self._words.asked_words(question)
+        what = words.asked(self.names[asked.seat], question)
+        did = words.answered(question, answer)
         took = self._took(number, asked.seat)
-        yield f"  {what}: {did} [{phrases.legal(question)}{took}]"
+        yield f"  {what}: {did} [{words.choices(question)}{took}]"
         yield from self.note(number, asked.seat)
 
     def note(self, number: int, seat: int) -> Iterator[str]:
@@ -168,27 +174,25 @@ class _Narrator:
             text = one_line(self._notes[number], _NOTE)
             yield f'    {self.names[seat]} notes: "{text}"'
 
-    def unanswered(self, asked: AskSeat) -> Iterator[str]:
+    def unanswered(self, asked: AskSeat) -> Iterable[str]:
         """The lines for the question that got no answer, or an illegal one."""
-        what = phrases.asked(self.names[asked.seat], asked.question)
-        yield f"  {what}: gives no legal answer [{phrases.legal(asked.question)}]"
+        words = self._words.asked_words(asked.question)
+        what = words.asked(self.names[asked.seat], asked.question)
+        yield f"  {what}: gives no legal answer [{words.choices(asked.question)}]"
 
-    def heard(self, tell: TellSeat) -> Iterator[str]:
-        actor = phrases.actor(tell.news)
-        if actor is not None and self._sees(actor):
+    def heard(self, tell: TellSeat) -> Iterable[str]:
+        news: Any = tell.news
+        words = self._words.told_words(news)
+        if words.repeats and self._sees(news.seat):
             return  # it only repeats the decision above
-        to = range(len(self.names)) if tell.seat == EVERYONE else (tell.seat,)
-        for line in phrases.heard(tell.news, self.names, to):
+        is_one = tell.seat != EVERYONE or len(self.names) == 1
+        who = self.names[max(tell.seat, 0)] if is_one else _ALL
+        for line in words.lines(news, self.names, who):
             yield f"  {line}"
 
-    def opening(self, news_or_question: Any) -> Iterator[str]:
-        match news_or_question:
-            case gin_rummy.Dealt(game=game, upcard=card, starter=starter):
-                more = f" of game {game}: the up-card is {card}, {self.names[starter]} starts"
-            case high_low.Dealt(dealer_card=card, starter=starter):
-                more = f": the dealer-card is {card}, {self.names[starter]} starts"
-            case _:
-                more = ""
+    def opening(self, what: News | Question[Any]) -> Iterable[str]:
+        words = self._words.words[type(what)]
+        more = words.opened(what, self.names) if isinstance(words, Told) else ""
         yield f"round {self._round}{more}"
 
     # --- within ---
@@ -198,11 +202,14 @@ class _Narrator:
 
     def _begins(self, what: Any) -> Iterator[tuple[int, str]]:
         """The opening of a new round, if this news or question begins one."""
-        number = getattr(what, "round", self._round)
-        if number != self._round:
-            self._round = number
-            for line in self.opening(what):
-                yield number, line
+        if type(what) in self._opens and what.round != self._round:
+            self._round = what.round
+            yield from self._numbered(self.opening(what))
+
+    def _numbered(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Lines with the number of their round; what comes before the first belongs to it."""
+        for line in lines:
+            yield max(self._round, 1), line
 
     def _took(self, number: int, seat: int) -> str:
         if number >= len(self.record.times_ms):
@@ -212,19 +219,17 @@ class _Narrator:
         return f"; {took_ms:,} ms"
 
 
-class _BlackjackNarrator(_Narrator):
-    """Tells a match of blackjack in the words of B13; its player does not see the cuts (B11)."""
+class _ScriptNarrator(_Narrator):
+    """Tells a match of a game that has a script of its own."""
 
-    def __init__(self, game: Game, record: Record, names: Sequence[str], seat: int | None) -> None:
+    def __init__(
+        self, game: Game, record: Record, names: Sequence[str], seat: int | None, script: Script
+    ) -> None:
         super().__init__(game, record, names, seat)
-        settings = game.vocabulary.read_settings(dict[str, object](record.settings))
-        assert isinstance(settings, BlackjackSettings), "the vocabulary's own"
-        self._made: list[int] = []
-        self._cuts: Iterator[int] = iter(())
-        if settings.shuffle == "riffle" and seat is None:
-            self._cuts = self._all_cuts(settings)
-        self._script = BlackjackScript(settings.bankroll, self._made)
-        self._round = 1  # the first shuffle belongs to the first hand
+        self._script = script
+
+    def dealt(self, deal: Any) -> Iterable[str]:
+        return self._script.dealt(deal)
 
     def decision(self, number: int, asked: AskSeat, answer: Any) -> Iterator[str]:
         self._took(number, asked.seat)
@@ -232,27 +237,18 @@ class _BlackjackNarrator(_Narrator):
         yield from self._script.answered(asked.question, answer)
         yield from self.note(number, asked.seat)
 
-    def unanswered(self, asked: AskSeat) -> Iterator[str]:
-        yield from self._script.asked(asked.question)
+    def unanswered(self, asked: AskSeat) -> Iterable[str]:
+        return self._script.asked(asked.question)
 
-    def heard(self, tell: TellSeat) -> Iterator[str]:
-        if type(tell.news) is Shuffled:
-            self._made[:] = islice(self._cuts, CUTS)
-        yield from self._script.told(tell.news)
+    def heard(self, tell: TellSeat) -> Iterable[str]:
+        return self._script.told(tell.news)
 
-    def opening(self, news_or_question: Any) -> Iterator[str]:
-        return iter(())  # the script has a line for each hand
+    def opening(self, what: News | Question[Any]) -> Iterable[str]:
+        return ()  # the script has a line for it
 
     def ending(self, verdict: Verdict | None) -> Iterator[str]:
-        yield self._script.end
+        yield from self._script.ended()
         yield from super().ending(verdict)
-
-    def _all_cuts(self, settings: BlackjackSettings) -> Iterator[int]:
-        record = self.record
-        if record.seed is None:
-            return iter(record.decks or ())
-        key = match_key(bytes.fromhex(record.seed), record.nonces)
-        return self.game.deals(settings, Stream(key))
 
 
 def _evidence(verdict: Verdict) -> Iterator[str]:

@@ -13,7 +13,6 @@ import msgspec
 from arena.engine.match import MatchState, Record
 from arena.engine.rules import EVERYONE, NOBODY, TellSeat
 from arena.games.replay import reopened
-from protocol.games import VOCABULARIES
 from protocol.messages import Termination
 from protocol.vocabulary import News, Question
 
@@ -28,18 +27,6 @@ __all__ = [
     "SeatTold",
     "rounds_of",
 ]
-
-_ENDS = frozenset(
-    news
-    for words in VOCABULARIES.values()
-    for kind, news in words.news.items()
-    if kind in ("round_over", "hand_over")
-)
-"""The news that end a round."""
-_AFTER = frozenset(
-    words.news["game_over"] for words in VOCABULARIES.values() if "game_over" in words.news
-)
-"""The news that come after the end of a round and belong to it."""
 
 
 class CardsDealt(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="dealt"):
@@ -63,12 +50,13 @@ class SeatAsked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="a
 
 
 class SeatAnswered(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"):
-    """A seat answered."""
+    """A seat answered; `question` is the one before."""
 
     seat: int
     value: Any
     took_ms: int | None = None
     note: str | None = None
+    question: Question[Any] | None = None
 
 
 class MatchOver(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="over"):
@@ -83,10 +71,11 @@ Event: TypeAlias = CardsDealt | SeatTold | SeatAsked | SeatAnswered | MatchOver
 
 
 class Round(msgspec.Struct, frozen=True):
-    """A complete round; `number` counts from 1, and `scores` are by seat, at its end."""
+    """A complete round; `number` counts from 1; `scores` and `points` are by seat, at its end."""
 
     number: int
     scores: tuple[int, ...]
+    points: tuple[int, ...]
     events: tuple[Event, ...]
 
 
@@ -101,6 +90,8 @@ class EventReplay:
         self._rounds: list[Round] = []
         self._is_complete = False
         self._match = match
+        self._closes = match.game.vocabulary.closes
+        self._follows = frozenset(match.game.vocabulary.follows)
         self._set_down(match.take_news())
 
     @classmethod
@@ -129,8 +120,9 @@ class EventReplay:
         BadDeck if the next stacked deck is invalid or missing.
         """
         step = self._match.step(value)
-        assert step.answered is not None, "it has just been answered"
-        self._add(SeatAnswered(step.answered.seat, step.answer, took_ms, note))
+        asked = step.answered
+        assert asked is not None, "it has just been answered"
+        self._add(SeatAnswered(asked.seat, step.answer, took_ms, note, asked.question))
         self._set_down(step.news)
 
     def pass_over(self, value: object) -> None:
@@ -144,7 +136,7 @@ class EventReplay:
             self._set_down(news)
             return
         for tell in news:
-            if type(tell.news) in _ENDS:
+            if type(tell.news) is self._closes:
                 self.round += 1
 
     def end(self, termination: Termination) -> None:
@@ -173,24 +165,24 @@ class EventReplay:
             self._add(SeatAsked(match.pending.seat, match.pending.question))
         elif match.termination is not None and not self.is_over:
             self.is_over = True
-            points = match.result().points
-            self._add(MatchOver(match.scores, points, match.termination))
+            self._add(MatchOver(match.scores, match.points, match.termination))
             self._turn_over()
 
     def _add(self, event: Event) -> None:
         kind = type(event.news) if type(event) is SeatTold else None
-        if self._is_complete and kind not in _AFTER and type(event) is not MatchOver:
+        if self._is_complete and kind not in self._follows and type(event) is not MatchOver:
             self._turn_over()
             self.round += 1
         if not self.is_partial or type(event) is MatchOver:
             self.events.append(event)
-        if kind in _ENDS:
+        if kind is self._closes:
             self._is_complete = True
 
     def _turn_over(self) -> None:
         """Complete the round; of a partial one only the end of the match is left."""
         if self.events:
-            self._rounds.append(Round(self.round, self.scores, tuple(self.events)))
+            scores, points = self.scores, self._match.points
+            self._rounds.append(Round(self.round, scores, points, tuple(self.events)))
         self.events = []
         self._is_complete = self.is_partial = False
 

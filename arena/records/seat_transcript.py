@@ -107,6 +107,7 @@ def heading_of(record: Record, players: Sequence[str], seat: int, about: str) ->
         answers=record.answers,
         scores=record.scores,
         termination=record.termination,
+        package=record.package,
     )
 
 

@@ -59,8 +59,8 @@ class Event(StrEnum):
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a transcript.
 
-    `decks` has all that was dealt, in order: maps of `starter` and `deck` in gin rummy, the cuts in
-    riffled blackjack, else lists of cards.
+    `decks` has all that was dealt, in order, as the game's `deals` makes it: most deal lists of
+    cards.
     """
 
     transcript: int  # the version of the format
@@ -75,6 +75,8 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[Any, ...]  # the legal ones of all seats, in order; the rules tell whose each is
     scores: tuple[int, ...]  # by seat
     termination: Termination
+    # Of a game that is not ours, as in the record of the match.
+    package: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Line(msgspec.Struct, frozen=True):

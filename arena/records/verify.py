@@ -17,7 +17,7 @@ import msgspec
 
 from arena.engine.match import Record, Result
 from arena.engine.shuffle import commitment
-from arena.games import game_named
+from arena.games import game_named, mistaken_package, other_rules
 from arena.games.replay import is_dealt, reopened, replay
 from arena.records.digest import sealed
 from arena.records.document import UNREADABLE, MatchDocument, stored_text
@@ -44,6 +44,7 @@ class RecordCheck(msgspec.Struct, frozen=True):
     """The outcome of a check."""
 
     reasons: tuple[str, ...] = ()  # what does not fit, in words
+    unverified: str | None = None  # why it cannot be played again by the rules it was played by
     is_committed: bool = False  # the seats were told the hash of the seed before play
     is_dealt: bool = False  # there were cards
     made: Result | None = None  # what the answers make, if there are reasons; None if nothing
@@ -52,10 +53,11 @@ class RecordCheck(msgspec.Struct, frozen=True):
 
 
 class PlannedMatch(msgspec.Struct, frozen=True):
-    """The game and the settings that the plan of a competition has for all its matches."""
+    """The game, settings and package that the plan of a competition has for all its matches."""
 
     game: str
     settings: dict[str, Any]
+    package: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def check(document: MatchDocument, expected: PlannedMatch | None = None) -> RecordCheck:
@@ -63,14 +65,15 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
     raw = bytes(document.record)
     reasons: list[str] = []
     is_committed = has_cards = False
-    record = asked = None
+    record = asked = unverified = None
     try:
         record = document.read_record()
     except UsageError as error:
         reasons.append(str(error))
     else:
         is_committed, has_cards = record.commitment is not None, is_dealt(record)
-        asked = _asked(record)
+        unverified = other_rules(record.game, record.package)
+        asked = _asked(record) if unverified is None else None
         reasons += _fitting(record, raw, document, asked)
         if expected is not None:
             reasons += _planned(record, expected)
@@ -80,25 +83,33 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
         is_sealed = False
     if not is_sealed:
         reasons.append("its digest does not fit its rows and its record")
-    made = _made(record) if reasons and record is not None else None
+    is_made = reasons and record is not None and unverified is None
+    made = _made(record) if is_made and record is not None else None
     events = () if record is None else record.events or ()
-    return RecordCheck(_few(reasons), is_committed, has_cards, made, asked, events)
+    return RecordCheck(_few(reasons), unverified, is_committed, has_cards, made, asked, events)
 
 
 def check_record(record: Record) -> RecordCheck:
     """Check a record alone: commitment, nonces, and that cards and answers make its result."""
-    asked = _asked(record)
+    unverified = other_rules(record.game, record.package)
+    asked = _asked(record) if unverified is None else None
     reasons = _few(tuple(_fitting(record, record.to_json(), None, asked)))
     is_committed = record.commitment is not None
-    return RecordCheck(reasons, is_committed, is_dealt(record), asked=asked)
+    return RecordCheck(reasons, unverified, is_committed, is_dealt(record), asked=asked)
 
 
 def _fitting(
     record: Record, raw: bytes, document: MatchDocument | None, asked: OpenQuestion | None
 ) -> Iterator[str]:
+    if (why := mistaken_package(record.game, record.package)) is not None:
+        yield why
     yield from _cards(record)
     if document is not None:
         yield from _rows(record, document)
+    if other_rules(record.game, record.package) is not None:
+        if document is not None:
+            yield from _results(_of_rows(document), record, "its", "the record says")
+        return
     try:
         again = replay(record)
     except ArenaError as error:
@@ -192,7 +203,12 @@ def _rows(record: Record, document: MatchDocument) -> Iterator[str]:
 def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:
     if record.game != expected.game:
         yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
-    elif record.settings != expected.settings:
+        return
+    # Another version is none of the plan's, but a competition may go on by it.
+    played, planned_by = map(_package_name, (record.package, expected.package))
+    if played != planned_by:
+        yield f"it was played by {_whose(played)}, its competition is of {_whose(planned_by)}"
+    if record.settings != expected.settings:
         planned = _in_full(expected)
         odd = sorted(
             name
@@ -202,6 +218,14 @@ def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:
         if odd:
             names = ", ".join(map(shorten, odd))
             yield f"it was played by other settings than its competition: {names}"
+
+
+def _package_name(package: str | msgspec.UnsetType) -> str | None:
+    return package.rpartition(" ")[0] if isinstance(package, str) else None
+
+
+def _whose(package: str | None) -> str:
+    return "a game of ours" if package is None else f"the package {shorten(package)}"
 
 
 def _in_full(expected: PlannedMatch) -> dict[str, Any]:

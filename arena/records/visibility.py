@@ -1,7 +1,9 @@
 """Who may see what of a match: the one place that knows rule J8.
 
 `seen` is what a spectator, the owner of a seat and the instructor are shown. No hidden fact is
-taken out of an event afterwards: a view is put together from what it may show. Pure.
+taken out of an event afterwards: a view is put together from what it may show. With captions every
+event has its words in `text`, and the one that ends a round its `gains`, made of what that view
+shows of it. Pure.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.names import owner_of
+from arena.records.captions import Captioner
 from arena.records.replay_events import (
     CardsDealt,
     Event,
@@ -56,7 +59,9 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
     return View("public")
 
 
-def seen(events: Sequence[Event], view: View, seats: int) -> list[dict[str, Any]]:
+def seen(
+    events: Sequence[Event], view: View, seats: int, captions: Captioner | None = None
+) -> list[dict[str, Any]]:
     """What a view shows of some events in a match of `seats` seats, ready for JSON.
 
     Events that belong together must come in one call: what all seats are told one after another is
@@ -64,25 +69,45 @@ def seen(events: Sequence[Event], view: View, seats: int) -> list[dict[str, Any]
     """
     shown: list[dict[str, Any]] = []
     for at, event in enumerate(events):
+        text = ""
         match event:
             case CardsDealt():
-                if view.kind == "all":
-                    shown.append(_plain(event))
-            case SeatTold(seat=None):
+                if view.kind != "all":
+                    continue
                 shown.append(_plain(event))
-            case SeatTold(seat=int(seat)) if view.sees(seat, seats):
+            case SeatTold(seat=seat) if seat is None or view.sees(seat, seats):
                 shown.append(_plain(event))
+                if captions is not None:
+                    if (gains := captions.gains(event.news)) is not None:
+                        shown[-1]["gains"] = gains
+                    if not _is_known(event.news, captions, view, seats):
+                        text = captions.told(seat, event.news)
             case SeatTold():
                 run = _told_to_all(events, at, seats)
-                if view.kind == "public" and run:
-                    shown.append(_merged(run))
+                if view.kind != "public" or not run:
+                    continue
+                shown.append(_merged(run))
+                text = "" if captions is None else captions.told_each(run)
             case SeatAsked():
-                shown.append(_asked(event, view.sees(event.seat, seats)))
+                is_seen = view.sees(event.seat, seats)
+                shown.append(_asked(event, is_seen))
+                if captions is not None and is_seen:
+                    text = captions.asked(event.seat, event.question)
             case SeatAnswered():
                 shown.append(_answered(event, view, seats))
+                if captions is not None and event.question and view.sees(event.seat, seats):
+                    text = captions.answered(event.seat, event.question, event.value)
             case MatchOver():
                 shown.append(_over(event, view))
+        if text:
+            shown[-1]["text"] = text
     return shown
+
+
+def _is_known(news: News, captions: Captioner, view: View, seats: int) -> bool:
+    """Whether news only repeat an answer that the view has seen."""
+    seat = getattr(news, "seat", None)
+    return isinstance(seat, int) and view.sees(seat, seats) and captions.repeats(news)
 
 
 def _plain(what: object) -> dict[str, Any]:

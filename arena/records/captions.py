@@ -1,0 +1,109 @@
+"""The words for what a view of a match shows, event by event, from the game's vocabulary.
+
+A game without a view of its own is told so on the page. A caption is made only of what is handed
+in, so that it tells nobody more than the event itself (J8). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.engine.rules import Game
+from arena.records.narrative import seat_names
+from protocol.vocabulary import News, Question, Vocabulary
+from protocol.words import Told, fields_in
+
+__all__ = ["Captioner", "captions_for"]
+
+_EVERYBODY = "everybody"
+
+
+def captions_for(game: Game, players: Sequence[str]) -> Captioner | None:
+    """The captions of a match; None if the game has a view of its own, which has its own words."""
+    return Captioner(game.vocabulary, players) if game.view is None else None
+
+
+class Captioner:
+    """The captions of one match; `players` are the names by seat."""
+
+    def __init__(self, vocabulary: Vocabulary, players: Sequence[str]) -> None:
+        self._vocabulary = vocabulary
+        self._names = seat_names(players, vocabulary.seats)
+
+    def of(self, event: Mapping[str, Any], own: int) -> dict[str, Any]:
+        """The caption of an event of the seat `own`; empty if it is none, as it may be anything.
+
+        The event is as JSON has it, and an answer has its question beside it.
+        """
+        try:
+            return self._of(event, own)
+        except Exception:  # a stranger's event may be wrong in any way
+            return {}
+
+    def _of(self, event: Mapping[str, Any], own: int) -> dict[str, Any]:
+        words, kind, seat = self._vocabulary, event["event"], event["seat"]
+        if kind == "told":
+            news = msgspec.convert(event["news"], words.news[event["news"]["kind"]])
+            gains = self.gains(news)
+            caption: dict[str, Any] = {} if gains is None else {"gains": gains}
+            seen_before = words.told_words(news).repeats and getattr(news, "seat", None) == own
+            text = "" if seen_before else self.told(seat, news)
+            return {**caption, "text": text} if text else caption
+        asked = event["question"]
+        question = msgspec.convert(asked, words.questions[asked["kind"]])
+        if kind == "asked":
+            return {"text": self.asked(seat, question)}
+        return {"text": self.answered(seat, question, question.check(event["value"]))}
+
+    def asked(self, seat: int, question: Question[Any]) -> str:
+        """What a seat has before it."""
+        return self._vocabulary.asked_words(question).asked(self._names[seat], question)
+
+    def answered(self, seat: int, question: Question[Any], value: object) -> str:
+        """What a seat does."""
+        words = self._vocabulary.asked_words(question)
+        return f"{self._names[seat]} {words.answered(question, value)}"
+
+    def told(self, seat: int | None, news: News) -> str:
+        """What has happened, as a seat was told it; None is all seats."""
+        words = self._vocabulary.told_words(news)
+        names = self._names
+        who = _EVERYBODY if seat is None and len(names) > 1 else names[seat or 0]
+        return _joined(self._opening(words, news), *words.lines(news, names, who))
+
+    def told_each(self, run: Sequence[News]) -> str:
+        """What all seats were told, each its own news of one kind: what is alike in all of it."""
+        first, words = run[0], self._vocabulary.told_words(run[0])
+        opening = self._opening(words, first) if _is_alike(words.opening, run) else ""
+        text = words.text
+        if isinstance(text, str) and "who" not in fields_in(text) and _is_alike(text, run):
+            return _joined(opening, *words.lines(first, self._names, _EVERYBODY))
+        return opening
+
+    def gains(self, news: News) -> tuple[int, ...] | None:
+        """What a round has brought, by seat, if the news end it."""
+        words = self._vocabulary
+        return tuple(words.payoffs(news)) if type(news) is words.closes else None
+
+    def repeats(self, news: News) -> bool:
+        """Whether news repeat the answer of the seat in their field `seat`."""
+        return self._vocabulary.told_words(news).repeats
+
+    def _opening(self, words: Told, news: Any) -> str:
+        if not words.opening:
+            return ""
+        return f"{self._vocabulary.round} {news.round}{words.opened(news, self._names)}"
+
+
+def _joined(*lines: str) -> str:
+    return "; ".join(filter(None, lines))
+
+
+def _is_alike(text: str, run: Sequence[News]) -> bool:
+    """Whether a text says the same of all news."""
+    fields = {field.removesuffix("_name") for field in fields_in(text)} | fields_in(text)
+    known = fields & set(run[0].__struct_fields__)
+    return all(getattr(news, field) == getattr(run[0], field) for news in run for field in known)
