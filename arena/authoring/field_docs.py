@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import inspect as types
 
-from protocol.schema.docstrings import of_class
+from protocol.schema.docstrings import Words, of_class
 from protocol.vocabulary import News, Question, Range
 
 __all__ = ["FieldDoc", "Kind", "KindDocs", "answers", "fields", "go_type", "is_range", "kind_docs"]
@@ -28,6 +28,17 @@ class FieldDoc(msgspec.Struct, frozen=True):
 
 
 _COMMENT = 80  # columns
+# Kinds of questions that would be no name of a method in C++, Go, Java or JavaScript, or that the
+# templates use themselves.
+_RESERVED = frozenset(
+    "and assert auto bool break case catch char class compl const constructor continue decide "
+    "default defer delete do double else enum explicit export extends extern final finally float "
+    "for friend func go goto hear if implements import inline int interface long main map match "
+    "mutable namespace native new not operator or package private protected public range register "
+    "return seat select short signed sizeof static struct super switch synchronized template this "
+    "throw throws transient try type typedef typename union unsigned using var virtual void "
+    "volatile while xor".split()
+)
 
 
 class KindDocs(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,14 +73,15 @@ def kind_docs(kind: str, cls: Kind) -> KindDocs:
 
 
 def _notes(cls: Kind) -> Iterator[str]:
-    yield from wrap(of_class(cls).summary, _COMMENT)
+    yield from wrap(_words(cls).summary, _COMMENT)
     listed = fields(cls)
     if listed:
         yield ""
     width = max((len(field.name) for field in listed), default=0) + 4
     for field in listed:
         first = f"  {field.name}".ljust(width)
-        yield from wrap(field.what, _COMMENT, initial_indent=first, subsequent_indent=" " * width)
+        what = wrap(field.what, _COMMENT, initial_indent=first, subsequent_indent=" " * width)
+        yield from what or [first.rstrip()]
     if issubclass(cls, Question):
         yield ""
         yield from wrap(f"Answer: {answers(cls)}.", _COMMENT)
@@ -87,33 +99,35 @@ def _columns(cls: Kind) -> Iterator[str]:
 
 
 def _camel(kind: str) -> str:
-    """`handOver` of `hand_over`, `HandOver` of `_hand_over`."""
-    return re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
+    """`handOver` of `hand_over`, `HandOver` of `_hand_over`; `pass_` of a reserved word."""
+    camel = re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
+    return f"{camel}_" if camel in _RESERVED else camel
 
 
 def fields(kind: Kind) -> list[FieldDoc]:
     """All fields but `legal`; the text of a field names all its values if they are few."""
-    described = of_class(kind)
+    said = _words(kind).fields
     return [
-        FieldDoc(
-            field.encode_name, _with_values(described.of(field.encode_name), field.type), field.type
-        )
+        FieldDoc(name, _with_values(said.get(name, ""), field.type), field.type)
         for field in _fields(kind)
-        if field.name != "legal"
+        if (name := field.encode_name) != "legal"
     ]
 
 
 def answers(kind: type[Question[Any]]) -> str:
     """The legal answers to a question, in words."""
     [legal] = [field for field in _fields(kind) if field.name == "legal"]
-    said = of_class(kind).fields.get("legal", "").removesuffix(".")
+    said = _words(kind).fields.get("legal", "").removesuffix(".")
     if is_range(kind):
-        return f"a whole number from `legal.min` to `legal.max`: {said}"
+        numbers = "a whole number from `legal.min` to `legal.max`"
+        return f"{numbers}: {said}" if said else numbers
     if said or not isinstance(legal.type, types.VarTupleType):
-        return said
-    if isinstance(legal.default, tuple):
+        return said or "one of `legal`"
+    if isinstance(legal.default, tuple) and legal.default:
         return _one_of(legal.default)
-    return f"one of `legal`, which has some of {_one_of(_values(legal.type.item_type), 'and')}"
+    values = _values(legal.type.item_type)
+    some = f", which has some of {_one_of(values, 'and')}" if values else ""
+    return f"one of `legal`{some}"
 
 
 def is_range(kind: Kind) -> bool:
@@ -143,9 +157,15 @@ def go_type(kind: types.Type) -> str:
             each = {go_type(item) for item in kind.item_types}
             return f"[]{each.pop() if len(each) == 1 else 'any'}"
         case types.UnionType():
-            [inner] = [part for part in kind.types if not isinstance(part, types.NoneType)]
-            return "*int" if go_type(inner) == "int" else go_type(inner)
-    raise AssertionError(f"no field of a question or news is {kind}")
+            inner = {go_type(part) for part in kind.types if not isinstance(part, types.NoneType)}
+            is_number = inner == {"int"}
+            return "*int" if is_number else inner.pop() if len(inner) == 1 else "any"
+    return "any"
+
+
+def _words(kind: Kind) -> Words:
+    """What a class says of itself, which in a game from outside may be nothing."""
+    return of_class(kind) if vars(kind).get("__doc__") else Words(kind.__name__, {})
 
 
 def _fields(kind: Kind) -> tuple[types.Field, ...]:

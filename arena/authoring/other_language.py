@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from arena.authoring.starter import ADDRESS, ShellCommand, Starter
+from arena.authoring.field_docs import kind_docs
+from arena.authoring.starter import ADDRESS, ShellCommand, Starter, with_bot
 from arena.engine.rules import Game
 from arena.manual.documents import documents, section
-from protocol.strategy import house_bots
 
 __all__ = ["other_language"]
 
@@ -15,20 +15,31 @@ _COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
 def other_language(game: Game, name: str) -> Starter:
-    """The game's page, the session in pseudocode, and the commands for a bot of that name."""
+    """The game's page, the session in pseudocode, and the commands for a bot of that name.
+
+    A game from outside has no page in our manual: it gets one from its description.
+    """
     protocol = {
         path: document for path, document in documents().items() if path.startswith(_PROTOCOL)
     }
-    rivals = list(house_bots(game.name))[: game.seats - 1]
-    play = " ".join(["arena play", game.name, *rivals])
+    play = " ".join(["arena play", game.name, *with_bot(game, name, _COMMAND)])
+    page = section(protocol, game.name) if game.package is None else _page(game)
     return Starter(
-        {
-            f"{game.name}.md": section(protocol, game.name),
-            "session.md": section(protocol, _SESSION),
-        },
+        {f"{game.name}.md": page, "session.md": section(protocol, _SESSION)},
         (
-            ShellCommand("try", f"{play} --bot '{name}={_COMMAND}'"),
+            ShellCommand("try", play),
             ShellCommand("check", f"arena check -- {_COMMAND}"),
             ShellCommand("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
         ),
     )
+
+
+def _page(game: Game) -> str:
+    """The rules in brief, and every question and news with its fields."""
+    words = game.vocabulary
+    lines = [f"# {words.title}", "", game.summary, "", f"Seats: {words.seats}."]
+    for title, kinds in ("Questions", words.questions), ("News", words.news):
+        lines += ["", f"## {title}"]
+        for kind, cls in kinds.items():
+            lines += ["", f"### `{kind}`", "", "```text", *kind_docs(kind, cls).notes, "```"]
+    return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib.resources import files
+from itertools import cycle, islice
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,7 +24,16 @@ from arena.engine.rules import Game
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots
 
-__all__ = ["ADDRESS", "Language", "ShellCommand", "Starter", "plain_name", "starter"]
+__all__ = [
+    "ADDRESS",
+    "Language",
+    "ShellCommand",
+    "Starter",
+    "plain_name",
+    "rivals",
+    "starter",
+    "with_bot",
+]
 
 
 class Language(StrEnum):
@@ -162,13 +172,12 @@ def plain_name(name: str) -> str:
 
 def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, ...]:
     tools = _TOOLS[language]
-    rivals = list(house_bots(game.name))[: game.seats - 1]
     play = ["arena", "play", game.name]
     if language is Language.PYTHON:
-        play += ["bot.py", *rivals]
+        play += ["bot.py", *(rivals(game) or ["bot.py"] * (game.seats - 1))]
         connect = f"arena connect bot.py --name {name} --url {ADDRESS}"
     else:
-        play += [*rivals, "--bot", f"'{name}={tools.start}'"]
+        play += with_bot(game, name, tools.start)
         connect = f"ARENA_NAME={name} ARENA_URL={ADDRESS} {tools.start}"
     if tools.start.startswith(_LINES):  # it has no WebSocket; our client carries its lines
         connect = f"arena connect {_quoted(tools.start)} --name {name} --url {ADDRESS}"
@@ -180,6 +189,18 @@ def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, 
         "connect": connect,
     }
     return tuple(ShellCommand(purpose, line) for purpose, line in lines.items() if line)
+
+
+def rivals(game: Game) -> list[str]:
+    """House bots for the other seats, some of them several times; none if there are no bots."""
+    return [*islice(cycle(house_bots(game.name)), game.seats - 1)]
+
+
+def with_bot(game: Game, name: str, command: str) -> list[str]:
+    """The bots of `arena play` with a command's bot: house bots beside it, or more of its kind."""
+    house = rivals(game)
+    copies = [name] if house else [name, *(f"{name}-{n}" for n in range(2, game.seats + 1))]
+    return [*house, *(f"--bot '{copy}={command}'" for copy in copies)]
 
 
 def _quoted(command: str) -> str:
@@ -198,13 +219,14 @@ def _values(
         "title": words.title,
         "game": game.name,
         "seats": game.seats,
-        "house": next(iter(house_bots(game.name))) if game.seats > 1 else "",
+        "house": next(iter(rivals(game)), ""),
         "language": tools.title,
         "needs": tools.needs,
         "edit": tools.edit,
         "plumbing": tools.plumbing[0] if tools.plumbing else "",
         "websocket": not tools.start.startswith(_LINES),
         "declares": "melds" in words.questions,  # `legal` does not list declared melds
+        "base": python.base,
         "imports": python.imports,
         "methods": python.methods,
         "questions": [kind_docs(kind, cls) for kind, cls in words.questions.items()],

@@ -1,17 +1,20 @@
 """The methods of a game's `PlayerStrategy`, read from its source, for a starter in Python.
 
-The source is parsed because the arena never imports bots. A starter therefore has the present
-methods, with their docstrings and defaults.
+The source of the module that the game's entry point `arena.bots` names is parsed. A starter
+therefore has the present methods, with their docstrings and defaults. A module that is left out,
+as it cannot be loaded, is not read.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
-from importlib.resources import files
 from textwrap import dedent, indent
 
 import msgspec
+
+from protocol.strategy import house_modules
 
 __all__ = ["Interface", "interface"]
 
@@ -21,17 +24,43 @@ _PLUMBING = frozenset({"decide", "hear", "reset"})  # messages to and from the o
 
 
 class Interface(msgspec.Struct, frozen=True):
-    """The methods of a bot that a student can replace, not indented, and the imports they need."""
+    """The methods of a bot that a student can replace, not indented, and the imports they need.
 
+    A game without a `PlayerStrategy` has one method, which answers every question at random.
+    """
+
+    base: str
     imports: tuple[str, ...]
     methods: tuple[str, ...]
 
 
+_AT_RANDOM = Interface(
+    "BaseStrategy",
+    ("from bots.strategy import BaseStrategy, choose",),
+    (
+        "def decide(self, question):\n"
+        '    """Answer a question with one of its `legal` answers."""\n'
+        "    return choose(question.legal, self.random)",
+        'def hear(self, news):\n    """Take note of what has happened."""',
+    ),
+)
+
+
 def interface(game: str) -> Interface:
-    """The interface of a game's strategies in `bots/<game>.py`."""
-    source = files("bots").joinpath(f"{game}.py").read_text(encoding="utf-8")
-    module = ast.parse(source)
-    [cls] = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == _CLASS]
+    """The interface of a game's strategies."""
+    for loaded in house_modules(game):
+        try:
+            source = inspect.getsource(loaded)
+        except (OSError, TypeError):  # a package may come without its source
+            continue
+        module = ast.parse(source)
+        for node in module.body:
+            if isinstance(node, ast.ClassDef) and node.name == _CLASS:
+                return _of_class(source, module, node, loaded.__name__)
+    return _AT_RANDOM
+
+
+def _of_class(source: str, module: ast.Module, cls: ast.ClassDef, name: str) -> Interface:
     replaced = [
         node
         for node in cls.body
@@ -46,21 +75,20 @@ def interface(game: str) -> Interface:
         for name in ast.walk(statement)
         if isinstance(name, ast.Name)
     }
-    return Interface(
-        tuple(_imports(module, game, needed)), tuple(_method(source, node) for node in replaced)
-    )
+    imports, methods = _imports(module, name, needed), (_method(source, m) for m in replaced)
+    return Interface(_CLASS, tuple(imports), tuple(methods))
 
 
-def _imports(module: ast.Module, game: str, needed: set[str]) -> Iterator[str]:
+def _imports(module: ast.Module, name: str, needed: set[str]) -> Iterator[str]:
     defined = {
         node.name
         for node in module.body
         if isinstance(node, ast.FunctionDef) and node.name in needed
     }
-    yield f"from bots.{game} import {', '.join([_CLASS, *sorted(defined)])}"
+    yield f"from {name} import {', '.join([_CLASS, *sorted(defined)])}"
     for node in module.body:
         if isinstance(node, ast.ImportFrom):
-            names = [name.name for name in node.names if name.name in needed]
+            names = [alias.name for alias in node.names if alias.name in needed]
             if names:
                 yield f"from {node.module} import {', '.join(names)}"
 

@@ -17,7 +17,6 @@ started is started again after a failed step, and the next steps go on.
 | `bot` | the bot: started or awaited, greeted, ended |
 | `session` | the bot in its matches, in whole matches or single moves |
 | `table` | a match by the real rules, with the bot in one seat |
-| `legal_shapes` | every shape that `legal` can have, and the settings that bring it about |
 | `steps`, `connection_steps` | the steps, each a coroutine: messages; the connection |
 | `run` | runs the steps: deadlines, restarts, the report |
 """
@@ -29,6 +28,7 @@ from typing import Self
 
 import msgspec
 
+from protocol.games import VOCABULARIES
 from protocol.messages import Limits
 
 __all__ = [
@@ -100,8 +100,8 @@ class Hint(StrEnum):
         "has come.")
     VERSION = "version", 'Say `"protocol":1` in `hello`, as a whole number.'
     GAMES = "games", (
-        "Name in `games` one game or more, spelled as the arena spells them: ace_king_queen "
-        "gin_rummy high_low three_card_poker blackjack.")
+        "Name in `games` one game or more, spelled as the arena spells them: "
+        f"{' '.join(VOCABULARIES)}.")
     TOKEN = "token", (
         "Put the environment variable ARENA_TOKEN, if it is set, into the `token` of every "
         "`hello`; without it the arena does not know you.")
@@ -139,10 +139,9 @@ class Hint(StrEnum):
     ILLEGAL = "illegal", (
         "Answer with an element of `legal` as it stands, or with a whole number from `min` to "
         "`max`, both included; if your strategy wants something else, take the nearest of those.")
-    MELDS = "melds", (
-        "Declare sets of three or four of one rank and runs of three or more of one suit, the ace "
-        "below the 2, of the ten cards that you keep, none twice; a knock leaves at most 10 "
-        "deadwood. Or say null, and the referee arranges the best.")
+    FAULT = "fault", (
+        "Answer with an element of `legal` as it stands; or see on the game's page what the rules "
+        "want of an answer that `legal` does not list.")
     WRONG_ASK = "wrong-ask", (
         "Copy `match` and `ask` into the answer from the question that you answer, and keep "
         "nothing of an older one.")
@@ -258,7 +257,7 @@ class StepOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What people are shown, such as `play gin_rummy`."""
+        """What people are shown, such as `play GAME`."""
         return self.step if self.game is None else f"{self.step} {self.game}"
 
 
@@ -296,12 +295,15 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepFailed(Exception):
-    """A step found something wrong. The fields are those of `StepOutcome`."""
+    """A step found something wrong. The fields are those of `StepOutcome`.
+
+    `advice` is that of the hint, unless the question has better.
+    """
 
     def __init__(self, sent: str, expected: str, came: str, hint: Hint, stderr: str = "") -> None:
         super().__init__(f"expected {expected}, got {came}")
         self.sent, self.expected, self.came, self.hint = sent, expected, came, hint
-        self.stderr = stderr
+        self.advice, self.stderr = hint.advice, stderr
 
 
 class StepSkipped(Exception):

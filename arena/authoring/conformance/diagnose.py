@@ -11,7 +11,6 @@ from arena.authoring.conformance import Hint
 from arena.engine.verdict import Finding
 from protocol.errors import Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
-from protocol.gin_rummy import Melds, Turn
 from protocol.messages import VERSION, Answer, BotMessage, Ending, Hello
 from protocol.vocabulary import Question
 
@@ -22,7 +21,6 @@ __all__ = [
     "blame_of_hello",
     "blame_of_process",
     "blame_of_turn",
-    "fault_of",
     "in_a_line",
     "is_garbled",
     "last_lines",
@@ -120,16 +118,11 @@ def blame_of_turn(message: BotMessage) -> Hint:
 def blame_of_answer(question: Question[Any], value: object) -> Hint:
     """The hint for an illegal answer: a wrong type, such as 4.0 or "4" for 4, or another answer.
 
-    Melds that a player of gin rummy declares have a hint of their own.
+    One that `legal` does not list, and whose fault the question knows, has a hint of its own.
     """
     if not question.mistypes(value):
-        return Hint.ILLEGAL if fault_of(question, value) is None else Hint.MELDS
+        return Hint.ILLEGAL if question.fault(value) is None else Hint.FAULT
     return Hint.NUMBERS if isinstance(value, float) else Hint.STRINGS
-
-
-def fault_of(question: Question[Any], value: object) -> str | None:
-    """What is wrong with melds that were declared, in words; None for other questions."""
-    return question.fault(value) if isinstance(question, Melds | Turn) else None
 
 
 def blame_of_process(finding: Finding, usual: Hint = Hint.CRASHED) -> tuple[str, Hint, str]:

@@ -180,7 +180,7 @@ async def _step(check: CheckSession, planned: _Planned, done: Sequence[StepOutco
             "expected": failed.expected,
             "came": failed.came,
             "hint": failed.hint,
-            "advice": failed.hint.advice,
+            "advice": failed.advice,
             "stderr": failed.stderr or None,
         }
         await check.bot.stop()

@@ -10,17 +10,16 @@ import asyncio
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from arena.authoring.conformance import Hint, StepFailed
 from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.diagnose import blame_of_answer, fault_of
-from arena.authoring.conformance.legal_shapes import SHORT
+from arena.authoring.conformance.diagnose import blame_of_answer
 from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
 from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, ArenaMessage, Ask, Ending, Over, Ready
-from protocol.strategy import Strategy
 from protocol.vocabulary import Question
 
 __all__ = ["CheckSession"]
@@ -83,21 +82,20 @@ class CheckSession:
 
     @property
     def handy(self) -> str:
-        games = self.games
-        short = ("ace_king_queen", "three_card_poker", "blackjack", "high_low")
-        return next((game for game in short if game in games), games[0])
+        """The game whose short matches have the fewest decisions."""
+        return min(self.games, key=_decisions)
 
     def short_match(self, game: str | None = None) -> CheckMatch:
         """A short match, by default of the game with the shortest ones."""
         game = game or self.handy
-        return self.table(game, SHORT[game])
+        return self.table(game, game_named(game).short)
 
     def table(
         self,
         game: str,
         settings: Mapping[str, object],
         seat: int | None = None,
-        others: Callable[[random.Random], Strategy] | None = None,
+        chooses: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
         wanted: Callable[[Any, int], bool] | None = None,
     ) -> CheckMatch:
         """A new match, as `CheckMatch`. Without a `seat` the bot sits in another one each time."""
@@ -105,7 +103,7 @@ class CheckSession:
         bot, rules, number = self.bot, game_named(game), self._matches
         seat = number % rules.seats if seat is None else seat
         return CheckMatch(
-            number, rules, settings, seat, bot.name, bot.limits, self.rng, others, wanted, self.run
+            number, rules, settings, seat, bot.name, bot.limits, self.rng, chooses, wanted, self.run
         )
 
     @property
@@ -264,9 +262,13 @@ class CheckSession:
                 return
             where = f"question {table.asked:,} of {table.id}"
             expected = f"a legal answer to {question.kind}: {question.legal_text()}"
-            fault = fault_of(question, value)
+            fault = question.fault(value)
             came = f"{self.bot.came}, at {where}{f': {fault}' if fault else ''}"
-            raise self.bot.failure(expected, came, hint) from None
+            failed = self.bot.failure(expected, came, hint)
+            if failed.hint is Hint.FAULT:
+                said = question.advice(value)
+                failed.advice = f"{said[:1].upper()}{said[1:]}."
+            raise failed from None
 
     async def _answer(self, going: Mapping[str, CheckMatch]) -> _TimedAnswer:
         """Wait for the bot's next answer in any of these matches, as long as an arena would."""
@@ -318,3 +320,9 @@ class CheckSession:
             )
             came = f"one that took {cost_ms:,.0f} ms when the bank was empty"
             raise self.bot.failure(expected, came, Hint.SLOW)
+
+
+@cache
+def _decisions(name: str) -> float:
+    game = game_named(name)
+    return game.decisions(game.vocabulary.read_settings(game.short))

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from arena.authoring.conformance import Hint, StepIncomplete, StepSkipped
-from arena.authoring.conformance.legal_shapes import SHAPES, VARIATIONS
 from arena.authoring.conformance.session import CheckSession
 from arena.authoring.conformance.table import CheckMatch
+from arena.engine.rules import Variation
 from arena.games import game_named
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
@@ -36,7 +36,6 @@ __all__ = [
     "reordered",
     "repeated_question",
     "reversed_keys",
-    "settings_of",
     "starts",
     "tables",
     "unknown_fields",
@@ -46,6 +45,7 @@ __all__ = [
 _PLAY_S = 60.0  # a bot that decides within its limits could take an hour
 _LEGAL_S = 30.0
 _MOST_MATCHES = 60  # played to see a rare shape of `legal`
+_ROUNDS = 10  # of a match of a game without variations
 _AT_ONCE = 64  # matches
 _TABLES_S = 60.0  # a slow bot gets as many matches as it can play in that time
 _QUESTIONS = 12  # in most short matches
@@ -112,13 +112,14 @@ async def unknown_fields(check: CheckSession) -> None:
 
 async def play(check: CheckSession, game: str) -> str:
     """It plays rounds by the real rules, against house bots."""
-    seats = game_named(game).seats
+    rules = game_named(game)
+    seats = rules.seats
     until = min(check.now + _PLAY_S, check.until)
     rounds = decisions = matches = 0
     while rounds < check.rounds and check.now < until:
         check.progress = f"{rounds:,} of {check.rounds:,} rounds"
         most = min(check.rounds - rounds, ceil(check.rounds / seats))
-        table = check.table(game, settings_of(game, most), matches % seats)
+        table = check.table(game, rules.rounds(most), matches % seats)
         await check.play([table], measured=True, until=until)
         matches += 1
         rounds += table.rounds
@@ -132,42 +133,34 @@ async def play(check: CheckSession, game: str) -> str:
     return f"{rounds:,} round{'' if rounds == 1 else 's'}, {decided}"
 
 
-def settings_of(game: str, rounds: int) -> dict[str, object]:
-    """The settings of a match of at most so many rounds; high-low has ten to a shuffle."""
-    match game:
-        case "ace_king_queen":
-            return {"hands": rounds}
-        case "three_card_poker":
-            return {"rounds": rounds}
-        case "blackjack":
-            return {"hands": rounds, "shuffle": "uniform"}
-        case "high_low":  # a shuffle has ten rounds
-            return {"max_shuffles": ceil(rounds / 10), "gap": 1_000_000_000}
-        case _:
-            return {"max_rounds": min(rounds, 100)}
-
-
 async def legal(check: CheckSession, game: str) -> str:
-    """It answers every shape that `legal` can have."""
-    missing = list(SHAPES[game])
+    """It answers every shape that `legal` can have.
+
+    Only questions that the real rules bring about are asked: a strategy may know the rules and need
+    not read `legal`. Rare shapes come up by the game's variations: its settings, opponents and
+    first deals.
+    """
+    rules = game_named(game)
+    shapes = rules.vocabulary.legal_shapes
+    missing = list(shapes)
     until = min(check.now + _LEGAL_S, check.until)
 
     def watch(question: Question[Any]) -> None:
         missing[:] = [shape for shape in missing if not shape.is_of(question)]
 
     matches = 0
-    variations = VARIATIONS[game]
+    variations = rules.variations or (Variation(lambda seat: rules.rounds(_ROUNDS)),)
     while missing and matches < _MOST_MATCHES and check.now < until:
-        check.progress = f"{len(SHAPES[game]) - len(missing)} of {len(SHAPES[game])} shapes"
+        check.progress = f"{len(shapes) - len(missing)} of {len(shapes)} shapes"
         variation = variations[matches % len(variations)]
-        seat = matches % game_named(game).seats
-        settings = variation.settings_for(seat)
-        table = check.table(game, settings, seat, variation.others, variation.wanted)
+        seat = matches % rules.seats
+        settings = variation.settings(seat)
+        table = check.table(game, settings, seat, variation.chooses, variation.wanted)
         await check.play([table], watch=watch, until=until)
         matches += 1
     await check.settle()
     if not missing:
-        return f"{len(SHAPES[game])} shapes"
+        return f"{len(shapes)} shape{'' if len(shapes) == 1 else 's'}"
     names = tuple(shape.name for shape in missing)
     text = f"did not come up in {matches} match{'' if matches == 1 else 'es'}: {', '.join(names)}"
     if check.now < until:  # the bot's own play may never lead there
@@ -297,7 +290,7 @@ def reordered(question: Question[Any], value: object, *, first: bool) -> Legal:
     except IllegalAnswer:
         return legal
     others = tuple(choice for choice in legal if choice != given)
-    if len(others) == len(legal):  # melds of its own, for which `legal` has null
+    if len(others) == len(legal):  # it is legal, but not listed
         return legal
     return (given, *others) if first else (*others, given)
 

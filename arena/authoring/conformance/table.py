@@ -26,7 +26,7 @@ from protocol.vocabulary import News, Question, Range
 
 __all__ = ["AnyLegal", "CheckMatch", "house", "seed_of"]
 
-_TRIES = 10_000  # one gin hand in 1,250 may knock at once; half a second at most
+_TRIES = 10_000  # the rarest first deal that is wanted is one in 1,250; half a second at most
 _LISTED = 1_000_000  # a bet beyond that ends most matches
 
 
@@ -80,7 +80,8 @@ class CheckMatch:
 
     Args:
         number: the number of the match in this check, a part of its id.
-        others: makes the strategies in the other seats; None for house bots.
+        chooses: the legal answers from which the other seats choose, at random; None for house
+            bots.
         wanted: whether the first deal will do, given the bot's `seat`; None takes any deal.
         run: what the match's id begins with; random if None.
 
@@ -100,7 +101,7 @@ class CheckMatch:
         name: str,
         limits: Limits,
         rng: random.Random,
-        others: Callable[[random.Random], Strategy] | None = None,
+        chooses: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
         wanted: Callable[[Any, int], bool] | None = None,
         run: str | None = None,
     ) -> None:
@@ -119,10 +120,10 @@ class CheckMatch:
         for other in range(game.seats):
             if other == seat:
                 continue
-            if others is None:
+            if chooses is None:
                 names[other], self._others[other] = house(game.name, number + other, rng)
             else:
-                names[other], self._others[other] = "chance", others(rng)
+                names[other], self._others[other] = "chance", AnyLegal(rng, chooses)
         self._names = tuple(names)
         self._match: MatchState | None = None
         self._nonces: tuple[str, ...] = ()
@@ -222,7 +223,7 @@ class CheckMatch:
         for tell in match.take_news():
             if tell.seat in (self.seat, EVERYONE):
                 self._news.append(tell.news)
-                self.rounds += tell.news.kind in ("hand_over", "round_over")
+                self.rounds += type(tell.news) is self.game.vocabulary.closes
             for seat, strategy in self._others.items():
                 if tell.seat in (seat, EVERYONE):
                     strategy.hear(tell.news)

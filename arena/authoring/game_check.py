@@ -1,0 +1,365 @@
+"""`arena check-game`: whether a game keeps to the conventions, by random matches.
+
+What the description itself breaks is told when a game is loaded. Here stands what only a match can
+show. Every broken convention is one line, with the name that `protocol/games.md` has for it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from random import Random
+from typing import Any
+
+import msgspec
+
+from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, strings_in
+from arena.authoring.round_check import MessageCheck, RoundCheck
+from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
+from arena.engine.drive import drive
+from arena.engine.match import MatchState
+from arena.engine.rules import NOBODY, Game, TellSeat
+from arena.engine.shuffle import Stream, match_key, seed_from_int
+from protocol.entry_points import points
+from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
+from protocol.games import PACKAGES
+from protocol.messages import Ending
+from protocol.strategy import house_bots
+from protocol.vocabulary import Question, Range, Settings
+
+__all__ = ["BrokenConvention", "GameReport", "check_game"]
+
+Found = Iterator[tuple[str, str]]
+"""Broken conventions: the name of each, and what is wrong."""
+
+_MOST_DECISIONS = 20_000  # of a match, which takes a second or less
+_FACTOR = 10  # an estimate may be wrong by so much: random players are not like others
+_SMALL = 20  # decisions below which an estimate need not be any good
+_DEALS = 1000  # that `deals` must give
+_EXCHANGES = 4  # cards that are exchanged in a match
+_IMPORT_S = 60
+
+_WITHOUT_ARENA = """
+import importlib, sys
+class Refuses:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "arena":
+            raise ImportError("it imports " + name)
+sys.meta_path.insert(0, Refuses())
+try:
+    importlib.import_module(sys.argv[1])
+except BaseException as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+"""
+
+
+class BrokenConvention(msgspec.Struct, frozen=True):
+    """A convention that a game breaks: its name in `protocol/games.md`, and what is wrong."""
+
+    convention: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.convention}: {self.text}"
+
+
+class GameReport(msgspec.Struct, frozen=True):
+    """What a check of a game has found.
+
+    Attributes:
+        package: the package that it comes from, None for ours.
+        decisions: of a random match, on average.
+    """
+
+    game: str
+    package: str | None
+    matches: int
+    seed: int
+    decisions: float
+    broken: tuple[BrokenConvention, ...]
+
+
+def check_game(
+    game: Game, *, matches: int, seed: int, tick: Callable[[], object] = lambda: None
+) -> GameReport:
+    """Play so many random matches and say which conventions are broken, each once.
+
+    `tick` is called after every match.
+    """
+    found: dict[tuple[str, str], BrokenConvention] = {}
+
+    def note(broken: Found) -> None:
+        for convention, text in broken:
+            # The same mistake has other numbers and cards in every match.
+            kind = "".join(char for char in text if not char.isdigit())[:40]
+            found.setdefault((convention, kind), BrokenConvention(convention, one_line(text, 300)))
+
+    note(_imports(game))
+    note(_deals(game, seed))
+    decided = []
+    for number in range(matches):
+        trial = _Trial(game, game.short, seed, number)
+        note(trial.check())
+        decided.append(len(trial.played.answers))
+        tick()
+        if trial.is_broken:
+            break
+    average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
+    note(_settings(game, seed))
+    if not any(convention in ("rules", "seats") for convention, _ in found):
+        note(_bots(game, seed, decided))  # who could else be blamed for what the rules do
+    note(_estimate(game, decided))
+    package = PACKAGES.get(game.name)
+    return GameReport(
+        game=game.name,
+        package=None if package is None else str(package),
+        matches=matches,
+        seed=seed,
+        decisions=average,
+        broken=tuple(found.values()),
+    )
+
+
+class _Trial:
+    """A match with random answers, and what is wrong with it."""
+
+    def __init__(self, game: Game, settings: Mapping[str, object], seed: int, number: int) -> None:
+        self._game = game
+        self._settings = game.vocabulary.read_settings(settings)
+        self._key = match_key(seed_from_int(seed), (str(number),))
+        self._messages = MessageCheck(game)
+        self._chance = Random(f"{seed}:{number}")
+        self.played = self._play(self._random_answer)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether its rules raised something, or did not end."""
+        decided = len(self.played.answers)
+        return self.played.error is not None or (
+            decided == _MOST_DECISIONS and not self.played.is_over
+        )
+
+    def check(self) -> Found:
+        """All that is wrong with it."""
+        if self.is_broken:
+            what = f"is not over after {_MOST_DECISIONS:,} decisions"
+            if self.played.error is not None:
+                what = _raised(self.played.error)
+            yield "rules", f"a match with {_shown(self._settings)} {what}"
+            return
+        yield from RoundCheck(self._game).check(self.played)
+        yield from self._messages.check(self.played)
+        yield from self._again()
+        try:
+            for leak in leaks(self._game, self.played):
+                yield "secrecy", leak
+            yield from self._exchanged()
+        except Exception as error:  # of the game's own `holds`
+            yield "secrecy", f"`holds` raised {in_words(error)}"
+
+    def _deals(self) -> Iterator[Any]:
+        return self._game.deals(self._settings, Stream(self._key))
+
+    def _play(
+        self, answer: Callable[[Question[Any]], Any], deals: Iterator[Any] | None = None
+    ) -> Playout:
+        return play_out(self._game, self._settings, deals or self._deals(), answer, _MOST_DECISIONS)
+
+    def _random_answer(self, question: Question[Any]) -> Any:
+        legal = question.choices
+        if isinstance(legal, Range):
+            value: Any = self._chance.randint(legal.min, max(legal.min, legal.max))
+        elif isinstance(legal, tuple) and legal:
+            value = self._chance.choice(legal)
+        else:
+            raise NoAnswer
+        try:
+            return question.check(value)
+        except IllegalAnswer:
+            return value  # `MessageCheck` says so
+
+    def _again(self) -> Found:
+        """The same cards and answers must give the same match."""
+        with _another_random():
+            again = self._play(_Same(self.played.answers))
+        told, told_again = _heard(self.played), _heard(again)
+        if told != told_again or self.played.scores[-1:] != again.scores[-1:]:
+            yield (
+                "rules",
+                "the same cards and answers gave another match: the rules or `deals` draw from "
+                "the time, from `random` or from what they kept of another match",
+            )
+
+    def _exchanged(self) -> Found:
+        """A seat must not learn of a card that only another may know, by exchanging that card."""
+        pack = set(strings_in(list(islice(self._deals(), 20))))
+        secrets = list(secret_cards(self._game, self.played))
+        for secret in self._chance.sample(secrets, min(len(secrets), _EXCHANGES)):
+            others = secret.unseen or tuple(sorted(pack - self._all_cards(secret)))
+            if not others:
+                continue
+            other = self._chance.choice(others)
+            again = self._play(_Same(self.played.answers), exchanges(self._deals(), secret, other))
+            told = first_difference(self._game, secret, self.played.events, again.events)
+            if told is not None:
+                yield "secrecy", told
+
+    def _all_cards(self, secret: SecretCard) -> set[str]:
+        event = self.played.events[secret.start]
+        assert isinstance(event, TellSeat), "it is a deal"
+        return set(strings_in(event.news))
+
+
+class _Same:
+    """Gives the answers of another match, in order, as long as they are legal."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        self._answers = iter(answers)
+
+    def __call__(self, question: Question[Any]) -> Any:
+        for value in self._answers:
+            return question.check(value)
+        raise NoAnswer
+
+
+@contextmanager
+def _another_random() -> Iterator[None]:
+    """Draw other numbers from the module `random` than before, and go on with it as it was."""
+    state = random.getstate()
+    random.seed()
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+def _heard(played: Playout) -> list[object]:
+    """All but the deals, which need not be comparable."""
+    return [e for e in played.events if isinstance(e, SeatDecided) or e.seat != NOBODY]
+
+
+def _imports(game: Game) -> Found:
+    """Bots and vocabulary must do without the arena, as bots elsewhere have none."""
+    for group in ("protocol.games", "arena.bots"):
+        for point in points(group, game.name):
+            try:
+                done = subprocess.run(
+                    [sys.executable, "-P", "-c", _WITHOUT_ARENA, point.module],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=_IMPORT_S,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                yield "imports", f"{point.module} is not imported after {_IMPORT_S} seconds"
+                continue
+            if done.returncode:
+                why = done.stderr.strip().rpartition("\n")[2]
+                yield "imports", f"{point.module} cannot be imported without `arena`: {why}"
+
+
+def _deals(game: Game, seed: int) -> Found:
+    settings = game.vocabulary.read_settings(None)
+    try:
+        deals = game.deals(settings, Stream(match_key(seed_from_int(seed))))
+        count = sum(1 for _ in islice(deals, _DEALS))
+    except Exception as error:
+        yield "deals", f"raised {in_words(error)}"
+        return
+    if count < _DEALS:
+        yield "deals", f"ended after {count} deals, expected deals without end"
+
+
+def _settings(game: Game, seed: int) -> Found:
+    """The matches that other commands play must end."""
+    settings: dict[str, Mapping[str, object]] = {
+        "short": game.short,
+        "for_people": game.for_people,
+        "cross": game.cross.settings,
+        "demo": game.demo.settings,
+    }
+    read = game.vocabulary.read_settings
+    for number, (field, chosen) in enumerate(settings.items()):
+        estimate = game.decisions(read(chosen))
+        trial = _Trial(game, chosen, seed, number)
+        decided = len(trial.played.answers)
+        if trial.played.error is not None:
+            yield field, f"a match with {_shown(read(chosen))} {_raised(trial.played.error)}"
+        elif not trial.played.is_over and decided > _FACTOR * estimate:
+            yield (
+                field,
+                f"a match with {_shown(read(chosen))} is not over after {decided:,} decisions, "
+                f"expected about {estimate:,.0f} by `decisions`",
+            )
+
+
+def _estimate(game: Game, decided: list[int]) -> Found:
+    """`decisions` must be of the size that matches have, of random players or of house bots."""
+    settings = game.vocabulary.read_settings(game.short)
+    estimate = game.decisions(settings)
+    least, most = min(decided), max(decided)
+    if not least / _FACTOR <= max(estimate, _SMALL) or estimate > _FACTOR * max(most, _SMALL):
+        yield (
+            "decisions",
+            f"matches with {_shown(settings)} had {least:,} to {most:,} decisions, expected about "
+            f"{estimate:,.0f}",
+        )
+
+
+def _bots(game: Game, seed: int, decided: list[int]) -> Found:
+    """The house bots must be there and play legally; adds how many decisions they had."""
+    try:
+        house = house_bots(game.name)
+    except ArenaError as error:
+        yield "bots", str(error)
+        return
+    if not house:
+        yield "bots", f"expected house bots of {game.name} in the group arena.bots, found none"
+    elif "random" not in house and game.seats > 1:
+        yield "bots", f"expected a house bot `random`, found {', '.join(house)}"
+    settings = game.vocabulary.read_settings(game.short)
+    names = list(house)
+    for first, name in enumerate(names):
+        lineup = [names[(first + seat) % len(names)] for seat in range(game.seats)]
+        match = MatchState(game, settings, seed=seed_from_int(seed + first))
+        try:
+            drive(match, [_Seated(house[bot], seat, match) for seat, bot in enumerate(lineup)])
+        except Exception as error:
+            yield "bots", f"{name} cannot play: {in_words(error)}"
+            continue
+        decided.append(len(match.answers))
+        ended = match.termination
+        if ended is not None and ended.kind is not Ending.COMPLETED:
+            who = name if ended.seat is None else lineup[ended.seat]
+            yield "bots", f"{who} ended a match with {ended.kind}: {ended.text}"
+
+
+class _Seated:
+    """A house bot at its seat; it breaks off a match that does not end."""
+
+    def __init__(self, cls: type[Any], seat: int, match: MatchState) -> None:
+        self._bot, self._match = cls(), match
+        if callable(seeding := getattr(self._bot, "seed", None)):
+            seeding(str(seat))
+        self.hear, self.reset = self._bot.hear, self._bot.reset
+
+    def decide(self, question: Question[Any]) -> object:
+        if len(self._match.answers) >= _MOST_DECISIONS:
+            raise RuntimeError(f"the match is not over after {_MOST_DECISIONS:,} decisions")
+        return self._bot.decide(question)
+
+
+def _shown(settings: Settings) -> str:
+    values = msgspec.to_builtins(settings)
+    return ", ".join(f"{name}={value}" for name, value in values.items()) or "no settings"
+
+
+def _raised(error: str) -> str:
+    return error if error.startswith(("yielded", "told")) else f"raised {error}"

@@ -1,0 +1,135 @@
+"""What `arena new-game` writes: a package with a small complete game, to be changed into another.
+
+Its files are the templates in `game_templates/`, filled for a name and a number of seats.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import sys
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from arena.authoring.starter import ShellCommand, Starter
+from arena.games import GAMES
+from protocol.entry_points import points
+from protocol.errors import BadGame
+
+__all__ = ["MOST_SEATS", "check_name", "game_package"]
+
+MOST_SEATS = 6
+"""The seats that the small game has cards for, with room to spare."""
+
+_SPADES = "AKQJT9"
+_WIDTH = 100  # columns of a line
+_VOCABULARY = "protocol.games"  # the group of entry points that every game has a line in
+_TEMPLATES = Environment(
+    loader=PackageLoader("arena.authoring", "game_templates"),
+    autoescape=False,  # programs, not HTML
+    keep_trailing_newline=True,
+    lstrip_blocks=True,
+    trim_blocks=True,
+    undefined=StrictUndefined,
+)
+_FILES = {
+    "pyproject.toml": "pyproject.toml",
+    "README.md": "README.md",
+    "NAME/__init__.py": "__init__.py",
+    "NAME/vocabulary.py": "vocabulary.py",
+    "NAME/rules.py": "rules.py",
+    "NAME/bots.py": "bots.py",
+    "tests/test_NAME.py": "test_game.py",
+}
+"""The files of the package, and the template of each."""
+
+
+def check_name(name: str) -> None:
+    """Raise `BadGame` if no new game may have this name, as its package and on the wire."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{1,29}", name):
+        raise BadGame(
+            "expected a name of 2 to 30 lower case letters, digits and _, the first one a letter, "
+            f"got {name!r}"
+        )
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name) or hasattr(builtins, name):
+        raise BadGame(f"expected another name: {name!r} is a word of Python")
+    aliases = {alias for game in GAMES.values() for alias in (game.name, game.vocabulary.alias)}
+    if name in aliases or points(_VOCABULARY, name):
+        raise BadGame(f"expected another name: there is a game {name!r}")
+    found = PathFinder.find_spec(name)
+    # A mere folder is found as well, perhaps the very one that is written; it has no loader.
+    if name in sys.stdlib_module_names or (found is not None and found.loader is not None):
+        raise BadGame(f"expected another name: there is a Python module {name!r}")
+
+
+def game_package(name: str, seats: int) -> Starter:
+    """A package with a small game of that name for 1 to `MOST_SEATS` seats."""
+    assert 1 <= seats <= MOST_SEATS, "the command has asked"
+    lines = [
+        'pip install -e ".[test]"',
+        f"arena check-game {name}",
+        "python -m pytest",
+        f"arena play {name} {' '.join(_lineup(seats))} --seed 1",
+        f"arena cross {name}",
+    ]
+    purposes = ("install", "check", "test", "play", "cross")
+    commands = tuple(map(ShellCommand, purposes, lines))
+    used = "Act Acted Action Dealt GameSettings RoundOver".split()
+    module = f"{name}.vocabulary"
+    several = ["SEATS"] if seats > 1 else []
+    acted = ["Action"] if seats > 1 else []
+    values = {
+        "name": name,
+        "distribution": name.replace("_", "-"),
+        "title": name.replace("_", " ").capitalize(),
+        "seats": seats,
+        "hands": max(seats, 2),  # cards that a round needs
+        "lineup": list(
+            zip(("ann", "ben", "cem", "dan", "eve", "fay"), _lineup(seats), strict=False)
+        ),
+        "commands": commands,
+        "deck": ", ".join(f'"{rank}s"' for rank in _SPADES[:seats]),
+        "fold_scores": _fold_scores(seats),
+        "rules_import": _import(
+            module,
+            ["CARDS", "SEATS", "VOCABULARY", *(cls for cls in used if seats > 1 or cls != "Acted")],
+        ),
+        "bots_import": _import(module, ["CARDS", *several, "Act", *acted, "RoundOver"]),
+        "tests_import": "\n".join(
+            [
+                f"from {name}.bots import PlayerStrategy",
+                f"from {name}.rules import GAME",
+                _import(module, ["CARDS", "SEATS", "Action", "Dealt", "RoundOver"]),
+            ]
+        ),
+    }
+    return Starter(
+        {
+            file.replace("NAME", name): _TEMPLATES.get_template(f"{template}.jinja").render(values)
+            for file, template in _FILES.items()
+        },
+        commands,
+    )
+
+
+def _lineup(seats: int) -> list[str]:
+    """House bots for every seat of a match."""
+    return [("careful", "bold", "random")[seat % 3] for seat in range(seats)]
+
+
+def _fold_scores(seats: int) -> str:
+    """What a round brings if the first seat, with the best card, folds and the others stay."""
+    if seats == 2:
+        return "(-1, 1)"  # the other one is not asked
+    return f"(-1, {1 + 2 * (seats - 2)}, *[-2] * (SEATS - 2))"
+
+
+def _import(module: str, names: Sequence[str]) -> str:
+    """An import as the formatter writes it: in one line, or else one name per line."""
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= _WIDTH:
+        return line
+    return f"from {module} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
