@@ -191,6 +191,7 @@ class AdminCommands:
                 f"{row.id} is {row.state.value}"
             )
         ledger = self._host.ledger_of(row)
+        row.plan.read_settings()  # raises `NotInstalled` before anything is changed
         ledger.take_back(match, self._act(message, who, row.id, text))
         # A bot that is not here would soon be absent: the instructor decides when its time begins.
         here = {*self._host.presence.taken, *(bot.name for bot in row.plan.bots)}

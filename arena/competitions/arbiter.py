@@ -17,7 +17,7 @@ import msgspec
 
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
-from arena.engine.match import MatchResult, MatchState
+from arena.engine.match import MatchResult, MatchState, Result
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
 from arena.formats.elimination import saved
@@ -83,6 +83,10 @@ class Arbiter:
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
         return tuple(self._tables.values())
+
+    @property
+    def playing(self) -> int:
+        return len(self._tables)
 
     @property
     def temporary_house_bots(self) -> tuple[str, ...]:
@@ -167,13 +171,14 @@ class Arbiter:
 
     def note(
         self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
-    ) -> None:
+    ) -> Result:
+        """Record a match that has ended; returns its result without the record."""
         now = self._loop.time()
         is_whole = result.termination.kind is Ending.COMPLETED
         self.workload.ended(table.decisions, is_whole=is_whole)
         if self.workload.is_due(now):
             self.workload.mark(now, self.decisions)
-        self._note(table.id, pairing, result, verdict, now - table.opened_at)
+        return self._note(table.id, pairing, result, verdict, now - table.opened_at)
 
     def void_too_often(self, pairing: Pairing) -> None:
         """Tell the instructor of a match void too often (J5); without one, raise `ArenaError`."""
@@ -195,7 +200,7 @@ class Arbiter:
         self._excused.discard(name)
         return is_excused
 
-    def forfeit(self, pairing: Pairing, seat: int, also: Sequence[int] = ()) -> MatchResult:
+    def forfeit(self, pairing: Pairing, seat: int, also: Sequence[int] = ()) -> Result:
         """Rule that a bot forfeits its match, as it is absent or has offended before (J2).
 
         The bots in the seats `also` do not come either, and are out as well. A house bot never
@@ -205,15 +210,13 @@ class Arbiter:
         match_id = f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
         if pairing.players[seat] in self.plan.house:
             match.end(Ending.VOID, None, FAULT)
-            self._note(match_id, pairing, match.result(), None)
-            return match.result()
+            return self._note(match_id, pairing, match.result(), None)
         also = tuple(late for late in also if pairing.players[late] not in self.plan.house)
         finding = self._finding(pairing.players[seat])
         verdicts = [self._verdict(match_id, pairing, late) for late in (seat, *also)]
         events = tuple(verdict.event for verdict in verdicts)
         match.end(finding.kind, seat, finding.text, also, events)
-        result = match.result()
-        self._note(match_id, pairing, result, verdicts[0], others=verdicts[1:])
+        result = self._note(match_id, pairing, match.result(), verdicts[0], others=verdicts[1:])
         for verdict in verdicts:
             if not self.is_out(verdict.bot):
                 self.findings.pop(verdict.bot, None)  # it has paid for that
@@ -227,7 +230,7 @@ class Arbiter:
             if result is None or not self.plan.teams:
                 continue
             match = self.ledger.match_of(pairing)
-            for name in saved(pairing.players, result, self.plan.teams):
+            for name in saved(self._rules, pairing.players, result, self.plan.teams):
                 seat = result.termination.seat
                 assert seat is not None, "there was an offence"
                 offender = pairing.players[seat]
@@ -269,10 +272,11 @@ class Arbiter:
         verdict: Verdict | None,
         lasted_s: float = 0.0,
         others: Sequence[Verdict] = (),
-    ) -> None:
+    ) -> Result:
         now = self.wall()
-        self.ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
-        self.listener.match_finished(self.ledger, match, pairing, result)
+        noted = self.ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
+        self.listener.match_finished(self.ledger, match, pairing, noted)
+        return noted
 
     def _finding(self, name: str) -> Finding:
         return self.findings.get(name) or Finding(

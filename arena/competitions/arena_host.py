@@ -43,8 +43,6 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 
 __all__ = ["Host"]
 
-_HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
-
 
 class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
@@ -247,7 +245,8 @@ class Host:
         """Set a competition up for `play` and record it, unless it raises `UsageError`."""
         if plan.form is Form.ELIMINATION:
             tag = secrets.token_hex(2)
-            house = tuple(f"house-{tag}-{n}" for n in range(_HOUSE_SEATS))
+            # As many as a final can have free chairs (K2).
+            house = tuple(f"house-{tag}-{n}" for n in range(plan.rules.seats - 1))
             seed = secrets.token_hex(32)
             plan = msgspec.structs.replace(plan, house=house, seed=seed)
         known = {bot.name for bot in plan.bots}

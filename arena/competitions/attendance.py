@@ -133,7 +133,7 @@ def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """The bot that has come for each of these names, by name.
 
     It is the bot of that name, or one whose name looks like it, or the first one below it, as
-    `ann/gin` is below `ann`. A bot stands for one name at most, and for its own if that is among
+    `ann/two` is below `ann`. A bot stands for one name at most, and for its own if that is among
     them.
     """
     known = set(names)

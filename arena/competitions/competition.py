@@ -102,6 +102,11 @@ class Competition:
         return self.arbiter.tables
 
     @property
+    def playing(self) -> int:
+        """How many matches are being played."""
+        return self.arbiter.playing
+
+    @property
     def waiting(self) -> int:
         """How many pairings wait for a table now; always 0 on a ladder."""
         return self._stage.waiting if isinstance(self._stage, RunningStage) else 0

@@ -56,7 +56,13 @@ class CompetitionBots:
 
     async def launch_house_bot(self, game: str, name: str) -> None:
         """Start the usual house bot of a game, or raise `ArenaError` if it cannot be started."""
-        await self._supervisor.launch_house_bot(game, name, next(iter(house_bots(game))))
+        bot = next(iter(house_bots(game)), None)
+        if bot is None:
+            raise ArenaError(
+                f"a free chair needs a house bot for {game}, none is installed; `arena doctor` may "
+                "say why"
+            )
+        await self._supervisor.launch_house_bot(game, name, bot)
 
     def dismiss(self, competition: Competition) -> None:
         """Stop the house bots that only this competition needed, which is over."""

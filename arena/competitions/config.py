@@ -290,7 +290,7 @@ def _run(read: _RunSection) -> PlannedRun:
     if read.least is None and who is Participants.CONNECTED:
         fields["least"] = game.seats
     if read.with_itself is None:
-        fields["with_itself"] = form is Form.ROUND_ROBIN and game.name == "ace_king_queen"
+        fields["with_itself"] = form is Form.ROUND_ROBIN and game.meets_itself
     return PlannedRun(**fields)
 
 

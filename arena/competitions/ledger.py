@@ -135,10 +135,11 @@ class Ledger:
         started_at: float,
         finished_at: float,
         others: Sequence[Verdict] = (),
-    ) -> None:
+    ) -> Result:
         """Record a match; count it and its offenders unless it is void. Times are in Unix seconds.
 
         `verdict` is on the offender who ended it, if there is one, `others` are on further ones.
+        Returns the result without the record, which need not stay in memory.
         """
         played = self._store.match_finished(
             self.id,
@@ -152,7 +153,7 @@ class Ledger:
             others,
         )
         if not played.counts:
-            return
+            return played.result
         if self._is_ladder:
             self._ladder[match] = pairing.number
             if self._rating is not None and not self._rating.done():
@@ -165,6 +166,7 @@ class Ledger:
             del self.verdicts[:-_LATEST]
         self.book.ruled(verdicts)
         _add(self.book, played)
+        return played.result
 
     def match_of(self, pairing: Pairing) -> str:
         return self._counted[pairing.number].id

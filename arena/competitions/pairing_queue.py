@@ -1,14 +1,15 @@
 """The pairings of a stage that wait for a table, in the order in which they are tried. Pure.
 
 All pairings of the same bots can be opened at the same times, so they are queued together, as one
-lineup. Every bot has a list of its lineups. So the end of a match costs a look at the possible
-opponents of its players, however often they meet and however large the competition is.
+lineup. Every bot has its lineups, each with the number of its turn. So the end of a match costs a
+look at the bots that have a table free, or at the possible opponents of its players if these are
+fewer, however often they meet and however large the competition is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from itertools import chain, count, islice
 from typing import TypeAlias
 
 from arena.formats.schedule import Pairing
@@ -27,7 +28,9 @@ class PairingQueue:
     def __init__(self, on_idle: Callable[[str], None]) -> None:
         self._on_idle = on_idle
         self._pairings: dict[Lineup, dict[int, Pairing]] = {}
-        self._lineups: dict[str, dict[Lineup, None]] = {}
+        self._lineups: dict[str, dict[Lineup, int]] = {}  # of each bot, in their turn
+        self._turns = count()
+        self._has_large = False  # lineups of more than two bots
 
     def __iter__(self) -> Iterator[str]:
         """The bots of all pairings that have waited."""
@@ -35,9 +38,10 @@ class PairingQueue:
 
     def add(self, pairing: Pairing) -> None:
         lineup = frozenset(pairing.players)
+        self._has_large |= len(lineup) > 2
         self._pairings.setdefault(lineup, {})[pairing.number] = pairing
         for name in lineup:
-            self._lineups.setdefault(name, {})[lineup] = None
+            self._lineups.setdefault(name, {}).setdefault(lineup, next(self._turns))
 
     def discard(self, pairing: Pairing) -> None:
         lineup = frozenset(pairing.players)
@@ -58,7 +62,7 @@ class PairingQueue:
             lineups = self._lineups.get(name, {})
             if lineup in lineups:
                 del lineups[lineup]
-                lineups[lineup] = None
+                lineups[lineup] = next(self._turns)
 
     def waits_for(self, name: str) -> bool:
         return bool(self._lineups.get(name))
@@ -79,17 +83,20 @@ class PairingQueue:
         lineups = islice(self._pairings.values(), most)
         return tuple(next(iter(pairings.values())) for pairings in lineups)
 
-    def lineups(
-        self, name: str, had: Callable[[str], int], full: Collection[str]
-    ) -> Iterator[Lineup]:
-        """The lineups of a bot, in the order in which they are tried, without those of `full` bots.
+    def lineups(self, name: str, had: Mapping[str, int], free: Set[str]) -> Iterator[Lineup]:
+        """The lineups of a bot whose bots are all `free`, in the order in which they are tried.
 
         Those whose bots have had the fewest matches come first, and of these those that have not
-        met for longest. `had` returns how many matches a bot has had.
+        met for longest. `had` says how many matches each bot has had.
         """
-        lineups = tuple(lineup for lineup in self._lineups.get(name, ()) if lineup.isdisjoint(full))
+        waiting = self._lineups.get(name, {}) if name in free else {}
+        if len(waiting) <= len(free) or self._has_large:
+            lineups = [lineup for lineup in waiting if lineup <= free]
+        else:  # it has many to meet, of whom few are free
+            lineups = [pair for other in free if (pair := frozenset((name, other))) in waiting]
+            lineups.sort(key=waiting.__getitem__)
 
         def had_each(lineup: Lineup) -> float:
-            return sum(map(had, lineup)) / len(lineup)
+            return sum(map(had.__getitem__, lineup)) / len(lineup)
 
         return chain(sorted(lineups[:_CROWD], key=had_each), lineups[_CROWD:])

@@ -20,9 +20,7 @@ from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Plan, RelaunchSpec, l
 from arena.formats.timetable import Times
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import unused
-from protocol.ace_king_queen import AceKingQueenSettings
 from protocol.errors import UsageError, one_line
-from protocol.gin_rummy import GinRummySettings
 from protocol.messages import Limits
 from protocol.strategy import house_bots
 from protocol.vocabulary import Settings
@@ -253,17 +251,15 @@ def _check_form(run: PlannedRun) -> None:
 
 def _split(run: PlannedRun, settings: Settings) -> Settings:
     """The settings of one of the matches into which a match is split."""
-    n = run.split
+    n, field = run.split, run.rules.splits_by
     if n == 1:
         return settings
-    match settings:
-        case AceKingQueenSettings(hands=count):
-            field = "hands"
-        case GinRummySettings(games=count):
-            field = "games"
-        case _:
-            raise AssertionError("no other game is played as a round robin")
-    if count % n or not count:
+    if field is None:
+        raise UsageError(
+            f"split: expected a game whose matches can be split, got {run.game}; raise `matches`"
+        )
+    count: int = getattr(settings, field)
+    if not count or count % n:
         raise UsageError(f"split: expected a number that divides the {field}, {count}, got {n}")
     changes: dict[str, Any] = {field: count // n}
     return msgspec.structs.replace(settings, **changes)

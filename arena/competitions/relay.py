@@ -68,6 +68,7 @@ class Relay(Listener):
         self._competitions = competitions
         self._listener = listener
         self._on_verdict = on_verdict
+        self._freed: dict[str, None] = {}  # to be offered in the next turn of the loop
 
     @property
     def non_competing(self) -> Collection[str]:
@@ -82,7 +83,9 @@ class Relay(Listener):
 
     def freed(self, names: Sequence[str]) -> None:
         """Offer these bots to all competitions, after their own one has counted the match."""
-        asyncio.get_running_loop().call_soon(self._seat, names)
+        if not self._freed:
+            asyncio.get_running_loop().call_soon(self._seat)
+        self._freed.update(dict.fromkeys(names))
 
     def share(self, competition: str, name: str) -> float:
         return share(competition, self._competitions, name)
@@ -108,7 +111,8 @@ class Relay(Listener):
     def told(self, text: str) -> None:
         self._listener.told(text)
 
-    def _seat(self, names: Sequence[str]) -> None:
+    def _seat(self) -> None:
+        names, self._freed = tuple(self._freed), {}
         if self.bots is not None:
             self.bots.end_forgiven(names)
         for competition in in_turn(self._competitions):

@@ -24,7 +24,7 @@ from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.engine.names import alike, owner_of
 from arena.formats.spec import Form, Plan
 from arena.formats.timetable import due
-from arena.games import GAMES, game_named
+from arena.games import GAMES, game_named, other_rules
 from arena.server.background import BackgroundTasks
 from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
@@ -259,6 +259,8 @@ class Scheduler:
             f"{row.id} goes on: {competition.title}, "
             f"{competition.played:,} of {scheduled} matches played{state}"
         )
+        if (why := other_rules(row.plan.game, row.plan.package)) is not None:
+            self._tell(f"{row.id} goes on by other rules: {why}")
         return competition
 
     # --- runs ---

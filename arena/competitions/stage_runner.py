@@ -49,11 +49,11 @@ class RunningStage:
         self._playing: Counter[str] = Counter()
         self.progress = 0.0
         self._ended = 0
-        self._full: set[str] = set()  # bots that had no table free at the last look
+        self._free: set[str] = set()  # bots but for those without a free table at the last look
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
-        self._had: Counter[str] = Counter()
+        self._had: Counter[str] = Counter()  # matches of each bot, with those that are played
         self._turn: Iterator[str] = iter(())
         self._growth: Timer | None = None
         self._tries = 0
@@ -164,7 +164,7 @@ class RunningStage:
 
     def seat(self, names: Sequence[str]) -> None:
         """Open the matches that can be opened for these bots."""
-        self._full.difference_update(names)
+        self._free.update(names)
         with self._failing():
             for name in names:
                 while self._seat_once(name):
@@ -173,7 +173,7 @@ class RunningStage:
     def _seat_once(self, name: str) -> bool:
         """Try a pairing of each lineup of a bot; whether one was opened and it has tables left."""
         has_opened = False
-        for lineup in self._queue.lineups(name, self._matches_of, self._full):
+        for lineup in self._queue.lineups(name, self._had, self._free):
             for pairing in self._queue.between(lineup):
                 if pairing.is_alone and self._meets_others(name):
                     break
@@ -198,10 +198,6 @@ class RunningStage:
             for lineup in self._queue.lineups_of(name)
         )
 
-    def _matches_of(self, name: str) -> int:
-        """How many matches a bot has had, with those that are being played."""
-        return self._had[name] + self._playing[name]
-
     def _grow(self) -> None:
         """Look for bots that may play more matches though none has ended, as `progress` grows."""
         if self.progress < 1.0:
@@ -212,7 +208,7 @@ class RunningStage:
             name = next(self._turn, None)
             if name is None:
                 self._turn = iter(tuple(self._queue))
-                self._full.clear()
+                self._free.update(self._queue)
                 break
             bot = self._here(name)
             if bot is not None and self._room(bot) > 0:
@@ -245,6 +241,7 @@ class RunningStage:
             for name in pairing.players:
                 self._absences.forgive(name)
                 self._playing[name] += 1
+                self._had[name] += 1
             if not self._tables:
                 self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
             self._tables[pairing.number] = self._arbiter.open(pairing, partial(self._over, pairing))
@@ -260,7 +257,7 @@ class RunningStage:
         self._absences.came(name)
         room = self._room(player)
         if room < 1:
-            self._full.add(name)
+            self._free.discard(name)
         return room
 
     def _room(self, player: BotSession) -> int:
@@ -321,17 +318,19 @@ class RunningStage:
         self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         del self._tables[pairing.number]
-        self._playing.subtract(pairing.players)
-        self._full.difference_update(pairing.players)
+        for name in pairing.players:
+            self._playing[name] -= 1
+            self._had[name] -= 1  # until it is settled
+        self._free.update(pairing.players)
         if result.termination.kind is Ending.COMPLETED:
             # One short match says little, as the matches of some games differ much in length.
             self._ended += 1
             self.progress = max(self.progress, min(1.0, self._ended / (self.playing + 1)))
         with self._failing():
-            self._arbiter.note(pairing, table, result, verdict)
-            if result.termination.kind is not Ending.VOID:
-                self._settle(pairing, result)
-                self._ruled(pairing, result)
+            noted = self._arbiter.note(pairing, table, result, verdict)
+            if noted.termination.kind is not Ending.VOID:
+                self._settle(pairing, noted)
+                self._ruled(pairing, noted)
             elif self._arbiter.is_out(*pairing.players):
                 self._settle(pairing, None)
             elif result.termination.text == FAULT:
@@ -363,7 +362,7 @@ class RunningStage:
     def _drop_offender(self, name: str) -> None:
         """Stop the matches of an offender, and settle those that wait as never played (J3)."""
         for number, table in tuple(self._tables.items()):
-            if number in self._tables and name in (chair.player.name for chair in table.chairs):
+            if number in self._tables and name in table.names:
                 self._arbiter.gateway.referee.void(table, f"{name} has been eliminated")
         for pairing in self._waiting_pairings_of(name):
             self._settle(pairing, None)
@@ -378,7 +377,8 @@ class RunningStage:
         self._stuck.pop(pairing.number, None)
         self._outcomes[pairing.number] = Outcome(pairing, result)
         if result is not None:
-            self._had.update(pairing.players)
+            for name in pairing.players:
+                self._had[name] += 1
         self._end_if_all_settled()
 
     def _end_if_all_settled(self) -> None:

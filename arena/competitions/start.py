@@ -131,14 +131,13 @@ def plan_by_hand(
     else:
         own = config.games.get(game.name, {})
         rules = competition_settings(game, {**own, **(settings or {})})
-    is_round_robin = chosen is Form.ROUND_ROBIN
     return plan_of(
         game,
         rules,
         (),
         chosen,
         matches=matches or (usual.matches if usual else config.serve.matches) if has_matches else 1,
-        with_itself=is_round_robin and game.name == "ace_king_queen",
+        with_itself=chosen is Form.ROUND_ROBIN and game.meets_itself,
         limits=limits_of(chosen, config.limits),
         pause_s=PAUSE_S if chosen is Form.LADDER else 0.0,
     )

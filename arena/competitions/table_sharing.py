@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from arena.competitions.competition import Competition
 from arena.formats.spec import Form
@@ -21,19 +21,21 @@ def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
     """
 
     def turn(competition: Competition) -> tuple[int, float]:
-        tables = len(competition.tables) / max(1.0, competition.rest)
+        tables = competition.playing / max(1.0, competition.rest)
         return _ORDER.get(competition.plan.form, 1), tables
 
     return sorted(competitions, key=turn)
 
 
-def share(competition: str, competitions: Iterable[Competition], name: str) -> float:
+def share(competition: str, competitions: Collection[Competition], name: str) -> float:
     """The part of a bot's tables that a competition may use while it, or another, is spreading.
 
     It is the part of the decisions that are left in it, so that all competitions go on at the pace
     at which they began. Afterwards `in_turn` is enough. An elimination may use all tables, as a
     stage waits for all its matches.
     """
+    if len(competitions) < 2:
+        return 1.0
     wanting = [each for each in competitions if each.id == competition or each.wants(name)]
     own = next((each for each in wanting if each.id == competition), None)
     if own is None or own.plan.form is Form.ELIMINATION:

@@ -16,6 +16,7 @@ import msgspec
 from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
+from arena.games import mistaken_package, other_rules
 from arena.records.verify import OpenQuestion
 from arena.results.verdict_audit import Findings, all_out, eventful, evident, ruled, ruling
 from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
@@ -131,6 +132,8 @@ def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Findings:
 def _standing(competition: CompetitionRow, acts: Sequence[Act]) -> Findings:
     """The state, the time of the end and the ranking fit each other, and a stop has its act."""
     state, plan = competition.state, competition.plan
+    if (why := mistaken_package(plan.game, plan.package)) is not None:
+        yield None, f"its plan is wrong: {why}"
     for name in sorted({*plan.players} & {*plan.not_there}):
         yield None, f"{one_line(name)} takes part, and is listed as not there"
     if state is CompetitionState.STOPPED and not any(act.what == Action.STOP for act in acts):
@@ -172,7 +175,7 @@ def _scheduled(
 ) -> Findings:
     """The matches that count are those that the schedule asks for, and the ranking is its own."""
     plan = competition.plan
-    if plan.form is Form.LADDER:
+    if plan.form is Form.LADDER or other_rules(plan.game, plan.package) is not None:
         return
     counted: dict[int, MatchRow] = {}
     for match in matches:

@@ -8,6 +8,7 @@ that it cannot be read; what can be read and does not fit is a `Flaw`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from arena.formats.spec import Plan
+from arena.games import other_rules
 from arena.records.document import stored_text
 from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
 from arena.results.audit import Flaw, audit, remarks
@@ -30,13 +33,15 @@ __all__ = ["AuditedRun", "count", "examine", "loose_ends", "named", "opened"]
 class AuditedRun(msgspec.Struct, frozen=True):
     """The outcome of the audit of a competition.
 
-    Of the `matches` so many are `uncounted`, which are void or taken back. `flaws` are at most one
-    per match; `notes` say what cannot be checked, and why.
+    Of the `matches` so many are `uncounted`, which are void or taken back, and so many `unverified`
+    for want of the rules that they were played by. `flaws` are at most one per match; `notes` say
+    what cannot be checked, and why.
     """
 
     competition: str
     matches: int
     uncounted: int
+    unverified: int
     flaws: tuple[Flaw, ...]
     notes: tuple[str, ...]
 
@@ -91,12 +96,15 @@ class _Gathered:
         self.undealt: set[str] = set()
         self.asked: dict[str, OpenQuestion | None] = {}
         self.events: dict[str, tuple[str, ...]] = {}
+        self.unverified: Counter[str] = Counter()  # by why
 
     def add(self, played: MatchRow, checked: RecordCheck) -> None:
         self.rows.append(played)
         self.made.append(_corrected(played, checked))
         if checked.reasons:
             self.reasons[played.id] = list(checked.reasons)
+        elif checked.unverified is not None:
+            self.unverified[checked.unverified] += 1
         elif played.result.termination.is_offence:
             self.asked[played.id] = checked.asked
             self.events[played.id] = checked.events
@@ -127,13 +135,14 @@ def _examined(
     store: Store, competition: CompetitionRow, workers: CheckWorkers, tick: Callable[[], None]
 ) -> AuditedRun:
     plan, gathered = competition.plan, _Gathered()
+    planned = PlannedMatch(plan.game, plan.settings, plan.package)
     stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in workers.check(stored, PlannedMatch(plan.game, plan.settings)):
+    for played, checked in workers.check(stored, planned):
         gathered.add(played, checked)
         tick()
     with _reading():
         verdicts, acts = _now(store, gathered, competition.id)
-    notes = tuple(remarks(competition, gathered.rows, acts))
+    notes = (*_unverified(plan, gathered), *remarks(competition, gathered.rows, acts))
     _check_times(store, gathered, competition.id)
     from_records = gathered.undealt, gathered.asked, gathered.events
     # One wrong match must not be blamed on those that came after it: the results are those of
@@ -148,7 +157,18 @@ def _examined(
     others = (flaw for flaw in found if flaw.match is None)
     flaws = (*gathered.flaws(competition.id), *others)
     uncounted = sum(not played.counts for played in gathered.rows)
-    return AuditedRun(competition.id, len(gathered.rows), uncounted, flaws, notes)
+    unverified = gathered.unverified.total()
+    return AuditedRun(competition.id, len(gathered.rows), uncounted, unverified, flaws, notes)
+
+
+def _unverified(plan: Plan, gathered: _Gathered) -> Iterator[str]:
+    """How many matches, and whether the schedule, cannot be played again; a line for each why."""
+    unplanned = other_rules(plan.game, plan.package)
+    for why in dict.fromkeys((*gathered.unverified, *([] if unplanned is None else [unplanned]))):
+        what = "its matches" if gathered.unverified[why] else "its schedule"
+        if gathered.unverified[why] and why == unplanned:
+            what = "its matches and its schedule"
+        yield f"{what} cannot be verified: {why}"
 
 
 def _now(

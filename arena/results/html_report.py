@@ -16,7 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from arena.formats.bracket import reached
 from arena.formats.schedule import Ranking
 from arena.formats.spec import Form
-from arena.formats.standings import Cell, measure_for
+from arena.formats.standings import Cell
+from arena.games import game_title
 from arena.storage.live_results import Summary
 
 __all__ = ["WIDEST", "page"]
@@ -71,11 +72,12 @@ def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None
 
 def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
     plan = summary.plan
-    title = f"{plan.rules.vocabulary.title}, {plan.form.value.replace('_', ' ')}"
+    title = f"{game_title(plan.game)}, {plan.form.value.replace('_', ' ')}"
     settings = (
         f"{name} = {msgspec.json.encode(value).decode()}" for name, value in plan.settings.items()
     )
-    columns, rows = _standings(summary)
+    is_known = plan.form is not Form.LEAGUE or plan.missing is None
+    columns, rows = _standings(summary) if is_known else (_UNRANKED, [(None, "–", plan.missing)])
     is_round_robin = plan.form is Form.ROUND_ROBIN
     return _Section(
         id=summary.id,
@@ -98,8 +100,8 @@ def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[objec
         case Form.ROUND_ROBIN:
             return _without_empty(_ROUND_ROBIN, [_round_robin(row) for row in rows])
         case Form.LEAGUE:
-            measure = measure_for(summary.plan.game)
-            columns = (*("rank", "bot", "matches", "forgiven"), *(measure.title, "±", "score"))
+            title = summary.plan.rules.measure.title
+            columns = (*("rank", "bot", "matches", "forgiven"), *(title, "±", "score"))
             return _without_empty(columns, [_league(row) for row in rows])
         case Form.LADDER:
             return _LADDER, [_ladder(row) for row in rows]
@@ -175,6 +177,7 @@ def _without_empty(
     return left(columns), [left(row) for row in rows]
 
 
+_UNRANKED = ("", "bot", "", "")  # of a game whose rules are missing
 _NOT_THERE = "not there when it started"
 _ROUND_ROBIN = ("rank", "bot", "wins", "draws", "losses", "forgiven", "score", "±", "points")
 _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
@@ -213,7 +216,7 @@ def _cross_table(
 
 
 def _lead(cells: Mapping[str, Mapping[str, Cell]], name: str, other: str) -> float:
-    """By how much a bot's mean score exceeds its opponent's: a loser of gin scores 0 (G15)."""
+    """By how much a bot's mean score exceeds its opponent's: a loser may score 0 (G15)."""
     mirror = cells[other].get(name)
     return (cells[name][other].mean or 0) - ((mirror and mirror.mean) or 0)
 

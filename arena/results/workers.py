@@ -1,24 +1,18 @@
 """Checks the records of many matches (`arena/records/verify.py`) in order, if need be on all cores.
 
-A few are checked in this process, as the start of others takes longer. Others are spawned, not
-forked, as a store has threads; so the main module must do nothing when it is imported.
+A few are checked in this process, as the start of others takes longer.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from arena.records.verify import PlannedMatch, RecordCheck, check
+from arena.sandbox.worker_pool import WorkerPool, startable, usable_cores
 from arena.storage.models import MatchRow
 from arena.storage.reader import document_of
-from protocol.errors import ArenaError
 
 __all__ = ["CheckWorkers", "Stored"]
 
@@ -28,75 +22,50 @@ _ALONE_BYTES = 1024 * 1024  # of records: more are worth the start of other proc
 _MOST_WORKERS = 8
 
 Stored: TypeAlias = tuple[MatchRow, bytes]  # a match of the database, and its record
-_Running: TypeAlias = deque[tuple[list[Stored], Future[list[RecordCheck]]]]
+_Chunk: TypeAlias = tuple[list[Stored], PlannedMatch]
 
 
 class CheckWorkers:
     """Checks stored matches, many at once in processes, which end with its `with` block."""
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
-        self._workers = min(os.cpu_count() or 1, _MOST_WORKERS)
+        self._workers = startable(min(usable_cores(), _MOST_WORKERS))
+        self._pool: WorkerPool[_Chunk, list[RecordCheck]]
+        self._pool = WorkerPool(_check_chunk, self._workers, "checked matches")
         self._alone = 0
 
     def __enter__(self) -> CheckWorkers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._pool.close()
 
     def check(
         self, stored: Iterable[Stored], expected: PlannedMatch
     ) -> Iterator[tuple[MatchRow, RecordCheck]]:
         """Each match with the outcome of its check; ArenaError if a process was killed."""
-        running: _Running = deque()
-        for chunk in _chunks(stored):
-            if self._works_alone(chunk):
-                yield from _with_matches(chunk, _check_chunk(chunk, expected))
-                continue
-            assert self._pool is not None, "it was started when there were many"
-            running.append((chunk, self._pool.submit(_check_chunk, chunk, expected)))
-            if len(running) > 2 * self._workers:
-                yield from _first_result(running)
-        while running:
-            yield from _first_result(running)
+        chunks = ((chunk, expected) for chunk in _chunks(stored))
+        for chunk in chunks:
+            if not self._works_alone(chunk[0]):
+                for shared, checks in self._pool.run(chain([chunk], chunks)):
+                    yield from _with_matches(shared, checks)
+                return
+            yield from _with_matches(chunk, _check_chunk(chunk))
 
     def _works_alone(self, chunk: Sequence[Stored]) -> bool:
-        if self._pool is not None:
-            return False
         self._alone += sum(len(record) for _, record in chunk)
-        if self._alone <= _ALONE_BYTES or self._workers == 1:
-            return True
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(self._workers, context, _ignore_interrupts)
-        return False
+        return self._alone <= _ALONE_BYTES or self._workers == 1
 
 
-def _ignore_interrupts() -> None:
-    # Ctrl-C reaches all processes of a terminal; the one that has started us ends us.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _check_chunk(chunk: Sequence[Stored], expected: PlannedMatch) -> list[RecordCheck]:
-    return [check(document_of(played, record), expected) for played, record in chunk]
-
-
-def _first_result(running: _Running) -> Iterator[tuple[MatchRow, RecordCheck]]:
-    chunk, future = running.popleft()
-    try:
-        checks = future.result()
-    except BrokenProcessPool:
-        raise ArenaError(
-            "a process that checked matches was ended from outside; is there enough memory"
-        ) from None
-    yield from _with_matches(chunk, checks)
+def _check_chunk(chunk: _Chunk, tick: Callable[[], None] = lambda: None) -> list[RecordCheck]:
+    stored, expected = chunk
+    return [check(document_of(played, record), expected) for played, record in stored]
 
 
 def _with_matches(
-    chunk: Sequence[Stored], checks: Sequence[RecordCheck]
+    chunk: _Chunk, checks: Sequence[RecordCheck]
 ) -> Iterator[tuple[MatchRow, RecordCheck]]:
-    return zip((played for played, _ in chunk), checks, strict=True)
+    return zip((played for played, _ in chunk[0]), checks, strict=True)
 
 
 def _chunks(stored: Iterable[Stored]) -> Iterator[list[Stored]]:
