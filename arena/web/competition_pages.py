@@ -12,18 +12,18 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Result
-from arena.formats.bracket import BracketStage, advanced
+from arena.formats.bracket import BracketStage
+from arena.formats.elimination import advanced
 from arena.formats.formats import expected_matches
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.formats.standings import measure_for
+from arena.games import game_title
 from arena.records.visibility import Viewer, ViewerKind
 from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
 from arena.storage.reader import StoreReader
 from arena.web import documents
 from arena.web.competition_cache import CachedCompetition, is_open_to, ruling
 from arena.web.documents import Refusal, Ruling, RulingWithEvidence
-from protocol.errors import UsageError
 from protocol.messages import Termination
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 MOST_MATCHES = 200  # of one answer
-_SHARES = ("three_card_poker",)  # games whose league ranks by a share of matches
 _DIGITS = 6  # of a mean in a cross table, which may have 40,000 cells
 
 
@@ -56,16 +55,17 @@ def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
     plan, progress = results.plan, results.progress
     instructs = viewer.kind is ViewerKind.INSTRUCTOR
     measure = None
-    if plan.form is Form.LEAGUE:
-        title = measure_for(plan.game).title
-        measure = documents.LeagueMeasure(title, plan.game in _SHARES)
+    if plan.form is Form.LEAGUE and results.missing is None:
+        ranked_by = plan.rules.measure
+        measure = documents.LeagueMeasure(ranked_by.title, ranked_by.is_share)
     return documents.Overview(
         id=cached.id,
         run=plan.run,
         game=plan.game,
-        title=plan.rules.vocabulary.title,
+        title=game_title(plan.game),
         form=plan.form.value,
         state=results.competition.state.value,
+        missing=results.missing,
         settings=plan.settings,
         limits=plan.limits,
         matches=plan.matches,
@@ -175,15 +175,11 @@ def _line(reader: StoreReader, row: CompetitionRow, played: int) -> documents.Co
     was_stopped = row.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
     if row.finished_at is not None and scheduled is not None and not was_stopped:
         scheduled = played  # the other matches of bots that are out are not played
-    try:
-        title = plan.rules.vocabulary.title
-    except UsageError:  # a game of a newer arena must not hide the other competitions
-        title = plan.game
     return documents.CompetitionLine(
         id=row.id,
         run=plan.run,
         game=plan.game,
-        title=title,
+        title=game_title(plan.game),  # one that is missing must not hide the others
         form=plan.form.value,
         state=row.state.value,
         started_at=row.started_at,
@@ -213,7 +209,7 @@ def _bracket_table(
     through = out = frozenset[int]()
     state = "playing"
     if result is not None:
-        through, state = advanced(result), "over"
+        through, state = advanced(cached.results.plan.rules, result), "over"
         is_out = frozenset(range(len(players))) - through
         out = frozenset(result.out) if stage.is_final else is_out
     elif cached.is_over or cached.results.competition.state is CompetitionState.PAUSED:

@@ -136,7 +136,8 @@ class RulingWithEvidence(Verdict, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form.
 
-    `not_there` are bots of the roster that were not connected when it started.
+    `not_there` are bots of the roster that were not connected when it started. `missing` says that
+    the game's package is not installed; then there may be no standings.
     """
 
     id: str
@@ -145,6 +146,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     form: str
     state: str
+    missing: str | None
     settings: Mapping[str, Any]
     limits: Limits
     matches: int
@@ -266,7 +268,7 @@ class MatchOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`/api/matches/ID.json`; `rounds` are the scores, `points` gin rummy's, after each round."""
+    """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points."""
 
     id: str
     competition: str | None

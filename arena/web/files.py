@@ -12,6 +12,10 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
+import msgspec
+
+from arena.engine.rules import Game
+from arena.games import GAMES, style_path, view_files, view_path
 from arena.server.reply import (
     NO_CACHE,
     PACKED,
@@ -26,8 +30,10 @@ from arena.server.reply import (
     text,
     unchanged,
 )
+from protocol.schema.docstrings import of_class
+from protocol.vocabulary import News
 
-__all__ = ["PLACEHOLDER", "Files", "StaticFile", "page_files"]
+__all__ = ["PLACEHOLDER", "Files", "StaticFile", "game_files", "page_files"]
 
 PLACEHOLDER = b"{version}"  # in `index.html`, for the hash
 
@@ -97,8 +103,52 @@ class Files:
 
 
 def page_files() -> Files:
-    """The files of the installed page."""
-    return Files(dict(_read(files("arena.web").joinpath("page"))))
+    """The files of the installed page, and what it knows of games."""
+    return Files({**dict(_read(files("arena.web").joinpath("page"))), **game_files()})
+
+
+def game_files() -> dict[str, bytes]:
+    """The modules that draw games, and `games.js`: what the page says of each game."""
+    views = {f"games/{name}": body for name, body in view_files().items()}
+    described = msgspec.json.encode({name: _described(game) for name, game in GAMES.items()})
+    return {**views, "games/games.js": b"export const GAMES = %b;\n" % described}
+
+
+def _described(game: Game) -> dict[str, object]:
+    """A game for the page; its modules are beside `games.js`."""
+    words = game.vocabulary
+    usual = words.read_settings(game.for_people)
+    return {
+        "title": words.title,
+        "seats": game.seats,
+        "round": words.round,
+        "about": game.about,
+        "summary": game.summary,
+        "points": game.points,
+        "view": view_path(game),
+        "style": style_path(game),
+        "closes": words.closes.__struct_config__.tag,
+        "follows": [news.__struct_config__.tag for news in words.follows],
+        "by_seat": {} if game.view else {k: _by_seat(news) for k, news in words.news.items()},
+        "private": [news.__struct_config__.tag for news in words.private],
+        "choices": [
+            {
+                "setting": choice.setting,
+                "label": choice.label,
+                "least": choice.least,
+                "most": choice.most,
+                "first": getattr(usual, choice.setting),
+            }
+            for choice in game.choices
+            if choice.is_offered
+        ],
+    }
+
+
+def _by_seat(news: type[News]) -> list[str]:
+    """The fields that are lists by seat, as the news' own description says."""
+    fields = of_class(news).fields if news.__doc__ else {}
+    return [name for name in news.__struct_fields__ if "by seat" in fields.get(name, "")]
 
 
 def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:

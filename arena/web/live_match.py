@@ -12,6 +12,7 @@ from itertools import chain
 import msgspec
 
 from arena.engine.match import MatchState
+from arena.records.captions import captions_for
 from arena.records.replay_events import Event, EventReplay, Round
 from arena.records.visibility import seen
 from arena.referee.live_match import LiveMatch
@@ -51,6 +52,7 @@ class WatchedMatch:
     def __init__(self, table: LiveMatch, now: float) -> None:
         self.table = table
         self.is_ready = False
+        self._captions = captions_for(table.game, table.names)
         self._since = now
         self._replay: EventReplay | None = None
         self._rounds: list[Round] = []  # complete, and not yet in a frame to the end
@@ -63,7 +65,7 @@ class WatchedMatch:
 
     @property
     def players(self) -> tuple[str, ...]:
-        return tuple(chair.player.name for chair in self.table.chairs)
+        return self.table.names
 
     @property
     def is_over(self) -> bool:
@@ -144,7 +146,7 @@ class WatchedMatch:
                 match=table.id,
                 reset=cut.reset,
                 round=cut.round,
-                events=tuple(seen(cut.events, view, table.game.seats)),
+                events=tuple(seen(cut.events, view, table.game.seats, self._captions)),
                 turn=self._turn(now) if cut.is_latest else None,
                 scores=self._scores(),
                 decisions=0 if replay is None else replay.decisions,
@@ -173,13 +175,12 @@ class WatchedMatch:
 
     def _begin(self) -> EventReplay:
         table = self.table
-        nonces = tuple(chair.nonce or "" for chair in table.chairs)
         match = MatchState(
             table.game,
             table.settings,
             seed=table.seed,
-            nonces=nonces,
-            start=all(nonces),  # else the match was over before it began
+            nonces=table.nonces,
+            start=all(table.nonces),  # else the match was over before it began
             tells_deals=True,
         )
         return EventReplay(match)
@@ -244,12 +245,12 @@ class WatchedMatch:
         if match is None or replay is None or match.pending is None:
             return None
         chair = self.table.chairs[match.pending.seat]
-        if chair.ask is None or replay.decisions != len(match.answers):
+        if chair.question is None or replay.decisions != len(match.answers):
             return None
         return Turn(
             seat=chair.seat,
             kind=match.pending.question.kind,
             waited_ms=max(0, int((now - chair.asked_at) * 1000)),
-            bank_ms=chair.ask.bank_ms,
-            decision_ms=chair.ask.decision_ms,
+            bank_ms=chair.clock.bank_ms,
+            decision_ms=chair.limits.decision_ms,
         )

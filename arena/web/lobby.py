@@ -21,7 +21,7 @@ from arena.competitions.attendance import Upcoming
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games import GAMES, game_title
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import LiveMatch
 from protocol.strategy import house_bots
@@ -234,7 +234,7 @@ def _competition(competition: Competition) -> LobbyCompetition:
         id=competition.id,
         run=plan.run,
         game=plan.game,
-        title=plan.rules.vocabulary.title,
+        title=game_title(plan.game),
         form=plan.form.value,
         state=progress.state,
         settled=progress.settled,
@@ -272,12 +272,12 @@ def _slowest(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
 def _match(
     table: LiveMatch, competition: str | None, now: float, spectators: Spectators
 ) -> LobbyMatch:
-    scores = (0,) * len(table.chairs)
+    scores = (0,) * len(table.names)
     return LobbyMatch(
         match=table.id,
         game=table.game.name,
         competition=competition,
-        players=tuple(chair.player.name for chair in table.chairs),
+        players=table.names,
         scores=scores if table.match is None else table.match.scores,
         decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from arena.engine.match import Record, Result
-from arena.games import game_named
+from arena.games import game_title
 from arena.records.visibility import Viewer, view_of
 from arena.storage.models import CompetitionState, MatchRow
 from arena.storage.reader import StoreReader, document_of
@@ -96,7 +96,7 @@ def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
 def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage:
     """How a match ended, and its scores by round; raises `Refusal` if it is too long or damaged."""
     record = _record(match)
-    recorded = matches.get(match.id, match.view, lambda: record)
+    recorded = matches.get(match.id, match.view, match.players, lambda: record)
     cards = documents.Cards(
         seed=record.seed,
         commitment=record.commitment,
@@ -107,7 +107,7 @@ def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage
         id=match.id,
         competition=match.competition,
         game=match.game,
-        title=game_named(match.game).vocabulary.title,
+        title=game_title(match.game),
         settings=record.settings,
         players=match.players,
         view=match.view,
@@ -129,7 +129,7 @@ def rounds(match: RequestedMatch, matches: RecordedMatches, first: int, last: in
         raise Refusal(400, f"expected rounds from 1, got {first} to {last}")
     if last - first >= MOST_ROUNDS:
         raise Refusal(400, f"expected at most {MOST_ROUNDS} rounds at once, got {first} to {last}")
-    recorded = matches.get(match.id, match.view, lambda: _record(match))
+    recorded = matches.get(match.id, match.view, match.players, lambda: _record(match))
     if first > len(recorded.scores):
         raise Refusal(404, f"match {match.id} has {len(recorded.scores):,} rounds, got {first:,}")
     return recorded.rounds(first, last)

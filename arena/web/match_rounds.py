@@ -7,19 +7,19 @@ through them. `arena/records/visibility.py` decides which events a view shows.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
 from arena.engine.match import Record
 from arena.games import game_named
+from arena.records.captions import Captioner, captions_for
 from arena.records.replay_events import Round, rounds_of
 from arena.records.visibility import seen
 from arena.web.documents import Refusal
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, in_words
-from protocol.gin_rummy import RoundOver
 from protocol.watching import View
 
 __all__ = ["MOST_ANSWERS", "MOST_ROUNDS", "RecordedMatch", "RecordedMatches"]
@@ -34,23 +34,25 @@ _LEVEL = 1  # of compression: events are mostly the same words
 class RecordedMatch:
     """A match as a view shows it; `size` is in bytes, about, `decisions` the number of answers.
 
-    `scores` are those at the end of each round. `points` are those of all rounds up to each; it is
-    empty unless the game has points (G14).
+    `scores` and `points` are those at the end of each round; `points` is empty unless the game has
+    some (G14). `players` are the names by seat.
     """
 
-    def __init__(self, record: Record, view: View) -> None:
+    def __init__(self, record: Record, view: View, players: Sequence[str] = ()) -> None:
         self.decisions = len(record.answers)
         self._packs: list[bytes] = []
         scores: list[tuple[int, ...]] = []
         points: list[tuple[int, ...]] = []
-        seats = game_named(record.game).seats
+        game = game_named(record.game, record.package)
+        captions = captions_for(game, players)
         for rounds in _gathered(rounds_of(record)):
             scores += [round_.scores for round_ in rounds]
-            points += filter(None, map(_points, rounds))
-            lines = [_encoded(round_, view, seats) for round_ in rounds]
+            if game.points is not None:
+                points += [round_.points for round_ in rounds]
+            lines = [_encoded(round_, view, game.seats, captions) for round_ in rounds]
             self._packs.append(zlib.compress(b"\n".join(lines), _LEVEL))
         self.scores = tuple(scores)
-        self.points = tuple(accumulate(points, _sum))
+        self.points = tuple(points)
         self.size = sum(map(len, self._packs)) + 100 * len(scores + points)
 
     def rounds(self, first: int, last: int) -> bytes:
@@ -70,21 +72,23 @@ class RecordedMatches:
     def __init__(self) -> None:
         self._cache = SizedCache[tuple[str, View], RecordedMatch](_BYTES, lambda match: match.size)
 
-    def get(self, match: str, view: View, record: Callable[[], Record]) -> RecordedMatch:
+    def get(
+        self, match: str, view: View, players: Sequence[str], record: Callable[[], Record]
+    ) -> RecordedMatch:
         """A match, from the cache or its record; raises `Refusal` if it is too long or damaged."""
         recorded = self._cache.get((match, view))
         if recorded is None:
-            recorded = _recorded(match, view, record())
+            recorded = _recorded(match, view, players, record())
             self._cache.put((match, view), recorded)
         return recorded
 
 
-def _recorded(match: str, view: View, record: Record) -> RecordedMatch:
+def _recorded(match: str, view: View, players: Sequence[str], record: Record) -> RecordedMatch:
     if len(record.answers) > MOST_ANSWERS:
         count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
         raise Refusal(413, f"match {match} has {count}: use `arena replay {match}`")
     try:
-        return RecordedMatch(record, view)
+        return RecordedMatch(record, view, players)
     except Exception as error:  # replaying a damaged record may raise anything
         why = str(error) if isinstance(error, ArenaError) else in_words(error)
         raise Refusal(
@@ -98,20 +102,7 @@ def _gathered(rounds: Iterable[Round]) -> Iterator[list[Round]]:
         yield gathered
 
 
-def _points(round_: Round) -> tuple[int, ...]:
-    """What a round was worth to each seat; empty if it was cut short or the game has no points."""
-    for event in round_.events:
-        news = getattr(event, "news", None)
-        if isinstance(news, RoundOver):
-            return news.points
-    return ()
-
-
-def _sum(points: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(map(sum, zip(points, more, strict=True)))
-
-
-def _encoded(round_: Round, view: View, seats: int) -> bytes:
+def _encoded(round_: Round, view: View, seats: int, captions: Captioner | None) -> bytes:
     # In one line: JSON has no line breaks within texts.
-    events = seen(round_.events, view, seats)
+    events = seen(round_.events, view, seats, captions)
     return msgspec.json.encode({"round": round_.number, "scores": round_.scores, "events": events})

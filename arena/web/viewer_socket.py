@@ -13,6 +13,7 @@ from collections import Counter
 import msgspec
 from websockets.http11 import Request
 
+from arena.records.captions import Captioner
 from arena.records.visibility import Viewer
 from arena.referee.transport import Caller, Wire
 from arena.server.admission import Unwelcome
@@ -25,9 +26,12 @@ from arena.web.play.tables import PeopleTables
 from arena.web.spectators import Spectators
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, Malformed, ProtocolError
+from protocol.games import VOCABULARIES
 from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Instruct, Refused
 from protocol.watching import (
     FRAME_BYTES,
+    Captions,
+    Describe,
     Sit,
     Stand,
     ToViewer,
@@ -223,6 +227,8 @@ class Viewers:
                 self._sit(watcher, message, admission.viewer(message.token))
             case Stand():
                 self._people.stand(watcher)
+            case Describe():
+                watcher.tell(_captions(message))
             case Instruct():
                 login.admin_requests.received(watcher.connection, message, watcher.tell)
 
@@ -269,3 +275,12 @@ class Viewers:
                 return
             watcher.ping_at, watcher.awaits_pong = now + _PING_S, True
             watcher.connection.ping(b"")
+
+
+def _captions(message: Describe) -> Captions:
+    """The words for events; they are made of the message alone, and so tell nothing else (J8)."""
+    vocabulary = VOCABULARIES.get(message.game)
+    if vocabulary is None:
+        return Captions(({},) * len(message.events))
+    captions = Captioner(vocabulary, message.players)
+    return Captions(tuple(captions.of(event, message.seat) for event in message.events))

@@ -1,14 +1,9 @@
 // Numbers, times, cards and the arena's words as text for people: pure functions, no markup.
 
+import { GAMES } from "./games/games.js";
+
 // One for each number of decimals: making one takes longer than a table of figures.
 const FORMATS = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-const TITLES = {
-  ace_king_queen: "Ace-King-Queen",
-  gin_rummy: "Gin rummy",
-  high_low: "High-low",
-  three_card_poker: "Three card poker",
-  blackjack: "Blackjack",
-};
 const FORMS = {
   round_robin: "round robin",
   elimination: "elimination",
@@ -35,6 +30,8 @@ const RANKS = {
   A: "ace", K: "king", Q: "queen", J: "jack", T: "ten", 9: "nine", 8: "eight",
   7: "seven", 6: "six", 5: "five", 4: "four", 3: "three", 2: "two",
 };
+const SIGNS = { s: "♠", h: "♥", d: "♦", c: "♣" };
+const AS_TEXT = "\ufe0e"; // not as an emoji
 const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
 
 /** 12345.6 → "12,346"; with up to three decimals if asked for; null → "–". */
@@ -110,9 +107,9 @@ export function time(at) {
   return when.toLocaleString("en-GB", today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** "gin_rummy" → "Gin rummy". */
+/** The title of a game; of one that is not here any more, its name in words. */
 export function title(game) {
-  return TITLES[game] ?? spaced(game);
+  return GAMES[game]?.title ?? spaced(game);
 }
 
 /** "round_robin" → "round robin". */
@@ -130,6 +127,11 @@ export function cardName(card) {
   if (!card) return "hidden card";
   const rank = RANKS[card[0]] ?? card[0];
   return card[1] ? `${rank} of ${SUITS[card[1]] ?? card[1]}` : rank;
+}
+
+/** A card as briefly as it can be said: "10♦". */
+export function cardSign(card) {
+  return card ? `${card[0] === "T" ? "10" : card[0]}${card[1] ? SIGNS[card[1]] + AS_TEXT : ""}` : "a card";
 }
 
 /** The ending's one word (J2) in words. */

@@ -20,35 +20,26 @@ _HOUR_MS = 60 * _MINUTE_MS
 _COOKIE = "arena-browser"
 _BROWSER = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
-_SHORT: Mapping[str, Mapping[str, object]] = {
-    "ace_king_queen": {"hands": 20},
-    "gin_rummy": {"games": 1, "target": 50},
-    "high_low": {"max_shuffles": 2},
-    "three_card_poker": {"rounds": 20, "stake": 1000},
-    "blackjack": {"hands": 20, "shuffle": "uniform"},
-}
-"""The defaults for people: each match takes some minutes."""
-
-_MOST = {
-    "hands": 1_000,
-    "rounds": 1_000,
-    "games": 10,
-    "max_rounds": 100,
-    "max_turns": 200,
-    "max_shuffles": 50,
-}
+_MOST_DECISIONS = 200_000
 """Longer than anybody plays; a program may play as a person, and the records stay in memory."""
 
 
 def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
     """A person's settings for a match; raises BadSettings, or UsageError if that were too long."""
-    settings = game.vocabulary.read_settings({**_SHORT[game.name], **chosen})
-    for name, value in msgspec.structs.asdict(settings).items():
-        most = _MOST.get(name)
-        if most is not None and value > most:
+    settings = game.vocabulary.read_settings({**game.for_people, **chosen})
+    for choice in game.choices:
+        value = getattr(settings, choice.setting)
+        if not choice.least <= value <= choice.most:
+            is_more = value > choice.most
+            bound = f"at most {choice.most:,}" if is_more else f"at least {choice.least:,}"
             raise UsageError(
-                f"expected {name} of at most {most:,} with a person at the table, got {value:,}"
+                f"expected {choice.setting} of {bound} with a person at the table, got {value:,}"
             )
+    if (decisions := game.decisions(settings)) > _MOST_DECISIONS:
+        raise UsageError(
+            f"expected a match of at most {_MOST_DECISIONS:,} decisions with a person at the "
+            f"table, got one of about {decisions:,.0f}; choose less in the settings"
+        )
     return settings
 
 

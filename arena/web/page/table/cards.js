@@ -1,6 +1,6 @@
 // @ts-check
 // Playing cards as inline SVG, drawn here: no font has to have the suits, and no picture is fetched.
-// A card is "As" … "2c", or "A", "K", "Q" without a suit (Ace-King-Queen); null is a card that may not be seen.
+// A card is "As" … "2c", or "A", "K", "Q" without a suit; null is a card that may not be seen.
 
 import { html } from "../lib/preact.js";
 import { cardName } from "../format.js";

@@ -1,5 +1,5 @@
 // @ts-check
-// The table of the games against the dealer: three card poker and blackjack.
+// The table of a game against the dealer.
 
 import { html } from "../lib/preact.js";
 import { signed } from "../format.js";
@@ -17,7 +17,7 @@ import { Felt, Result, Seat, Sign } from "./seats.js";
  *   name: string, hand: Cards, total: number} & Record<string, any>} props  mark: beside the dealer; total: since the start; the rest is for the player's Seat
  */
 export function DealerTable({ game, label, sign, dealer, mark, bets, result, name, hand, total, ...seat }) {
-  return html`<${Felt} game=${game} label=${label}>
+  return html`<${Felt} game=${`against-dealer ${game}`} label=${label}>
     <section class="seat top dealer" aria-label="dealer">
       <div class="place"><span class="aside">${dealer.counts}</span><div class="plate"><bdi class="who">Dealer</bdi>${mark}</div><span class="saying"></span></div>
       <${Cards} ...${dealer} />

@@ -1,7 +1,7 @@
 // @ts-check
 // A live match as the arena streams it: frames in, rounds out. Knows neither sockets nor the page.
 
-import { MatchSteps, isEnd } from "./steps.js";
+import { MatchSteps, isAfter, isEnd } from "./steps.js";
 
 const MOST = 60; // rounds that can be looked back to while it is played
 
@@ -53,7 +53,7 @@ export class Live {
 
   /** Whether a round has ended. @param {number} round */
   isComplete(round) {
-    return round < this.newest || Boolean(this.match.rounds.get(round)?.events.some(isEnd));
+    return round < this.newest || this.match.hasEnd(this.match.rounds.get(round));
   }
 
   /**
@@ -65,23 +65,25 @@ export class Live {
     if (frame.reset) for (const round of [...this.match.rounds.keys()]) if (round >= frame.round) this.match.drop(round);
     let number = frame.round;
     let events = had ? [...had.events] : [];
-    let ended = events.some(isEnd);
+    const { game } = this.match;
+    const ends = (event) => isEnd(event, game);
+    let ended = events.some(ends);
     // The scores before this round are known only if the round has not ended in this frame.
-    if (!had && !frame.events.some(isEnd)) this._after.set(number - 1, frame.scores);
+    if (!had && !frame.events.some(ends)) this._after.set(number - 1, frame.scores);
     for (const event of frame.events) {
-      if (ended && event.event !== "over" && event.news?.kind !== "game_over") {
+      if (ended && !isAfter(event, game)) {
         this.match.put({ round: number, events });
         number += 1;
         events = [];
         ended = false;
       }
       events.push(event);
-      ended ||= isEnd(event);
+      ended ||= ends(event);
     }
     // A match that has not begun has an empty table.
     if (events.length || frame.reset) this.match.put({ round: number, events });
     this.newest = Math.max(number, frame.reset ? 0 : this.newest);
-    if (!ended) this._after.set(number - 1, frame.scores);
+    this._after.set(ended ? number : number - 1, frame.scores);
     this.skipped += frame.skipped ?? 0;
     this.decisions = frame.decisions;
     this.scores = frame.scores;

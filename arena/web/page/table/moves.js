@@ -46,7 +46,7 @@ export function Key({ children }) {
 export function Buttons({ moves, onAnswer, disabled = false, title = "", children }) {
   const keys = /** @type {Record<string, () => void>} */ ({});
   for (const move of moves) {
-    if (!disabled && !move.off) keys[move.key] = () => onAnswer(move.value);
+    if (move.key && !disabled && !move.off) keys[move.key] = () => onAnswer(move.value);
   }
   useKeys(keys);
   return html`<div class="moves" role="group" aria-label="Your moves">
@@ -54,7 +54,7 @@ export function Buttons({ moves, onAnswer, disabled = false, title = "", childre
     ${children}
     <div class="answers">
       ${moves.map((move) => html`<button type="button" class=${`move ${move.look ?? ""}`} disabled=${disabled || move.off} title=${move.hint}
-        aria-keyshortcuts=${move.key} onClick=${() => onAnswer(move.value)}><span>${move.text}</span><${Key}>${keyName(move.key)}<//></button>`)}
+        aria-keyshortcuts=${move.key || null} onClick=${() => onAnswer(move.value)}><span>${move.text}</span>${move.key ? html`<${Key}>${keyName(move.key)}<//>` : null}</button>`)}
     </div>
   </div>`;
 }
@@ -71,7 +71,7 @@ function keyName(key) {
 export function Amount({ range, quick, verb, title, first, stride = 1, onAnswer, disabled = false }) {
   const within = (amount) => Math.min(range.max, Math.max(range.min, Math.round(amount)));
   const [text, setText] = useState(String(within(first ?? range.min)));
-  const amount = /^\d+$/.test(text.trim()) ? Number(text) : NaN;
+  const amount = /^-?\d+$/.test(text.trim()) ? Number(text) : NaN;
   const isLegal = amount >= range.min && amount <= range.max;
   const set = (value) => setText(String(within(value)));
   const by = (change) => set((Number.isNaN(amount) ? range.min : amount) + change);

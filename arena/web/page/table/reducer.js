@@ -1,5 +1,5 @@
 // @ts-check
-// What the five games' reducers share. A state is replaced, never changed, as matches are stepped back too.
+// What the reducers of all games share. A state is replaced, never changed, as matches are stepped back too.
 //
 // Every state has: scores (by seat), turn ({seat, kind} or null), says (by seat: what stands in its speech bubble), done (whether
 // the round is over), over (the end of the match, or null) and began (whether something of the round has been seen).
@@ -47,14 +47,15 @@ export function common(state, event) {
  * Whether an event belongs to the next round: a round that is over is left with the first event that is not about its end.
  * @param {any} state
  * @param {Event} event
+ * @param {string[]} follows  the kinds of news that may come after the end
  */
-export function isNext(state, event) {
-  return state.done && event.event !== "over" && event.news?.kind !== "game_over";
+export function isNext(state, event, follows = []) {
+  return state.done && event.event !== "over" && !follows.includes(event.news?.kind);
 }
 
-/** The scores at the beginning of a round, from the news of its end. */
-export function before(news) {
-  return { scores: news.scores.map((score, seat) => score - news.payoffs[seat]) };
+/** What the news that end a round say of its beginning, where a game's view does not say so itself. */
+export function before({ scores, payoffs }) {
+  return Array.isArray(scores) && Array.isArray(payoffs) ? { scores: scores.map((score, seat) => score - payoffs[seat]) } : {};
 }
 
 /** The list with one element replaced. @template T @param {T[]} list @param {number} at @param {T} value @returns {T[]} */

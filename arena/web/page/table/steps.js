@@ -9,9 +9,14 @@ import { termination } from "../format.js";
  * @typedef {{text: string, state: any, seat: number|null, note?: string, took?: number}} Step
  */
 
-/** Whether the news ends a round. */
-export function isEnd(event) {
-  return event.event === "told" && (event.news.kind === "round_over" || event.news.kind === "hand_over");
+/** Whether an event is the news that end a round. @param {any} event @param {{closes: string}} game */
+export function isEnd(event, game) {
+  return event.event === "told" && event.news.kind === game.closes;
+}
+
+/** Whether an event that comes after the end of a round still belongs to it. @param {any} event @param {{follows: string[]}} game */
+export function isAfter(event, game) {
+  return event.event === "over" || game.follows.includes(event.news?.kind);
 }
 
 /** The end of a match, in words. */
@@ -43,7 +48,7 @@ export class MatchSteps {
     this._steps.delete(round.round);
     const next = this.rounds.get(round.round + 1);
     // Only a round without its end begins with the state of the one before.
-    if (next && !next.events.some(isEnd)) this._steps.delete(round.round + 1);
+    if (next && !this.hasEnd(next)) this._steps.delete(round.round + 1);
   }
 
   /** Drop a round. @param {number} round */
@@ -55,6 +60,11 @@ export class MatchSteps {
   /** Whether a round is loaded. @param {number} round */
   has(round) {
     return this.rounds.has(round);
+  }
+
+  /** Whether a round has ended. @param {Round|undefined} round */
+  hasEnd(round) {
+    return Boolean(round?.events.some((event) => isEnd(event, this.game)));
   }
 
   /** The steps of a round, or null if it is not loaded. @param {number} number @returns {Step[]|null} */
@@ -70,15 +80,20 @@ export class MatchSteps {
   }
 
   _beginning(round) {
-    const end = round.events.find(isEnd);
+    const end = round.events.find((event) => isEnd(event, this.game));
     const before = round.round - 1;
-    const scores = before === 0 ? undefined : this.scoresAfter(before);
+    const scores = before === 0 ? undefined : this.scoresAfter(before) ?? this._scoresWithout(end?.gains, round.round);
     if (!end && this.rounds.has(before)) {
       const left = this.steps(before)?.at(-1)?.state;
       return left && scores ? { ...left, scores } : left;
     }
     const known = { ...this.scene, round: round.round, scores, deck: this._deck(before) };
     return this.game.start(end ? { ...known, ...this.game.before(end.news, this.scene.settings) } : known);
+  }
+
+  /** The scores before a round, from what it has brought. @param {number[]|undefined} gains @param {number} number */
+  _scoresWithout(gains, number) {
+    return gains && this.scoresAfter(number)?.map((score, seat) => score - gains[seat]);
   }
 
   /** The deck at the end of a round, where one lasts for several, for a viewer who may see it. @param {number} number */

@@ -12,12 +12,14 @@ export function Bracket({ competition }) {
   const field = useRef(null);
   const stages = competition.bracket;
   if (!stages.length) {
+    // The line above the tabs says why.
+    if (competition.missing) return html`<${Empty} title="The tables cannot be drawn without the game's rules." text="Its matches and its ranking are here." />`;
     return html`<${Empty} title="The first tables have not been drawn yet." text="They are as soon as the elimination starts." />`;
   }
   const pointed = (event) => setWay(event.target.closest?.("[data-name]")?.dataset.name ?? null);
   const final = competition.ranking.length > 0 && competition.ranking;
   return html`<${Panel} title="Bracket">
-    <p class="faint small">Of each table the two who advance go on; point at a bot to see its way. ${stages.some((stage) => stage.byes.length) && "A bye goes on without playing."}</p>
+    <p class="faint small">Point at a bot to see its way. ${stages.some((stage) => stage.byes.length) && "A bye goes on without playing."}</p>
     <div class="wide" tabindex="0" role="region" aria-label="Bracket" onMouseOver=${pointed} onMouseLeave=${() => setWay(null)} onfocusin=${pointed}>
       <div class="bracket" ref=${field}>
         <${Lines} field=${field} stages=${stages} way=${way} />

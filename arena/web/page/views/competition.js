@@ -40,6 +40,7 @@ function Shown({ competition, tab }) {
   const tabs = tabsOf(competition);
   const is = tabs.some(([id]) => id === tab) ? tab : tabs[0][0];
   return html`
+    ${competition.missing && html`<p class="note" role="note">${competition.missing}</p>`}
     ${ON.has(competition.state) && html`<${Going} competition=${competition} />`}
     <${Tabs} label="Parts of the competition" items=${tabs.map(([id, text]) => ({ href: href("c", competition.id, id), title: text, is: id === is }))} />
     ${tab && is !== tab && html`<p class="faint">There is no such part of ${formTitle(competition.form) === "elimination" ? "an" : "a"} ${formTitle(competition.form)}: here is its first.</p>`}

@@ -66,7 +66,7 @@ function cellsOf(cross) {
   return new Map(cross.cells.map((cell) => [`${cell[0]} ${cell[1]}`, cell]));
 }
 
-/** How far a bot is ahead of its opponent, per match. Its own score alone does not tell: in gin the one who loses a game scores 0, as both do in a draw. */
+/** How far a bot is ahead of its opponent, per match. Its own score alone does not tell: where games are counted, the one who loses scores 0, as both do in a draw. */
 function leadOf(cells, [row, column, , , , , , mean]) {
   return (mean ?? 0) - (cells.get(`${column} ${row}`)?.[7] ?? 0);
 }

@@ -112,12 +112,12 @@ const MANY = 3; // rounds: fewer are soon looked through
 
 /**
  * The round that cost a seat most, or null if none cost anything, or if several did and all the same: then none stands out.
- * Points are only ever won, and those of the other seat are what is lost.
+ * Points are only ever won, and those of the other seats are what is lost.
  */
 function worstOf(after, seat, isPoints) {
   let found = null;
   const losses = [];
-  const of = (all) => (!all ? 0 : isPoints ? -all[1 - seat] : all[seat]);
+  const of = (all) => (!all ? 0 : isPoints ? all[seat] - all.reduce((sum, each) => sum + each) : all[seat]);
   for (let at = 0; at < after.length; at++) {
     const lost = of(after[at]) - of(after[at - 1]);
     if (lost < 0) losses.push(lost);

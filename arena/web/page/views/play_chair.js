@@ -2,7 +2,9 @@
 // What the seat hears becomes the events that spectators get, so that the same tables draw them.
 
 import { openBot, openViewer } from "../api.js";
+import { GAMES } from "../games/games.js";
 import { load, save } from "../storage.js";
+import { Captioned } from "./play_captions.js";
 
 const RETRY_MS = [200, 500, 1000, 2000, 3000];
 const STORED = "arena.chairs"; // in localStorage: with it any tab can continue at the table
@@ -39,6 +41,8 @@ export class Chair {
     this.answered = null; // the latest answer, until the next question
     this.over = null;
     this.refusal = "";
+    /** @type {Captioned | null} */
+    this._captions = null; // of a game that is drawn by the general view
     this._nonce = secret();
     /** @type {any} */
     this._bot = null;
@@ -67,7 +71,7 @@ export class Chair {
     this.question = null;
     this.refusal = "";
     this._bot.send(this.answered);
-    this._add({ event: "answered", seat: this.table.seat, value, took_ms: Math.round(performance.now() - asked.at) });
+    this._add({ event: "answered", seat: this.table.seat, value, took_ms: Math.round(performance.now() - asked.at) }, question(asked.message));
     this._changed();
   }
 
@@ -81,6 +85,7 @@ export class Chair {
       this._fail("you have stood up");
     }
     this._viewer?.close();
+    this._captions?.close();
     this._bot?.close();
   }
 
@@ -103,6 +108,11 @@ export class Chair {
   /** Whether this tab does not play: the match is over, or another tab has it. */
   get isDone() {
     return ["over", "failed", "elsewhere"].includes(this.phase);
+  }
+
+  /** Whether there are events that are not shown yet, as the arena puts them into words. */
+  get isBehind() {
+    return Boolean(this._captions?.isBehind);
   }
 
   /** The id of the match and its record; a bot gets only that of its seat. */
@@ -171,6 +181,9 @@ export class Chair {
   _onMatch({ match, game, seat, seats, settings, limits }) {
     this.table = { match, game, seat, players: seats, settings, limits };
     this.phase = "playing";
+    if (GAMES[game] && !GAMES[game].view) {
+      this._captions ??= new Captioned(game, seat, seats, (events) => this._show(events));
+    }
     this._bot.send({ type: "ready", match, nonce: this._nonce });
     this._store();
   }
@@ -178,10 +191,11 @@ export class Chair {
   _onPast(message) {
     if (this._asks.has(message.ask)) return;
     this._asks.add(message.ask);
+    this._isPast = true;
     this._addNews(message.news);
     this._add({ event: "asked", seat: this.table.seat, question: question(message) });
-    this._add({ event: "answered", seat: this.table.seat, value: message.answer });
-    this.seen = this.events.length;
+    this._add({ event: "answered", seat: this.table.seat, value: message.answer }, question(message));
+    this._isPast = false;
   }
 
   _onAsk(message) {
@@ -215,7 +229,7 @@ export class Chair {
     this.refusal = message.text;
     if (message.ask && message.ask === this.asked?.message.ask) {
       // Practice: the question is open again, so the answer is no event.
-      if (this.events.at(-1)?.event === "answered") this.events.pop();
+      if (!this._captions?.withdraw() && this.events.at(-1)?.event === "answered") this.events.pop();
       this.answered = null;
       this.question = question(this.asked.message);
     } else if (message.code === "session" && this._isResumed) {
@@ -242,16 +256,28 @@ export class Chair {
   // ---- events
 
   _addNews(news) {
-    const { seat, players } = this.table;
+    const { seat, players, game } = this.table;
     for (const one of news) {
-      // Only deals are private to a seat; against the dealer all events are the player's.
-      const isMine = one.kind === "dealt" || players.length === 1;
+      // Against the dealer all events are the player's.
+      const isMine = players.length === 1 || GAMES[game]?.private.includes(one.kind);
       this._add({ event: "told", seat: isMine ? seat : null, news: one });
     }
   }
 
-  _add(event) {
-    this.events.push(event);
+  /** @param {any} event @param {any} [answers]  the question of an answer */
+  _add(event, answers) {
+    const isPast = this._isPast;
+    if (this._captions) this._captions.put({ event, answers, isPast });
+    else this._show([{ event, isPast }]);
+  }
+
+  /** @param {{event: any, isPast?: boolean}[]} entries */
+  _show(entries) {
+    for (const { event, isPast } of entries) {
+      this.events.push(event);
+      if (isPast) this.seen = this.events.length;
+    }
+    if (this._captions) this._changed();
   }
 
   _fail(text) {

@@ -5,38 +5,13 @@ import { token, useLobby } from "../api.js";
 import { load, save } from "../storage.js";
 import { Empty, Loading, Page } from "../components.js";
 import { href, stay } from "../route.js";
-import { RULES } from "../table/games.js";
+import { GAMES } from "../games/games.js";
 import { title } from "../format.js";
 import { ownChairs } from "./play_chair.js";
 
 const NAME = "arena.name"; // the key in the storage
 const DEFAULT_NAME = "Guest";
 const NAME_LETTERS = 64;
-
-/** What people may choose of a game's settings: its field, how it is called, what it is at first, its least and its most. */
-const SETTINGS = {
-  ace_king_queen: [["hands", "Hands", 20, 1, 1000]],
-  gin_rummy: [
-    ["target", "Points that win a game", 50, 1, 1000],
-    ["games", "Games", 1, 1, 10],
-  ],
-  high_low: [["max_shuffles", "Shuffles", 2, 1, 50]],
-  three_card_poker: [
-    ["rounds", "Rounds", 20, 1, 1000],
-    ["stake", "Cash to start with", 1000, 2, 1_000_000],
-  ],
-  blackjack: [
-    ["hands", "Hands", 20, 1, 1000],
-    ["bankroll", "Chips to start with", 100, 5, 1_000_000],
-  ],
-};
-const ABOUT = {
-  ace_king_queen: "Three cards, one bet: when to bluff?",
-  gin_rummy: "Melds out of ten cards, and when to knock.",
-  high_low: "One card each: swap it or keep it, and bid.",
-  three_card_poker: "Name an ante, then play on or fold.",
-  blackjack: "Closer to 21 than the dealer.",
-};
 
 /** @param {{game?: string, refused?: string, onSit: (request: import("./play_chair.js").Request) => void}} props */
 export function Form({ game, refused, onSit }) {
@@ -62,7 +37,7 @@ export function Form({ game, refused, onSit }) {
       ${games.map(
         (one) => html`<label class=${one.name === played.name ? "game chosen" : "game"}>
           <input type="radio" name="game" value=${one.name} checked=${one.name === played.name} onChange=${() => choose(one.name)} />
-          <b>${one.title}</b> <span>${ABOUT[one.name]}</span>
+          <b>${one.title}</b> <span>${GAMES[one.name]?.about}</span>
         </label>`,
       )}
     </fieldset>
@@ -73,11 +48,11 @@ export function Form({ game, refused, onSit }) {
 }
 
 function Chairs({ game, lobby, refused, onSit }) {
-  const fields = SETTINGS[game.name] ?? [];
+  const { choices: fields, summary } = GAMES[game.name] ?? { choices: [], summary: "" };
   const opponents = choices(game, lobby.bots);
   const [name, setName] = useState(() => load(NAME) || DEFAULT_NAME);
   const [word, setWord] = useState("");
-  const [settings, setSettings] = useState(() => Object.fromEntries(fields.map(([field, , first]) => [field, first])));
+  const [settings, setSettings] = useState(() => Object.fromEntries(fields.map(({ setting, first }) => [setting, first])));
   const [against, setAgainst] = useState(() => firstChoice(game, opponents));
 
   const submit = (event) => {
@@ -100,15 +75,15 @@ function Chairs({ game, lobby, refused, onSit }) {
         </label>`,
       )}
       ${fields.map(
-        ([field, label, , least, most]) => html`<label>${label}
-          <input type="number" required min=${least} max=${most} step="1" inputmode="numeric" value=${settings[field]}
-            onInput=${(event) => setSettings({ ...settings, [field]: event.target.valueAsNumber })} />
+        ({ setting, label, least, most }) => html`<label>${label}
+          <input type="number" required min=${least} max=${most} step="1" inputmode="numeric" value=${settings[setting]}
+            onInput=${(event) => setSettings({ ...settings, [setting]: event.target.valueAsNumber })} />
         </label>`,
       )}
       ${needsToken &&
       html`<label>Your token <input type="password" required autocomplete="off" value=${word} onInput=${(event) => setWord(event.target.value)} /></label>`}
     </div>
-    <p class="note">${RULES[game.name]}${game.seats === 1 && " You play alone against the dealer."}</p>
+    <p class="note">${summary}${game.seats === 1 && " You play alone."}</p>
     ${nobody && html`<p class="note">Nobody is here to play with: no house bot, and no bot with a free chair. <a href=${href()}>See who is connected</a></p>`}
     <p class="do"><button class="main" disabled=${nobody}>Sit down</button></p>
   </form>`;
@@ -135,7 +110,7 @@ function choices(game, bots) {
   return [...house, ...here];
 }
 
-// Different ones round a table of four, as far as there are any.
+// Different ones round a table, as far as there are any.
 function firstChoice(game, opponents) {
   const others = Math.max(0, game.seats - 1);
   if (!opponents.length) return [];

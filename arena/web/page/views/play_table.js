@@ -1,11 +1,11 @@
 // The table of a person who plays: the events step by step, the clock, the moves, and the result.
 
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
-import { RULES, fetchGame } from "../table/games.js";
+import { fetchGame, rulesOf } from "../table/games.js";
 import { load, save } from "../storage.js";
 import { Ask } from "./instructor_ask.js";
 import { Key, useKeys } from "../table/moves.js";
-import { endOfMatch } from "../table/steps.js";
+import { endOfMatch, isAfter } from "../table/steps.js";
 import { Empty, Loading, Page } from "../components.js";
 import { href } from "../route.js";
 import { clockFace, list, signed, termination, title } from "../format.js";
@@ -82,7 +82,7 @@ function Played({ chair, game, onAgain, onHere }) {
         </label>
         <label><input type="checkbox" checked=${waits} onChange=${(event) => setWaits(event.target.checked)} /> wait for me after each round</label>
       </div>
-      <details class="rules"><summary>The rules in short</summary><p>${RULES[chair.table.game]}</p></details>
+      <details class="rules"><summary>The rules in short</summary><p>${rulesOf(chair.table.game)}</p></details>
     </aside>
   </div>`;
 }
@@ -106,7 +106,7 @@ function useReplay(chair, game, scene, pause, waits) {
     // Read here, not when it was drawn: a key pressed in between has shown one more event.
     const next = events[now.at];
     if (!next || now.isHeld) return undefined;
-    const isEnd = now.state.done && beginsRound(next);
+    const isEnd = now.state.done && beginsRound(next, game);
     if (isEnd && waits) {
       now.isHeld = true;
       draw();
@@ -116,14 +116,14 @@ function useReplay(chair, game, scene, pause, waits) {
     if (wait === 0) {
       // Events that need no pause are shown at once.
       do advance(now, events, game, scene);
-      while (now.at < events.length && !(now.state.done && beginsRound(events[now.at])) && (pause === 0 || isSilent(events[now.at], game, scene, now.state)));
+      while (now.at < events.length && !(now.state.done && beginsRound(events[now.at], game)) && (pause === 0 || isSilent(events[now.at], game, scene, now.state)));
       draw();
       return undefined;
     }
     const timer = setTimeout(go, wait);
     return () => clearTimeout(timer);
   });
-  return { ...now, go, isUpToDate: now.at === events.length && !now.isHeld, isLast: events[now.at]?.event === "over" };
+  return { ...now, go, isUpToDate: now.at === events.length && !now.isHeld && !chair.isBehind, isLast: events[now.at]?.event === "over" };
 }
 
 function advance(now, events, game, scene) {
@@ -141,8 +141,8 @@ function replayed(events, game, scene) {
 }
 
 /** A round that is over stays on the table until this comes. */
-function beginsRound(event) {
-  return event.news?.kind !== "game_over";
+function beginsRound(event, game) {
+  return event.event === "over" || !isAfter(event, game);
 }
 
 /** A person's own answers need no pause. */

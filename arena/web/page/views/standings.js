@@ -2,6 +2,7 @@
 
 import { html, useMemo, useState } from "../lib/preact.js";
 import { BotLink, Empty, ErrorBar, Mean, Panel, State, Table, scaleOf, signedTo } from "../components.js";
+import { GAMES } from "../games/games.js";
 import { href } from "../route.js";
 import { capital, count, digitsFor, number, percent, signed, termination } from "../format.js";
 
@@ -90,6 +91,7 @@ function forgiven(rows) {
 }
 
 function roundRobin(competition, rows) {
+  const points = GAMES[competition.game]?.points;
   const say = signedTo(digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0)), 0)));
   return [
     figure("played", "Played", "matches that count"),
@@ -98,7 +100,7 @@ function roundRobin(competition, rows) {
     figure("losses", "Lost", "matches lost"),
     ...forgiven(rows),
     figure("score", "Score", "in all", undefined, (row) => signed(row.score)),
-    ...(competition.game === "gin_rummy" ? [figure("points", "Points", "of gin, in all")] : []),
+    ...(points ? [figure("points", "Points", points)] : []),
     figure("mean", "Per match", "mean score of a match, with its standard error", undefined, (row) => html`<${Mean} mean=${row.mean} error=${row.error} say=${say} />`),
     picture("picture", "How sure", (row) => row.mean, (row) => row.error, rows),
   ];
