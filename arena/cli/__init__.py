@@ -3,7 +3,7 @@
 There is one module per command, which is imported when that command is used: `arena --help` imports
 none. A command prints its result on stdout and raises when something is wrong. `main` alone turns
 what was raised into a line on stderr and an exit status: 0 when all went well, 1 when it did not,
-2 when the command was called wrong, 130 after Ctrl-C.
+2 when the command was called wrong, 3 when `arena verify` could not verify all, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import click
 
+from protocol.entry_points import LEFT_OUT, has_others
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.version import __version__
 
@@ -23,13 +24,16 @@ __all__ = ["COMMANDS", "Interrupted", "arena", "command_named", "main"]
 
 # The line of each command in `arena --help`.
 COMMANDS: dict[str, str] = {
-    "demo": "See the arena at work: all five games, between processes.",
+    "demo": "See the arena at work: all games, between processes.",
     "docs": "Read the manual in a browser.",
     "serve": "Run an arena that bots connect to.",
     "connect": "Connect a bot to an arena.",
     "roster": "Say who may play here, and hand out tokens.",
     "new": "Write a bot to begin with, in one of six languages.",
     "check": "See whether a bot behaves, step by step.",
+    "new-game": "Write a package with a game to begin with.",
+    "check-game": "See whether a game keeps to the conventions.",
+    "vectors": "Write a game's schema and golden transcripts.",
     "play": "Play a match or a pairing here and now.",
     "cross": "Let every bot of a game play against every bot.",
     "odds": "Deal three card poker hands and compare with the exact odds.",
@@ -53,12 +57,13 @@ COMMANDS: dict[str, str] = {
     "doctor": "See which limits can be enforced on this machine.",
 }
 
-# The commands that `arena/cli/instruct.py` has; `arena/cli/NAME.py` has the others.
+# The commands that `arena/cli/instruct.py` has; `arena/cli/NAME.py` has the others,
+# with _ for -.
 _INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log")
 
 _LONGEST_LINE = 2000  # the text of an error may quote a file from anywhere
 
-DONE, FAILED, CALLED_WRONG, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, CALLED_WRONG, UNVERIFIED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Interrupted(ArenaError):
@@ -96,7 +101,7 @@ def command_named(name: str) -> click.Command:
     if name in _INSTRUCT:
         command = importlib.import_module("arena.cli.instruct").COMMANDS[name]
     else:
-        command = importlib.import_module(f"arena.cli.{name}").command
+        command = importlib.import_module(f"arena.cli.{name.replace('-', '_')}").command
     assert isinstance(command, click.Command), "every module there has one"
     return command
 
@@ -116,10 +121,23 @@ def arena(ctx: click.Context) -> None:
     """Card Arena: bots play card games, and a referee sees to it that they play by the rules.
 
     Exit status: 0 when all went well, 1 when it did not (a bot was eliminated, a file cannot be
-    read), 2 when the command was called wrong, 130 after Ctrl-C.
+    read), 2 when the command was called wrong, 3 when `arena verify` found nothing wrong and could
+    not verify all, 130 after Ctrl-C.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+    elif has_others():
+        _say_what_is_left_out()
+
+
+def _say_what_is_left_out() -> None:
+    """Load what other packages bring, and print a line for all of it that is not used."""
+    import arena.games  # noqa: F401  # it fills the table
+    from protocol.strategy import load_others
+
+    load_others()
+    for left in LEFT_OUT:
+        click.echo(f"arena: {one_line(str(left), _LONGEST_LINE)}", err=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,8 +19,7 @@ from arena.engine.match import Result
 from arena.formats.bracket import reached
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.formats.standings import measure_for
-from arena.games import game_named
+from arena.games import game_named, game_title
 from arena.sandbox.bot_spec import some
 from protocol import messages
 from protocol.errors import UsageError, one_line
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-__all__ = ["Board", "CompetitionLog", "match_log", "show", "table_of", "title_of", "watch"]
+__all__ = ["Board", "CompetitionLog", "game_title", "match_log", "show", "table_of", "watch"]
 
 _WORDS = ("bot", "stands", "offence")  # columns that hold no numbers
 _WIDEST = 12  # bots: a larger cross table fits no terminal; `arena export` writes it
@@ -176,7 +175,7 @@ def show(report: CompetitionReport) -> None:
 
 def title_of(report: CompetitionReport) -> str:
     """The run, the game, the form, how many matches and how long, in one line."""
-    game = game_named(report.game).vocabulary.title
+    game = game_title(report.game)
     form = report.form.value.replace("_", " ")
     matches = output.plural(report.played, "match")
     title = f"{game}: {form}, {matches}, {report.seconds:.1f} s"
@@ -238,7 +237,8 @@ def _round_robin(report: CompetitionReport) -> Table:
 
 def _league(report: CompetitionReport) -> Table:
     forgiven = _forgiven(report)
-    scale, unit = (100, " %") if report.game == "three_card_poker" else (1, "")
+    measure = game_named(report.game).measure
+    scale, unit = (100, " %") if measure.is_share else (1, "")
 
     def cells(row: Any) -> Iterator[str]:
         yield from (str(getattr(row, name)) for name in ("played", *forgiven))
@@ -246,7 +246,6 @@ def _league(report: CompetitionReport) -> Table:
             yield "–" if number is None else f"{number * scale:.1f}{unit}"
         yield output.signed(row.score)
 
-    measure = measure_for(report.game)
     return _standings(report, ("matches", *forgiven, measure.title, "±", "score"), cells)
 
 

@@ -1,7 +1,7 @@
 """Plays the matches of `arena play`, `cross`, `ruin` and `replay --bot`, and reports offences.
 
-Normally, bots are objects in this process. If at least one bot is given as a command line, all bots
-run as processes. The code that launches processes is imported only in that case.
+Normally, bots are objects, in this process or in workers like it. If at least one bot is given as a
+command line, all bots run as processes. The code that launches them is imported only in that case.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from arena.cli._signals import stops_at_sigterm
 from arena.engine.rules import Game
 from arena.games import competition_settings
 from arena.lab.in_process import entrant, sittings
-from arena.lab.series import Offence, Sitting, unit
+from arena.lab.series import Offence, Sitting, unit, units_per_match
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
+from arena.sandbox.worker_pool import usable_cores
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -55,7 +56,10 @@ FEWER = "--games or --hands"
 
 
 class SeriesOptions(msgspec.Struct, frozen=True):
-    """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`."""
+    """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`.
+
+    `jobs` is None if `--jobs` is not given.
+    """
 
     game: Game
     bots: tuple[str, ...]
@@ -66,6 +70,7 @@ class SeriesOptions(msgspec.Struct, frozen=True):
     seed: int | None
     as_json: bool
     limits: Limits
+    jobs: int | None = 1
 
 
 def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., None]:
@@ -90,18 +95,16 @@ class SeriesPlan(msgspec.Struct, frozen=True):
 
     @property
     def units(self) -> int:
-        """How many hands, games or matches one table plays at most."""
-        per_match = {"hand": "hands", "game": "games"}.get(unit(self.game))
-        return self.matches * (getattr(self.settings, per_match) if per_match else 1)
+        """How many units or matches one table plays at most."""
+        return self.matches * units_per_match(self.game, self.settings)
 
     def bar(self, tables: int) -> tuple[str, int, str]:
         """The title, total and unit of a progress bar for this many tables."""
         return self.game.vocabulary.title, self.units * tables, unit(self.game)
 
     def score(self, value: float | None, digits: int = 0) -> str:
-        if self.game.name != "gin_rummy" or value is None:
+        if not self.game.is_count or value is None:
             return output.signed(value, digits)
-        # Gin counts games won, which need no sign.
         return f"{value:,.{digits}f}"
 
     @property
@@ -181,9 +184,15 @@ def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple
 
 
 def in_process(
-    planned: SeriesPlan, bots: Sequence[str], seeds: Mapping[tuple[int, ...], int], seed: int
+    planned: SeriesPlan,
+    bots: Sequence[str],
+    seeds: Mapping[tuple[int, ...], int],
+    seed: int,
+    jobs: int | None = 1,
 ) -> tuple[Sitting, ...]:
-    """Let objects in this process play at tables; Ctrl-C raises `Interrupted`.
+    """Let objects play at tables, here and in up to `jobs` processes; None means one per core.
+
+    Ctrl-C raises `Interrupted`.
 
     Args:
         seeds: the seed of each table's cards, by the bots at it, which are indices of `bots`.
@@ -200,7 +209,8 @@ def in_process(
             seeds=seeds.values(),
             matches=planned.matches,
             settings=planned.settings,
-            tick=progress.tick,
+            report=progress.tick,
+            jobs=jobs or usable_cores(),
         )
 
 
@@ -223,6 +233,7 @@ def launched(
             settings=planned.settings,
             limits=series.limits,
             tick=progress.tick,
+            jobs=series.jobs,
         ),
         *planned.bar(len(tables)),
         FEWER,

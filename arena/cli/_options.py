@@ -22,6 +22,7 @@ __all__ = [
     "file_of",
     "fresh_seed",
     "game_argument",
+    "jobs_option",
     "json_option",
     "log_option",
     "matches_option",
@@ -102,13 +103,24 @@ set_option = click.option(
 def matches_option(command: Command) -> Command:
     """The options `--games` and `--hands`, which `arena.cli._lab_runs.plan` reads."""
     games = (
-        "Gin rummy: play N games in each match. Other games: play N matches, the seats "
-        "rotating and the bots reset before each."
+        "Play N matches, the seats rotating and the bots reset before each; with a setting "
+        "`games`: play N games in each match."
     )
-    hands = "Ace-King-Queen and blackjack: play N hands in each match."
+    hands = "With a setting `hands`: play N hands in each match."
     number = click.IntRange(min=1)
     command = click.option("--hands", type=number, metavar="N", help=hands)(command)
     return click.option("--games", type=number, metavar="N", help=games)(command)
+
+
+def jobs_option(with_bot: str = "") -> Callable[[Command], Command]:
+    """The option `--jobs`; `with_bot` says what it is with `--bot`, of a command that has that."""
+    text = (
+        "Work in up to N processes, by default one per core, at most four per core. "
+        "The same seed gives the same result in any number of them"
+    )
+    if with_bot:
+        text += f", unless a bot keeps something outside its instances. With --bot: {with_bot}"
+    return click.option("--jobs", type=click.IntRange(min=1), metavar="N", help=f"{text}.")
 
 
 def db_option(help_text: str) -> Callable[[Command], Command]:

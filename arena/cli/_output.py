@@ -57,8 +57,8 @@ class ProgressCount:
         self._show = show
         self._next_s = 0.0
 
-    def tick(self) -> None:
-        self.done += 1
+    def tick(self, count: int = 1) -> None:
+        self.done += count
         # Ten times a second at the most: a unit may take microseconds.
         if (now_s := time.monotonic()) >= self._next_s:
             self._next_s = now_s + 0.1
@@ -150,8 +150,12 @@ def duration(seconds: float) -> str:
 
 def plural(count: int, noun: str) -> str:
     """`1 match`, `2 matches`, `1,000 hands`."""
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{count:,} {noun}{ending}"
+    return f"{count:,} {noun if count == 1 else several(noun)}"
+
+
+def several(noun: str) -> str:
+    """`matches`, `hands`."""
+    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def uncounted(matches: int) -> str:

@@ -13,7 +13,7 @@ from arena.cli import _output as output
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.engine.rules import Game
-from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
+from arena.lab.crosstable import CrossTable, tables
 from arena.lab.in_process import derived_seed
 from arena.lab.series import unit
 from protocol.errors import UsageError
@@ -21,33 +21,32 @@ from protocol.strategy import house_bots
 
 __all__ = ["command"]
 
-# Matches per table where one match says little: all seatings of four bots (K1), or enough for a
-# standard error.
-_MATCHES = {"high_low": 24, "three_card_poker": 100, "blackjack": 100}
-
-# Rule G16. Ace-King-Queen needs no entry: a match of it is 1,000 hands (A8).
-_SETTINGS = {"gin_rummy": {"games": 1000}}
-
-_TABLES = {1: "bot", 2: "pairing", 4: "table"}  # what one table is called, by seats
+_TABLES = {1: "bot", 2: "pairing"}  # what one table is called, by seats; else a table
 
 
 @click.command(name="cross", cls=LimitsCommand)
+@options.jobs_option(
+    "play up to N pairings side by side, by default as many as the bots take tables"
+)
 @lab_runs.series_options
 def command(series: SeriesOptions) -> None:
     """Let every bot of a game play against every bot.
 
     Each BOT is the name of a house bot or a FILE.py; without any, all house bots of the game play.
-    In Ace-King-Queen every bot also meets itself, which counts for nobody. High-low is played at
-    all tables of four different bots; with fewer bots, each sits at every table, some repeatedly.
-    Against the dealer each plays alone.
+    In some games every bot also meets itself, which counts for nobody. A game for more than two is
+    played at all tables of different bots; with fewer bots than seats, each sits at every table,
+    some repeatedly. Against the dealer each plays alone.
 
-    Without options: 1,000 hands of Ace-King-Queen or 1,000 games of gin per pairing, 24 matches per
-    table of high-low, 100 matches against the dealer, by the settings of a competition. ± is one
-    standard error.
+    Without options the game says how many matches a table plays, enough for a standard error or for
+    all seatings, by the settings of a competition. ± is one standard error.
 
     With --bot the named bots play, if any, and after them those of the commands. All of them run
-    as processes, under the limits below and a referee, as in a competition, and different pairings
-    are played side by side. The same cards cannot be dealt again then.
+    as processes, under the limits below and a referee, as in a competition, and as many pairings
+    are played side by side as the bots take tables, or as --jobs says. The same cards cannot be
+    dealt again then.
+
+    Long work goes to several processes, in which a bot is reset before each match and made anew
+    for every 24 matches of a table.
 
     A bot that offends is out: its pairings count for nobody, and the exit status is 1.
 
@@ -60,10 +59,7 @@ def command(series: SeriesOptions) -> None:
     names = series.bots or (() if series.commands else tuple(house_bots(game.name)))
     _check_names(game, names, len(series.commands))
     planned = lab_runs.plan(
-        series,
-        matches=_MATCHES.get(game.name, 1),
-        defaults=_SETTINGS.get(game.name),
-        competition=True,
+        series, matches=game.cross.matches, defaults=game.cross.settings, competition=True
     )
     seed = None if series.commands else options.fresh_seed(series.seed)
     table = _play(planned, series, names, seed)
@@ -80,18 +76,18 @@ def _play(
     planned: SeriesPlan, series: SeriesOptions, names: tuple[str, ...], seed: int | None
 ) -> CrossTable:
     count = len(names) + len(series.commands)
-    pairings = tables(series.game.seats, count, itself=series.game.name in AGAINST_ITSELF)
+    pairings = tables(series.game.seats, count, itself=series.game.meets_itself)
     if seed is None:
         return CrossTable(*lab_runs.launched(planned, series, names, pairings))
     seeds = {pairing: derived_seed(seed, "table", *pairing) for pairing in pairings}
-    return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
+    return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed, series.jobs))
 
 
 def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"expected each bot once, got {name!r} twice")
-    fewest = 1 if game.seats == 1 or game.name in AGAINST_ITSELF else 2
+    fewest = 1 if game.seats == 1 or game.meets_itself else 2
     if (got := len(names) + commands) < fewest:
         expected = output.plural(fewest, "bot")
         raise UsageError(f"a cross table of {game.name} needs at least {expected}, got {got}")
@@ -143,9 +139,10 @@ def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
 
     from rich.table import Table
 
-    title = f"{planned.title} per {_TABLES[planned.game.seats]}{lab_runs.seed_shown(seed)}"
+    table_word = _TABLES.get(planned.game.seats, "table")
+    title = f"{planned.title} per {table_word}{lab_runs.seed_shown(seed)}"
     shown = Table("bot")
-    columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
+    columns = [table.names[bot] for bot in order] if pairs else [output.several(what), won]
     for column in (*columns, "total", f"per {what}"):
         shown.add_column(column, justify="right")
     for standing in standings:

@@ -1,4 +1,4 @@
-"""`arena demo`: plays all five games, between processes over WebSocket, in under a minute."""
+"""`arena demo`: plays every game, between processes over WebSocket, in about a minute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.competitions.ledger import CompetitionReport
-from arena.lab.demo import FIELD, demo
+from arena.lab.demo import demo, field
 from arena.storage.store import Store
 from protocol.errors import UsageError
 
@@ -30,7 +30,7 @@ __all__ = ["command"]
 )
 @options.json_option
 def command(keep: Path | None, as_json: bool) -> None:
-    """Play a small class competition in all five games.
+    """Play a small class competition in every game.
 
     Starts a server on a free port of this machine and house bots as processes that connect to it,
     three of which misbehave, and prints who won and who was eliminated for what. The exit status is
@@ -62,5 +62,6 @@ def command(keep: Path | None, as_json: bool) -> None:
 
 async def _demo(store: Store) -> list[CompetitionReport]:
     with report.watch() as board:
-        board.note(f"starting {sum(len(contest.bots) for contest in FIELD)} bots")
-        return await demo(store, on_start=board.follow)
+        contests = field()
+        board.note(f"starting {sum(len(contest.bots) for contest in contests)} bots")
+        return await demo(store, contests, on_start=board.follow)

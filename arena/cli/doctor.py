@@ -1,12 +1,17 @@
-"""`arena doctor`: says which limits of launched bots this machine can enforce."""
+"""`arena doctor`: says which limits of launched bots and which games from outside work here."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
+import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.sandbox.doctor import examine
+from arena.games import GAMES
+from arena.sandbox.doctor import Layer, examine
+from protocol.entry_points import LEFT_OUT
 
 __all__ = ["command"]
 
@@ -16,11 +21,15 @@ __all__ = ["command"]
 def command(as_json: bool) -> None:
     """See what is active on this machine to hold launched bots to their limits, and why not.
 
+    Games that other packages have brought are listed with package and version, and what is left out
+    of such a package with the reason.
+
     The exit status is 0 whatever is found.
 
     --json prints {layers: [{name, active, detail}]}.
     """
     report = examine()
+    report = msgspec.structs.replace(report, layers=(*report.layers, *_games()))
     if as_json:
         output.print_json(report)
         return
@@ -30,3 +39,12 @@ def command(as_json: bool) -> None:
     for layer in report.layers:
         table.add_row(layer.name, "yes" if layer.active else "no", layer.detail)
     output.print_table("What is active on this machine", table)
+
+
+def _games() -> Iterator[Layer]:
+    """The games from outside that are in use, and what is left out; nothing if there is none."""
+    others = (f"{game.name} of {game.package}" for game in GAMES.values() if game.package)
+    if text := ", ".join(others):
+        yield Layer("games from outside", True, text)
+    for left in LEFT_OUT:
+        yield Layer(f"{left.name} of {left.package}", False, f"left out ({left.group}): {left.why}")

@@ -1,4 +1,7 @@
-"""`arena driver`: prints the transcript of a session of blackjack (B13)."""
+"""`arena driver`: prints the transcript of a session of blackjack (B13).
+
+It is that game's own command: the rulebook asks for it, and says what it prints.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ import click
 
 from arena.cli import _options as options
 from arena.games.blackjack import GAME
+from arena.games.blackjack_script import drive
 from arena.lab.in_process import entrant
-from arena.records.blackjack_script import drive
 from protocol.blackjack import NEW_DECK
 from protocol.errors import BadDeck, UsageError
 

@@ -68,7 +68,7 @@ def command(
     records of a competition that goes on are written with --unfinished only.
 
     standings.csv and ranking.csv have e-mail and team of whose bot it is, from the roster as it is
-    now: ann/gin is ann's, and who has got another name since is found all the same. Both are empty
+    now: ann/two is ann's, and who has got another name since is found all the same. Both are empty
     for who is not on the roster any more. No other file has an e-mail, and none a token.
 
     FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions:

@@ -1,4 +1,7 @@
-"""`arena odds`: counts how often each category of three card poker is dealt (T9)."""
+"""`arena odds`: counts how often each category of three card poker is dealt (T9).
+
+It is that game's own command: the rulebook asks for it, and no other game has categories.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ import click
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.engine.rules import Game
+from arena.games.three_card_poker import GAME
 from arena.lab.odds import exact_counts, odds
+from arena.sandbox.worker_pool import usable_cores
 from protocol.errors import UsageError
 
 __all__ = ["command"]
@@ -23,9 +28,10 @@ __all__ = ["command"]
     metavar="N",
     help="How many hands to deal.",
 )
+@options.jobs_option()
 @options.seed_option
 @options.json_option
-def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
+def command(game: Game, trials: int, jobs: int | None, seed: int | None, as_json: bool) -> None:
     """Deal hands and show how often each category comes, beside the exact odds.
 
     GAME is three_card_poker, the only game with categories.
@@ -33,11 +39,11 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     --json prints {game, trials, seed, dealt, exact, counts}: percentages by category, and how many
     of all 22,100 hands there are.
     """
-    if game.name != "three_card_poker":
-        raise UsageError(f"odds are of three_card_poker only, got {game.name}")
+    if game is not GAME:
+        raise UsageError(f"odds are of {GAME.name} only, got {game.name}")
     seed, title = options.fresh_seed(seed), game.vocabulary.title
     with output.progress(title, trials, "hand", seed=seed, less="--trials") as count:
-        dealt = odds(trials, seed, tick=count.tick)
+        dealt = odds(trials, seed, report=count.tick, jobs=jobs or usable_cores())
     counts = exact_counts()
     hands = sum(counts.values())
     exact = {label: 100 * number / hands for label, number in counts.items()}

@@ -20,7 +20,7 @@ from arena.engine.rules import Game
 from arena.games import game_named
 from arena.lab.in_process import entrant
 from arena.records import document as sheet
-from arena.records import narrative, phrases
+from arena.records import narrative
 from arena.records.document import MatchDocument
 from arena.records.seat_transcript import conversation
 from arena.results import audit_database
@@ -113,6 +113,9 @@ def command(
     if frames and (seat is None or bot is not None or round_number or as_json):
         raise UsageError("expected --seat with --frames, and nothing else to show")
     found = _find(match, db)
+    if as_json and seat is None:
+        _print_record(found)  # which takes no rules
+        return
     game = _game(found)
     if seat is not None and seat > game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat}")
@@ -123,10 +126,14 @@ def command(
     elif frames and seat is not None:
         _show_frames(found, game, seat - 1)
     elif as_json:
-        document = found.record if found.document is None else found.document
-        click.echo(document.to_json())
+        _print_record(found)
     else:
         _show(_lines(found, None if seat is None else seat - 1, round_number))
+
+
+def _print_record(found: _FoundRecord) -> None:
+    document = found.record if found.document is None else found.document
+    click.echo(document.to_json())
 
 
 def _find(match: str, db: str) -> _FoundRecord:
@@ -247,13 +254,16 @@ def _ask_bot(
     if not as_json:
         click.echo(f"{same} as recorded")
         if ended.question is not None:
-            _explain(name, ended.number, ended.question, answers)
+            _explain(game, name, ended.number, ended.question, answers)
     raise ArenaError(what)
 
 
-def _explain(name: str, number: int, question: Question[Any], answers: dict[str, Any]) -> None:
-    click.echo(f"question {number:,}: {phrases.asked(name, question)}")
-    click.echo(f"legal: {phrases.legal(question)}")
+def _explain(
+    game: Game, name: str, number: int, question: Question[Any], answers: dict[str, Any]
+) -> None:
+    words = game.vocabulary.asked_words(question)
+    click.echo(f"question {number:,}: {words.asked(name, question)}")
+    click.echo(f"legal: {words.choices(question)}")
     for whose, answer in answers.items():
         text = answer if isinstance(answer, str) else shorten(answer)
         click.echo(f"{whose}: {text}")
@@ -261,7 +271,7 @@ def _explain(name: str, number: int, question: Question[Any], answers: dict[str,
 
 def _game(found: _FoundRecord) -> Game:
     try:
-        return game_named(found.record.game)
+        return game_named(found.record.game, found.record.package)
     except UsageError as error:
         raise ArenaError(f"match {found.name}: {error}") from None
 

@@ -50,7 +50,7 @@ def command(ctx: click.Context) -> None:
     """Say who may play here, and hand out tokens.
 
     A bot says its token in `hello`, and is then called as the roster says, or as it says itself if
-    that begins with that name and a slash: ann, ann/gin. Nobody else gets these names. The arena
+    that begins with that name and a slash: ann, ann/NAME. Nobody else gets these names. The arena
     keeps no tokens, only their hashes: each is shown once, when it is made. An arena that runs on
     the database takes note of a change within about a second.
     """
@@ -153,7 +153,7 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
     """Give somebody another name; token, e-mail and team stay.
 
     Results keep the old name, and an export knows whose they are. Nobody is renamed while a bot of
-    that name, or of one below it as ann/gin, is connected or takes part in a competition that is
+    that name, or of one below it as ann/NAME, is connected or takes part in a competition that is
     not over, or, beside a running arena, while a [[run]] of its file that is still to be played
     names it. Without an arena nobody looks at files: change them as well.
 
@@ -172,7 +172,7 @@ def remove(name: str, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
     Results keep the name. Nobody is removed while a bot of that name, or of one below it as
-    ann/gin, is connected or takes part in a competition that is not over, or, beside a running
+    ann/NAME, is connected or takes part in a competition that is not over, or, beside a running
     arena, while a [[run]] of its file that is still to be played names it. Without an arena nobody
     looks at files: change them as well. To keep somebody out and the name kept, revoke the token
     instead.

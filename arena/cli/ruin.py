@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import count
+import errno
+import os
+from collections.abc import Sequence
 
 import click
 
@@ -15,9 +16,9 @@ from arena.engine.rules import Game
 from arena.lab.in_process import entrant
 from arena.lab.ruin import Attempt, Ruin, ruin
 from arena.sandbox.bot_spec import BotSpec
-from protocol.errors import UsageError
+from arena.sandbox.worker_pool import usable_cores
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-from protocol.strategy import Strategy
 
 __all__ = ["command"]
 
@@ -41,6 +42,7 @@ _CHIPS = click.IntRange(min=1)
     metavar="A",
     help="Make the bot ante A: its class is called with ante=A. May be repeated, to compare.",
 )
+@options.jobs_option("start the bot N times, by default once")
 @options.set_option
 @options.seed_option
 @options.json_option
@@ -53,6 +55,7 @@ def command(
     goal: int,
     trials: int,
     antes: tuple[int, ...],
+    jobs: int | None,
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
@@ -60,14 +63,15 @@ def command(
 ) -> None:
     """See how often a bot turns a stake into a goal before it goes broke.
 
-    GAME is one against the dealer, three_card_poker or blackjack; BOT is the name of a house bot or
-    a FILE.py. ± is one standard error.
+    GAME is one that is played for chips against the dealer; BOT is the name of a house bot or a
+    FILE.py. ± is one standard error.
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
     With --bot in the place of BOT the bot is a process, under the limits below and a referee, as in
-    a competition: its first offence puts it out, and only the trials so far count. The same cards
-    cannot be dealt again then.
+    a competition: its first offence puts it out, and only the trials so far count. It is started
+    once, or with --jobs N as N processes that play side by side. The same cards cannot be dealt
+    again then.
 
     --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided,
     offences, share, standard_error}]}, a result per ante; `seed` is null with --bot.
@@ -81,11 +85,11 @@ def command(
                 "expected no --ante with --bot: what it antes is the command's own business"
             )
         attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
-        _try_launched(attempt, commands, trials, limits, as_json)
+        _try_launched(attempt, commands, trials, jobs, limits, as_json)
         return
     seed = options.fresh_seed(seed)
     wanted = antes or (None,)
-    results = _try(game, bot, wanted, stake, goal, trials, settings, seed)
+    results = _try(game, bot, wanted, stake, goal, trials, jobs, settings, seed)
     _print(game, bot, wanted, results, seed, as_json)
     for result in results:
         if (offence := result.first_offence) is not None:
@@ -102,6 +106,7 @@ def _try(
     stake: int,
     goal: int,
     trials: int,
+    jobs: int | None,
     settings: dict[str, object],
     seed: int,
 ) -> list[Ruin]:
@@ -110,44 +115,49 @@ def _try(
         output.stdout_for_results(),
         output.progress(title, total, "trial", seed=seed, less="--trials") as progress,
     ):
-        return [
-            ruin(
-                game.name,
-                _trials(game, bot, ante, seed),
-                stake=stake,
-                goal=goal,
-                trials=trials,
-                seed=seed,
-                settings=settings,
-                tick=progress.tick,
-            )
-            for ante in antes
-        ]
+        arguments = [{} if ante is None else {"ante": ante} for ante in antes]
+        return ruin(
+            game.name,
+            [entrant(game, bot, chosen).make for chosen in arguments],
+            stake=stake,
+            goal=goal,
+            trials=trials,
+            seed=seed,
+            settings=settings,
+            report=progress.tick,
+            jobs=jobs or usable_cores(),
+        )
 
 
 def _try_launched(
-    attempt: Attempt, commands: tuple[BotSpec, ...], trials: int, limits: Limits, as_json: bool
+    attempt: Attempt,
+    commands: tuple[BotSpec, ...],
+    trials: int,
+    jobs: int | None,
+    limits: Limits,
+    as_json: bool,
 ) -> None:
     from arena.lab.launched import ruin
 
     [bot] = lab_runs.guests(attempt.game, (), commands)
-    result, offence = lab_runs.run(
-        lambda progress: ruin(attempt, bot, trials=trials, limits=limits, tick=progress.tick),
-        f"{bot.name}: {attempt.stake:,} to {attempt.goal:,}",
-        trials,
-        "trial",
-        "--trials",
-    )
+    copies = min(trials, jobs or 1)  # a command may be heavy, or unable to run twice
+    try:
+        result, offence = lab_runs.run(
+            lambda progress: ruin(
+                attempt, bot, trials=trials, limits=limits, tick=progress.tick, jobs=copies
+            ),
+            f"{bot.name}: {attempt.stake:,} to {attempt.goal:,}",
+            trials,
+            "trial",
+            "--trials",
+        )
+    except ArenaError as error:
+        if copies > 1 and os.strerror(errno.EMFILE) in str(error):
+            raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
+        raise
     _print(attempt.game, bot.name, (None,), [result], None, as_json)
     if offence is not None:
         raise output.Eliminated(lab_runs.out(bot.name, offence))
-
-
-def _trials(game: Game, bot: str, ante: int | None, seed: int) -> Callable[[], Strategy]:
-    """What makes the strategy of each trial in turn; its choices are the same for every ante."""
-    make = entrant(game, bot, {} if ante is None else {"ante": ante}).make
-    numbers = count(1)
-    return lambda: make(f"{seed}:{next(numbers)}")
 
 
 def _print(

@@ -127,9 +127,9 @@ def command(
 
     With [[run]] tables in the file of --config their competitions are played, each at its time.
     Without, or for games that are named: as soon as enough bots that play a game are connected,
-    they play its competition: a round robin in Ace-King-Queen and gin rummy, an elimination in
-    high-low, a league against the dealer in three card poker and blackjack. The next one starts
-    when a bot has come since. When a competition is over its standings are printed.
+    they play its competition: a league in a game for one, a round robin in one for two, an
+    elimination in one for more. The next one starts when a bot has come since. When a competition
+    is over its standings are printed.
 
     Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
@@ -207,7 +207,7 @@ def _open_game(
         competition_settings(game, {**config.games.get(game.name, {}), **settings}),
         (),
         matches=matches,
-        with_itself=game.name == "ace_king_queen",
+        with_itself=game.meets_itself,
         limits=config.limits,
     )
     return OpenGame(plan, players or game.seats)

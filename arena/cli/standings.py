@@ -57,10 +57,17 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
 
 def _print(results: LiveResults, as_json: bool) -> None:
     done = _report_of(results)
+    is_unranked = results.missing is not None and not (done.standings or done.ranking)
     if as_json:
         output.print_json({**msgspec.structs.asdict(done), "progress": results.progress})
+    elif is_unranked:
+        click.echo(_title(done, results.progress))
+    else:
+        output.print_table(_title(done, results.progress), report.table_of(done))
+    if is_unranked:
+        click.echo(f"arena: {results.missing}", err=True)
+    if as_json:
         return
-    output.print_table(_title(done, results.progress), report.table_of(done))
     for verdict in done.verdicts:
         click.echo(_evidence(verdict))
 
@@ -146,7 +153,9 @@ def _watch(results: LiveResults) -> None:
 
     def view() -> Group:
         done = _report_of(results)
-        return Group(Text(_title(done, results.progress)), report.table_of(done))
+        title = Text(_title(done, results.progress))
+        is_ranked = done.standings or done.ranking
+        return Group(title, report.table_of(done)) if is_ranked else Group(title)
 
     console = Console(markup=False, highlight=False, emoji=False)
     with Live(view(), console=console, auto_refresh=False, transient=True) as live:

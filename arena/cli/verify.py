@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 import msgspec
 
+from arena.cli import DONE, UNVERIFIED
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.games import other_rules
 from arena.records import check_transcript, transcript, verify
 from arena.records import document as sheet
 from arena.results import audit_database
@@ -28,6 +30,7 @@ class _Findings(msgspec.Struct):
 
     matches: int = 0
     uncounted: int = 0
+    unverified: int = 0
     competitions: int = 0
     failed: list[Flaw] = []
     notes: list[str] = []
@@ -37,6 +40,8 @@ class _Findings(msgspec.Struct):
         what = output.plural(self.matches, "match") + output.uncounted(self.uncounted)
         if self.competitions:
             what += f" of {output.plural(self.competitions, 'competition')}"
+        if not self.failed and self.unverified:
+            return f"{what}: {self.unverified:,} not verified"
         if not self.failed:
             return f"{what}: fits" if self.matches == 1 else f"{what}: all fit"
         matches = len({flaw.match for flaw in self.failed if flaw.match is not None})
@@ -56,7 +61,7 @@ class _Findings(msgspec.Struct):
     "or the name of its run.",
 )
 @options.json_option
-def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> None:
+def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> int:
     """Recompute every deal and every result, and say which match is not what its record says, and
     why.
 
@@ -67,9 +72,14 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
     database, that every competition has the matches that its schedule asks for, each once, and of a
     transcript, that the bot was told what the rules make of the match, message by message.
 
-    Prints a line for every match that does not fit; the exit status is 0 if all do, else 1.
+    Matches of a game from outside can only be verified by the version of its package that they
+    were played by. If another is installed here, or none, a line says which it takes.
 
-    --json prints {matches, uncounted, competitions, failed: [{competition, match, text}], notes}.
+    Prints a line for every match that does not fit; the exit status is 0 if all do, 1 if one does
+    not, and 3 if nothing is wrong and some could not be verified.
+
+    --json prints {matches, uncounted, unverified, competitions, failed: [{competition, match,
+    text}], notes}.
     """
     check = _Check(shows=not as_json)
     for place in places:
@@ -91,6 +101,7 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
         raise ArenaError(found.summary)
     if not as_json:
         click.echo(found.summary)
+    return UNVERIFIED if found.unverified else DONE
 
 
 def _is_json(place: str) -> bool:
@@ -134,6 +145,7 @@ class _Check:
                     findings.competitions += 1
                     findings.matches += audited.matches
                     findings.uncounted += audited.uncounted
+                    findings.unverified += audited.unverified
                     for note in audited.notes:
                         self._note(f"competition {audited.competition}: {note}")
                     for flaw in audited.flaws:
@@ -148,9 +160,15 @@ class _Check:
         self.findings.matches += 1
         try:
             with path.open("rb") as file:
-                reasons = check_transcript.check(transcript.read(file))
+                said = transcript.read(file)
         except UsageError as error:
-            reasons = (str(error),)
+            self._flaw(Flaw("", str(path), str(error)))
+            return
+        if (why := other_rules(said.heading.game, said.heading.package)) is not None:
+            self.findings.unverified += 1
+            self._note(f"{path}: cannot be verified: {why}")
+            return
+        reasons = check_transcript.check(said)
         if reasons:
             self._flaw(Flaw("", str(path), "; ".join(reasons)))
 
@@ -172,6 +190,7 @@ class _Check:
                 self._flaw(Flaw(competition.id, None, text))
 
     def documents(self, path: Path) -> None:
+        reasons: dict[str, None] = {}  # why some could not be verified, in order
         for where, data in _split(path):
             self.findings.matches += 1
             try:
@@ -187,8 +206,14 @@ class _Check:
                 flaw = Flaw("", where, "; ".join(checked.reasons))
             if checked.reasons:
                 self._flaw(flaw)
-            elif checked.is_dealt and not checked.is_committed:
+                continue
+            if checked.unverified is not None:
+                self.findings.unverified += 1
+                reasons[f"cannot be verified: {checked.unverified}"] = None
+            if checked.is_dealt and not checked.is_committed:
                 self._note(f"match {flaw.match} has no commitment")
+        for why in reasons:
+            self._note(f"{path}: {why}")
 
 
 def _split(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Raw
+
 from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import RoundTripFloor
@@ -16,10 +18,10 @@ from arena.referee.missed_messages import MissedMessages
 from arena.referee.pings import LinkProbe
 from arena.referee.table_limit import QUICK_S, tables_at_once
 from arena.referee.transport import LaunchedProcess, Wire
-from protocol.codec import Encoding, encode, join
+from protocol.codec import Encoding, FlatAsk, encode, encode_all, flat_ask
 from protocol.errors import OutOfTurn
-from protocol.messages import ArenaMessage, Ending, Hello, Over
-from protocol.session import Session
+from protocol.messages import Answer, ArenaMessage, Ending, Hello, Over
+from protocol.session import Session, State
 
 if TYPE_CHECKING:
     from arena.referee.seat import MatchSeat
@@ -29,7 +31,8 @@ __all__ = ["BotSession"]
 # Of a batch at most: WebSocket libraries refuse more than 1 MiB (Perl's Mojolicious 256 KiB), and a
 # slow bot can start on the first of several.
 _FRAME_BYTES = 128 * 1024
-_AROUND_BYTES = 8  # what `join` puts around a batch at most
+_BATCH = 256  # messages of a frame at most, which are mostly less than _FRAME_BYTES
+_OPEN = State.OPEN  # looked up here, as an enum's members take long to find before Python 3.12
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths of a second
 _QUICKEST_S = 1e-6  # for an answer: no bot is quicker
 _FEW_ANSWERS = 16  # fewer say nothing about how quick a bot is
@@ -77,7 +80,8 @@ class BotSession:
     link_probe: LinkProbe = field(init=False)
     loss: ConnectionLoss | None = field(default=None, init=False)  # while its connection is lost
     missed: MissedMessages = field(init=False)
-    outbox: list[bytes] = field(default_factory=list, init=False)  # encoded
+    # What is to be sent. Nearly all of it are asks, which are encoded a frame at a time.
+    outbox: list[Raw | FlatAsk] = field(default_factory=list, init=False)
     budget: Budget | None = field(default=None, init=False)  # None until it is welcome
     share: Share | None = field(default=None, init=False)  # only of who plays at the page
 
@@ -127,8 +131,9 @@ class BotSession:
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
         most = tables_at_once(1.0, self.tables, answer_s, link_s)
-        now = tables_at_once(progress, self.tables, answer_s, link_s)
-        enough = min(now, math.ceil(share * most))
+        enough = math.ceil(share * most)
+        if progress < 1.0:
+            enough = min(enough, tables_at_once(progress, self.tables, answer_s, link_s))
         return min(most - len(self.chairs), enough - playing)
 
     def note_first_answer(self, asked_at: float, arrived: float) -> None:
@@ -165,15 +170,34 @@ class BotSession:
         if self.is_caught_up:
             self.put(message)
 
+    def answering(self, message: Answer) -> MatchSeat | None:
+        """Note the answer to a question that waits, and return its seat.
+
+        None for any other answer: `Session.note` says whether it is late or out of turn.
+        """
+        chair = self.chairs.get(message.match)
+        if chair is None or self.session.state is not _OPEN:
+            return None
+        return chair if chair.standing.note_answer(message.ask) else None
+
     def ask(self, chair: MatchSeat) -> bool:
         """Send a seat's question if the bot is here; its time then starts with the frame."""
-        assert chair.ask is not None, "only called with a question"
+        question, ask_id = chair.question, chair.ask_id
+        assert question is not None, "only called with a question"
         self.asks += 1
-        is_here = self.is_caught_up
-        if is_here:
-            self.put(chair.ask)
-            self._asked.append(chair)
-        return is_here
+        chair.waiting = self.pending
+        self.pending += 1
+        if not self.is_caught_up:
+            return False
+        if not chair.standing.note_ask(ask_id):
+            raise AssertionError(f"the arena may not ask {ask_id!r} now")
+        if not self.outbox:
+            self.mark_dirty(self)
+        bank_ms, decision_ms = chair.clock.bank_ms, chair.limits.decision_ms
+        ask = flat_ask(chair.id, ask_id, question, chair.told, bank_ms, decision_ms)
+        self.outbox.append(ask)
+        self._asked.append(chair)
+        return True
 
     def flush(self, now: float, lag_s: float = 0.0) -> None:
         """Write the outbox in as few frames as possible; `lag_s` is the arena's lag up to now."""
@@ -189,19 +213,9 @@ class BotSession:
             return
         if self.missed.is_repeated:
             self.connection_regained(now, lag_s)
-        if not self._batch or len(outbox) == 1:
-            for part in outbox:
-                connection.send(part, self._encoding)
-            return
-        while outbox:
-            size, count = _AROUND_BYTES + len(outbox[0]), 1
-            while count < len(outbox):
-                size += len(outbox[count]) + 1  # a comma
-                if size > _FRAME_BYTES:
-                    break
-                count += 1
-            connection.send(join(outbox[:count], self._encoding), self._encoding)
-            del outbox[:count]
+        most = _BATCH if self._batch else 1
+        for first in range(0, len(outbox), most):
+            self._write(connection, outbox[first : first + most])
 
     # --- offences ---
 
@@ -286,15 +300,27 @@ class BotSession:
 
     # --- within ---
 
-    def put(self, message: ArenaMessage) -> None:
-        """Put a message into the outbox of a bot that is connected."""
+    def put(self, message: ArenaMessage) -> int:
+        """Put a message into the outbox of a bot that is connected; returns its size in bytes."""
         try:
             self.session.note(message)
         except OutOfTurn as error:  # our mistake, not that of the bot whose frame is served
             raise AssertionError(f"the arena may not say this now: {error}") from error
         if not self.outbox:
             self.mark_dirty(self)
-        self.outbox.append(encode(message, self._encoding))
+        part = encode(message, self._encoding)
+        self.outbox.append(Raw(part))
+        return len(part)
+
+    def _write(self, connection: Wire, parts: list[Raw | FlatAsk]) -> None:
+        """Write messages in one frame, or in several if that would be too long."""
+        frame = encode_all(parts, self._encoding)
+        if len(frame) <= _FRAME_BYTES or len(parts) == 1:
+            connection.send(frame, self._encoding)
+        else:
+            half = len(parts) // 2
+            self._write(connection, parts[:half])
+            self._write(connection, parts[half:])
 
     def _use(self, hello: Hello) -> None:
         assert self.connection is not None, "the hello came over it"

@@ -25,7 +25,30 @@ Forgives: TypeAlias = Callable[[str, Ending, str], bool]
 
 
 class LiveMatch:
-    """One match over the network: invited, then played, then over."""
+    """One match over the network: invited, then played, then over.
+
+    Attributes:
+        chairs: its seats; none when it is over.
+        names: the names of the players, by seat.
+        nonces: by seat, once it has begun; empty for a seat that was never ready.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "chairs",
+        "commitment",
+        "forgives",
+        "game",
+        "id",
+        "limits",
+        "match",
+        "names",
+        "nonces",
+        "on_over",
+        "opened_at",
+        "seed",
+        "settings",
+    )
 
     def __init__(
         self,
@@ -49,6 +72,8 @@ class LiveMatch:
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
         self.match: MatchState | None = None
+        self.names = tuple(player.name for player in players)
+        self.nonces: tuple[str, ...] = ()
         self.chairs = [
             MatchSeat(self, seat, player, by_seat[seat] if by_seat else limits)
             for seat, player in enumerate(players)
@@ -69,7 +94,6 @@ class LiveMatch:
 
     def invite(self, page: str | None) -> None:
         """Invite every seat; `page` is where a browser shows the match, if there is a page."""
-        names = tuple(chair.player.name for chair in self.chairs)
         plain: dict[str, Any] = msgspec.to_builtins(self.settings)
         for chair in self.chairs:
             chair.invite(
@@ -77,7 +101,7 @@ class LiveMatch:
                     match=chair.id,
                     game=self.game.name,
                     seat=chair.seat,
-                    seats=names,
+                    seats=self.names,
                     settings=plain,
                     limits=chair.limits,
                     commitment=self.commitment,
@@ -87,12 +111,12 @@ class LiveMatch:
 
     def begin(self, start: bool = True) -> MatchState:
         """Set the match up from the seed and the nonces that have come; `start` deals."""
-        nonces = tuple(chair.nonce or "" for chair in self.chairs)
+        self.nonces = tuple(chair.nonce or "" for chair in self.chairs)
         self.match = MatchState(
             self.game,
             self.settings,
             seed=self.seed,
-            nonces=nonces,
+            nonces=self.nonces,
             start=False,
             enforced=tuple(chair.player.enforced for chair in self.chairs),
             commitment=self.commitment,
@@ -100,3 +124,11 @@ class LiveMatch:
         if start:
             self.match.start()
         return self.match
+
+    def let_go(self) -> None:
+        """Forget the seats when it is over.
+
+        They refer to it: a match and its seats in a circle stay in memory until Python looks for
+        circles, which takes as long as playing a short match does.
+        """
+        self.chairs = []

@@ -93,8 +93,7 @@ class MissedMessages:
             if message is None:
                 size += _STEP_BYTES
             else:
-                player.put(message)
-                size += len(player.outbox[-1])
+                size += player.put(message)
         if not player.connection.is_behind:
             player.mark_dirty(player)  # goes on in the next turn of the loop
 

@@ -17,7 +17,6 @@ import logging
 import math
 import secrets
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from arena.engine.rules import EVERYONE, Game
 from arena.engine.verdict import Finding
@@ -28,7 +27,6 @@ from arena.referee.seat import MatchSeat
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
     Answer,
-    Ask,
     Ending,
     Limits,
     Mechanism,
@@ -39,8 +37,7 @@ from protocol.messages import (
     Termination,
     Verdict,
 )
-from protocol.session import ask_id
-from protocol.vocabulary import Question, Settings, shorten
+from protocol.vocabulary import Settings, shorten
 
 __all__ = ["FAULT", "MOST_VOIDS", "Referee"]
 
@@ -113,7 +110,7 @@ class Referee:
         for chair in table.chairs:
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)
-            self._watch(chair)
+            self._watch(chair, table.opened_at)
         return table
 
     def ready(self, player: BotSession, message: Ready) -> None:
@@ -134,43 +131,41 @@ class Referee:
             else:
                 self._play_on(table, self._clock())
 
-    def answer(self, player: BotSession, message: Answer, arrived: float) -> None:
-        """Take an answer that `Session.note` has accepted, and play on."""
-        chair = player.chairs.get(message.match)
-        if chair is None or chair.ask is None:
-            return
-        match = chair.table.match
+    def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
+        """Take the answer to a seat's question, which its session has accepted, and play on."""
+        player, match, question = chair.player, chair.table.match, chair.question
         assert match is not None, "it is being played: something was asked"
+        assert question is not None, "it waited for this answer"
         if self.practice and self._refuses(chair, message):
             return
+        asked_at = chair.asked_at
         # Nearly all answers are so quick that they cost nothing.
-        is_quick = arrived - chair.asked_at <= chair.free_until_s
+        is_quick = arrived - asked_at <= chair.free_until_s
         if not ((is_quick and not player.is_metered) or chair.charge(arrived, self.lag)):
             self._blame(chair, chair.too_late(), arrived)
             return
         self.decisions += 1
         try:
             # A bot that guesses its question has answered before it was asked.
-            took_ms = max(0, int((arrived - chair.asked_at) * 1000))
+            took_ms = int((arrived - asked_at) * 1000) if arrived > asked_at else 0
             note = message.note and chair.note_within_limit(message.note)
             match.answer(message.value, note, took_ms)
         except IllegalAnswer as error:
-            assert chair.ask is not None, "it is answered just now"
             finding = Finding(
                 kind=Ending.ILLEGAL,
                 text=str(error),
                 mechanism=Mechanism.RULES,
                 got=shorten(message.value),
-                advice=chair.ask.question.advice(message.value),
+                advice=question.advice(message.value),
             )
             self._blame(chair, finding, arrived)
         except Exception:
             self._failed(chair.table)
         else:
-            chair.ask = None
+            chair.question = None
             player.pending -= 1
             if arrived != player.last_answer:
-                player.note_first_answer(chair.asked_at, arrived)
+                player.note_first_answer(asked_at, arrived)
             player.answers += 1
             player.last_answer = arrived
             if player.event:
@@ -182,7 +177,7 @@ class Referee:
     ) -> None:
         """End matches of a player that left, crashed or sent garbage: all, or those at `tables`."""
         # A competition stores the first verdict only: that of a seat which is asked says the most.
-        chairs = sorted(player.chairs.values(), key=lambda chair: chair.ask is None)
+        chairs = sorted(player.chairs.values(), key=lambda chair: chair.question is None)
         for chair in chairs:
             ends = tables is None or chair.table in tables
             if ends and not chair.table.is_over:  # it may play against itself
@@ -205,7 +200,7 @@ class Referee:
             if due != chair.watched_until:
                 continue  # an earlier deadline has replaced this one
             chair.watched_until = math.inf
-            waits = chair.ask is not None or chair.nonce is None
+            waits = chair.question is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
             silent_since = self._check_link(chair.player, now)
@@ -242,32 +237,22 @@ class Referee:
             for tell in match.take_news():
                 if tell.seat == EVERYONE:
                     for chair in table.chairs:
-                        chair.news.append(tell.news)
+                        chair.news += (tell.news,)
                 else:
-                    table.chairs[tell.seat].news.append(tell.news)
-        if match.pending is None:
+                    table.chairs[tell.seat].news += (tell.news,)
+        pending = match.pending
+        if pending is None:
             self._finish(table, None)
-        else:
-            self._ask(table.chairs[match.pending.seat], match.pending.question, now)
-
-    def _ask(self, chair: MatchSeat, question: Question[Any], now: float) -> None:
-        player = chair.player
-        chair.asked += 1
-        ask, news = ask_id(chair.id, chair.asked), tuple(chair.news)
-        bank_ms, decision_ms = chair.clock.bank_ms, chair.limits.decision_ms
-        chair.ask = Ask(chair.id, ask, question, news, bank_ms, decision_ms)
-        chair.news = []
-        chair.asked_at = now  # until it is written
-        chair.time_charge = None
-        chair.waiting = player.pending
-        player.pending += 1
-        if not player.ask(chair):
+            return
+        chair = table.chairs[pending.seat]
+        chair.put(pending.question, now)
+        if not chair.player.ask(chair):
             chair.lag_s = self.lag.total_s(now)
-        self._watch(chair)
+        self._watch(chair, now)
 
-    def _watch(self, chair: MatchSeat) -> None:
-        """Have a tick look at the seat as soon as it can be late."""
-        look_at = chair.asked_at + chair.free_until_s
+    def _watch(self, chair: MatchSeat, now: float) -> None:
+        """Have a tick look at a seat that is asked now as soon as it can be late."""
+        look_at = now + chair.free_until_s
         if look_at < chair.watched_until:
             self._look(chair, look_at)
 
@@ -278,12 +263,13 @@ class Referee:
 
     def _refuses(self, chair: MatchSeat, answer: Answer) -> bool:
         """Refuse an illegal answer in practice; the question stands and its time runs on."""
-        assert chair.ask is not None, "it was answered"
-        question, ask = chair.ask.question, chair.ask.ask
+        question = chair.question
+        assert question is not None, "it was answered"
         try:
             question.check(answer.value)
         except IllegalAnswer as error:
-            refused = Refused("illegal", str(error), chair.id, ask, legal=question.choices)
+            text, legal = str(error), question.choices
+            refused = Refused("illegal", text, chair.id, chair.ask_id, legal=legal)
             chair.player.send(refused)
             return True
         return False
@@ -312,18 +298,18 @@ class Referee:
         for chair in table.chairs:
             player = chair.player
             del player.chairs[chair.id]
-            if chair.ask is not None:
-                chair.ask = None
+            if chair.question is not None:
+                chair.question = None
                 player.pending -= 1
             mine = verdict is not None and verdict.seat == chair.seat
             # Who it was and why, in one word, is all that the others learn.
             told = ended if mine or verdict is None else Termination(ended.kind, ended.seat)
             evidence = verdict if mine else None
-            news = tuple(chair.news)
-            player.send(Over(chair.id, news, result.scores, told, reveal, evidence))
+            player.send(Over(chair.id, chair.news, result.scores, told, reveal, evidence))
         try:
             table.on_over(table, result, verdict)
         except Exception:  # this may run while another match is served, which must go on
             log.exception("the result of match %s was not taken", table.id)
+        table.let_go()
         if verdict is not None:
             self.on_verdict(verdict)

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,8 +20,8 @@ from arena.engine.verdict import Finding, advice, out_of_time
 from arena.referee.clock import Lag, SeatClock, charged_from
 from protocol import messages
 from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict
-from protocol.session import ask_id
-from protocol.vocabulary import News
+from protocol.session import SeatStanding, ask_id
+from protocol.vocabulary import News, Question
 
 if TYPE_CHECKING:
     from arena.referee.bot_session import BotSession
@@ -64,11 +64,14 @@ class MatchSeat:
     free_until_s: float = field(init=False)  # a quicker answer costs nothing: no clock is read
     grace_s: float = field(init=False)  # for how long its connection may still be lost
     clock: SeatClock = field(init=False)
+    standing: SeatStanding = field(init=False)  # of the player's session
     invitation: messages.Match | None = field(default=None, init=False)
     nonce: str | None = field(default=None, init=False)  # None until the seat is ready
-    news: list[News] = field(default_factory=list, init=False)  # since its latest question
-    ask: Ask | None = field(default=None, init=False)  # the pending question
+    question: Question[Any] | None = field(default=None, init=False)  # that is pending
+    told: tuple[News, ...] = field(default=(), init=False)  # with the latest question
+    news: tuple[News, ...] = field(default=(), init=False)  # since then
     asked: int = field(default=0, init=False)  # how many questions there have been
+    ask_id: str = field(default="", init=False)  # of the latest question
     repeated: int = field(default=0, init=False)  # `asked` when the bot was last told one again
     asked_at: float = field(default=0.0, init=False)  # when the question or invitation was written
     lag_s: float = field(default=0.0, init=False)  # the arena's total lag at that moment
@@ -84,6 +87,25 @@ class MatchSeat:
         self.free_until_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.grace_s = limits.grace_ms / 1000
         self.clock = SeatClock(limits)
+        self.standing = self.player.session.standing(self.id)
+
+    @property
+    def ask(self) -> Ask | None:
+        """The pending question as a message; None if there is none."""
+        question, limits = self.question, self.limits
+        if question is None:
+            return None
+        bank_ms = self.clock.bank_ms
+        return Ask(self.id, self.ask_id, question, self.told, bank_ms, limits.decision_ms)
+
+    def put(self, question: Question[Any], now: float) -> None:
+        """Make this the pending question; with it go the news since the one before."""
+        self.asked += 1
+        self.ask_id = ask_id(self.id, self.asked)
+        self.question = question
+        self.told, self.news = self.news, ()
+        self.asked_at = now  # until it is written
+        self.time_charge = None
 
     def invite(self, invitation: messages.Match) -> None:
         self.invitation = invitation
@@ -101,8 +123,8 @@ class MatchSeat:
         """Send the invitation or the question again to a bot that has come back."""
         assert self.invitation is not None, "seats are invited at once"
         self.player.send(self.invitation)
-        if self.ask is not None:
-            self.player.send(self.ask)  # its time goes on when that is written
+        if (ask := self.ask) is not None:
+            self.player.send(ask)  # its time goes on when that is written
 
     def questions_after(self, first: int) -> Iterator[Past | None]:
         """The questions after the first so many, with answers; None for each that is skipped."""
@@ -211,11 +233,11 @@ class MatchSeat:
     def verdict(self, finding: Finding, event: str, now: float, lag: Lag) -> Verdict:
         """The evidence of this seat's offence (J4); `event` is the id of what caused it."""
         table, player = self.table, self.player
-        waits = self.ask is not None or self.nonce is None
+        waits = self.question is not None or self.nonce is None
         time_charge = (self.time_charge or self.measure(now, lag)) if waits else None
         waited_ms = round((self.clock_time(now) - self.asked_at) * 1000, 1)
         connection, process = player.connection, player.process
-        question = None if self.ask is None else self.ask.question
+        question = self.question
         return Verdict(
             kind=finding.kind,
             match=table.id,

@@ -16,7 +16,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from arena.sandbox.command import SYSTEM, VisiblePath, expose, find_program, holds_home
+from arena.sandbox.command import (
+    SYSTEM,
+    VisiblePath,
+    expose,
+    find_program,
+    game_packages,
+    holds_home,
+)
 from protocol.errors import one_line
 
 __all__ = ["probe", "wrap"]
@@ -154,13 +161,14 @@ def _knows(option: str) -> bool:
 
 
 def _support(command: str) -> Iterator[Path]:
-    """Our Python with its packages, JAVA_HOME, and where the program is installed."""
+    """Our Python with its packages and games, JAVA_HOME, and where the program is installed."""
     yield Path(sys.base_prefix)
     yield Path(sys.prefix)
     for package in ("bots", "protocol"):
         spec = importlib.util.find_spec(package)
         for place in (spec and spec.submodule_search_locations) or ():
             yield Path(place)
+    yield from game_packages()
     if java := os.environ.get("JAVA_HOME"):
         yield Path(java)
     if os.path.dirname(command) and not os.path.isabs(command):

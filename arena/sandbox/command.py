@@ -12,6 +12,8 @@ The arena's own files are never shown, not even deep in a folder that is shown.
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 import shlex
 import shutil
@@ -22,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from protocol.codec import Encoding
+from protocol.entry_points import OUR_PACKAGES, package_of, points
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from protocol.strategy import house_bots
@@ -33,6 +36,8 @@ __all__ = [
     "bot_command",
     "expose",
     "find_program",
+    "game_folders",
+    "game_packages",
     "holds_home",
     "read_program",
     "search_path",
@@ -209,6 +214,34 @@ def expose(
     elif real not in _above:  # else it is a link that leads back up
         for name in _names_in(source):
             yield from expose(source / name, place / name, hidden, _above | {real})
+
+
+@functools.cache
+def game_packages() -> tuple[Path, ...]:
+    """The packages of games and house bots that are not ours, each with what says so beside it.
+
+    Those that are installed in our Python are seen in any case, others only if they are shown.
+    """
+    found: dict[Path, None] = {}
+    for group in ("protocol.games", "arena.bots"):
+        for point in points(group):
+            if package_of(point) is None or point.module.partition(".")[0] in OUR_PACKAGES:
+                continue
+            spec = importlib.util.find_spec(point.module.partition(".")[0])
+            if spec is not None:
+                places = spec.submodule_search_locations or [spec.origin or ""]
+                found |= dict.fromkeys(map(Path, places))
+            if point.dist is not None:
+                beside = Path(str(point.dist.locate_file("")))
+                found |= dict.fromkeys(beside.glob("*.dist-info"))
+    return tuple(found)
+
+
+def game_folders() -> str:
+    """Our PYTHONPATH as bots get it: only the folders of `game_packages`."""
+    folders = {str(path.parent) for path in game_packages()}
+    entries = map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join(entry for entry in entries if entry in folders)
 
 
 def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:

@@ -22,9 +22,9 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["descendants", "end_strays", "main"]
+__all__ = ["descendants", "end_strays", "ends_with_this", "main"]
 
 GRACE_S = 1.0  # from SIGTERM to SIGKILL
 _PAUSE_S = 0.005  # between two rounds of killing: time for killed processes to end
@@ -102,9 +102,7 @@ def _become(command: Sequence[str], procs: str, supervisor: int, *, may_gain: bo
     os.setsid()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != supervisor:  # it died before PDEATHSIG was set
-        os._exit(1)
+    _end_with(supervisor)
     # Else the bot could run a set-user-ID program, which we cannot end. bubblewrap sets it too.
     if not may_gain:
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -114,6 +112,21 @@ def _become(command: Sequence[str], procs: str, supervisor: int, *, may_gain: bo
         with open(procs, "w") as file:
             file.write(str(os.getpid()))
     os.execvp(command[0], list(command))
+
+
+def ends_with_this() -> Callable[[], None] | None:
+    """A `preexec_fn` for a child that is killed when this process ends in any way; Linux only."""
+    if sys.platform != "linux":
+        return None
+    this = os.getpid()
+    return lambda: _end_with(this)
+
+
+def _end_with(parent: int) -> None:
+    """Have this process killed when its parent ends, even while it is stopped."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before PDEATHSIG was set
+        os._exit(1)
 
 
 def _prctl(option: int, value: int) -> None:

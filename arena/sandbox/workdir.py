@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from arena.sandbox import bubblewrap, cgroup
-from arena.sandbox.command import Program, VisiblePath, search_path, views
+from arena.sandbox.command import Program, VisiblePath, game_folders, search_path, views
 from protocol.messages import Limits
 
 __all__ = [
@@ -117,6 +117,8 @@ def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str
         if key in _PASSED_ON or key.startswith("LC_")
     }
     ours["PATH"] = search_path()
+    if folders := game_folders():
+        ours["PYTHONPATH"] = folders
     theirs = {"ARENA_NAME": name, "ARENA_URL": url, "ARENA_TOKEN": token}
     places = {"HOME": str(scratch), "TMPDIR": str(scratch)}
     return ours | places | {key: value for key, value in theirs.items() if value}

@@ -151,10 +151,10 @@ class Gateway:
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         player = self._session_by_connection.get(connection)
         if player is None or player.share is None:
-            self._receive(connection, frame, encoding, arrived)
+            self._receive(connection, player, frame, encoding, arrived)
             return
         began_s = time.thread_time()
-        self._receive(connection, frame, encoding, arrived)
+        self._receive(connection, player, frame, encoding, arrived)
         took_s = time.thread_time() - began_s + _FRAME_S
         now = self._loop.time()
         until = player.share.spend(now, took_s)
@@ -162,7 +162,14 @@ class Gateway:
         if until is not None and player.process is None:
             connection.rest(max(until, connection.budget.rests_until(now) or until))
 
-    def _receive(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
+    def _receive(
+        self,
+        connection: Wire,
+        player: BotSession | None,
+        frame: bytes,
+        encoding: Encoding,
+        arrived: float,
+    ) -> None:
         if connection.encoding is None:
             connection.encoding = encoding
         # This clock takes longer than many a message, so only large frames are measured,
@@ -171,11 +178,21 @@ class Gateway:
         began_s = time.thread_time() if is_measured else None
         count = useless = 0
         try:
+            if player is not None and player.loss is not None:
+                self._losses.end_silence(player, arrived)
             messages = decode_from_bot(frame, encoding)
             count = len(messages)
             for message in messages:
-                if not self._heard(connection, message, arrived):
-                    useless += 1
+                if (
+                    type(message) is Answer
+                    and player is not None
+                    and (chair := player.answering(message)) is not None
+                ):
+                    connection.useless = 0
+                    self.referee.answer(chair, message, arrived)
+                else:
+                    useless += not self._heard(connection, player, message)
+                    player = self._session_by_connection.get(connection)
                 if not connection.is_open:
                     return  # refused, or gone: what follows in this frame does not count
         except ProtocolError as error:
@@ -192,16 +209,13 @@ class Gateway:
             each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
             self._waste(connection, max(1, useless) * each, share * took_s, frame)
 
-    def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> bool:
-        """Process a message; False if it was useless, as it comes too late or again."""
-        player = self._session_by_connection.get(connection)
-        if player is not None and player.loss is not None:
-            self._losses.end_silence(player, arrived)
+    def _heard(self, connection: Wire, player: BotSession | None, message: BotMessage) -> bool:
+        """Process a message that answers nothing; False if it was useless: too late or again."""
         if player is None:
             self.login.received(connection, message)
         elif player.session.note(message):
             connection.useless = 0
-            self._take(player, message, arrived)
+            self._take(player, message)
         else:
             return player.missed.may_repeat(message)
         return True
@@ -294,11 +308,9 @@ class Gateway:
         self.dismissals.roster_changed(access)
         self.entrance.roster_changed()
 
-    def _take(self, player: BotSession, message: object, arrived: float) -> None:
-        """Process a player's message that is in turn."""
-        if isinstance(message, Answer):
-            self.referee.answer(player, message, arrived)
-        elif isinstance(message, Ready):
+    def _take(self, player: BotSession, message: BotMessage) -> None:
+        """Process a player's message that is in turn and no answer."""
+        if isinstance(message, Ready):
             player.note_welcome_arrived()
             self.referee.ready(player, message)
         elif isinstance(message, Goodbye):

@@ -18,7 +18,15 @@ from typing import Any
 
 from protocol.errors import Unreachable, UsageError
 
-__all__ = ["Certificate", "Handshake", "Listeners", "allow_many_files", "context", "offer"]
+__all__ = [
+    "Certificate",
+    "Handshake",
+    "Listeners",
+    "allow_many_files",
+    "context",
+    "most_files",
+    "offer",
+]
 
 log = logging.getLogger(__name__)
 
@@ -70,16 +78,29 @@ class Listeners:
 
 def allow_many_files() -> None:
     """Raise the soft limit of open files: a class of 500 needs more than the usual 1,024."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
+    most = most_files()
+    if most is None:
         return
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Not more: some bots are programs that begin by closing every file that they could have open.
-    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def most_files() -> int | None:
+    """How many files a server can have open, with the soft limit raised; None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    # Not more: some bots are programs that begin by closing every file that they could have open.
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    return max(soft, most)
 
 
 class Certificate:

@@ -46,6 +46,9 @@ class LiveResults:
 
     Raises UsageError if there is no such competition. Here and in `update`, StoreFailed means that
     the database cannot be read, and ArenaError that a result does not fit the schedule.
+
+    Without the rules of its game, a league and an elimination that goes on have no standings;
+    `missing` says why.
     """
 
     def __init__(self, store: StoreReader, competition: str) -> None:
@@ -173,12 +176,15 @@ class LiveResults:
 
     def _begin(self, removed: dict[str, Termination]) -> None:
         self._last = 0
-        self._book = Scorebook(self.plan, removed)
+        self.missing = self.plan.missing
+        is_elimination = self.plan.form is Form.ELIMINATION
+        is_ranked = self.missing is None or self.plan.form is not Form.LEAGUE
+        self._book = Scorebook(self.plan, removed, is_ranked=is_ranked)
         self._matches: dict[int, str] = {}
         self._meetings: Counter[tuple[str, ...]] = Counter()
         self._pace = Pace()
-        is_elimination = self.plan.form is Form.ELIMINATION
-        self._bracket = Bracket(self.plan) if is_elimination else None
+        has_bracket = is_elimination and self.missing is None
+        self._bracket = Bracket(self.plan) if has_bracket else None
 
     def _read_acts(self) -> dict[str, Termination]:
         """The bots that were removed; notes the end of the last pause as well."""

@@ -43,7 +43,7 @@ class CompetitionRow(msgspec.Struct, frozen=True, kw_only=True):
     ranking: tuple[RankingPlace, ...]  # empty but for an elimination that has ended
 
 
-class MatchRow(msgspec.Struct, frozen=True, kw_only=True):
+class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A match that is over, without its record; times in Unix seconds."""
 
     number: int  # goes up in the order of writing

@@ -54,7 +54,7 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
 
 
 def new_id(game: str) -> str:
-    """Make an id for a new competition: `akq-3f2a1c9e`."""
+    """Make an id for a new competition, of its game's alias: `alias-3f2a1c9e`."""
     return f"{game_named(game).vocabulary.alias}-{secrets.token_hex(4)}"
 
 

@@ -1,0 +1,59 @@
+"""Writes the files of a bot or a game to begin with into a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from arena.authoring.starter import Starter
+from arena.cli import _output as output
+from protocol.errors import ArenaError, UsageError
+
+__all__ = ["show", "write"]
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write all files, or none: then `ArenaError` is raised.
+
+    Raises `UsageError` if the folder is neither new nor empty.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"expected a folder, {folder} is a file")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"expected an empty folder or a new one, got {folder}")
+    written: list[Path] = []
+    made = [] if folder.is_dir() else [folder]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            file = folder / name
+            if not file.parent.is_dir():
+                file.parent.mkdir()
+                made.append(file.parent)
+            written.append(file)
+            file.write_text(text, encoding="utf-8", newline="\n")
+    except BaseException as error:  # Ctrl-C, too: half a starter would be in the way
+        with contextlib.suppress(OSError):
+            for file in written:
+                file.unlink(missing_ok=True)
+            for below in reversed(made):
+                below.rmdir()
+        if not isinstance(error, OSError):
+            raise
+        why = error.strerror or error
+        raise ArenaError(f"cannot write {(written or [folder])[-1]}: {why}") from None
+
+
+def show(about: Mapping[str, object], contents: str, made: Starter, *, as_json: bool) -> None:
+    """Say what was written, and which commands come next; `about` goes before them as JSON."""
+    if as_json:
+        output.print_json({**about, "files": list(made.files), "commands": made.commands})
+        return
+    click.echo(f"{about['folder']} has {contents}: {', '.join(made.files)}")
+    click.echo("In that folder:\n")
+    width = max(len(command.purpose) for command in made.commands)
+    for command in made.commands:
+        click.echo(f"{command.purpose:{width}}  {command.line}")

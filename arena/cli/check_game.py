@@ -1,0 +1,56 @@
+"""`arena check-game`: sees whether a game keeps to the conventions, by random matches."""
+
+from __future__ import annotations
+
+import click
+
+from arena.authoring.game_check import GameReport, check_game
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.engine.rules import Game
+from protocol.errors import ArenaError
+
+__all__ = ["command"]
+
+
+@click.command(name="check-game")
+@options.game_argument
+@click.option(
+    "--matches",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="How many random matches it plays.",
+)
+@options.seed_option
+@options.json_option
+def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
+    """Play random matches of GAME, and name every convention that it breaks.
+
+    Each is one line: the name of the convention, which the manual explains under "Writing a game",
+    and what is wrong. What breaks the description itself is told when the game is loaded. The exit
+    status is 0 only if nothing was found.
+
+    --json prints {game, package, matches, seed, decisions, broken: [{convention, text}]}.
+    """
+    seed = options.fresh_seed(seed)
+    what = f"Checking {game.vocabulary.title}"
+    with (
+        output.progress(what, matches, "match", seed=seed, less="--matches") as count,
+        output.stdout_for_results(),
+    ):
+        report = check_game(game, matches=matches, seed=seed, tick=count.tick)
+    output.print_result(report, _text(report), as_json=as_json)
+    if report.broken:
+        found = output.plural(len(report.broken), "broken convention")
+        raise ArenaError(f"expected none, found {found}; --seed {seed} repeats the check")
+
+
+def _text(report: GameReport) -> str:
+    lines = [str(broken) for broken in report.broken]
+    package = "" if report.package is None else f" ({report.package})"
+    played = output.plural(report.matches, "match")
+    end = f"{played} of {report.game}{package}, {report.decisions:,.1f} decisions each"
+    ok = "" if report.broken else ": every convention holds"
+    return "\n".join([*lines, f"{end}{ok} (seed {report.seed})"])

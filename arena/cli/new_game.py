@@ -1,0 +1,40 @@
+"""`arena new-game`: writes a package with a small game, to be changed into one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arena.authoring.game_package import MOST_SEATS, check_name, game_package
+from arena.cli import _new_folder as new_folder
+from arena.cli import _options as options
+
+__all__ = ["command"]
+
+
+@click.command(name="new-game")
+@click.argument("name")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--seats",
+    type=click.IntRange(1, MOST_SEATS),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How many seats it has; with one seat it is played against the dealer.",
+)
+@options.json_option
+def command(name: str, folder: Path, seats: int, as_json: bool) -> None:
+    """Write a package with a game called NAME, and say how to install, check and play it.
+
+    DIR is made; if it is there, it must be empty. The game is a small complete one: its rules, its
+    house bots and its tests work as they are. Change it into yours; its README says in which order.
+
+    --json prints {folder, game, seats, files, commands: [{purpose, line}]}.
+    """
+    check_name(name)
+    made = game_package(name, seats)
+    new_folder.write(folder, made.files)
+    about = {"folder": str(folder), "game": name, "seats": seats}
+    new_folder.show(about, "a package with a game", made, as_json=as_json)
