@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ import pytest
 
 import arena
 from arena.games import GAMES
-from protocol.strategy import ENTRY_POINTS, find, house_bots
+from protocol.schema.definitions import our_games
+from protocol.strategy import find, house_bots
+from tests.support.documents import section
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("protocol", "arena", "bots")
@@ -36,20 +38,8 @@ FLOORS = (
     ("cli",),
 )
 """The packages of `arena`, from the ground up: each imports only from those below its own."""
-HOUSE_BOTS = {
-    "ace_king_queen": "random honest bluffer nash learner",
-    "gin_rummy": "random simple patient expert",
-    "high_low": "random timid bold counter",
-    "three_card_poker": "random always q64 doubler",
-    "blackjack": "simple counting competitor",
-}
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 20},
-    "gin_rummy": {"target": 10, "max_rounds": 3},
-    "high_low": {"max_shuffles": 2},
-    "three_card_poker": {"rounds": 20},
-    "blackjack": {"hands": 20},
-}
+OUR_GAMES = [words.name for words in our_games()]
+EACH_GAME = pytest.mark.parametrize("game", OUR_GAMES)
 
 MODULES = [
     path.relative_to(ROOT) for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))
@@ -197,7 +187,7 @@ def test_folders_of_tests_are_those_of_the_packages() -> None:
 # ---- Games
 
 
-@pytest.mark.parametrize("game", GAMES)
+@EACH_GAME
 @pytest.mark.parametrize(
     "place",
     [
@@ -214,37 +204,42 @@ def test_a_game_has_one_file_name_everywhere(game: str, place: str) -> None:
 
 
 def test_no_game_is_forgotten() -> None:
-    written = {path.stem for path in (ROOT / "arena/games").glob("[!_]*.py")} - {"replay"}
+    written = {
+        path.stem
+        for path in (ROOT / "arena/games").glob("*.py")
+        if "\nGAME = " in path.read_text(encoding="utf-8")
+    }
 
-    assert written == set(GAMES) == set(HOUSE_BOTS)
+    assert written == {*OUR_GAMES}
+    assert {*OUR_GAMES} <= {*GAMES}
 
 
 # ---- House bots
 
 
-def house() -> list[EntryPoint]:
-    """Ours; another package may have installed its own."""
-    return [point for point in entry_points(group=ENTRY_POINTS) if point.value.startswith("bots.")]
+# Another package may have installed its own.
+HOUSE_BOTS = {
+    game: [name for name, cls in house_bots(game).items() if cls.__module__ == f"bots.{game}"]
+    for game in OUR_GAMES
+}
+EACH_BOT = pytest.mark.parametrize(
+    ("game", "bot"), [(game, bot) for game, bots in HOUSE_BOTS.items() for bot in bots]
+)
 
 
-EACH_BOT = pytest.mark.parametrize("point", house(), ids=lambda point: str(point.name))
-
-
-@pytest.mark.parametrize("game", GAMES)
+@EACH_GAME
 def test_the_house_bots_are_those_of_the_manual(game: str) -> None:
-    ours = {point.name for point in house()}
+    shown = section("House bots", f"protocol/{game}.md")
 
-    assert ours & {f"{game}.{bot}" for bot in house_bots(game)} == {
-        f"{game}.{bot}" for bot in HOUSE_BOTS[game].split()
-    }
+    assert HOUSE_BOTS[game] == sorted(re.findall(r"^\| `(\w+)` \|", shown, re.MULTILINE))
 
 
 @EACH_BOT
-def test_a_house_bot_is_a_class_without_arguments(point: EntryPoint) -> None:
-    game, bot = point.name.split(".")
-    cls: Any = point.load()
+def test_a_house_bot_is_a_class_without_arguments(game: str, bot: str) -> None:
+    cls: Any = house_bots(game)[bot]
+    is_class = inspect.isclass(cls)
 
-    assert inspect.isclass(point.load())
+    assert is_class
     assert cls.__module__ == f"bots.{game}"
     assert cls.game == game
     assert cls() is not cls()
@@ -252,9 +247,8 @@ def test_a_house_bot_is_a_class_without_arguments(point: EntryPoint) -> None:
 
 
 @EACH_BOT
-def test_a_house_bot_is_built_on_its_games_interface(point: EntryPoint) -> None:
-    game = point.name.split(".")[0]
-    cls: Any = point.load()
+def test_a_house_bot_is_built_on_its_games_interface(game: str, bot: str) -> None:
+    cls: Any = find(game, bot)
     interface = import_module(f"bots.{game}").PlayerStrategy
 
     assert issubclass(cls, interface)
@@ -263,31 +257,29 @@ def test_a_house_bot_is_built_on_its_games_interface(point: EntryPoint) -> None:
 
 
 @EACH_BOT
-def test_a_house_bot_plays_a_match_legally_against_the_others(point: EntryPoint) -> None:
-    game = point.name.split(".")[0]
-    rivals = [find(game, name) for name in HOUSE_BOTS[game].split()]
+def test_a_house_bot_plays_a_match_legally_against_the_others(game: str, bot: str) -> None:
+    rivals = [find(game, name) for name in HOUSE_BOTS[game]]
     seats = GAMES[game].seats
     for shift in range(len(rivals) if seats > 1 else 1):
         others = (rivals + rivals)[shift : shift + seats - 1]
-        bots: list[Any] = [point.load()(), *(cls() for cls in others)]
-        for seat, bot in enumerate(bots):
-            bot.seed(seat)
-        result = arena.play(game, bots, settings=SHORT[game], seed=shift)
+        bots: list[Any] = [find(game, bot)(), *(cls() for cls in others)]
+        for seat, player in enumerate(bots):
+            player.seed(seat)
+        result = arena.play(game, bots, settings=GAMES[game].rounds(12), seed=shift)
 
         assert result.termination.kind == "completed", result.termination.text
 
 
 @EACH_BOT
 def test_a_house_bot_plays_against_itself_and_the_same_again_after_a_reset(
-    point: EntryPoint,
+    game: str, bot: str
 ) -> None:
-    game = point.name.split(".")[0]
-    bots: list[Any] = [point.load()() for _ in range(GAMES[game].seats)]
+    bots: list[Any] = [find(game, bot)() for _ in range(GAMES[game].seats)]
     records = []
     for _ in range(2):
-        for seat, bot in enumerate(bots):
-            bot.seed(seat)
-        result = arena.play(game, bots, settings=SHORT[game], seed=1)
+        for seat, player in enumerate(bots):
+            player.seed(seat)
+        result = arena.play(game, bots, settings=GAMES[game].rounds(12), seed=1)
         records.append(result.record.to_json())
 
         assert result.termination.kind == "completed", result.termination.text

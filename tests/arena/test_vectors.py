@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arena.engine.shuffle import Stream, commitment, match_key
 from arena.games import GAMES
 from arena.records.document import MatchDocument, read
 from arena.records.verify import check
+from tests.support.scenes import DEALT
+from tests.tools import vectors
 
 VECTORS = Path(__file__).parent.parent.parent / "protocol" / "vectors"
 CARDS: list[dict[str, Any]] = json.loads((VECTORS / "cards.json").read_text("utf-8"))
@@ -64,30 +64,19 @@ def plain_key(seed: str, nonces: list[str]) -> bytes:
     return hashlib.sha256(text).digest()
 
 
-def ours(game: str, key: bytes, count: int, **settings: object) -> list[Any]:
-    rules = GAMES[game]
-    read_settings = rules.vocabulary.read_settings(settings)
-    return list(islice(rules.deals(read_settings, Stream(key)), count))
+def test_J6_the_arena_deals_the_vectors() -> None:
+    kept = (VECTORS / "cards.json").read_text("utf-8")
+
+    assert vectors.cards(kept) == kept
 
 
 @pytest.mark.parametrize("vector", CARDS)
-def test_J6_the_arena_deals_the_vectors(vector: dict[str, Any]) -> None:
-    seed = bytes.fromhex(vector["seed"])
-    key = match_key(seed, vector["nonces"])
-    stream = Stream(key)
-    cuts = ours("blackjack", key, 14)
+def test_J6_the_deals_are_those_of_all_games(vector: dict[str, Any]) -> None:
+    known = {"seed", "commitment", "nonces", "key", "stream"}
+    dealt = {one.key for all_ in DEALT.values() for one in all_}
 
-    assert commitment(seed) == vector["commitment"]
-    assert key.hex() == vector["key"]
-    assert bytes(stream.below(256) for _ in range(64)).hex() == vector["stream"]
-    assert ours("ace_king_queen", key, 4) == vector["ace_king_queen"]
-    assert [
-        {"starter": deal.starter, "deck": deal.deck} for deal in ours("gin_rummy", key, 2)
-    ] == vector["gin_rummy"]
-    assert ours("high_low", key, 2) == vector["high_low"]
-    assert ours("three_card_poker", key, 4) == vector["three_card_poker"]
-    assert [cuts[:7], cuts[7:]] == vector["blackjack_riffle"]
-    assert ours("blackjack", key, 2, shuffle="uniform") == vector["blackjack_uniform"]
+    assert {*DEALT} == {*GAMES}
+    assert vector.keys() == known | dealt
 
 
 @pytest.mark.parametrize("vector", CARDS)
@@ -116,6 +105,22 @@ def test_J6_so_does_whoever_follows_the_document(vector: dict[str, Any]) -> None
 
 def test_J6_there_are_matches_of_all_games() -> None:
     assert {json.loads(line)["game"] for line in MATCHES} == {*GAMES}
+
+
+def test_J6_matches_that_fit_are_kept_and_those_of_a_new_game_are_played() -> None:
+    kept = b"".join(line + b"\n" for line in MATCHES)
+    gone = json.loads(MATCHES[0])["game"]
+    others = [line for line in MATCHES if json.loads(line)["game"] != gone]
+    wrong = MATCHES[0].replace(b'"scores":[-3,3]', b'"scores":[-4,4]')
+    made = vectors.matches(b"\n".join([*others, wrong])).splitlines()
+    new = read(made[-1])
+
+    assert vectors.matches(kept) == kept
+    assert wrong != MATCHES[0]
+    assert made[:-1] == others
+    assert isinstance(new, MatchDocument)
+    assert new.game == gone
+    assert check(new).reasons == ()
 
 
 @pytest.mark.parametrize("line", MATCHES, ids=range(len(MATCHES)))

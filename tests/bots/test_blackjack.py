@@ -239,8 +239,8 @@ def test_B12_competitor_plays_the_clear_hands_like_anybody() -> None:
 
 def test_the_house_bots_are_found_by_name() -> None:
     assert list(house_bots("blackjack")) == ["competitor", "counting", "simple"]
-    for point in house_bots("blackjack").values():
-        assert point.load().game == "blackjack"
+    for cls in house_bots("blackjack").values():
+        assert cls.game == "blackjack"
 
 
 def test_a_strategy_is_asked_and_told_by_its_methods() -> None:

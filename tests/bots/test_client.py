@@ -69,7 +69,9 @@ class Closes:
         self.code = code
 
 
-Says = ArenaMessage | list[ArenaMessage] | Closes
+Frame = ArenaMessage | list[ArenaMessage]
+Says = Frame | tuple[Frame, ...] | Closes
+"""One frame, some that are read together, or the end."""
 
 
 class FakeTransport:
@@ -92,28 +94,50 @@ class ScriptedConnection:
         self.close_code: int | None = None
         self.close_reason: str | None = None
         self.transport = FakeTransport()
+        self.on_read: Callable[[list[bytes]], int] | None = None
+        self.backlog = 0
+        self._unhandled: list[bytes] = []
         self._script = list(script)
         self._encoding = encoding
 
     async def recv(self, decode: bool) -> bytes:
+        """The next frame that is not handled at once, see `FrameConnection`."""
         assert decode is False
-        await asyncio.sleep(0)  # so that the writer has its turn, as with a socket
-        if not self._script:
-            await asyncio.get_running_loop().create_future()
-        says = self._script.pop(0)
-        if isinstance(says, Closes):
-            self.close_code = says.code
-            self.close_reason = "because"
-            raise ConnectionClosedError(None, None)
+        while not self._unhandled:
+            await asyncio.sleep(0)  # the event loop's turn, as with a socket
+            if not self._script:
+                await self.end()
+            says = self._script.pop(0)
+            if isinstance(says, Closes):
+                self.close_code = says.code
+                self.close_reason = "because"
+                raise ConnectionClosedError(None, None)
+            together = says if isinstance(says, tuple) else (says,)
+            frames = [self._written(frame) for frame in together]
+            handled = 0
+            if self.on_read is not None and not self.backlog:
+                handled = self.on_read(frames)
+            self._unhandled = frames[handled:]
+            self.backlog += len(self._unhandled)
+        return self._unhandled.pop(0)
+
+    async def end(self) -> None:
+        """The script is over, and the arena says nothing more."""
+        await asyncio.get_running_loop().create_future()
+
+    def _written(self, says: Frame) -> bytes:
         if isinstance(says, list):
             parts = b",".join(encode(message, self._encoding) for message in says)
             return b"[%b]" % parts
         return encode(says, self._encoding)
 
-    async def send(self, frame: bytes, text: bool) -> None:
+    def say(self, frame: bytes, text: bool) -> None:
         assert text is (self._encoding is Encoding.JSON)
         decoder = msgspec.json if text else msgspec.msgpack
         self.heard.append(decoder.decode(frame))
+
+    async def send(self, frame: bytes, text: bool) -> None:
+        self.say(frame, text)
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         self.closed = (code, reason)
@@ -261,6 +285,33 @@ async def test_answers_that_are_there_together_share_a_frame(
     assert len(line.heard) == frames
 
 
+async def test_frames_that_are_read_together_are_answered_together(dial: Dial) -> None:
+    [line] = dial(
+        ScriptedConnection(
+            [welcome(), match("m"), match("n")], (ask(1, "m"), ask(1, "n")), Closes(1000)
+        )
+    )
+    await client().run()
+
+    assert [answer["ask"] for answer in line.heard[-1]] == ["m:1", "n:1"]
+
+
+async def test_a_frame_that_comes_while_it_leaves_is_not_answered(dial: Dial) -> None:
+    class AsksWhileItCloses(ScriptedConnection):
+        async def close(self, code: int = 1000, reason: str = "") -> None:
+            assert self.on_read is None
+
+    [line] = dial(AsksWhileItCloses(welcome()))
+    task = asyncio.create_task(client().run())
+    while not line.heard:
+        await asyncio.sleep(0)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(line.said("goodbye")) == 1
+
+
 async def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
     dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +335,33 @@ async def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
 
     frames = [frame for frame in line.heard if "answer" in str(frame)]
     assert len(frames) >= 2  # not one, at the end of all three
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_slow_strategy_lets_the_loop_run_between_its_answers(
+    dial: Dial, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    now, decided = [0.0], [0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    class StoppedAtOnce(Notebook):
+        def decide(self, question: Question[Any]) -> object:
+            now[0] += 0.5
+            decided[0] += 1
+            asyncio.get_running_loop().call_soon(task.cancel)
+            return "bet"
+
+    matches = [f"m{number}" for number in range(20)]
+    asks: list[ArenaMessage] = [ask(1, name) for name in matches]
+    read: Says = asks if together else tuple(asks)
+    [line] = dial(ScriptedConnection(welcome(), [match(name) for name in matches], read))
+    task = asyncio.create_task(client(StoppedAtOnce, tables=20).run())
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert decided[0] <= 3, "of twenty questions that were read together"
+    assert len(line.said("answer")) == decided[0]
+    assert len(line.said("goodbye")) == 1
 
 
 # --- lost connections ---
@@ -500,19 +578,11 @@ class Killed(BaseException):
     """Stands for `kill -9`: nothing runs after it but the release of the lock."""
 
 
-class Kills:
+class Kills(ScriptedConnection):
     """A line on which the process is killed where the script ends."""
 
-    def __init__(self, *script: Says) -> None:
-        self.line = ScriptedConnection(*script)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.line, name)
-
-    async def recv(self, decode: bool) -> bytes:
-        if not self.line._script:
-            raise Killed
-        return await self.line.recv(decode)
+    async def end(self) -> None:
+        raise Killed
 
 
 async def lives(playing: Client) -> None:
@@ -598,9 +668,9 @@ async def test_without_a_file_nothing_is_seeded_that_need_not_be(
 
 async def test_what_the_arena_counts_on_is_in_the_file_before(dial: Dial, file: Path) -> None:
     class LooksIntoTheFile(ScriptedConnection):
-        async def send(self, frame: bytes, text: bool) -> None:
+        def say(self, frame: bytes, text: bool) -> None:
             seen.append(json.loads(file.read_text())["seeds"] if file.exists() else {})
-            await super().send(frame, text)
+            super().say(frame, text)
 
     seen: list[Any] = []
     [line] = dial(LooksIntoTheFile(welcome(), match("m"), [match("n"), over("m")], Closes(1000)))
@@ -622,8 +692,8 @@ async def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
             return "bet"
 
     class LooksBetweenAnswers(ScriptedConnection):
-        async def send(self, frame: bytes, text: bool) -> None:
-            await super().send(frame, text)
+        def say(self, frame: bytes, text: bool) -> None:
+            super().say(frame, text)
             if len(self.said("ready")) == 1:
                 seen.append(set(json.loads(file.read_text())["seeds"]))
 

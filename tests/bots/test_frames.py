@@ -11,7 +11,7 @@ import pytest
 from arena.authoring.samples import samples
 from arena.games import GAMES
 from bots.cards import Card
-from bots.frames import join, read_frame, write_message
+from bots.frames import read_frame, write_frame
 from protocol import codec
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.errors import Malformed
@@ -33,15 +33,15 @@ MESSAGES = [
 @EACH_ENCODING
 @pytest.mark.parametrize("message", MESSAGES, ids=repr)
 def test_the_arena_reads_what_the_client_writes(message: Any, encoding: Encoding) -> None:
-    assert decode_from_bot(write_message(message, encoding), encoding) == [message]
+    assert decode_from_bot(write_frame([message], encoding), encoding) == [message]
 
 
 @EACH_ENCODING
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 70_000])
 def test_the_arena_reads_as_many_messages_as_a_frame_has(count: int, encoding: Encoding) -> None:
-    part = write_message(Goodbye(), encoding)
+    frame = write_frame([Goodbye()] * count, encoding)
 
-    assert len(decode_from_bot(join([part] * count, encoding), encoding)) == count
+    assert len(decode_from_bot(frame, encoding)) == count
 
 
 @EACH_ENCODING
@@ -55,7 +55,7 @@ def test_the_client_reads_what_the_arena_writes(game: str, encoding: Encoding) -
 
 def test_a_card_is_answered_as_its_code() -> None:
     card: Any = Card.of("As")
-    frame = write_message(Answer("m", "m:1", card), Encoding.MSGPACK)
+    frame = write_frame([Answer("m", "m:1", card)], Encoding.MSGPACK)
 
     assert msgpack.unpackb(frame)["value"] == "As"
 
@@ -64,12 +64,12 @@ def test_a_card_is_answered_as_its_code() -> None:
 @pytest.mark.parametrize("value", [object(), [object()]])
 def test_what_cannot_be_sent_is_an_error(value: Any, encoding: Encoding) -> None:
     with pytest.raises(TypeError):
-        write_message(Answer("m", "m:1", value), encoding)
+        write_frame([Answer("m", "m:1", value)], encoding)
 
 
 def test_a_number_that_has_no_place_in_the_binary_form_is_an_error() -> None:
     with pytest.raises(OverflowError):
-        write_message(Answer("m", "m:1", 2**64), Encoding.MSGPACK)
+        write_frame([Answer("m", "m:1", 2**64)], Encoding.MSGPACK)
 
 
 @pytest.mark.parametrize(

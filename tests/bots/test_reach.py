@@ -6,17 +6,28 @@ import asyncio
 import socket
 import ssl
 import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import InvalidMessage, InvalidStatus, WebSocketException
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 
 from bots.examples.python import session as example
-from bots.reach import begins, check_address, is_to_come, notice_dead_link, websocket_url
+from bots.reach import (
+    FrameConnection,
+    begins,
+    check_address,
+    is_to_come,
+    notice_dead_link,
+    websocket_url,
+)
 from protocol.errors import UsageError
 from protocol.messages import Limits, Match
 
@@ -43,6 +54,93 @@ class RefusingSocket:
         if option in self._refused:
             raise OSError("not supported")
         self.set[option] = value
+
+
+# --- frames ---
+
+
+def frames(*messages: str, pieces: int = 1) -> bytes:
+    """What a server sends for these messages, each in so many frames."""
+    sent = b""
+    for message in messages:
+        for number, letter in enumerate(message if pieces > 1 else [message]):
+            opcode = Opcode.CONT if number else Opcode.TEXT
+            is_last = number + 1 == pieces
+            sent += Frame(opcode, letter.encode(), fin=is_last).serialize(mask=False)
+    return sent
+
+
+class NotingReader:
+    """Notes what is handed over, and handles so many frames of it."""
+
+    def __init__(self, handles: int) -> None:
+        self.read: list[list[bytes]] = []
+        self._handles = handles
+
+    def __call__(self, frames: Sequence[bytes]) -> int:
+        self.read.append([*frames])
+        return min(self._handles, len(frames))
+
+
+@asynccontextmanager
+async def linked(reader: NotingReader) -> AsyncIterator[tuple[FrameConnection, list[str]]]:
+    """A connection with this reader, and what the server hears over it."""
+    heard: list[Any] = []
+
+    async def listen(websocket: ServerConnection) -> None:
+        async for message in websocket:
+            heard.append(message)
+
+    async with serve(listen, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        url = f"ws://127.0.0.1:{port}"
+        async with connect(url, create_connection=FrameConnection) as websocket:
+            assert isinstance(websocket, FrameConnection)
+            websocket.on_read = reader
+            yield websocket, heard
+
+
+async def test_frames_that_are_read_together_are_handed_over_together() -> None:
+    reader = NotingReader(handles=9)
+    async with linked(reader) as (websocket, _):
+        whole = frames("a", "b", "c")
+        websocket.data_received(whole[:-1])
+        websocket.data_received(whole[-1:])
+
+        assert reader.read == [[b"a", b"b"], [b"c"]]
+        assert websocket.backlog == 0
+
+
+async def test_frames_that_are_not_handled_are_received_and_so_are_all_until_then() -> None:
+    reader = NotingReader(handles=1)
+    async with linked(reader) as (websocket, _):
+        websocket.data_received(frames("a", "b", "c"))
+        websocket.data_received(frames("d"))
+        for letter in "bcd":
+            assert await websocket.recv() == letter
+            websocket.backlog -= 1
+        websocket.data_received(frames("e"))
+
+        assert reader.read == [[b"a", b"b", b"c"], [b"e"]]
+
+
+async def test_a_message_in_pieces_is_received_whole_and_in_its_turn() -> None:
+    reader = NotingReader(handles=9)
+    async with linked(reader) as (websocket, _):
+        websocket.data_received(frames("a") + frames("xyz", pieces=3) + frames("b"))
+
+        assert [await websocket.recv() for _ in range(3)] == ["a", "xyz", "b"]
+        assert (websocket.backlog, reader.read) == (3, [])
+
+
+async def test_what_is_said_is_sent_until_the_connection_closes() -> None:
+    async with linked(NotingReader(handles=9)) as (websocket, heard):
+        websocket.say(b"text", text=True)
+        websocket.say(b"data", text=False)
+        await websocket.close()
+        websocket.say(b"late", text=True)
+
+    assert heard == ["text", b"data"]
 
 
 # --- where a match is watched ---

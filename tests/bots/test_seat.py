@@ -16,6 +16,7 @@ from protocol.ace_king_queen import HandOver, Open
 from protocol.errors import Malformed
 from protocol.gin_rummy import Turn, TurnAnswer
 from protocol.messages import Ask, Limits, Match, Past, Refused
+from protocol.session import SeatStanding
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question, Range
 
@@ -33,7 +34,7 @@ def past(question: Question[Any], answer: object, *news: News) -> Past:
 
 def anew(make: Callable[[], Strategy], seed: str | None = None) -> StrategySeat:
     """A seat whose strategy has missed something."""
-    return StrategySeat(MATCH, make, seed=seed, is_whole=False)
+    return StrategySeat(MATCH, make, SeatStanding(), seed=seed, is_whole=False)
 
 
 class NotingStrategy(BaseStrategy):
@@ -102,7 +103,7 @@ def test_a_strategy_that_was_asked_something_new_has_no_past_to_recall() -> None
     seat = anew(lambda: strategy)
     seat.decide(ask(Open(1, "K")))
     seat.recall(past(Open(2, "K"), "check"))
-    whole = StrategySeat(MATCH, lambda: strategy)
+    whole = StrategySeat(MATCH, lambda: strategy, SeatStanding())
     whole.recall(past(Open(2, "K"), "check"))
 
     assert strategy.noted == ["decide"]
@@ -161,7 +162,7 @@ def test_an_attribute_that_only_happens_to_be_called_seed_is_left_alone(seed: st
     class Gardener(NotingStrategy):
         seed = 5  # type: ignore[assignment]
 
-    StrategySeat(MATCH, Gardener, seed=seed)
+    StrategySeat(MATCH, Gardener, SeatStanding(), seed=seed)
 
 
 @pytest.mark.parametrize("doing", ["hear", "recall"])
@@ -191,7 +192,7 @@ def test_in_practice_any_legal_answer_is_given_in_place_of_one_that_is_not() -> 
     class UncheckedBet(Question[int], frozen=True, gc=False, tag="bet"):
         legal: Range
 
-    seat = StrategySeat(MATCH, NotingStrategy)
+    seat = StrategySeat(MATCH, NotingStrategy, SeatStanding())
     seat.decide(ask(UncheckedBet(Range(3, 5))))
     rng = random.Random(1)
     refused = Refused("illegal", "answered 'bet'", "m", "m:1", {"min": 3, "max": 5})

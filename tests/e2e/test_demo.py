@@ -1,4 +1,4 @@
-"""The demo: separate processes, three rogues, five games.
+"""The demo: separate processes, three rogues, all games.
 
 tests/test_documents.py plays the whole of it, in a bare checkout.
 """
@@ -6,7 +6,6 @@ tests/test_documents.py plays the whole of it, in a bare checkout.
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,11 @@ from arena.cli import main
 from arena.competitions.competition import Competition
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.lab.demo import DemoGame, demo
+from arena.lab.demo import DemoGame, demo, field
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending
+from protocol.strategy import house_bots
 
 pytestmark = pytest.mark.e2e
 
@@ -88,21 +88,36 @@ async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(tmp_pat
     assert stored[1] > 0  # results are there while the next game is played
 
 
+def test_the_field_has_all_games_and_house_bots_and_three_rogues() -> None:
+    contests = {contest.game: contest for contest in field()}
+
+    assert [*contests] == [*GAMES]
+    assert [bot for c in contests.values() for bot in c.bots if bot.startswith("rogue")] == [
+        "rogue-illegal",
+        "rogue-crash",
+        "rogue-stall",
+    ]
+    for game, contest in contests.items():
+        assert {*house_bots(game)} <= {*contest.bots}
+        assert len(contest.bots) > GAMES[game].seats
+        assert contest.settings == GAMES[game].demo.settings
+
+
 async def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
-    field = (DemoGame(game="blackjack", bots=("nobody", "simple"), settings={}),)
+    contests = (DemoGame(game="blackjack", bots=("nobody", "simple"), settings={}),)
 
     with (
         Store(tmp_path / "demo.db") as store,
         pytest.raises(ArenaError, match="no house bot 'nobody' for blackjack"),
     ):
-        await demo(store, field)
+        await demo(store, contests)
 
 
 def test_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "kept.db"
-    monkeypatch.setattr("arena.cli.demo.demo", partial(demo, field=(*SMALL, *OTHERS)))
+    monkeypatch.setattr("arena.cli.demo.field", lambda: (*SMALL, *OTHERS))
     status = main(["demo", "--json", "--keep", str(path)])
     out, err = capsys.readouterr()
 

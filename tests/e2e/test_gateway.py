@@ -25,6 +25,7 @@ from arena.games import GAMES
 from arena.games.replay import replay
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
+from arena.referee.seat import MatchSeat
 from protocol.messages import Ending, Mechanism, Verdict
 from tests.support.gateway_bots import all_of, in_arena
 
@@ -50,7 +51,7 @@ def kind_of(over: dict[str, Any]) -> tuple[str, int | None]:
     return over["termination"]["kind"], over["termination"]["seat"]
 
 
-# --- the five games ---
+# --- all games ---
 
 
 @pytest.mark.parametrize("batch", [False, True])
@@ -1545,10 +1546,10 @@ async def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
         referee = arena.gateway.referee
         sound = referee.answer
 
-        def answer(player: Any, *rest: Any) -> None:
-            if player.name == "ann":
+        def answer(chair: MatchSeat, *rest: Any) -> None:
+            if chair.player.name == "ann":
                 raise ZeroDivisionError("an error of ours")
-            sound(player, *rest)
+            sound(chair, *rest)
 
         monkeypatch.setattr(referee, "answer", answer)
         async with two_tables(arena) as (ann, ben, cem, dora):

@@ -231,6 +231,16 @@ def test_T10_a_program_tries_to_reach_a_goal(arena: Arena, game: str, name: str)
     assert result["reached"] > 0
 
 
+def test_T10_programs_try_side_by_side(arena: Arena) -> None:
+    argv = ("ruin", "tcp", *bot("player"), "--stake", "20", "--goal", "25", "--jobs", "2")
+    document, err = done(arena(*argv, "--trials", "13", "--json"))
+    [result] = document["results"]
+
+    assert err == []
+    assert (document["bot"], document["trials"]) == ("player", 13)
+    assert result["reached"] + result["broke"] == 13
+
+
 def test_T10_the_first_offence_ends_it(arena: Arena) -> None:
     argv = ("ruin", "tcp", *bot("knows_the_goal"), "--stake", "20", "--goal", "25")
     status, out, err = arena(*argv, "--trials", "12", "--json").ends()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.support.sample_database import SHORT
 from tests.support.scenes import SCENES
+from tests.tools import vectors
 from tests.tools.transcripts import FOLDER, main
 
 pytestmark = pytest.mark.e2e
@@ -35,8 +37,8 @@ def test_the_transcripts_are_those_of_the_scenes() -> None:
     assert sorted(file.stem for file in FOLDER.iterdir()) == sorted(scene.name for scene in SCENES)
 
 
-def test_the_transcripts_come_out_the_same_once_more() -> None:
-    assert main(["--check"]) == 0
+def test_one_command_finds_that_all_comes_out_the_same_once_more() -> None:
+    assert vectors.main(["--check"]) == 0
 
 
 def test_a_transcript_that_is_not_there_is_written(
@@ -52,6 +54,21 @@ def test_a_transcript_that_is_not_there_is_written(
     assert captured.err == "ace_king_queen-1 comes out differently\n"
     assert [file.name for file in tmp_path.iterdir()] == ["ace_king_queen-1.jsonl"]
     assert (tmp_path / f"{name}.jsonl").read_bytes() == (FOLDER / f"{name}.jsonl").read_bytes()
+
+
+def test_the_one_command_names_what_is_stale_and_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(vectors.FOLDER, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr("tests.tools.vectors.FOLDER", tmp_path)
+    cards = tmp_path / "cards.json"
+    text = cards.read_bytes()
+    cards.write_bytes(text.replace(b'"ace_king_queen": [["A"', b'"ace_king_queen": [["B"'))
+
+    assert vectors.main(["--check"]) == 1
+    assert capsys.readouterr().err == f"stale: {cards}; run `python -m tests.tools.vectors`\n"
+    assert vectors.main([]) == 0
+    assert cards.read_bytes() == text
 
 
 class Logged:

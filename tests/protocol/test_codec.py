@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -17,10 +18,12 @@ from hypothesis import strategies as st
 from arena.engine.match import MatchState
 from arena.games import GAMES
 from bots.strategy import choose
+from protocol import codec
+from protocol.ace_king_queen import Open
 from protocol.cards import Coded
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode, join
-from protocol.errors import Malformed, Oversize, ProtocolError
-from protocol.games import VOCABULARIES
+from protocol.errors import BadGame, Malformed, Oversize, ProtocolError
+from protocol.games import VOCABULARIES, conventions
 from protocol.gin_rummy import Melds
 from protocol.messages import (
     Answer,
@@ -177,6 +180,32 @@ def test_every_question_arrives(game: str, encoding: Encoding) -> None:
         ask = Ask("m.0", "m.0:1", question, (), 10_000, 1_000)
 
         assert decode_from_arena(encode(ask, encoding), encoding, plays(game)) == [ask]
+
+
+@BOTH
+@pytest.mark.parametrize("game", VOCABULARIES)
+@pytest.mark.parametrize("likely", [*VOCABULARIES, "chess", None])
+def test_a_frame_of_questions_arrives_whatever_game_is_likely(
+    game: str, likely: str | None, encoding: Encoding
+) -> None:
+    questions, news = played(game)
+    asks = [Ask("m.0", "m.0:1", question, tuple(news), 10, 1) for question in questions]
+    for said in (asks, asks[:1], [FROM_ARENA[0], *asks], []):
+        frame = join([encode(message, encoding) for message in said], encoding)
+
+        assert decode_from_arena(frame, encoding, plays(game), likely) == said
+    assert decode_from_arena(encode(asks[0], encoding), encoding, plays(game), likely) == asks[:1]
+
+
+def test_most_frames_are_decoded_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Open(1, "A")
+    said = [Ask(match, f"{match}:1", question, (), 10, 1) for match in "mn"]
+    frame = join([encode(message, JSON) for message in said], JSON)
+    monkeypatch.setattr(codec._READERS[JSON], "message", None)
+
+    assert decode_from_arena(frame, JSON, plays("ace_king_queen"), "ace_king_queen") == said
+    with pytest.raises(Malformed):
+        decode_from_arena(frame, JSON, plays("gin_rummy"), "gin_rummy")
 
 
 @BOTH
@@ -699,7 +728,10 @@ def test_what_no_arena_says_is_refused(message: object, encoding: Encoding) -> N
         assert decode_from_arena(written(fine, encoding), encoding, game_of)
     with pytest.raises(Malformed) as refused:
         decode_from_arena(written(message, encoding), encoding, game_of)
+    with pytest.raises(Malformed) as refused_too:
+        decode_from_arena(written(message, encoding), encoding, game_of, "ace_king_queen")
 
+    assert str(refused_too.value) == str(refused.value)
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) <= 200
 
@@ -821,8 +853,11 @@ def parses_or_is_refused(frame: bytes, encoding: Encoding) -> None:
             assert plain(encode(message, JSON), JSON), "it can be passed on"
     for game_of in (plays("ace_king_queen"), plays("gin_rummy"), knows_nothing):
         take = partial(decode_from_arena, frame, encoding, game_of)
-        for told in heard_or_refused(take):
-            assert isinstance(told, ArenaMessage)
+        told = heard_or_refused(take)
+        assert all(isinstance(message, ArenaMessage) for message in told)
+        for likely in ("ace_king_queen", "gin_rummy"):
+            guessed = heard_or_refused(partial(take, likely=likely))
+            assert repr(guessed) == repr(told), "a wrong guess changes nothing"
 
 
 @pytest.mark.made_up
@@ -922,3 +957,36 @@ def test_a_message_in_a_frame_of_the_other_kind_is_told_as_that(
 def test_the_name_of_the_encoding_keeps_its_capitals_in_an_error() -> None:
     with pytest.raises(Malformed, match=r"^MessagePack data is malformed"):
         decode_from_bot(b"\xc1", Encoding.MSGPACK)
+
+
+# ---- Games that the codec could not read or write
+
+
+class _Taken(Question[int], frozen=True, gc=False, tag="swap"):
+    news: int
+    legal: tuple[int, ...] = (1,)
+
+
+class _Unreadable(Question[int], frozen=True, gc=False, tag="swap"):
+    cards: list[int] | tuple[int, ...]
+    legal: tuple[int, ...] = (1,)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (_Taken, "wire: expected another name for the field 'news' of _Taken"),
+        (
+            _Unreadable,
+            "wire: the types of _Unreadable cannot be sent: TypeError: Type unions may not",
+        ),
+    ],
+)
+def test_fields_that_cannot_travel_break_a_convention(
+    question: type[Question[Any]], said: str
+) -> None:
+    words = VOCABULARIES["high_low"]
+    questions = {**words.questions, "swap": question}
+
+    with pytest.raises(BadGame, match=re.escape(said)):
+        conventions(msgspec.structs.replace(words, questions=questions))

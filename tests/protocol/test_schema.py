@@ -31,7 +31,7 @@ from protocol.games import VOCABULARIES
 from protocol.messages import ArenaMessage, BotMessage, Ending, Limits, Match, Refused
 from protocol.schema import __main__ as command
 from protocol.schema import generated
-from protocol.schema.definitions import FROM_BOT, definitions, links
+from protocol.schema.definitions import FROM_BOT, definitions, links, our_games
 from protocol.schema.docstrings import of_class, of_constants
 from protocol.schema.documents import FROM_ARENA, documents
 from protocol.schema.tables import PARTS, fill_in
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
 TRANSCRIPTS = sorted((ROOT / "protocol/vectors/transcripts").glob("*.jsonl"))
-GAMES = tuple(VOCABULARIES)
+GAMES = tuple(words.name for words in our_games())
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 EACH_FILE = pytest.mark.parametrize("name", [*documents(), "asyncapi.json"])
@@ -113,8 +113,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 GENERATED = {
     *("messages bot", "messages arena", "messages instructor"),
     *("limits time", "limits space", "close codes", "endings", "verdict", "mechanisms"),
-    *(f"{what} {game}" for game in VOCABULARIES for what in ("settings", "questions", "news")),
-    *(f"transcript {game}-1" for game in VOCABULARIES),
+    *(f"{what} {game}" for game in GAMES for what in ("settings", "questions", "news")),
+    *(f"transcript {game}-1" for game in GAMES),
 }  # fmt: skip
 
 

@@ -29,7 +29,15 @@ from protocol.messages import (
     Termination,
     Welcome,
 )
-from protocol.session import SEAT_TABLE, SESSION_TABLE, SeatState, Session, State, ask_id
+from protocol.session import (
+    SEAT_TABLE,
+    SESSION_TABLE,
+    SeatStanding,
+    SeatState,
+    Session,
+    State,
+    ask_id,
+)
 
 HELLO = Hello(1, "nash", ("ace_king_queen",))
 WELCOME = Welcome(1, "nash", "secret", Limits())
@@ -261,6 +269,40 @@ def test_more_seats_that_are_over_are_remembered_than_there_can_be_tables() -> N
     assert end.seat("m0") is SeatState.FREE
     assert end.seat("m1") is SeatState.OVER
     assert end.seat("m8192") is SeatState.OVER
+
+
+# ---- A standing that is kept beside a seat
+
+
+def test_a_standing_notes_asks_and_answers_for_its_session() -> None:
+    end = session(*SEATED)
+    standing = end.standing("m")
+
+    assert standing.note_ask("m:1")
+    assert end.seat("m") is SeatState.ASKED
+    assert not standing.note_ask("m:2"), "before the answer"
+    assert not standing.note_answer("m:2"), "to what was not asked"
+    assert standing.note_answer("m:1")
+    assert end.seat("m") is SeatState.SEATED
+    assert not standing.note_answer("m:1"), "it counts once"
+    assert end.note(answer()) is False
+
+
+@pytest.mark.parametrize("before", SeatState)
+def test_a_standing_allows_no_more_than_the_table(before: SeatState) -> None:
+    may_be_asked = SeatStanding(before, "m:1").note_ask("m:2")
+    may_answer = SeatStanding(before, "m:1").note_answer("m:1")
+
+    assert not may_be_asked or SEAT_TABLE[before, Ask] is SeatState.ASKED
+    assert not may_answer or SEAT_TABLE[before, Answer] is SeatState.SEATED
+
+
+def test_a_standing_that_is_looked_at_before_the_invitation_is_free() -> None:
+    end = session(*OPENED)
+
+    assert end.standing("m").state is SeatState.FREE
+    end.note(invite())
+    assert end.standing("m").state is SeatState.INVITED
 
 
 # ---- Reconnecting

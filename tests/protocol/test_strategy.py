@@ -6,13 +6,16 @@ import sys
 from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from bots.strategy import BaseStrategy
 from protocol import strategy
+from protocol.entry_points import LeftOut
 from protocol.errors import UnknownBot
 from protocol.games import VOCABULARIES
-from protocol.strategy import find, house_bots, load_file
+from protocol.strategy import find, house_bots, load_file, load_others
 
 BOT = """
 class Bot:
@@ -56,12 +59,65 @@ def test_a_house_bot_is_found_by_its_name() -> None:
     assert cls.game == "ace_king_queen"
 
 
-def test_a_house_bot_that_cannot_be_loaded_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = {"nash": EntryPoint("akq.nash", "no_such_module:Nash", "arena.bots")}
-    monkeypatch.setattr(strategy, "house_bots", lambda game: broken)
+def test_a_module_of_house_bots_that_cannot_be_loaded_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left_out: list[LeftOut] = []
+    broken = EntryPoint("ace_king_queen", "no_such_module", "arena.bots")
+    monkeypatch.setattr("protocol.entry_points.points", lambda *_: [broken])
+    monkeypatch.setattr("protocol.entry_points.LEFT_OUT", left_out)
 
-    with pytest.raises(UnknownBot, match="nash cannot be loaded: ModuleNotFoundError"):
+    with pytest.raises(UnknownBot, match="none is installed"):
         find("ace_king_queen", "nash")
+    assert "ModuleNotFoundError" in left_out[0].why
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("x = 1\n", "expected `__all__` with the house bots in c_ape, found none"),
+        ("__all__ = ['Ape']\n", "expected 'Ape' of `__all__` in c_ape, found none"),
+        (
+            "from bots.high_low import Bold\n__all__ = ['Bold']\n",
+            "expected bots for ace_king_queen only in c_ape",
+        ),
+    ],
+)
+def test_a_module_without_house_bots_is_left_out_and_ours_stay(
+    source: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out: list[LeftOut] = []
+    write(tmp_path, source, "c_ape.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("protocol.entry_points.LEFT_OUT", left_out)
+    ours = EntryPoint("ace_king_queen", "bots.ace_king_queen", "arena.bots")
+    theirs = EntryPoint("ace_king_queen", "c_ape", "arena.bots")
+    monkeypatch.setattr("protocol.entry_points.points", lambda *_: [ours, theirs])
+
+    try:
+        assert find("ace_king_queen", "nash")
+    finally:
+        sys.modules.pop("c_ape", None)
+    assert [left.why for left in left_out] == [why]
+
+
+def test_house_bots_of_a_game_that_is_not_here_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left_out: list[LeftOut] = []
+    monkeypatch.setattr("protocol.entry_points.LEFT_OUT", left_out)
+    given = [
+        EntryPoint("ace_king_queen", "bots.ace_king_queen", "arena.bots"),
+        EntryPoint("ace_king_queen", "zoo", "arena.bots"),
+        EntryPoint("ape", "zoo", "arena.bots"),
+    ]
+    monkeypatch.setattr("protocol.strategy.points", lambda *_: given)
+    monkeypatch.setattr("protocol.strategy.house_bots", lambda game: {})
+
+    load_others()
+    assert [str(left) for left in left_out] == [
+        "ape of zoo ? is left out (arena.bots): there is no game of that name here"
+    ]
 
 
 def test_an_unknown_house_bot_is_refused_with_those_there_are() -> None:
@@ -308,3 +364,41 @@ def test_a_common_base_in_the_file_is_looked_at_with_the_bot(tmp_path: Path) -> 
 def test_no_house_bot_misspells_a_method(game: str) -> None:
     for name in house_bots(game):
         assert list(strategy._misspelled(find(game, name))) == []
+
+
+def test_a_house_bot_of_others_stands_behind_ours_and_gets_no_name_that_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Aaa(BaseStrategy):
+        game = "high_low"
+
+    bold = type("Bold", (Aaa,), {})
+    module = ModuleType("other_bots")
+    vars(module).update(Aaa=Aaa, Bold=bold, __all__=["Aaa", "Bold"])
+    monkeypatch.setitem(sys.modules, "other_bots", module)
+    theirs = EntryPoint("high_low", "other_bots", "arena.bots")
+    ours = EntryPoint("high_low", "bots.high_low", "arena.bots")
+    left_out: list[LeftOut] = []
+    monkeypatch.setattr("protocol.entry_points.points", lambda *_: [ours, theirs])
+    monkeypatch.setattr("protocol.entry_points.LEFT_OUT", left_out)
+
+    assert [*house_bots("high_low")] == ["bold", "counter", "random", "timid", "aaa"]
+    assert house_bots("high_low")["bold"] is not bold
+    assert [(left.name, left.why) for left in left_out] == [
+        ("high_low.bold", "the name is taken by bots.high_low")
+    ]
+
+
+def test_a_module_that_is_left_out_is_not_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "breaks_slowly.py").write_text("import sys; sys.runs += 1; raise ValueError")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "runs", 0, raising=False)
+    broken = EntryPoint("high_low", "breaks_slowly", "arena.bots")
+    monkeypatch.setattr("protocol.entry_points.points", lambda *_: [broken])
+    monkeypatch.setattr("protocol.entry_points.LEFT_OUT", [])
+    for _ in range(3):
+        house_bots("high_low")
+
+    assert vars(sys)["runs"] == 1

@@ -12,6 +12,7 @@ from protocol.errors import BadSettings, IllegalAnswer, UnknownGame
 from protocol.games import VOCABULARIES, vocabulary_named
 from protocol.messages import Ask
 from protocol.vocabulary import News, Question, Range, Settings, Vocabulary, shorten
+from protocol.words import Told
 
 TABLE = """
 ace_king_queen   akq       2 open: round card; respond: round card
@@ -143,17 +144,17 @@ def test_a_game_is_found_by_its_name_and_its_alias(words: Vocabulary) -> None:
 
 @pytest.mark.parametrize("name", ["", "poker", "AKQ", None, 4, ["akq"]])
 def test_an_unknown_game_is_refused_with_those_there_are(name: object) -> None:
-    with pytest.raises(UnknownGame, match="expected one of: ace_king_queen, gin_rummy"):
+    with pytest.raises(UnknownGame, match="expected one of: ace_king_queen, blackjack"):
         vocabulary_named(name)
 
 
 def test_people_call_the_games_by_their_titles() -> None:
     assert [words.title for words in VOCABULARIES.values()] == [
         "Ace-King-Queen",
+        "Blackjack",
         "Gin rummy",
         "High-low",
         "Three card poker",
-        "Blackjack",
     ]
 
 
@@ -408,7 +409,25 @@ class Some(Settings, frozen=True):
     hands: int = 1000
 
 
-WORDS = Vocabulary("some", "some", 2, Some, {}, {})
+class Ended(News, frozen=True, tag="ended"):
+    """The only news."""
+
+    round: int
+
+
+WORDS = Vocabulary(
+    name="some",
+    title="Some",
+    alias="some",
+    seats=2,
+    settings=Some,
+    questions={},
+    news={"ended": Ended},
+    opens=(Ended,),
+    closes=Ended,
+    payoffs=lambda news: (0, 0),
+    words={Ended: Told("it has ended")},
+)
 
 
 @pytest.mark.parametrize("nothing", [None, {}])

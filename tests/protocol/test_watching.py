@@ -15,6 +15,8 @@ from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Action, Done, Instruct, Limits, Refused
 from protocol.watching import (
     FRAME_BYTES,
+    Captions,
+    Describe,
     Events,
     Gone,
     Scene,
@@ -59,6 +61,10 @@ def frame(**fields: Any) -> bytes:
         ),
         ({"type": "stand"}, Stand()),
         (
+            {"type": "describe", "game": "x", "seat": 0, "players": ["Eva"], "events": [{"a": 1}]},
+            Describe("x", 0, ("Eva",), ({"a": 1},)),
+        ),
+        (
             {"type": "instruct", "protocol": 1, "token": "t", "action": "pause"},
             Instruct(1, "t", Action.PAUSE),
         ),
@@ -76,7 +82,7 @@ def test_what_a_viewer_may_say_is_read(fields: dict[str, Any], message: ViewerMe
         (b"[]", "expected `object`"),
         (b"\xff", "invalid"),
         (b'{"type":"unwatch"}{}', "JSON is malformed"),
-        (frame(type="hello"), "expected watch, unwatch, sit, stand or instruct"),
+        (frame(type="hello"), "expected watch, unwatch, sit, stand, describe or instruct"),
         (frame(type="watch"), "missing required field `topic`"),
         (frame(type="watch", topic="everything"), "invalid enum value 'everything'"),
         (frame(type="watch", topic="match"), "expected a match with the topic match"),
@@ -94,6 +100,7 @@ def test_what_a_viewer_may_say_is_read(fields: dict[str, Any], message: ViewerMe
         ),
         (frame(type="sit", game="akq", name="a", against=["b"] * 17), "length <= 16"),
         (frame(type="sit", game="akq", name=""), "length >= 1"),
+        (frame(type="describe", game="x", seat=0, players=[], events=[{}] * 201), "length <= 200"),
         (b'{"x":' * 5_000, "nested too deeply"),
         (b"9" * 5_000, "out of range"),
     ],
@@ -127,6 +134,7 @@ VIEW = View("seat", (1,))
 @pytest.mark.parametrize(
     "message",
     [
+        Captions(({"text": "ann bets"}, {})),
         Scene("a-1", "akq", {"hands": 4}, ("ann", "ben"), VIEW, Limits(), "3", 7, (1, -1)),
         Events("a-1", True, 7, ({"event": "x"},), Turn(0, "open", 5, 9, 10), (1, -1), 12),
         Gone("a-1"),

@@ -10,7 +10,7 @@ import random
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ __all__ = [
     "run",
     "start",
     "state",
+    "toml_of",
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,11 +41,12 @@ class RunningProcess(NamedTuple):
 
 
 def start(
-    folder: Path, errors: str, *words: str, within: Sequence[str] = ()
+    folder: Path, errors: str, *words: str, within: Sequence[str] = (), beside: Sequence[Path] = ()
 ) -> subprocess.Popen[bytes]:
     """Start `python WORDS` in a folder; what it says to people is added to a file there.
 
-    `within` is a command that becomes the program, such as `ip netns exec NAME`.
+    `within` is a command that becomes the program, such as `ip netns exec NAME`; packages are also
+    found in the folders `beside` ours.
     """
     with (folder / errors).open("ab") as err:
         return subprocess.Popen(
@@ -52,7 +54,7 @@ def start(
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=err,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *beside)))},
         )
 
 
@@ -129,3 +131,9 @@ def _stat(pid: int) -> list[str]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return []
+
+
+def toml_of(settings: Mapping[str, object]) -> str:
+    """Settings as the table of one `[[run]]`."""
+    pairs = (f"{name} = {json.dumps(value)}" for name, value in settings.items())
+    return f"{{ {', '.join(pairs)} }}"

@@ -1,8 +1,8 @@
 """A small class at an arena with its page, for tests in browsers, screenshots and measurements.
 
 `ClassWithPage` starts `arena serve --config` as a process, puts a class on the roster, and has it
-play a competition in each of the five games; one bot offends in all of them. Slow bots think before
-they answer, so that their matches go on while somebody looks. They are
+play a competition in every game; one bot offends in all of them. Slow bots think before they
+answer, so that their matches go on while somebody looks. They are
 `python -m tests.support.class_with_page FILE.json --url ws://…`.
 """
 
@@ -17,27 +17,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from arena.games import GAMES as RULES
 from bots.client import Client
-from protocol.strategy import find
+from protocol.strategy import find, house_bots
 from tests.support import arena_process
+from tests.support.random_matches import endless
 from tests.support.student_bots import student
 
 __all__ = ["GAMES", "LONG", "ROGUE", "ClassWithPage", "main"]
 
-GAMES = {
-    "ace_king_queen": ("honest", "bluffer", "nash", "random"),
-    "gin_rummy": ("simple", "patient", "expert", "random"),
-    "high_low": ("timid", "bold", "counter", "random"),
-    "three_card_poker": ("always", "q64", "doubler", "random"),
-    "blackjack": ("simple", "counting", "competitor", "simple"),
-}
+GAMES = {game: tuple(house_bots(game)) for game in RULES}
 """The bots of the class, by game."""
 
 ROGUE = "Mallory"
@@ -71,17 +67,8 @@ matches = {matches}
 wait_s = 20
 settings = {settings}
 """
-_SETTINGS = {
-    "ace_king_queen": ("{ hands = 20 }", "{ hands = 1000000 }"),
-    "gin_rummy": ("{ target = 25, max_rounds = 4 }", "{ games = 1000 }"),
-    "high_low": ("{ gap = 40, max_shuffles = 4 }", "{ gap = 1000000, max_shuffles = 10000 }"),
-    "three_card_poker": (
-        "{ stake = 100, goal = 200, rounds = 40 }",
-        "{ stake = 1000000, rounds = 1000000 }",
-    ),
-    "blackjack": ("{ hands = 40 }", "{ bankroll = 1000000, hands = 1000000 }"),
-}
-_MATCHES = {"three_card_poker": 8, "blackjack": 8}
+_ROUNDS = 20
+_MATCHES = {1: 8, 2: 1}  # by seats; 1 for more seats
 
 
 class ClassWithPage:
@@ -94,7 +81,7 @@ class ClassWithPage:
     """
 
     def __init__(
-        self, folder: Path, live: Sequence[str] = ("ace_king_queen",), serve: str = ""
+        self, folder: Path, live: Sequence[str] = tuple(RULES)[:1], serve: str = ""
     ) -> None:
         self.url = ""
         self.tokens: dict[str, str] = {}
@@ -166,13 +153,13 @@ class ClassWithPage:
         return {verdict["bot"] for verdict in verdicts}
 
     def played(self) -> None:
-        """Wait until the five competitions are over."""
+        """Wait until the competitions of all games are over."""
 
         def all_over() -> bool:
             on = self.competitions()
             return all(on.get(f"{game}-cup", {}).get("state") == "finished" for game in GAMES)
 
-        self.until(all_over, "the end of the five cups")
+        self.until(all_over, "the end of all cups")
 
     def route(self, *parts: object) -> str:
         """The address of a view, as arena/web/page/route.js has it."""
@@ -231,12 +218,12 @@ class ClassWithPage:
     def _configure(self) -> None:
         config = _CONFIG.format(serve=self._serve)
         everybody = [*_NAMES, ROGUE]
-        for game, (short, endless) in _SETTINGS.items():
-            matches = _MATCHES.get(game, 2 if game == "ace_king_queen" else 1)
-            config += _run(f"{game}-cup", game, everybody, matches, short)
+        for game, rules in RULES.items():
+            matches = _MATCHES.get(rules.seats, 1)
+            config += _run(f"{game}-cup", game, everybody, matches, rules.rounds(_ROUNDS))
             if game in self._live:
-                names = _SLOW[: _seats(game)]
-                config += _run(f"{game}-live", game, names, 1, endless)
+                names = _SLOW[: rules.seats]
+                config += _run(f"{game}-live", game, names, 1, endless(game))
         (self._folder / "class.toml").write_text(config, encoding="utf-8")
 
     def _address(self, arena: subprocess.Popen[bytes]) -> str:
@@ -272,14 +259,16 @@ class ClassWithPage:
         return self._processes[-1]
 
 
-def _seats(game: str) -> int:
-    return {"high_low": 4, "three_card_poker": 1, "blackjack": 1}.get(game, 2)
-
-
-def _run(name: str, game: str, players: Sequence[str], matches: int, settings: str) -> str:
+def _run(
+    name: str, game: str, players: Sequence[str], matches: int, settings: Mapping[str, object]
+) -> str:
     quoted = json.dumps(list(players), ensure_ascii=False)
     return _RUN.format(
-        name=json.dumps(name), game=game, players=quoted, matches=matches, settings=settings
+        name=json.dumps(name),
+        game=game,
+        players=quoted,
+        matches=matches,
+        settings=arena_process.toml_of(settings),
     )
 
 

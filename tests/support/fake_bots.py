@@ -225,11 +225,11 @@ class FakeArena:
 
     def say(self, bot: FakeBot, message: BotMessage) -> None:
         """Have the arena receive a message, as from its gateway."""
-        if bot.player.session.note(message):
-            if isinstance(message, Answer):
-                self.referee.answer(bot.player, message, self.now)
-            elif isinstance(message, Ready):
-                self.referee.ready(bot.player, message)
+        player = bot.player
+        if isinstance(message, Answer) and (chair := player.answering(message)):
+            self.referee.answer(chair, message, self.now)
+        elif player.session.note(message) and isinstance(message, Ready):
+            self.referee.ready(player, message)
 
     def sit(self, *bots: FakeBot) -> None:
         """Have all bots accept their invitations."""

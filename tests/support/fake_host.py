@@ -21,8 +21,9 @@ from arena.competitions.listener import Listener
 from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import FORGIVABLE, Finding
+from arena.formats.formats import forms_for
 from arena.formats.schedule import Outcome, Pairing
-from arena.formats.spec import Plan, plan_of
+from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
@@ -54,13 +55,7 @@ __all__ = [
 
 Plays = Callable[[Ask], object]
 
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 4},
-    "gin_rummy": {"max_rounds": 1},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 3},
-    "blackjack": {"hands": 3},
-}
+SHORT: dict[str, dict[str, object]] = {name: dict(game.rounds(4)) for name, game in GAMES.items()}
 SOON = 0.001
 """For bots that do not come: nobody waits for them."""
 
@@ -308,8 +303,9 @@ class FakeHost:
     def plan(self, *names: str, game: str = "ace_king_queen", **plan: Any) -> Plan:
         rules = GAMES[game]
         settings = rules.vocabulary.read_settings({**SHORT[game], **(plan.pop("settings", {}))})
-        if rules.seats == 4:
-            plan = {"seed": "5" * 64, "house": ("house-0", "house-1", "house-2"), **plan}
+        if Form.ELIMINATION in forms_for(rules):
+            house = tuple(f"house-{n}" for n in range(rules.seats - 1))
+            plan = {"seed": "5" * 64, "house": house, **plan}
         return plan_of(rules, settings, names, **plan)
 
     def compete(

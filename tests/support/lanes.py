@@ -30,21 +30,29 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 
 IN_NO_HURRY = (
     "tests/e2e/test_docs.py",
+    "tests/e2e/test_missing_games.py",
     "tests/e2e/test_new.py",
+    "tests/e2e/test_new_game.py",
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_postgres.py",
     "tests/e2e/test_roster.py",
+    "tests/e2e/test_toy_lab.py",
+    "tests/e2e/test_toys_on_the_page.py",
     "tests/e2e/test_transcripts.py",
     "tests/e2e/test_vectors.py",
+    "tests/e2e/test_wheel.py",
 )
-"""Files in `tests/e2e` without limits of time: compilers, browsers, databases."""
+"""Files in `tests/e2e` without limits of time: compilers, installers, browsers, databases."""
 
 LONG = (
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_docs.py",
     "tests/e2e/test_new.py",
+    "tests/e2e/test_toy_lab.py",
+    "tests/e2e/test_toys_on_the_page.py",
+    "tests/e2e/test_new_game.py",
     "tests/test_documents.py",
     "tests/bots/test_gin_rummy.py",
     "tests/bots/test_blackjack.py",

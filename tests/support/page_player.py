@@ -74,13 +74,18 @@ class PagePlayer:
         self.page.get_by_role("button", name="Sit down").wait_for()
 
 
-def sit_down(look: BrowserWindow, game: str, name: str = "", **settings: int) -> PagePlayer:
-    """Take a seat; the page suggests the opponents, and the name and settings not given."""
+def sit_down(
+    look: BrowserWindow, game: str, name: str = "", *, against: str = "", **settings: int
+) -> PagePlayer:
+    """Take a seat; the page suggests the opponents, the name and the settings not given."""
     page = look.to(f"#/play/{game}")
     if page.get_by_role("group", name="Your turn").count():
         PagePlayer(page).stand_up()  # what a test before this one has left
     if name:
         page.get_by_label("Your name").fill(name)
+    if against:
+        for opponent in page.locator("select").all():
+            opponent.select_option(against)
     for label, value in settings.items():
         page.get_by_label(label).fill(str(value))
     page.get_by_role("button", name="Sit down").click()

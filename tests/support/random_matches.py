@@ -1,22 +1,31 @@
-"""Records of random matches, and their events."""
+"""Records of random matches, and their events; settings that make matches last."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from arena.engine.match import Record
+from arena.games import GAMES
 from arena.records.replay_events import Event, rounds_of
 from tests.support import sample_database
 
-__all__ = ["SETTINGS", "events_of", "played"]
+__all__ = ["SETTINGS", "endless", "events_of", "played"]
+
+_ROUNDS = 12  # more than a shuffle has
+_ENDLESS = 1_000_000
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "ace_king_queen": {"hands": 6},
-    "gin_rummy": {"games": 2, "max_rounds": 2, "target": 5},
-    "high_low": {"max_shuffles": 2, "gap": 1_000},
-    "three_card_poker": {"rounds": 5},
-    "blackjack": {"hands": 8, "bankroll": 1_000},
+    # Two are enough of what is split, if that is not a round.
+    name: {**({} if game.splits_by is None else {game.splits_by: 2}), **game.rounds(_ROUNDS)}
+    for name, game in GAMES.items()
 }
+
+
+def endless(game: str) -> dict[str, Any]:
+    """Settings for a match that lasts longer than anybody looks."""
+    rules = GAMES[game]
+    split = {} if rules.splits_by is None else {rules.splits_by: _ENDLESS}
+    return {**rules.bench.settings, **rules.rounds(_ENDLESS), **split}
 
 
 def played(game: str, number: int = 1, **more: Any) -> Record:

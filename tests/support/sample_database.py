@@ -1,9 +1,10 @@
-"""A small database as an arena writes one, with random matches of all five games."""
+"""A small database as an arena writes one, with random matches of all games."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,11 @@ from arena.games.replay import reopened
 from arena.referee.referee import FAULT
 from arena.storage.store import Store
 from bots.strategy import choose
+from protocol.entry_points import Package
+from protocol.games import VOCABULARIES
 from protocol.messages import Ending, Limits, Verdict
 
-SHORT: dict[str, dict[str, Any]] = {
-    "ace_king_queen": {"hands": 4},
-    "gin_rummy": {"max_rounds": 1},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 5},
-    "blackjack": {"hands": 5, "shuffle": "uniform"},
-}
-PLAYERS = {"high_low": ("ann", "ben", "cem", "dee", "eva")}
+SHORT: dict[str, dict[str, Any]] = {name: dict(game.rounds(4)) for name, game in GAMES.items()}
 
 
 def plan(game: str, **more: Any) -> Plan:
@@ -37,9 +33,10 @@ def plan(game: str, **more: Any) -> Plan:
     settings = rules.vocabulary.read_settings(more.pop("settings", SHORT[game]))
     form = form_of(rules)
     fields: dict[str, Any] = {
-        "players": PLAYERS.get(game, ("ann", "ben", "cem")),
-        "house": ("h1", "h2", "h3") if form is Form.ELIMINATION else (),
+        "players": ("ann", "ben", "cem", "dee", "eva")[: 3 if rules.seats <= 2 else 5],
+        "house": ("h1", "h2", "h3")[: rules.seats - 1] if form is Form.ELIMINATION else (),
         "seed": "17" * 16 if form is Form.ELIMINATION else "",
+        "package": msgspec.UNSET if rules.package is None else str(rules.package),
     }
     return Plan(game=game, form=form, settings=msgspec.to_builtins(settings), **{**fields, **more})
 
@@ -97,6 +94,31 @@ def _begun(
         enforced=("time",) * rules.seats,
         commitment=commitment(seed),
     )
+
+
+@contextmanager
+def from_outside(game: str, package: str = "leduc", version: str = "1.0") -> Iterator[None]:
+    """Let a game of ours be one of another package for a while."""
+    ours = GAMES[game]
+    GAMES[game] = msgspec.structs.replace(ours, package=Package(package, version))
+    try:
+        yield
+    finally:
+        GAMES[game] = ours
+
+
+@contextmanager
+def missing(game: str) -> Iterator[None]:
+    """Let a game be gone for a while."""
+    order, words = dict(GAMES), dict(VOCABULARIES)
+    del GAMES[game], VOCABULARIES[game]
+    try:
+        yield
+    finally:
+        GAMES.clear()
+        GAMES.update(order)
+        VOCABULARIES.clear()
+        VOCABULARIES.update(words)
 
 
 def verdict_of(match: str, players: Sequence[str], result: MatchResult) -> Verdict:
@@ -177,14 +199,11 @@ class SampleWriter:
 
 
 def write(file: Path, games: Sequence[str] = tuple(GAMES)) -> Path:
-    """A database with a finished competition of each game, each with a void match and an offence.
-
-    Blackjack has no offence.
-    """
+    """A database with a finished competition of each game, each with a void match and an offence."""
     with Store(file) as store:
         for number, game in enumerate(games):
             writer = SampleWriter(store, plan(game), f"{game}-{number:08x}")
             first = next(schedule_of(writer.plan))[0]
             writer.finished(first, void(game), f"{game}-void")
-            writer.to_the_end(offender_in=None if game == "blackjack" else 2)
+            writer.to_the_end(offender_in=2)
     return file

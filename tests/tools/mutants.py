@@ -38,7 +38,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Mutant", "Trial", "main", "mutant_of", "sample", "stages_of"]
+__all__ = ["Mutant", "MutantTrial", "main", "mutant_of", "sample", "stages_of"]
 
 ROOT = Path(__file__).parents[2]
 TARGETS = (
@@ -77,7 +77,7 @@ class Mutant(msgspec.Struct, frozen=True):
     diff: str
 
 
-class Trial(msgspec.Struct, frozen=True):
+class MutantTrial(msgspec.Struct, frozen=True):
     """What came of a mutant.
 
     Attributes:
@@ -257,7 +257,7 @@ class TreeCopy:
             compiled.unlink(missing_ok=True)
 
 
-async def _try_out(mutant: Mutant, copy: TreeCopy, reliable: set[str]) -> Trial:
+async def _try_out(mutant: Mutant, copy: TreeCopy, reliable: set[str]) -> MutantTrial:
     """Run the tests that reach a mutant, until one fails that passes without it.
 
     Args:
@@ -271,14 +271,14 @@ async def _try_out(mutant: Mutant, copy: TreeCopy, reliable: set[str]) -> Trial:
                 continue
         failed = copy.failed()
         if not failed:
-            return Trial(mutant.path, "ended", "", mutant.diff)
+            return MutantTrial(mutant.path, "ended", "", mutant.diff)
         if reliable.issuperset(failed) or await copy.passes(failed):
             reliable.update(failed)
-            return Trial(mutant.path, "failed", failed[0], mutant.diff)
-    return Trial(mutant.path, "survived", "", mutant.diff)
+            return MutantTrial(mutant.path, "failed", failed[0], mutant.diff)
+    return MutantTrial(mutant.path, "survived", "", mutant.diff)
 
 
-async def _try_all(mutants: Sequence[Mutant], jobs: int, trials: list[Trial]) -> None:
+async def _try_all(mutants: Sequence[Mutant], jobs: int, trials: list[MutantTrial]) -> None:
     """Try mutants out, so many at once, and note each trial when it is over."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies = [TreeCopy(Path(folder) / str(number)) for number in range(jobs)]
@@ -316,7 +316,7 @@ def main() -> int:
     options = parser.parse_args()
     _show("mutants are made")
     mutants = sample(options.sample, options.seed, options.paths)
-    trials: list[Trial] = []
+    trials: list[MutantTrial] = []
     began_s = time.monotonic()
     status = 0
     try:

@@ -1,7 +1,7 @@
 """Pictures of every view of the page, for people to look at: `python -m tests.tools.screenshots
 DIR`; `--frames` measures how smooth it is.
 
-A real arena with a class of bots, a real Chromium; all five games, on a projector and on a phone,
+A real arena with a class of bots, a real Chromium; all games, on a projector and on a phone,
 light and dark. What is looked at by a program alone is in tests/e2e/test_page.py.
 
 `--frames` prints how long the frames take while the standings of 200 bots and a cross table of 60 ×

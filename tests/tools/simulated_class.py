@@ -1,11 +1,11 @@
 """A simulated class: `python -m tests.tools.simulated_class [--bots 60] [--rogues 5] [--json]`.
 
 House bots under students' names, with tokens of the roster, and some rogues among them connect over
-WebSocket to `arena serve --config`, which plays a competition in each of the five games from
-`[[run]]` tables, all at once and unattended. When it has ended by itself, the database is judged:
-every competition is finished, every pairing counts as often as it should, the standings have wins,
-scores and errors, exactly the rogues are out, each by the right word, and `arena verify` passes.
-Time and decisions per second are printed. The exit status is 1 if anything is wrong.
+WebSocket to `arena serve --config`, which plays a competition in every game from `[[run]]` tables,
+all at once and unattended. When it has ended by itself, the database is judged: every competition
+is finished, every pairing counts as often as it should, the standings have wins, scores and errors,
+exactly the rogues are out, each by the right word, and `arena verify` passes. Time and decisions
+per second are printed. The exit status is 1 if anything is wrong.
 
 Several students share a process, so that a class fits on two cores; every student has a connection
 of its own.
@@ -24,19 +24,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from arena.games import GAMES as RULES
+from protocol.strategy import house_bots
 from tests.support import arena_process, independent_audit
 from tests.support.independent_audit import AuditedCompetition, AuditedDatabase, AuditedMatch
 from tests.support.student_bots import student
 
 __all__ = ["GAMES", "Class", "ClassOutcome", "Rate", "main"]
 
-GAMES: Mapping[str, tuple[str, ...]] = {
-    "ace_king_queen": ("honest", "bluffer", "nash", "learner", "random"),
-    "gin_rummy": ("simple", "patient", "expert", "random"),
-    "high_low": ("timid", "bold", "counter", "random"),
-    "three_card_poker": ("always", "q64", "doubler", "random"),
-    "blackjack": ("simple", "counting", "competitor"),
-}
+GAMES: Mapping[str, tuple[str, ...]] = {name: tuple(house_bots(name)) for name in RULES}
 """Which house bots the students have handed in."""
 
 _TABLES = 4
@@ -56,19 +52,6 @@ bank_ms = 20000
 hard_ms = 10000
 grace_ms = 3000
 start_ms = 10000
-
-[games.ace_king_queen]
-hands = 10
-[games.gin_rummy]
-games = 1
-target = 10
-max_rounds = 3
-[games.three_card_poker]
-stake = 100
-goal = 200
-rounds = 100
-[games.blackjack]
-hands = 50
 """
 _RUN = """
 [[run]]
@@ -77,8 +60,10 @@ game = "{game}"
 least = {least}
 matches = {matches}
 wait_s = 5
+settings = {settings}
 """
-_MATCHES = {"three_card_poker": 4, "blackjack": 4, "high_low": 1}
+_ROUNDS = 10
+_MATCHES_ALONE = 4  # against the dealer
 
 
 class _Rogue(NamedTuple):
@@ -98,13 +83,14 @@ class _Rogue(NamedTuple):
     games: tuple[str, ...] = tuple(GAMES)
 
 
+_ALONE = tuple(game for game in GAMES if RULES[game].seats == 1)
 # The last two do not wait long: they play alone against the dealer, with no need of others' tables.
 _ROGUES = (
     _Rogue("rogue-illegal", "illegal"),
     _Rogue("rogue-crash", "disconnect", ("absent",)),
     _Rogue("rogue-stall", "timeout", ("absent", "disconnect")),
-    _Rogue("garbage-json", "malformed", games=("three_card_poker",)),
-    _Rogue("huge-frame", "oversize", games=("blackjack",)),
+    _Rogue("garbage-json", "malformed", games=_ALONE[-1:]),
+    _Rogue("huge-frame", "oversize", games=_ALONE[:1]),
 )
 
 
@@ -194,7 +180,8 @@ class Class:
             config += _RUN.format(
                 game=game,
                 least=len(self._honest) + rogues,
-                matches=_MATCHES.get(game, self._matches),
+                matches={1: _MATCHES_ALONE, 2: self._matches}.get(RULES[game].seats, 1),
+                settings=arena_process.toml_of(RULES[game].rounds(_ROUNDS)),
             )
         (self._folder / "class.toml").write_text(config)
 

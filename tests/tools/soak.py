@@ -57,13 +57,7 @@ LIMITS = Limits(
     memory_mib=128,
     processes=16,
 )
-SETTINGS: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 100},
-    "gin_rummy": {"max_rounds": 2, "max_turns": 60},
-    "high_low": {"max_shuffles": 2},
-    "three_card_poker": {"rounds": 50},
-    "blackjack": {"hands": 50},
-}
+_ROUNDS = 20
 HONEST = "honest"  # how their names begin
 _CROWD_NAME = f"{HONEST} crowd"
 
@@ -215,7 +209,7 @@ class Soak:
     async def _compete(self, game: str, *, with_rogues: bool) -> None:
         """One competition of a game after another, among the honest only or not."""
         rules = GAMES[game]
-        settings = rules.vocabulary.read_settings(SETTINGS[game])
+        settings = rules.vocabulary.read_settings(rules.rounds(_ROUNDS))
         while not self._is_over:
             rogues = self._waiting_rogues(game) if with_rogues else []
             names = self._field(game, rogues)

@@ -33,18 +33,11 @@ from arena.referee.live_match import LiveMatch
 from arena.storage.store import Store
 from arena.web.web import Web
 from protocol.messages import Limits
+from tests.support.random_matches import endless
 
 __all__ = ["Part", "main", "measure"]
 
 LIMITS = Limits(decision_ms=10_000, hard_ms=20_000, start_ms=20_000)
-SETTINGS: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 10_000_000},
-    "gin_rummy": {"games": 1_000_000},
-    "high_low": {"gap": 1_000_000_000, "max_shuffles": 100_000},
-    "three_card_poker": {"rounds": 10_000_000, "stake": 10**12},
-    "blackjack": {"hands": 10_000_000, "bankroll": 10**9},
-}
-"""For matches that last longer than anybody looks."""
 
 _SETTLES_S = 0.7  # the first frames are another matter
 _DROPPED_S = 90.0  # the kernel holds many frames
@@ -176,7 +169,7 @@ class SpectatorBench:
             await self.host.wait_for_change()
         return self.host.referee.open(
             rules,
-            rules.vocabulary.read_settings(SETTINGS[game]),
+            rules.vocabulary.read_settings(endless(game)),
             list(self.host.gateway.players.values()),
             LIMITS,
             lambda table, result, verdict: print(result.termination, file=sys.stderr),
@@ -288,7 +281,7 @@ def main() -> int:
     """Read the command line; the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=200, help="spectators")
-    parser.add_argument("--game", choices=SETTINGS, default="ace_king_queen")
+    parser.add_argument("--game", choices=GAMES, default=next(iter(GAMES)))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each part")
     parser.add_argument("--most", type=float, default=0.1, help="of speed to be lost")

@@ -5,7 +5,8 @@ Each is written by `arena new` into a folder of its own, and there its commands 
 printed: build, test, try, check; at last it is connected to an arena on a free port and plays a
 competition. It takes some minutes: what is tried on every commit is in tests/e2e/test_new.py. A
 line for each starter; the exit status is 1 if one did not do what it should. Where a language's
-tools are missing its starters are left out, and it says so."""
+tools are missing its starters are left out, and it says so. With PYTHONPATH a game from outside is
+one of them."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 from arena.authoring.starter import ADDRESS, Language
 from arena.games import GAMES
-from protocol.strategy import house_bots
 
 __all__ = ["CommandFailed", "StarterTrial", "main", "missing"]
 
@@ -43,13 +44,16 @@ NEEDS = {
     Language.GO: ("go", "make"),
     Language.BASH: ("bash", "jq"),
 }
-SHORT = {
-    "ace_king_queen": "hands=20",
-    "gin_rummy": "target=10",
-    "high_low": "max_shuffles=2",
-    "three_card_poker": "rounds=20",
-    "blackjack": "hands=20",
-}
+_ABOUT = """
+import json, sys
+from arena.games import GAMES
+from protocol.strategy import house_bots
+game = GAMES[sys.argv[1]]
+short = [f"--set {name}={json.dumps(value)}" for name, value in game.short.items()]
+print(json.dumps([game.seats, list(house_bots(game.name)), " ".join(short)]))
+"""
+"""What a trial must know of a game, which may be there for its commands only."""
+
 BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it is a link
 
 
@@ -71,6 +75,7 @@ class StarterTrial:
         language: what it is written in.
         rounds: how many `arena check` plays; None for as many as it does by itself.
         make_flags: what `make` is told beside its file, as `MAKEFLAGS`.
+        packages: the folder of a game from outside.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class StarterTrial:
         language: Language,
         rounds: int | None = None,
         make_flags: str = "",
+        packages: Path | None = None,
     ) -> None:
         self.folder = folder
         self.game = game
@@ -88,6 +94,7 @@ class StarterTrial:
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "MAKEFLAGS": make_flags,
+            **({} if packages is None else {"PYTHONPATH": str(packages)}),
         }
         made = self._run(
             f"arena new {game} --lang {language} --json {shlex.quote(str(folder))}", folder.parent
@@ -131,13 +138,15 @@ class StarterTrial:
         """Have it play a competition in an arena that is there for it, with house bots in the other
         chairs.
         """
-        seats = GAMES[self.game].seats
+        seats, bots, short = json.loads(
+            self._run(f"python -c {shlex.quote(_ABOUT)} {self.game}", self.folder)
+        )
         rivals = [
             f"arena connect {self.game} {bot} --name rival{number} --url {ADDRESS}"
-            for number, bot in enumerate(list(house_bots(self.game))[: seats - 1])
+            for number, bot in enumerate(islice(cycle(bots), seats - 1))
         ]
         rivals.append(line)
-        options = f"--players {seats} --set {SHORT[self.game]} --db arena.db"
+        options = f"--players {seats} {short} --db arena.db"
         serve = f"arena serve {self.game} --port 0 --once {options}"
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(self._started(serve))

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from arena.authoring.field_docs import Kind, answers, fields, go_type, is_range, kind_docs
 from protocol import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from protocol.games import VOCABULARIES
+from protocol.vocabulary import Question
 
 ALL = [
     kind
@@ -82,3 +85,21 @@ def test_a_comment_is_wrapped_with_its_fields_in_a_column() -> None:
     assert [line for line in lines if line.startswith("  hands")] == [
         "  hands    by seat, the ten cards each held, in the order of `hand`"
     ]
+
+
+class Pass(Question[Any], frozen=True, tag="pass"):
+    odds: float
+    seen: dict[str, int] | list[int]
+    legal: tuple[int, ...]
+
+
+def test_a_class_of_a_game_from_outside_may_say_nothing_and_have_any_types() -> None:
+    docs = kind_docs("pass", Pass)
+
+    assert docs.notes == ("Pass", "", "  odds", "  seen", "", "Answer: one of `legal`.")
+    assert types_of(Pass) == {"odds": "any", "seen": "any"}
+
+
+@pytest.mark.parametrize(("kind", "name"), [("pass", "pass"), ("switch", "switch_"), ("go", "go_")])
+def test_a_kind_may_have_the_name_of_a_reserved_word(kind: str, name: str) -> None:
+    assert kind_docs(kind, Pass).camel == name

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from arena.authoring.samples import samples
 from arena.games import GAMES
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import Ask, Match, Over
+from protocol.vocabulary import News
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
@@ -48,3 +50,16 @@ def test_they_are_all_about_the_match_that_comes_first(game: str) -> None:
     assert match.game == game
     assert len(match.seats) == GAMES[game].seats
     assert {message.match for message in told if isinstance(message, Ask | Over)} == {match.match}
+
+
+def test_a_game_that_never_tells_all_has_the_match_with_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.authoring.samples._MATCHES", 2)
+    game = GAMES["blackjack"]
+    never = {**game.vocabulary.news, "never": News}
+    words = msgspec.structs.replace(game.vocabulary, news=never)
+    match, *_, over = samples(msgspec.structs.replace(game, vocabulary=words))
+
+    assert isinstance(match, Match)
+    assert isinstance(over, Over)

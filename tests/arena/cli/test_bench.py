@@ -1,67 +1,205 @@
-"""How `arena bench` shows what was measured; the measuring itself takes minutes.
+"""How `arena bench` shows what was measured, and how it refuses what cannot be.
 
-Its idle part is in tests/e2e/test_idle_connections.py.
+The measuring itself, in small sizes, is in tests/e2e/test_bench.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from arena.lab.bench import Bench, InProcessRate, NetworkRate
+from arena.lab.bench import Bench
+from arena.lab.bench.against import AgainstRow
+from arena.lab.bench.games import DeadwoodCost, InProcessRate, PeerRate
+from arena.lab.bench.network import ClientCost, MatchRate, NetworkRate
 from arena.lab.idle_connections import IdleCost
 
 Run = Callable[..., Any]
 
+PEER = PeerRate(peer="OpenSpiel", rounds_per_s=6543.2, ratio=1.887, ratio_range=(1.7, 1.95))
 MEASURED = Bench(
-    in_process=(InProcessRate("blackjack", "simple", 12345.6, 7890.1),),
+    in_process=(
+        InProcessRate("blackjack", "simple", 12345.6, 7890.1, (12000.0, 13000.0), (PEER,)),
+    ),
     network=(
         NetworkRate(
             tables=64,
             encoding="json",
+            delay_ms=20,
             decisions_per_s=30_000.4,
             echo_per_s=10_000.2,
             ratio=3.004,
+            ratio_range=(2.9, 3.1),
             server_us=12.34,
+            server_us_range=(11.1, 14.9),
+            prototype_us=5.55,
+            prototype_per_s=40_000,
+            prototype_ratio=0.754,
+            prototype_ratio_range=(0.7, 0.8),
         ),
     ),
-    idle=IdleCost(connections=1500, kib_each=9.62, cpu_percent=2.06, join_ms=0.456),
+    idle=IdleCost(
+        connections=1500,
+        kib_each=9.62,
+        cpu_percent=2.06,
+        join_ms=0.456,
+        cpu_percent_range=(1.0, 4.0),
+        join_ms_range=(0.4, 0.5),
+    ),
+    matches=MatchRate(
+        bots=200,
+        matches_per_s=1089.4,
+        matches_per_s_range=(1000, 1100),
+        server_us=820.1,
+        server_us_range=(800, 900),
+    ),
+    clients=(
+        ClientCost(
+            client="ours",
+            encoding="msgpack",
+            tables=64,
+            client_us=13.91,
+            client_us_range=(13, 15),
+            thin_us=7.52,
+            ratio=1.853,
+            ratio_range=(1.8, 1.9),
+        ),
+    ),
+    deadwood=(
+        DeadwoodCost(
+            hands="rich",
+            us=0.784,
+            us_range=(0.7, 0.9),
+            open_spiel_us=2.19,
+            ratio=0.358,
+            ratio_range=(0.3, 0.4),
+        ),
+        DeadwoodCost(hands="random", us=0.391, us_range=(0.38, 0.41)),
+    ),
+    notes=("idle: the moon is full",),
+)
+ROW = AgainstRow(
+    row="server, 64 matches",
+    per="decision",
+    this_us=9.87,
+    that_us=13.21,
+    ratio=0.7471,
+    low=0.7312,
+    high=0.7654,
+    level=0.9648,
+    verdict="faster",
 )
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bench], None]:
-    """What there is to show."""
+def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bench], list[Any]]:
+    """What there is to show; gives what was asked for."""
+    asked: list[Any] = []
 
-    def set_to(bench: Bench) -> None:
-        monkeypatch.setattr("arena.cli.bench.bench", lambda store, on_step: bench)
+    def set_to(bench: Bench) -> list[Any]:
+        async def measure(groups: object, folder: Path, turns: object, on_step: object) -> Bench:
+            asked.extend((groups, turns))
+            return bench
+
+        monkeypatch.setattr("arena.cli.bench.bench", measure)
+        return asked
 
     return set_to
 
 
-def test_json_has_all_figures(run: Run, measured: Callable[[Bench], None]) -> None:
+def test_json_has_all_figures(run: Run, measured: Callable[[Bench], object]) -> None:
     measured(MEASURED)
 
     assert msgspec.convert(run("bench", "--json").document, Bench) == MEASURED
 
 
-def test_the_tables_have_them_too(run: Run, measured: Callable[[Bench], None]) -> None:
+def test_the_tables_have_them_too(run: Run, measured: Callable[[Bench], object]) -> None:
     measured(MEASURED)
 
-    status, out, _ = run("bench")
+    status, out, err = run("bench")
 
-    assert status == 0
-    for figure in ("12,346", "7,890", "30,000", "3.00", "12.3", "1,500", "9.6", "2.1 %", "0.46 ms"):
+    assert (status, err) == (0, "")
+    for figure in (
+        *("12.3 (11.1–14.9)", "20 ms", "30,000", "5.5", "0.75 (0.70–0.80)", "3.00 (2.90–3.10)"),
+        *("820 (800–900)", "1,089 (1,000–1,100)", "13.9 (13.0–15.0)", "1.85 (1.80–1.90)"),
+        *("12,346 (12,000–13,000)", "7,890", "OpenSpiel 6,543: 1.89 (1.70–1.95)"),
+        *("0.78 (0.70–0.90)", "2.19", "0.36 (0.30–0.40)", "0.39 (0.38–0.41)"),
+        *("0.46 (0.40–0.50) ms", "2.1 (1.0–4.0) %", "1,500", "9.6"),
+        "not measured: idle: the moon is full",
+    ):
         assert figure in out
 
 
-def test_what_could_not_be_measured_is_not_shown(
-    run: Run, measured: Callable[[Bench], None]
-) -> None:
-    measured(msgspec.structs.replace(MEASURED, idle=None))
+def test_what_was_not_measured_has_no_table(run: Run, measured: Callable[[Bench], object]) -> None:
+    measured(Bench(notes=("clients: there is no /proc",)))
 
-    assert run("bench", "--json").document["idle"] is None
-    assert "Idle" not in run("bench").out
+    assert run("bench").text == "not measured: clients: there is no /proc\n"
+
+
+def test_groups_and_rounds_are_chosen(run: Run, measured: Callable[[Bench], list[Any]]) -> None:
+    asked = measured(Bench())
+
+    run("bench", "games", "deadwood", "--rounds", "3")
+
+    groups, turns = asked
+    assert groups == ("games", "deadwood")
+    assert turns.rounds == 3
+
+
+def test_without_a_choice_everything_is_measured(
+    run: Run, measured: Callable[[Bench], list[Any]]
+) -> None:
+    asked = measured(Bench())
+
+    run("bench")
+
+    groups, turns = asked
+    assert {"tables", "delay", "matches", "clients", "games", "deadwood", "idle"} == {*groups}
+    assert turns.rounds == 5
+
+
+def test_two_commits_are_compared_in_a_sentence_each(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def compare(*_: object) -> tuple[AgainstRow, ...]:
+        return (ROW,)
+
+    monkeypatch.setattr("arena.cli.bench.against", compare)
+    monkeypatch.setattr("arena.cli.bench.checked_out", lambda commit: nullcontext(Path(commit)))
+
+    out = run("bench", "--against", "HEAD").text
+
+    for part in ("server, 64 matches", "9.87", "13.21", "0.747", "0.731 to 0.765", "96.5%"):
+        assert part in out
+    assert "faster" in out
+    document = run("bench", "--against", "HEAD", "--json").document
+    assert document == {"commit": "HEAD", "rows": [msgspec.to_builtins(ROW)]}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["speed"], "'speed' is not one of"),
+        (["idle", "--against", "HEAD"], "expected groups of --against: tables, matches, clients"),
+        (["games", "--idle", "200"], "expected --idle or groups, not both"),
+        (["--idle", "200", "--rounds", "1"], "expected --idle without --rounds"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_line(
+    run: Run, words: list[str], said: str
+) -> None:
+    assert said in run("bench", *words).refusal()
+
+
+def test_ctrl_c_ends_it_with_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def measure(*_: object) -> Bench:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arena.cli.bench.bench", measure)
+
+    assert run("bench").failure(130) == "interrupted, all that was measured is stopped"

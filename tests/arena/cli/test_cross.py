@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from arena.games import GAMES
+from arena.sandbox import worker_pool
 from protocol.strategy import house_bots
 
 Run = Callable[..., Any]
@@ -40,6 +41,16 @@ def test_every_game_as_json_and_repeatable(run: Run, game: str) -> None:
     assert {bot["name"] for bot in document["bots"]} == set(house_bots(game))
     totals = [bot["total"] for bot in document["bots"]]
     assert totals == sorted(totals, reverse=True)
+
+
+def test_any_number_of_jobs_gives_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_REPORT_S", "_ALONE_S", "_WORTH_S"):
+        monkeypatch.setattr(worker_pool, name, -1.0)
+    argv = ["cross", "high_low", *SHORT["high_low"], "--games", "30", "--seed", "1"]
+    one, two = (run(*argv, "--jobs", jobs).text for jobs in "12")
+
+    assert one == two
+    assert "counter" in one
 
 
 def test_A10_every_bot_meets_every_bot_and_itself(run: Run) -> None:

@@ -43,7 +43,7 @@ STAKE = ("--stake", "9", "--goal", "10")
         (["ruin", "tcp", "--bot", "sh", "--bot", "sh", *STAKE], "expected one bot"),
         (["ruin", "tcp", *STAKE], "expected one bot, as BOT or with --bot"),
         (["ruin", "tcp", "--bot", "sh", *STAKE, "--ante", "5"], "expected no --ante"),
-        (["ruin", "gin", "--bot", "sh", *STAKE], "not played against the dealer"),
+        (["ruin", "gin", "--bot", "sh", *STAKE], "not played for chips against the dealer"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )

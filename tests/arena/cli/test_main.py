@@ -96,7 +96,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         (["odds", "tcp", "--trials", "0"], "0 is not in the range"),
         (["ruin", "tcp", "q64"], "missing option '--stake'"),
         (["ruin", "tcp", "q64", "--stake", "9", "--goal", "9"], "goal above the stake"),
-        (["ruin", "gin", "random", "--stake", "9", "--goal", "10"], "not played against"),
+        (["ruin", "gin", "random", "--stake", "9", "--goal", "10"], "not played for chips"),
         (["driver", "100", "10"], "missing argument"),
         (["driver", "100", "10", "nobody"], "'nobody' is not one of 'simple'"),
         (["driver", "much", "10", "simple"], "'much' is not a valid"),
@@ -186,9 +186,8 @@ def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ctrl_c_says_how_far_it_came_and_how_to_go_on(
     run: Run, monkeypatch: pytest.MonkeyPatch, argv: list[str], unit: str
 ) -> None:
-    def interrupted(*_: object, tick: Callable[[], None], **__: object) -> None:
-        tick()
-        tick()
+    def interrupted(*_: object, report: Callable[[int], None], **__: object) -> None:
+        report(2)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(f"arena.cli.{argv[0]}.{argv[0]}", interrupted)
@@ -256,7 +255,8 @@ def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from arena.cli import main; sys.exit(main())"
     )
-    with piped("-c", code, "cross", "akq", path, "nash", "--hands", "10000000") as process:
+    argv = ("cross", "akq", path, "nash", "--hands", "10000000", "--jobs", "1")
+    with piped("-c", code, *argv) as process:
         assert process.stderr is not None
         assert process.stdout is not None
         assert process.stderr.readline() == "ready\n"
@@ -270,6 +270,35 @@ def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
     [line] = said.splitlines()
     assert line.startswith("arena: interrupted after ")
     assert "--seed " in line
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_processes_of_long_work_end_with_the_command(
+    bot_file: Callable[..., str], number: signal.Signals
+) -> None:
+    path = bot_file(init="import os, sys; print(os.getpid(), file=sys.stderr, flush=True)")
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from arena.cli import main; sys.exit(main())"
+    )
+    argv = ("cross", "akq", path, "nash", "--hands", "10000000", "--jobs", "2")
+    with piped("-c", code, *argv) as process:
+        assert process.stderr is not None
+        while int(process.stderr.readline()) == process.pid:
+            pass
+        process.send_signal(number)
+        # It ends when no process has its stderr open any more.
+        said = [line for line in process.stderr if not line.strip().isdecimal()]
+
+    if number == signal.SIGKILL:
+        assert (process.returncode, said) == (-number, [])
+    else:
+        assert process.returncode == 130
+        [line] = said
+        assert line.startswith("arena: interrupted after ")
+        assert "--seed " in line
 
 
 def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,12 @@ def test_T9_dealt_beside_exact(run: Run) -> None:
     assert "74.389" in out
 
 
+def test_any_number_of_jobs_gives_the_same(run: Run) -> None:
+    argv = ["odds", "tcp", "--trials", "500", "--seed", "1", "--json", "--jobs"]
+
+    assert run(*argv, "1").document == run(*argv, "2").document
+
+
 def test_as_json(run: Run) -> None:
     argv = ["odds", "tcp", "--trials", "500", "--seed", "1", "--json"]
     document = run(*argv).document

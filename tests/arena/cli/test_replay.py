@@ -99,7 +99,7 @@ def test_a_bare_record(run: Run, tmp_path: Path) -> None:
     path.write_bytes(play("blackjack").record.to_json())
 
     assert run("replay", str(path)).out.startswith(
-        "Blackjack: seat 1\nsettings: bankroll 100, hands 5, shuffle uniform\n"
+        "Blackjack: seat 1\nsettings: bankroll 100, hands 4, shuffle uniform\n"
         "Shuffling the deck\nHand 1 bankroll 100\n"
     )
     assert run("replay", str(path), "--json").out.encode() == path.read_bytes() + b"\n"

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+import resource
+import sys
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 Run = Callable[..., Any]
 
@@ -30,6 +34,12 @@ def test_as_json_and_repeatable(run: Run) -> None:
     assert result["standard_error"] > 0
 
 
+def test_any_number_of_jobs_gives_the_same(run: Run) -> None:
+    argv = ["ruin", "tcp", "random", *SMALL, "--json", "--jobs"]
+
+    assert run(*argv, "1").document == run(*argv, "2").document
+
+
 def test_the_ante_is_the_bots(run: Run) -> None:
     argv = ["ruin", "tcp", "always", *SMALL, "--ante", "1", "--ante", "10"]
     one, ten = run(*argv, "--json").document["results"]
@@ -37,6 +47,21 @@ def test_the_ante_is_the_bots(run: Run) -> None:
     assert (one["ante"], ten["ante"]) == (1, 10)
     assert one["reached"] != ten["reached"]
     assert len(run(*argv).out.splitlines()) == 1 + 3 + 2 + 1  # title, head, rows, foot
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such limit")
+def test_more_jobs_than_files_can_be_open(run_process: Run) -> None:
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+    argv = ["ruin", "tcp", "--bot", "sleep 100", *SMALL[:4], "--jobs", "200"]
+    line = run_process(*argv, preexec_fn=few_files).refusal(1)
+
+    assert line.endswith("Too many open files; expected fewer --jobs than 200")
+
+
+def test_the_help_of_jobs_says_what_it_is_with_bot(run: Run) -> None:
+    assert "With --bot: start the bot N times" in " ".join(run("ruin", "--help").out.split())
 
 
 def test_antes_are_compared_over_the_same_trials(run: Run) -> None:

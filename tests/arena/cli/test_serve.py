@@ -11,6 +11,7 @@ import pytest
 
 from arena.cli import serve
 from arena.cli._launched_bots import BotNotices
+from arena.games import GAMES
 from arena.storage.store import Store
 from protocol.messages import Ending, Limits, Verdict
 
@@ -62,8 +63,8 @@ def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]
 
     assert (endpoint.host, endpoint.port, call.db) == ("127.0.0.1", 7700, "arena.db")
     assert (plan.config.limits, endpoint.practice) == (Limits(), False)
-    assert [plan.limits for plan in call.plans] == [Limits()] * 5
-    assert [game.least for game in plan.games] == [2, 2, 4, 1, 1]
+    assert [plan.limits for plan in call.plans] == [Limits()] * len(GAMES)
+    assert [game.least for game in plan.games] == [game.seats for game in GAMES.values()]
     assert (plan.bots, plan.config.runs) == ((), ())
     assert not plan.once
 

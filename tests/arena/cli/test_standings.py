@@ -10,9 +10,11 @@ import pytest
 from arena.cli import standings
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
+from arena.games import GAMES
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.messages import Ending
+from tests.support.sample_database import from_outside, missing, write
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 Run = Callable[..., Any]
@@ -47,6 +49,34 @@ def ended_elimination(store: Store, id_: str, **more: Any) -> None:
 def cells(table: str) -> list[list[str]]:
     """The words in each line of a table."""
     return [line.replace("│", " ").split() for line in table.splitlines()]
+
+
+@pytest.mark.parametrize("game", sorted(GAMES))
+def test_a_game_that_is_gone_has_standings_or_a_line_that_names_its_package(
+    game: str, run: Run, db: str
+) -> None:
+    with from_outside(game):
+        write(Path(db), (game,))
+        before = run("standings", "--db", db).text
+    with missing(game):
+        ran, listed = run("standings", "--db", db, "--json"), run("standings", "--db", db)
+        title = game
+
+    league = GAMES[game].seats == 1
+    assert (ran.status, listed.status) == (0, 0)
+    assert listed.out.splitlines()[0].split(" · ")[1].startswith(f"{title}: ")
+    line = f"arena: {game} of package leduc 1.0 is not installed, and its rules are needed for this"
+    assert listed.err.splitlines() == ([line] if league else [])
+    assert (listed.out.splitlines()[1:] == before.splitlines()[1:]) != league
+
+
+def test_the_list_has_competitions_whose_game_is_gone(run: Run, db: str) -> None:
+    with from_outside("high_low"), from_outside("three_card_poker"):
+        write(Path(db), ("high_low", "three_card_poker", "ace_king_queen"))
+    with missing("high_low"), missing("three_card_poker"):
+        out = run("standings", "--db", db).text
+
+    assert out.startswith("3 competitions\n")
 
 
 def test_the_only_competition(run: Run, store: Store, db: str) -> None:

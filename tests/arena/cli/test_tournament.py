@@ -147,7 +147,7 @@ def test_a_team_that_is_none(run: Run, called: Called, team: str) -> None:
         ("round_robin akq", "expected bots to play, by name or with --bot, got none"),
         ("round_robin akq nobody", "nobody"),
         ("round_robin blackjack basic", "expected a game for 2 for a round robin"),
-        ("elimination akq random", "expected high_low for an elimination"),
+        ("elimination akq random", "expected a game for 3 or more for an elimination"),
         ("league gin_rummy random", "for a league, got gin_rummy"),
         ("round_robin akq random --bot random=sh", "got 'random' twice"),
         ("round_robin akq random --bot no-such-program", "expected a program on PATH"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
+from arena.games import GAMES
 from arena.storage.reader import document_of
 from arena.storage.store import Store
+from protocol.entry_points import Package
 from tests.support.sample_database import play, write
 
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
@@ -51,6 +55,89 @@ def test_a_database_that_fits(run: Run, file: Path) -> None:
     )
 
 
+# ---- Games of other packages
+
+replace = msgspec.structs.replace
+
+
+@pytest.fixture(params=sorted(GAMES))
+def outside(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, str]:
+    """A database with a game that is as if it came from outside, in a version that is gone."""
+    game = request.param
+    monkeypatch.setitem(GAMES, game, replace(GAMES[game], package=Package("leduc", "1.0")))
+    file = write(tmp_path / "arena.db", (game,))
+    return file, game
+
+
+def test_a_game_from_outside_is_verified_by_its_own_version(
+    outside: tuple[Path, str], run: Run
+) -> None:
+    file, _ = outside
+
+    assert run("verify", str(file)).text.endswith(" of 1 competition: all fit\n")
+    assert b'"package":"leduc 1.0"' in sheets(file)[0]
+
+
+@pytest.mark.parametrize("version", ["2.0", None])
+def test_without_that_version_a_line_says_so_instead_of_wrong(
+    outside: tuple[Path, str], version: str | None, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, game = outside
+    if version is None:
+        monkeypatch.delitem(GAMES, game)
+        why = f"{game} of package leduc 1.0 is not installed"
+    else:
+        monkeypatch.setitem(GAMES, game, replace(GAMES[game], package=Package("leduc", version)))
+        why = f"{game} was played by package leduc 1.0, and here it is of package leduc 2.0"
+
+    ran = run("verify", str(file))
+
+    matches = len(sheets(file))
+    assert (ran.status, ran.err) == (3, "")
+    assert ran.out.splitlines() == [
+        f"note: competition {game}-00000000: its matches and its schedule cannot be verified: {why}",
+        f"{matches} matches (1 of them void or taken back) of 1 competition: "
+        f"{matches} not verified",
+    ]
+    document = json.loads(run("verify", str(file), "--json").out)
+    assert (document["unverified"], document["failed"]) == (matches, [])
+
+
+def test_a_document_is_not_verified_by_other_rules(
+    outside: tuple[Path, str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, game = outside
+    lines = tmp_path / "matches.jsonl"
+    lines.write_bytes(b"".join(sheet + b"\n" for sheet in sheets(file)))
+    monkeypatch.delitem(GAMES, game)
+
+    ran = run("verify", str(lines))
+
+    assert ran.status == 3
+    assert ran.out.splitlines()[-2:] == [
+        f"note: {lines}: cannot be verified: {game} of package leduc 1.0 is not installed",
+        f"{len(sheets(file))} matches: {len(sheets(file))} not verified",
+    ]
+
+
+def test_what_is_wrong_without_the_rules_is_wrong(
+    outside: tuple[Path, str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, game = outside
+    change(file, f"UPDATE seats SET score = 30000 WHERE match = '{game}-1'")
+    monkeypatch.delitem(GAMES, game)
+
+    ran = run("verify", str(file))
+
+    assert ran.status == 1
+    assert "says 30000, the record says" in ran.out
+
+
+# ---- Flaws
+
+
 def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
     change(file, "UPDATE seats SET score = 30 WHERE match = 'three_card_poker-3'")
 
@@ -87,6 +174,7 @@ def test_a_document_for_programs(run: Run, file: Path) -> None:
     assert run("verify", str(file), "--json").document == {
         "matches": 7,
         "uncounted": 2,
+        "unverified": 0,
         "competitions": 2,
         "failed": [],
         "notes": [],

@@ -20,6 +20,7 @@ from arena.games import GAMES
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.documents import DOCUMENTS
+from tests.support.toy_games import install_toy
 
 Read = Callable[[str], Config]
 
@@ -346,7 +347,8 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
         ),
         (
             "akq: form = 'elimination'",
-            "form: expected high_low for an elimination, got ace_king_queen",
+            "form: expected a game for 3 or more for an elimination, got ace_king_queen, "
+            "which is for 2; its forms: round robin, ladder",
         ),
         (
             "akq: at = 'teatime'",
@@ -415,6 +417,16 @@ def test_a_field_of_a_run_that_cannot_be_is_told_when_it_is_read(
 ) -> None:
     game, _, fields = run.partition(": ")
     assert refusal(f"{RUN}'{game}'\n{fields}") == f"run[0].{said}"
+
+
+def test_a_split_of_a_game_that_has_none_is_told_when_it_is_read(
+    refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = install_toy(2, monkeypatch).name
+
+    assert refusal(f"{RUN}'{name}'\nsplit = 2") == (
+        f"run[0].split: expected a game whose matches can be split, got {name}; raise `matches`"
+    )
 
 
 @pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])

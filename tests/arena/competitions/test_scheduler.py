@@ -1339,7 +1339,7 @@ async def test_a_game_that_is_open_is_started_as_it_is_played_there(
         ("cup", {}, "expected at least 2 connected bots that play ace_king_queen for cup, got 1"),
         ("akq", {}, "expected at least 2 connected bots that play ace_king_queen, got 1"),
         ("akq", {"form": "cup"}, "expected a form that is one of: round_robin, eli"),
-        ("akq", {"form": "elimination"}, "expected high_low for an elimination"),
+        ("akq", {"form": "elimination"}, "expected a game for 3 or more for an elimination"),
         ("gin", {"form": "ladder", "matches": 2}, "expected matches with a round robin"),
         ("gin", {"settings": {"hands": 2}}, "hands"),
         ("gin", {"settings": {"games": 0}}, "games"),

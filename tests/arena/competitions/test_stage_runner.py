@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from arena.competitions.stage_runner import RunningStage
+from arena.engine.match import Result
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form
 from arena.formats.standings import Row
@@ -619,7 +621,7 @@ async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
     await until(lambda: one.is_over)
     assert one.match is not None
     scores = one.match.scores
-    resting = one.chairs[scores.index(max(scores))].player.name
+    resting = one.names[scores.index(max(scores))]
     competition.remove(resting, act("remove", bot=resting))
 
     assert not competition.is_in(resting)
@@ -977,6 +979,18 @@ async def test_thousands_of_bots_are_looked_at_some_at_a_time(
     playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
 
     assert all(playing[name] > 4 for name in CLASS)
+
+
+async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben")
+    competition, _ = await host.begin("ann", "ben", "cem", matches=9, limits=Limits())
+    await until(lambda: competition.played >= 9)
+    stage = competition._stage
+    assert isinstance(stage, RunningStage)
+
+    assert {type(outcome.result) for outcome in stage._outcomes.values()} == {Result}
 
 
 async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from arena.competitions.config import Config
@@ -10,6 +11,7 @@ from arena.formats.formats import check_form
 from arena.formats.spec import Form
 from arena.games import GAMES
 from protocol.errors import ArenaError
+from tests.support.toy_games import toy_game
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
@@ -40,6 +42,14 @@ def test_every_form_that_is_offered_can_be_started_with_what_it_offers(game: str
         plan = plan_by_hand(GAMES[game], Config(), form=choice.form, matches=choice.matches)
 
         assert plan.form == choice.form
+
+
+@pytest.mark.parametrize("meets_itself", [True, False])
+def test_A10_a_bot_meets_itself_in_a_round_robin_of_a_game_that_says_so(meets_itself: bool) -> None:
+    game = msgspec.structs.replace(toy_game(2), meets_itself=meets_itself)
+
+    assert plan_by_hand(game, Config()).with_itself is meets_itself
+    assert not plan_by_hand(game, Config(), form="ladder").with_itself
 
 
 @EACH_GAME

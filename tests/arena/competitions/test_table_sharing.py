@@ -92,6 +92,10 @@ class SimulatedCompetition:
         self.task = asyncio.ensure_future(self.stage.outcomes())
 
     @property
+    def playing(self) -> int:
+        return len(self.tables)
+
+    @property
     def is_spreading(self) -> bool:
         return self.stage.progress < 1.0
 
@@ -135,13 +139,14 @@ class SimulatedCompetition:
         self.night.open(match)
         return match
 
-    def note(self, pairing: Pairing, table: Any, result: Any, verdict: Any) -> None:
+    def note(self, pairing: Pairing, table: Any, result: Any, verdict: Any) -> Any:
         now = self.night.now
         self.tables.remove(table)
         self.ends.append(now)
         self._workload.ended(table.decisions, is_whole=True)
         if self._workload.is_due(now):
             self._workload.mark(now, [match.decisions for match in self.tables])
+        return result
 
     def freed(self, names: Sequence[str]) -> None:
         self.night.freed.append(names)

@@ -21,16 +21,11 @@ from protocol.ace_king_queen import HandOver, Open, Respond
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News
+from tests.support.sample_database import from_outside
 
 SEED = bytes(32)
 
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 10},
-    "gin_rummy": {"max_rounds": 2},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 10},
-    "blackjack": {"hands": 10},
-}
+SHORT = {name: game.rounds(10) for name, game in GAMES.items()}
 GAMES_BY_NAME = pytest.mark.parametrize("game", GAMES)
 
 
@@ -227,7 +222,7 @@ def test_J3_in_a_match_of_two_the_other_seat_wins_by_an_offence(
 def test_too_few_decks_are_the_callers_error() -> None:
     match = deal("AK", hands=2)
 
-    with pytest.raises(OutOfDecks):
+    with pytest.raises(OutOfDecks, match="all that were given are used up"):
         match.answer("check")
 
 
@@ -266,6 +261,19 @@ def test_J6_a_record_replays_to_the_same_result(game: str) -> None:
     assert again.points == result.points
     assert again.termination == result.termination
     assert again.record.to_json() == result.record.to_json()
+
+
+@GAMES_BY_NAME
+def test_only_a_record_of_a_game_from_outside_names_its_package(game: str) -> None:
+    ours = finish(draw(game, nonces=("a",) * GAMES[game].seats)).result().record
+    with from_outside(game):
+        outside = finish(draw(game, nonces=("a",) * GAMES[game].seats)).result().record
+        again = replay(Record.from_json(outside.to_json())).record
+        assert again.to_json() == outside.to_json()
+
+    assert outside.package == "leduc 1.0"
+    assert b"package" not in ours.to_json()
+    assert outside == msgspec.structs.replace(ours, package="leduc 1.0")
 
 
 @GAMES_BY_NAME

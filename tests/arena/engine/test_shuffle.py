@@ -130,6 +130,27 @@ def test_J6_a_deal_is_the_back_of_a_shuffle(key: bytes, count: int) -> None:
     assert Stream(key).dealt(PACK, count) == shuffled[::-1][:count]
 
 
+def test_a_stream_makes_no_more_blocks_than_twice_what_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[bytes] = []
+    sha256 = hashlib.sha256
+
+    def counted(block: bytes) -> hashlib._Hash:
+        made.append(block)
+        return sha256(block)
+
+    monkeypatch.setattr(hashlib, "sha256", counted)
+    stream = Stream(KEY)
+
+    assert made == [], "a match that deals nothing needs none"
+    stream.shuffled("AKQ")
+    assert len(made) == 1
+    for _ in range(2000):
+        stream.below(256)
+    assert len(made) == 1 + 1 + 2 + 4 + 8 + 16 + 32, "of 32 bytes each"
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_J6_a_deal_takes_no_byte_that_its_shuffle_would_not(count: int) -> None:
     ours, plain = Stream(KEY), stream_of(KEY)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable
 from math import sqrt
 
 import pytest
@@ -12,8 +13,15 @@ from arena.engine.statistics import Sample, error_of_sum
 values = st.lists(st.integers(-1000, 1000), min_size=2, max_size=50)
 
 
+def sample_of(values: Iterable[float]) -> Sample:
+    sample = Sample()
+    for value in values:
+        sample.add(value)
+    return sample
+
+
 def test_hand_worked_sample() -> None:
-    sample = Sample([2, 4, 4, 4, 5, 5, 7, 9])
+    sample = sample_of([2, 4, 4, 4, 5, 5, 7, 9])
 
     assert sample.count == 8
     assert sample.mean == pytest.approx(5)
@@ -31,7 +39,7 @@ def test_no_values_have_no_mean_and_sum_to_nothing() -> None:
 
 
 def test_one_value_has_a_mean_and_no_error() -> None:
-    sample = Sample([3])
+    sample = sample_of([3])
 
     assert sample.mean == sample.total == 3
     assert sample.standard_error is None
@@ -39,27 +47,37 @@ def test_one_value_has_a_mean_and_no_error() -> None:
 
 
 def test_equal_values_have_no_error() -> None:
-    assert Sample([1] * 10).standard_error == 0
+    assert sample_of([1] * 10).standard_error == 0
 
 
 @given(values)
 def test_agrees_with_the_standard_library(numbers: list[int]) -> None:
-    sample = Sample(numbers)
+    sample = sample_of(numbers)
 
     assert sample.mean == pytest.approx(statistics.fmean(numbers), abs=1e-9)
     assert sample.variance == pytest.approx(statistics.variance(numbers), abs=1e-6)
 
 
+@given(st.lists(st.integers(-1000, 1000)), st.lists(st.integers(-1000, 1000)))
+def test_merged_samples_are_the_sample_of_all_values(first: list[int], second: list[int]) -> None:
+    merged, whole = sample_of(first), sample_of(first + second)
+    merged.merge(sample_of(second))
+
+    assert (merged.count, merged.total) == (whole.count, whole.total)
+    assert merged.mean == whole.mean
+    assert merged.variance == pytest.approx(whole.variance, abs=1e-6)
+
+
 @given(values)
 def test_an_offset_changes_the_mean_and_not_the_error(numbers: list[int]) -> None:
-    plain = Sample(numbers)
-    shifted = Sample(number + 1e9 for number in numbers)
+    plain = sample_of(numbers)
+    shifted = sample_of(number + 1e9 for number in numbers)
 
     assert shifted.standard_error == pytest.approx(plain.standard_error, abs=1e-4)
 
 
 def test_error_of_a_share() -> None:
-    won = Sample([1] * 70 + [0] * 30)
+    won = sample_of([1] * 70 + [0] * 30)
 
     assert won.mean == pytest.approx(0.7)
     assert won.standard_error == pytest.approx(sqrt(0.7 * 0.3 / 99))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from arena.engine.match import Result
 from arena.formats.bracket import Bracket, StageStatus, reached
-from arena.formats.spec import Form
+from arena.formats.spec import Form, plan_of
 from protocol.messages import Ending
+from tests.support.toy_games import install_toy
 from tests.support.written_competition import COMPLETED, names, offence, plan
 
 
@@ -44,3 +47,22 @@ def test_K2_the_last_four_play_the_final_and_its_places_are_of_that_stage() -> N
     places = [(placed.rank, stage) for placed, stage in reached(cup.ranking)]
     assert places[0] == (1, "final")
     assert places[-1][1] == "1"
+
+
+def test_K2_a_cup_at_tables_of_three_sends_one_of_each_to_the_final(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    game = install_toy(3, monkeypatch)
+    settings = game.vocabulary.read_settings(None)
+    cup = Bracket(plan_of(game, settings, names(7), seed="5eed", house=("x", "y")))
+    [first] = cup.stages
+    assert (len(first.tables), len(first.byes), first.is_final) == (2, 1, False)
+
+    play(cup, Result((3, -1, -2), (0,) * 3, COMPLETED))
+    through = {table.players[0] for table, _ in first.tables} | {*first.byes}
+    [final, _] = cup.stages[-1].tables[0]
+    assert cup.stages[-1].is_final
+    assert set(final.players) == through
+    assert {row.name for row in cup.rows() if row.stands is StageStatus.OUT} == (
+        {*names(7)} - through
+    )

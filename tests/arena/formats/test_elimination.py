@@ -4,20 +4,31 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.engine.match import Result
+from arena.engine.rules import Game
 from arena.engine.shuffle import Stream, seed_from_int
-from arena.formats.elimination import elimination, saved
+from arena.formats.elimination import advancing, elimination, saved
 from arena.formats.schedule import Outcome, Ranking, RankingPlace, Schedule, Stage
+from arena.games.high_low import GAME
 from protocol.errors import UsageError
 from protocol.messages import Ending
 from tests.arena.formats.test_schedule import HOUSE, Table, names, result, run, seated, strengths
 
 NO_TEAMS: Mapping[str, str] = {}
+
+
+def game_for(seats: int, **more: Any) -> Game:
+    """A game for so many that says nothing of who goes on, unless `more` does."""
+    vocabulary = msgspec.structs.replace(GAME.vocabulary, seats=seats)
+    silent: dict[str, Any] = {"advancing": None, "survivors": None}
+    return msgspec.structs.replace(GAME, vocabulary=vocabulary, **{**silent, **more})
 
 
 def all_quit(players: tuple[str, ...]) -> Result:
@@ -37,7 +48,7 @@ def knock_out(
     count: int, *tables: Table, seed: int = 1, teams: Mapping[str, str] = NO_TEAMS
 ) -> tuple[list[Stage], Ranking]:
     stream = Stream(seed_from_int(seed))
-    schedule = elimination(names(count), stream, HOUSE, teams)
+    schedule = elimination(GAME, names(count), stream, HOUSE, teams)
     return run(schedule, *(tables or (strengths,)))
 
 
@@ -247,18 +258,22 @@ def test_K2_one_who_drops_out_at_a_time_is_enough_to_come_to_an_end(count: int) 
     assert sorted(n for place in ranking for n in place.names) == sorted(names(count))
 
 
-scores_of_four = st.tuples(*[st.integers(-3, 3)] * 4)
+GAMES = (GAME, *map(game_for, (3, 4, 5, 6)), game_for(3, advancing=2), game_for(6, advancing=1))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=30, deadline=None)
 @pytest.mark.parametrize("count", range(2, 41))
-@given(data=st.data(), seed=st.integers(0, 1000), most=st.integers(0, 6))
+@given(
+    data=st.data(), seed=st.integers(0, 1000), most=st.integers(0, 6), game=st.sampled_from(GAMES)
+)
 def test_K2_whatever_happens_the_rules_of_elimination_hold(
-    count: int, data: st.DataObject, seed: int, most: int
+    count: int, data: st.DataObject, seed: int, most: int, game: Game
 ) -> None:
+    seats = game.seats
+
     def anything(players: tuple[str, ...]) -> Result:
-        scores = data.draw(scores_of_four)
-        offender = data.draw(st.none() | st.integers(0, 3))
+        scores = data.draw(st.tuples(*[st.integers(-3, 3)] * seats))
+        offender = data.draw(st.none() | st.integers(0, seats - 1))
         return result(*scores, offender=offender)
 
     team_of = st.lists(st.integers(0, most), min_size=count, max_size=count)
@@ -267,19 +282,19 @@ def test_K2_whatever_happens_the_rules_of_elimination_hold(
         for name, team in zip(names(count), data.draw(team_of), strict=True)
         if team  # number 0 is none
     }
-    schedule = elimination(names(count), Stream(seed_from_int(seed)), HOUSE, teams)
+    schedule = elimination(game, names(count), Stream(seed_from_int(seed)), HOUSE, teams)
     entered, byes, offenders = list(names(count)), Counter[str](), set[str]()
     stage = next(schedule)
     for _ in range(count):  # a stage eliminates one at least, or is the last
-        final = len(entered) <= 4
+        final = len(entered) <= seats
         chairs = seated(stage)
-        assert all(len(set(pairing.players)) == 4 for pairing in stage)
+        assert all(len(set(pairing.players)) == seats for pairing in stage)
         assert len(set(chairs)) == len(chairs)
         assert not offenders & set(chairs), "an offender plays again"
         resting = set(entered) - set(chairs)
-        assert len(resting) == (0 if final else len(entered) % 4)
+        assert len(resting) == (0 if final else len(entered) % seats)
         if final:
-            assert set(chairs) == {*entered, *HOUSE[: 4 - len(entered)]}
+            assert set(chairs) == {*entered, *HOUSE[: seats - len(entered)]}
         else:
             assert set(chairs) <= set(entered), "house bots in the final only"
             check_byes(entered, resting, byes)
@@ -287,7 +302,9 @@ def test_K2_whatever_happens_the_rules_of_elimination_hold(
         byes.update(resting)
 
         outcomes = tuple(Outcome(pair, anything(pair.players)) for pair in stage)
-        through = resting | {name for outcome in outcomes for name in expected_through(outcome)}
+        through = resting | {
+            name for outcome in outcomes for name in expected_through(game, outcome)
+        }
         offenders |= set(offenders_of(outcomes))
         try:
             stage = schedule.send(outcomes)
@@ -357,7 +374,7 @@ def offenders_of(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield outcome.pairing.players[played.termination.seat]
 
 
-def expected_through(outcome: Outcome) -> Iterator[str]:
+def expected_through(game: Game, outcome: Outcome) -> Iterator[str]:
     """Who advances, told another way: nobody by lot, nobody kept out by an offence of another."""
     played = outcome.result
     assert played is not None
@@ -365,8 +382,58 @@ def expected_through(outcome: Outcome) -> Iterator[str]:
         if played.termination.is_offence:
             if seat != played.termination.seat:
                 yield name
-        elif sum(score > played.scores[seat] for score in played.scores) < 2:
+        elif sum(score > played.scores[seat] for score in played.scores) < advancing(game):
             yield name
+
+
+# --- games for other numbers of seats, and with rules of their own ---
+
+
+@pytest.mark.parametrize(
+    ("game", "count", "chairs", "through"),
+    [
+        (game_for(3), 9, [9, 3], 3),  # one of three goes on
+        (game_for(3), 4, [3, 3], 2),  # a bye, and a house bot in the final
+        (game_for(3, advancing=2), 9, [9, 6, 3, 3], 6),
+        (game_for(5), 10, [10, 5], 4),
+        (game_for(6), 13, [12, 6, 6], 7),
+    ],
+)
+def test_K2_the_best_half_of_a_table_goes_on_unless_the_game_says_otherwise(
+    game: Game, count: int, chairs: list[int], through: int
+) -> None:
+    stages, ranking = run(
+        elimination(game, names(count), Stream(seed_from_int(1)), HOUSE), strengths
+    )
+
+    assert [len(seated(stage)) for stage in stages] == chairs
+    assert sum(len(place.names) for place in ranking if place.stage > 1) == through
+
+
+def test_K2_a_game_may_have_a_rule_of_its_own_for_who_goes_on() -> None:
+    game = game_for(3, survivors=lambda scores, offender: (scores.index(min(scores)),))
+    stages, ranking = run(elimination(game, names(9), Stream(seed_from_int(1)), HOUSE), strengths)
+
+    worst = {min(pairing.players, key=names(9).index) for pairing in stages[0]}
+    assert set(seated(stages[1])) == worst
+    assert {name for place in ranking[:3] for name in place.names} == worst
+
+
+@pytest.mark.parametrize(
+    ("survivors", "places"),
+    [
+        ((), [(1, 9)]),  # nobody goes on
+        ((0, 1, 2), [(1, 9)]),  # all do
+        ((0, 7), [(1, 1), (2, 1), (3, 1), (4, 6)]),  # a seat that is not there
+    ],
+)
+def test_K2_a_rule_that_makes_no_sense_comes_to_an_end(
+    survivors: tuple[int, ...], places: list[tuple[int, int]]
+) -> None:
+    game = game_for(3, survivors=lambda scores, offender: survivors)
+    _, ranking = run(elimination(game, names(9), Stream(seed_from_int(1)), HOUSE), strengths)
+
+    assert [(place.rank, len(place.names)) for place in ranking] == places
 
 
 # --- K2: teams and the draw ---
@@ -499,7 +566,7 @@ def test_K2_no_chair_and_no_table_is_for_one_team_more_often(sizes: tuple[int, .
 
 
 def first_stage(count: int, seed: int, teams: Mapping[str, str] = NO_TEAMS) -> Stage:
-    return next(elimination(names(count), Stream(seed_from_int(seed)), HOUSE, teams))
+    return next(elimination(GAME, names(count), Stream(seed_from_int(seed)), HOUSE, teams))
 
 
 def chi_square(counted: Iterable[int], expected: float) -> float:
@@ -512,7 +579,7 @@ def test_K2_the_draw_can_be_recomputed_from_its_description(count: int) -> None:
     seed = seed_from_int(count)
     lots = lots_of(seed)
     left, byes = list(names(count)), Counter[str]()
-    stages, _ = run(elimination(names(count), Stream(seed), HOUSE, teams), strengths)
+    stages, _ = run(elimination(GAME, names(count), Stream(seed), HOUSE, teams), strengths)
 
     for stage in stages[:-1]:
         resting, tables = drawn_by_hand(left, byes, teams, lots)
@@ -607,20 +674,20 @@ def test_K2_an_offence_that_saves_a_team_mate_is_told(
 ) -> None:
     players = ("ann", "ben", "cem", "dan")
 
-    assert saved(players, result(*scores, offender=offender), RED) == names_saved
+    assert saved(GAME, players, result(*scores, offender=offender), RED) == names_saved
 
 
 def test_K2_who_has_no_team_saves_nobody() -> None:
     ended = result(9, 5, 3, 1, offender=0)
 
-    assert saved(("zoe", "yan", "xia", "wim"), ended, {}) == ()
+    assert saved(GAME, ("zoe", "yan", "xia", "wim"), ended, {}) == ()
 
 
 def test_H13_those_who_are_saved_advance_and_would_not_have() -> None:
     teams = in_teams(4)
     stages, _ = knock_out(8, offence_of("bot 4"), strengths, teams=teams)
     (table,) = (pair.players for pair in stages[0] if "bot 4" in pair.players)
-    mates = saved(table, offence_of("bot 4")(table), teams)
+    mates = saved(GAME, table, offence_of("bot 4")(table), teams)
 
     assert mates
     assert set(mates) <= set(seated(stages[1])) | set(seated(stages[2]))
@@ -635,9 +702,10 @@ def test_H13_those_who_are_saved_advance_and_would_not_have() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: elimination((), Stream(b""), HOUSE), "at least 1 of them"),
-        (lambda: elimination(("ann",), Stream(b""), HOUSE[:2]), "3 house bots"),
-        (lambda: elimination(("house 1",), Stream(b""), HOUSE), "'house 1' twice"),
+        (lambda: elimination(GAME, (), Stream(b""), HOUSE), "at least 1 of them"),
+        (lambda: elimination(GAME, ("ann",), Stream(b""), HOUSE[:2]), "3 house bots"),
+        (lambda: elimination(GAME, ("house 1",), Stream(b""), HOUSE), "'house 1' twice"),
+        (lambda: elimination(game_for(6), ("ann",), Stream(b""), HOUSE[:3]), "5 house bots"),
     ],
 )
 def test_what_cannot_be_scheduled_is_refused_at_once(
@@ -649,7 +717,7 @@ def test_what_cannot_be_scheduled_is_refused_at_once(
 
 @pytest.mark.parametrize("played", [None, result(0, 0, 0, 0, kind=Ending.VOID)])
 def test_J5_an_elimination_goes_on_only_with_results(played: Result | None) -> None:
-    schedule = elimination(names(8), Stream(b""), HOUSE)
+    schedule = elimination(GAME, names(8), Stream(b""), HOUSE)
     outcomes = tuple(Outcome(pairing, played) for pairing in next(schedule))
 
     with pytest.raises(UsageError, match="table 1 to be played"):
@@ -657,7 +725,7 @@ def test_J5_an_elimination_goes_on_only_with_results(played: Result | None) -> N
 
 
 def test_outcomes_of_other_pairings_are_refused() -> None:
-    schedule = elimination(names(8), Stream(b""), HOUSE)
+    schedule = elimination(GAME, names(8), Stream(b""), HOUSE)
     stage = next(schedule)
     outcomes = tuple(Outcome(pairing, strengths(pairing.players)) for pairing in reversed(stage))
 

@@ -7,7 +7,14 @@ import pytest
 from arena.engine.match import Result
 from arena.engine.shuffle import Stream
 from arena.formats.elimination import elimination
-from arena.formats.formats import check_form, expected_matches, schedule_of, standings_of
+from arena.formats.formats import (
+    check_form,
+    expected_matches,
+    expected_tables,
+    forms_for,
+    schedule_of,
+    standings_of,
+)
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import Outcome, Pairing, Schedule, league, round_robin
 from arena.formats.spec import Form, Plan, form_of, plan_of
@@ -15,6 +22,7 @@ from arena.formats.standings import League, RoundRobin
 from arena.games import GAMES, game_named
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
+from tests.support.toy_games import toy_game
 
 HOUSE = ("house 1", "house 2", "house 3")
 SEED = "00ff" * 16
@@ -32,7 +40,7 @@ def plan(game: str, count: int, form: Form | None = None, **rest: Any) -> Plan:
 
 def in_order(pairing: Pairing) -> Result:
     """Whoever entered later scores more."""
-    known = (*HOUSE, *names(99))
+    known = (*(f"house {n}" for n in range(1, 6)), *names(99))
     scores = tuple(known.index(name) for name in pairing.players)
     return Result(scores, (0,) * len(scores), Termination(Ending.COMPLETED))
 
@@ -50,17 +58,18 @@ def played(schedule: Schedule) -> list[Pairing]:
 
 
 FITS = {
-    Form.ROUND_ROBIN: {"ace_king_queen", "gin_rummy"},
-    Form.ELIMINATION: {"high_low"},
-    Form.LEAGUE: {"three_card_poker", "blackjack"},
-    Form.LADDER: {"ace_king_queen", "gin_rummy", "high_low"},
+    1: {Form.LEAGUE},
+    2: {Form.ROUND_ROBIN, Form.LADDER},
+    3: {Form.ELIMINATION, Form.LADDER},
+    4: {Form.ELIMINATION, Form.LADDER},
+    6: {Form.ELIMINATION, Form.LADDER},
 }
 
 
 @pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("game", GAMES)
 def test_K_every_form_is_of_its_games_alone(game: str, form: Form) -> None:
-    if game in FITS[form]:
+    if form in FITS[GAMES[game].seats]:
         check_form(GAMES[game], form)
         return
     for call in (
@@ -79,8 +88,31 @@ def test_K_the_default_form_fits_its_game(game: str) -> None:
     check_form(GAMES[game], form_of(GAMES[game]))
 
 
+@pytest.mark.parametrize("seats", [1, 2, 3, 6])
+def test_K_a_game_of_another_package_has_the_forms_of_its_seats(seats: int) -> None:
+    game = toy_game(seats)
+
+    assert set(forms_for(game)) == FITS[seats]
+    assert forms_for(game)[0] is form_of(game)
+    for form in FITS[seats]:
+        check_form(game, form)
+    for form in set(Form) - FITS[seats]:
+        with pytest.raises(UsageError, match=f"got {game.name}, which is for {seats}; its forms:"):
+            check_form(game, form)
+
+
+@pytest.mark.parametrize("bots", range(2, 31))
+@pytest.mark.parametrize("seats", [3, 6])
+def test_K2_the_tables_of_an_elimination_are_counted_for_any_seats(seats: int, bots: int) -> None:
+    game = toy_game(seats)
+    house = tuple(f"house {n}" for n in range(1, seats))
+    schedule = elimination(game, names(bots), Stream(b"5"), house)
+
+    assert expected_tables(game, bots) == len(played(schedule))
+
+
 def test_K4_a_ladder_against_the_dealer_is_refused_and_told_what_it_is() -> None:
-    with pytest.raises(UsageError, match="against the dealer it is a league"):
+    with pytest.raises(UsageError, match="which is for 1; its forms: league"):
         check_form(GAMES["blackjack"], Form.LADDER)
 
 
@@ -105,7 +137,7 @@ def test_K3_a_plan_has_its_league_with_its_settings() -> None:
 def test_K2_a_plan_has_its_elimination_from_its_seed_with_its_teams() -> None:
     teams = {"bot 1": "red", "bot 2": "red", "bot 3": "red"}
     ours = plan("high_low", 13, teams=teams)
-    again = elimination(names(13), Stream(bytes.fromhex(SEED)), HOUSE, teams)
+    again = elimination(ours.rules, names(13), Stream(bytes.fromhex(SEED)), HOUSE, teams)
 
     assert played(schedule_of(ours)) == played(schedule_of(ours)) == played(again)
     assert standings_of(ours) is None

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -125,11 +126,14 @@ def test_K4_two_who_share_the_first_place_are_above_the_third() -> None:
     assert order(standings) == [(1, "ben"), (1, "cem"), (3, "dan"), (4, "ann")]
 
 
-def test_K4_a_table_of_four_is_as_much_news_as_one_of_two() -> None:
-    four, two = rows(outcome("ann ben cem dan", 4, 3, 2, 1)), rows(outcome("a b", 1, 0))
+@pytest.mark.parametrize("seats", [3, 4, 6, 10])
+def test_K4_a_large_table_is_as_much_news_as_one_of_two(seats: int) -> None:
+    large = rows(outcome(tuple("abcdefghij"[:seats]), *range(seats, 0, -1)))
+    two = rows(outcome("a b", 1, 0))
 
-    assert four["ann"].sigma == pytest.approx(two["a"].sigma)
-    assert four["ann"].mu == pytest.approx(two["a"].mu)
+    assert large["a"].sigma == pytest.approx(two["a"].sigma)
+    assert large["a"].mu == pytest.approx(two["a"].mu)
+    assert list(large) == list("abcdefghij"[:seats]), "every place counts"
 
 
 def test_K4_wins_draws_and_losses_are_of_the_first_place() -> None:
@@ -206,8 +210,11 @@ def test_J5_void_and_unplayed_matches_count_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("played", "text"),
     [
-        (outcome("ann", 5), "against the dealer it is a league"),
-        (outcome("ann ben cem", 5, 4, 3), "got one for 3"),
+        (outcome("ann", 5), "for 1 it is a league"),
+        (
+            outcome(tuple("abcdefghijk"), *range(11)),
+            "a game for 2 to 10 on a ladder, got one for 11",
+        ),
         (outcome("ann ann", 5, 4), "different bots"),
     ],
 )
@@ -334,8 +341,30 @@ def test_K4_who_has_sat_least_in_a_seat_gets_it() -> None:
     assert table == ("ben", "ann")
 
 
+@pytest.mark.parametrize("seats", [2, 3, 4, 6])
+def test_K4_the_seats_at_a_table_are_the_best_of_all_orders(seats: int) -> None:
+    random = Random(seats)
+    names = "abcdef"[:seats]
+    for _ in range(20):
+        past = [random.sample(names, seats) for _ in range(random.randrange(8))]
+        standings = ladder(*(outcome(tuple(table), *[0] * seats) for table in past))
+
+        def often(order: tuple[str, ...], sat: Ladder = standings) -> int:
+            return sum(sat.climber(name).chairs[seat] for seat, name in enumerate(order))
+
+        [table] = pairings(free(names), seats, standings)
+        assert often(table) == min(map(often, permutations(names)))
+
+
+def test_K4_the_largest_table_is_seated_without_trying_all_its_orders() -> None:
+    [table] = pairings(free("abcdefghij"), 10, ladder(outcome(tuple("abcdefghij"), *range(10))))
+
+    assert sorted(table) == list("abcdefghij")
+    assert all(table[seat] != name for seat, name in enumerate("abcdefghij"))
+
+
 def test_K4_a_ladder_of_one_seat_is_refused() -> None:
-    with pytest.raises(UsageError, match="against the dealer it is a league"):
+    with pytest.raises(UsageError, match="for 1 it is a league"):
         pairings(free(["ann"]), 1, Ladder())
 
 
@@ -347,7 +376,7 @@ some = st.dictionaries(st.sampled_from("abcdefghi"), st.integers(-1, 4))
     some,
     st.lists(st.permutations("abcdefghi"), max_size=8),
     st.lists(st.permutations("abcdefghi"), max_size=4),
-    st.sampled_from([2, 4]),
+    st.integers(2, 6),
     st.booleans(),
 )
 def test_K4_nobody_plays_itself_or_more_than_it_would(
@@ -397,7 +426,10 @@ def season(
     return list(strength), standings, met
 
 
-@pytest.mark.parametrize(("seats", "matches", "tables"), [(2, 1000, 1), (2, 1500, 4), (4, 600, 1)])
+@pytest.mark.parametrize(
+    ("seats", "matches", "tables"),
+    [(2, 1000, 1), (2, 1500, 4), (3, 800, 1), (4, 600, 1), (6, 400, 1)],
+)
 def test_K4_after_a_season_the_ladder_knows_who_is_strong(
     seats: int, matches: int, tables: int
 ) -> None:
@@ -417,7 +449,7 @@ def chairs(standings: Ladder, seats: int) -> Iterable[list[int]]:
         yield standings.climber(row.name).chairs[:seats]
 
 
-@pytest.mark.parametrize(("seats", "matches"), [(2, 1000), (4, 600)])
+@pytest.mark.parametrize(("seats", "matches"), [(2, 1000), (3, 800), (4, 600), (6, 400)])
 def test_K4_matches_and_seats_are_spread_evenly(seats: int, matches: int) -> None:
     _, standings, _ = season(seats, matches)
     played = [row.played for row in standings.rows()]

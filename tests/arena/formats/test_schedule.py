@@ -11,7 +11,7 @@ from arena.formats.schedule import Outcome, Pairing, Ranking, Schedule, Stage, l
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 
-HOUSE = ("house 1", "house 2", "house 3")
+HOUSE = ("house 1", "house 2", "house 3", "house 4", "house 5")
 
 Table = Callable[[tuple[str, ...]], Result]
 """What happens at a table: the players' names by seat → the result."""

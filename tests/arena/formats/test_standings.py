@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Pairing
-from arena.formats.standings import League, RoundRobin, Row, measure_for
-from protocol.errors import UsageError
+from arena.formats.standings import League, RoundRobin, Row
+from arena.games import GAMES
 from protocol.messages import Ending, Termination
+from tests.support.toy_games import toy_game
 
 
 def outcome(
@@ -48,7 +49,9 @@ def order(standings: RoundRobin) -> list[tuple[int | None, str]]:
 def league(
     game: str, *outcomes: Outcome, players: str = "ann ben", **settings: int | None
 ) -> League:
-    standings = League(players.split(), measure_for(game), settings)
+    rules = GAMES[game]
+    read = rules.vocabulary.read_settings(settings)
+    standings = League(players.split(), rules.measure, read)
     for played in outcomes:
         standings.add(played)
     return standings
@@ -389,8 +392,9 @@ def test_K5_those_who_have_not_played_come_last_and_have_no_rank() -> None:
 
 
 def test_K5_who_was_not_there_is_listed_in_a_league_too() -> None:
-    measure = measure_for("blackjack")
-    table = League(("ann", "ben"), measure, {"bankroll": 100}, not_there=("cem",))
+    rules = GAMES["blackjack"]
+    settings = rules.vocabulary.read_settings({"bankroll": 100})
+    table = League(("ann", "ben"), rules.measure, settings, not_there=("cem",))
     table.add(outcome("ann", 50))
 
     assert [(row.rank, row.name, row.not_there) for row in table.rows()] == [
@@ -448,6 +452,29 @@ def test_J3_a_league_of_forgiven_losses_alone_has_no_error() -> None:
     assert (ann.rank, ann.played, ann.value, ann.error) == (1, 1, 0, None)
 
 
-def test_K3_other_games_have_no_league() -> None:
-    with pytest.raises(UsageError, match="three_card_poker or blackjack, got 'gin"):
-        measure_for("gin_rummy")
+@pytest.mark.parametrize(
+    ("score", "value"),
+    [(9, (5 + 3 + 0) / 3), (-4, (5 + 3 - 4) / 3)],  # nothing is won by leaving
+)
+def test_K3_a_game_without_a_measure_of_its_own_ranks_by_the_mean_score(
+    score: int, value: float
+) -> None:
+    toy = toy_game(1)
+    standings = League(("ann", "ben"), toy.measure, toy.vocabulary.read_settings(None))
+    for played in outcome("ann", 5), outcome("ann", 3), outcome("ben", 3):
+        standings.add(played)
+    assert toy.measure.title == "mean score"
+    assert [(row.name, row.value) for row in standings.rows()] == [("ann", 4), ("ben", 3)]
+    assert standings.rows()[0].error == pytest.approx(1)
+
+    standings.add(outcome("ann", score, ended=offence(0), forgiven=(0,)))
+    ann = next(row for row in standings.rows() if row.name == "ann")
+    assert ann.value == pytest.approx(value)
+    assert (ann.played, ann.forgiven) == (3, 1)
+
+
+def test_K3_in_a_share_a_lost_match_is_none_even_where_nothing_was_to_be_reached() -> None:
+    left = outcome("ann", 0, ended=offence(0), forgiven=(0,))
+    ann, _ = league("three_card_poker", outcome("ann", 0), left, stake=0).rows()
+
+    assert ann.value == 0.5

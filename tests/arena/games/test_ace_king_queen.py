@@ -16,7 +16,7 @@ import arena
 from arena.engine.match import MatchState, Record
 from arena.engine.rules import EVERYONE, AskSeat
 from arena.engine.shuffle import Stream
-from arena.games.ace_king_queen import GAME, deals, higher, payoffs, stacked
+from arena.games.ace_king_queen import GAME, deals, stacked
 from arena.games.replay import replay
 from bots.ace_king_queen import Learner, Nash
 from protocol.ace_king_queen import AceKingQueenSettings, HandOver, Open, Respond
@@ -206,13 +206,6 @@ def test_A5_else_the_higher_card_does(deck: str, answers: tuple[str, ...], stake
 
     assert play(deck, *answers) == net
     assert play_second(deck, *answers) == net
-
-
-def test_A5_the_sums_beside_the_rules() -> None:
-    assert higher(("K", "Q")) == 0
-    assert higher(("K", "A")) == 1
-    assert payoffs(winner=0, stake=2) == (2, -2)
-    assert payoffs(winner=1, stake=1) == (-1, 1)
 
 
 # ---- A6

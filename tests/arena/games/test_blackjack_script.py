@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import arena
-from arena.records.blackjack_script import drive
+from arena.games.blackjack_script import drive
 from bots.blackjack import Counting, PlayerStrategy, Simple
 from protocol.blackjack import HandOver
 from protocol.errors import BadDeck, BadSettings, IllegalAnswer, OutOfDecks, UsageError
@@ -18,7 +18,7 @@ def cut_once(n: int) -> list[int]:
     return [n, 0, 0, 0, 0, 0, 0]
 
 
-class Script(PlayerStrategy):
+class BetsAndDraws(PlayerStrategy):
     """Bets and draws as it is told to."""
 
     def __init__(self, *script: int | str) -> None:
@@ -36,7 +36,7 @@ class Script(PlayerStrategy):
 def transcript(
     cuts: list[int], *script: int | str, bankroll: int = 100, hands: int = 1
 ) -> list[str]:
-    return list(drive(bankroll, hands, Script(*script), cuts=cuts))
+    return list(drive(bankroll, hands, BetsAndDraws(*script), cuts=cuts))
 
 
 def test_B13_a_hand_from_the_shuffle_to_the_last_line() -> None:
@@ -215,7 +215,7 @@ def test_the_player_is_reset_first() -> None:
 
 
 def test_lines_come_as_the_match_is_played() -> None:
-    script = Script(5)
+    script = BetsAndDraws(5)
     lines = drive(100, 1, script, cuts=UNCUT)
 
     for line in lines:
@@ -242,4 +242,4 @@ def test_running_out_of_cuts_later_is_the_callers_error_too() -> None:
 
 def test_an_illegal_answer_is_raised() -> None:
     with pytest.raises(IllegalAnswer, match="seat 1 answered 4 to bet"):
-        list(drive(100, 1, Script(4), cuts=UNCUT))
+        list(drive(100, 1, BetsAndDraws(4), cuts=UNCUT))

@@ -36,6 +36,7 @@ from protocol.gin_rummy import (
     Turn,
     TurnAnswer,
     TurnTaken,
+    turn_answers,
 )
 
 # Hands that meet nowhere with the up-card and the cards that are drawn below.
@@ -818,6 +819,17 @@ def playout(seed: int, **settings: Any) -> Iterator[tuple[MatchState, Any]]:
         yield match, value
         match.answer(value)
     yield match, None
+
+
+@PLAYOUTS
+@given(SEEDS)
+def test_G6_G7_what_is_kept_of_a_hand_from_turn_to_turn_lists_what_its_cards_allow(
+    seed: int,
+) -> None:
+    for match, _ in playout(seed):
+        question: Any = match.pending and match.pending.question
+        if isinstance(question, Turn):
+            assert question.legal == turn_answers(question.hand)
 
 
 def cards_in(*messages: Any) -> set[str]:

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import factorial, sqrt
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
-from arena.lab.in_process import Entrant, derived_seed, sittings
+from arena.lab import in_process
+from arena.lab.crosstable import CrossTable, tables
+from arena.lab.in_process import MATCHES_AT_ONCE, Entrant, derived_seed, entrant, sittings
 from arena.lab.series import Sitting
+from arena.sandbox import worker_pool
 from protocol.messages import Ending
-from protocol.strategy import find
+from protocol.strategy import find, house_bots
 from protocol.vocabulary import News, Question
 
 AKQ, GIN, HIGH_LOW = (GAMES[n] for n in ("ace_king_queen", "gin_rummy", "high_low"))
@@ -69,7 +72,7 @@ def sit(
     game: Game,
     entrants: list[Entrant],
     matches: int = 1,
-    tick: Callable[[], None] = lambda: None,
+    report: Callable[[int], None] = lambda units: None,
     **settings: object,
 ) -> Sitting:
     [sitting] = sittings(
@@ -79,13 +82,13 @@ def sit(
         seeds=[7],
         matches=matches,
         settings=game.vocabulary.read_settings(settings),
-        tick=tick,
+        report=report,
     )
     return sitting
 
 
 def crossed(game: Game, entrants: list[Entrant], **settings: object) -> CrossTable:
-    pairings = tables(game.seats, len(entrants), itself=game.name in AGAINST_ITSELF)
+    pairings = tables(game.seats, len(entrants), itself=game.meets_itself)
     played = sittings(
         game,
         entrants,
@@ -93,7 +96,7 @@ def crossed(game: Game, entrants: list[Entrant], **settings: object) -> CrossTab
         seeds=[derived_seed(7, *table) for table in pairings],
         matches=1,
         settings=game.vocabulary.read_settings(settings),
-        tick=lambda: None,
+        report=lambda units: None,
     )
     return CrossTable(tuple(entrant.name for entrant in entrants), played)
 
@@ -219,12 +222,12 @@ def test_matches_have_different_cards(made: Made) -> None:
     assert cards[:20] != cards[20:]
 
 
-def test_a_tick_for_every_hand(made: Made) -> None:
-    ticks: list[None] = []
+def test_every_hand_is_reported(made: Made) -> None:
+    hands: list[int] = []
     both = [made.entrant("a"), made.entrant("b")]
-    sit(AKQ, both, matches=2, tick=lambda: ticks.append(None), hands=3)
+    sit(AKQ, both, matches=2, report=hands.append, hands=3)
 
-    assert len(ticks) == 6
+    assert sum(hands) == 6
 
 
 def test_the_score_of_the_same_bots_is_drawn_among_leaders(made: Made) -> None:
@@ -339,3 +342,109 @@ def test_the_same_seed_gives_the_same_table() -> None:
     first, second = (crossed(AKQ, house(AKQ, "random", "nash", "learner"), hands=30) for _ in "ab")
 
     assert [s.scores for s in first.sittings] == [s.scores for s in second.sittings]
+
+
+# ---- Tables of more matches than are played at once
+
+
+def test_A9_new_instances_play_every_part_of_a_long_table(made: Made) -> None:
+    sit(AKQ, [made.entrant("a"), made.entrant("b")], matches=MATCHES_AT_ONCE + 2, hands=1)
+
+    assert [bot.resets for bot in made.strategies["a"]] == [MATCHES_AT_ONCE, 2]
+    assert len(set(made.seeds)) == 4
+
+
+def test_parts_of_a_table_add_up_as_if_they_were_one(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [made.entrant("bets"), made.entrant("checks", -1)]
+    parts = sit(AKQ, both, matches=MATCHES_AT_ONCE + 2, hands=10)
+    monkeypatch.setattr(in_process, "MATCHES_AT_ONCE", 2 * MATCHES_AT_ONCE)
+    whole = sit(AKQ, both, matches=MATCHES_AT_ONCE + 2, hands=10)
+
+    assert (parts.matches, parts.scores, parts.won) == (26, whole.scores, whole.won)
+    for part, sample in zip(parts.samples, whole.samples, strict=True):
+        assert (part.count, part.total) == (sample.count, sample.total) == (260, sample.total)
+        assert part.variance == pytest.approx(sample.variance)
+
+
+def test_K1_a_part_has_all_seatings_of_up_to_four() -> None:
+    assert all(MATCHES_AT_ONCE % factorial(seats) == 0 for seats in range(1, 5))
+
+
+def test_J3_an_offence_in_a_later_part_tells_its_match_and_ends_the_table(made: Made) -> None:
+    class Late(FirstOrLastAnswer):
+        def decide(self, question: Question[Any]) -> object:
+            return "cheat" if len(made.seeds) > 2 else super().decide(question)
+
+    def make(seed: str) -> Late:
+        made.seeds.append(seed)
+        return Late(0)
+
+    both = [made.entrant("a"), Entrant("late", make)]
+    sitting = sit(AKQ, both, matches=3 * MATCHES_AT_ONCE, hands=1)
+
+    assert sitting.offence is not None
+    assert sitting.offence.match == sitting.matches == MATCHES_AT_ONCE + 1
+
+
+OFFENDS = """
+import random
+
+class Mine:
+    game = {game!r}
+
+    def __init__(self):
+        self.left = random.randrange(400)
+
+    def decide(self, question):
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("no such card")
+        legal = question.legal
+        return random.choice(legal) if isinstance(legal, tuple) else legal.min
+
+    def hear(self, news): pass
+    def reset(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("game", "settings"),
+    [(AKQ, {"hands": 20}), (GAMES["blackjack"], {"hands": 10})],
+    ids=["2", "1"],
+)
+def test_J3_any_number_of_processes_plays_the_same_also_with_an_offender(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: Game, settings: dict[str, object]
+) -> None:
+    for name in ("_REPORT_S", "_ALONE_S", "_WORTH_S"):
+        monkeypatch.setattr(worker_pool, name, -1.0)
+    path = tmp_path / "mine.py"
+    path.write_text(OFFENDS.format(game=game.name))
+    # Two offenders: the one that is out first is at tables with the other.
+    second = tmp_path / "second.py"
+    second.write_text(OFFENDS.format(game=game.name))
+    house = list(house_bots(game.name))[:2]
+
+    def cross(jobs: int) -> object:
+        bots = [entrant(game, bot) for bot in (house[0], str(path), str(second), house[1])]
+        pairings = tables(game.seats, 4, itself=game is AKQ)
+        played = sittings(
+            game,
+            bots,
+            pairings,
+            seeds=[derived_seed(3, *table) for table in pairings],
+            matches=60,
+            settings=game.vocabulary.read_settings(settings),
+            report=lambda units: None,
+            jobs=jobs,
+        )
+        return [
+            (s.bots, s.matches, s.scores, s.won, s.offence, [x.error_of_total for x in s.samples])
+            for s in played
+        ]
+
+    here = cross(jobs=1)
+
+    assert "no such card" in str(here)
+    assert cross(jobs=3) == here

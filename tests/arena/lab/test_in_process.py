@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import pickle
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +16,9 @@ import arena
 from arena.engine.match import Record
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.lab.in_process import play
+from arena.lab.in_process import entrant, play
 from protocol.ace_king_queen import HandOver
-from protocol.errors import UsageError
+from protocol.errors import UnknownBot, UsageError
 from protocol.messages import Ending
 from protocol.strategy import find
 
@@ -55,6 +57,21 @@ def against(villain: Any, hands: int = 4, decks: Iterable[Any] | None = None) ->
 
 
 # ---- Playing
+
+
+def test_a_bot_that_changes_the_directory_is_found_by_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bots").mkdir()
+    lines = ["import os", "os.chdir(os.path.dirname(__file__))", "class Bot:"]
+    lines += [f"    {name} = 'ace_king_queen'" for name in ("game", "decide", "hear", "reset")]
+    Path("bots/mine.py").write_text("\n".join(lines))
+    maker = entrant(GAMES["ace_king_queen"], "bots/mine.py", {"no": "such argument"}).make
+    again = pickle.loads(pickle.dumps(maker))
+
+    with pytest.raises(UnknownBot, match=r"^bots/mine\.py cannot be started: TypeError"):
+        again("a seed")
 
 
 def test_strategies_are_reset_then_asked_and_told() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -14,10 +15,11 @@ from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES
 from arena.lab import launched
-from arena.lab.bot_pool import BotPool
+from arena.lab.bot_pool import BotPool, PoolBot
 from arena.lab.in_process import Entrant, derived_seed, sittings
-from arena.lab.series import Sitting
-from protocol.messages import Ending, Verdict
+from arena.lab.ruin import Attempt, Ruin
+from arena.lab.series import Offence, Sitting
+from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import Strategy, find
 from protocol.vocabulary import Question, Settings
 
@@ -119,7 +121,7 @@ async def test_the_same_sitting_adds_up_to_the_same(
         seeds=[SEED],
         matches=3,
         settings=settings,
-        tick=lambda: ticks.append("local"),
+        report=lambda units: ticks.extend(["local"] * units),
     )
     made = {
         entrant.name: entrant.make(f"{SEED}:{place}")
@@ -182,13 +184,16 @@ async def played_by(
     tables: Sequence[tuple[int, ...]],
     scenario: Callable[[HeldMatches, asyncio.Task[Any]], Any],
     each: int = 1,
+    jobs: int | None = None,
 ) -> tuple[Sitting, ...]:
     """The sittings of these tables when a scenario ends their matches."""
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
 
     pool = HeldMatches(each)
-    play = launched._SittingRunner(cast(BotPool, pool), game, tables, 1, settings, lambda: None)
+    play = launched._SittingRunner(
+        cast(BotPool, pool), game, tables, 1, settings, lambda: None, jobs
+    )
     task = asyncio.create_task(play.run())
     await scenario(pool, task)
     try:
@@ -211,6 +216,18 @@ async def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
     played = await played_by([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
 
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (2, 3), (2, 4)]
+
+
+async def test_no_more_tables_are_played_side_by_side_than_jobs() -> None:
+    async def scenario(pool: HeldMatches, task: object) -> None:
+        await pool.until_playing("0-1")
+        pool.playing["0-1"].set_result(None)
+        await pool.until_playing("2-3")
+        pool.playing["2-3"].set_result(None)
+
+    played = await played_by([(0, 1), (2, 3)], scenario, jobs=1)
+
+    assert [sitting.bots for sitting in played] == [(0, 1), (2, 3)]
 
 
 async def test_J3_an_offender_plays_no_more() -> None:
@@ -256,3 +273,78 @@ async def test_cancelled_all_tables_are_stopped() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await played_by([(0, 1), (2, 3)], scenario)
+
+
+# ---- Trials
+
+
+TRIALS = Attempt.of(GAMES["blackjack"], stake=20, goal=25)
+
+
+async def tried(
+    monkeypatch: pytest.MonkeyPatch, scenario: Callable[[HeldMatches], Any], trials: int
+) -> tuple[Ruin, Offence | None]:
+    """The trials of a bot that was started twice, which a scenario ends."""
+    pool = HeldMatches()
+    names = iter(["ann", "ann-2"])
+    pool.seats = lambda bots: (next(names),)  # type: ignore[method-assign]
+
+    @contextlib.asynccontextmanager
+    async def gathered(*_: object, copies: int) -> AsyncIterator[HeldMatches]:
+        assert copies == 2
+        yield pool
+
+    monkeypatch.setattr(launched, "gathered", gathered)
+    task = asyncio.create_task(
+        launched.ruin(
+            *(TRIALS, PoolBot("ann")), trials=trials, limits=Limits(), tick=lambda: None, jobs=2
+        )
+    )
+    await scenario(pool)
+    try:
+        return await task
+    finally:
+        assert pool.playing == {}
+
+
+async def test_T10_trials_are_played_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pool: HeldMatches) -> None:
+        await pool.until_playing("ann", "ann-2")
+        first = pool.playing["ann-2"]
+        first.set_result(None)
+        while pool.playing.get("ann-2") is first:
+            await asyncio.sleep(0)
+        await pool.until_playing("ann", "ann-2")
+        pool.playing["ann-2"].set_result(None)
+        await pool.until_playing("ann")
+        pool.playing["ann"].set_result(None)
+
+    result, offence = await tried(monkeypatch, scenario, trials=3)
+
+    assert (result.trials, result.offences, offence) == (3, 0, None)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_T10_the_first_offence_ends_all_trials(
+    monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    async def scenario(pool: HeldMatches) -> None:
+        await pool.until_playing("ann", "ann-2")
+        pool.playing["ann-2"].set_result(0)
+        if at_once:
+            pool.playing["ann"].set_result(0)
+
+    result, offence = await tried(monkeypatch, scenario, trials=10)
+
+    assert (result.trials, result.offences) == (1, 1)
+    assert offence is not None
+    assert (offence.kind, offence.match) == (Ending.CRASH, 2)
+
+
+async def test_T10_what_goes_wrong_in_a_trial_stops_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(pool: HeldMatches) -> None:
+        await pool.until_playing("ann", "ann-2")
+        pool.playing["ann"].set_exception(OSError("no"))
+
+    with pytest.raises(OSError, match="no"):
+        await tried(monkeypatch, scenario, trials=10)

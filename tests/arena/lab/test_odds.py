@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from arena.lab.odds import exact_counts, odds
+from arena.sandbox import worker_pool
 from protocol.errors import UsageError
 from protocol.three_card_poker import CATEGORIES
 
@@ -72,8 +73,19 @@ def test_T9_anything_but_a_whole_number_for_a_seed_is_refused(bad: Any) -> None:
         odds(1, bad)
 
 
-def test_T9_a_tick_for_every_hand() -> None:
-    ticks: list[None] = []
-    odds(5, tick=lambda: ticks.append(None))
+def test_T9_every_hand_is_reported() -> None:
+    hands: list[int] = []
+    odds(5, report=hands.append)
 
-    assert len(ticks) == 5
+    assert sum(hands) == 5
+
+
+def test_T9_any_number_of_processes_deals_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "_WORTH_S", -1.0)
+    monkeypatch.setattr(worker_pool, "_ALONE_S", -1.0)
+
+    assert odds(25_000, seed=1, jobs=2) == odds(25_000, seed=1)
+
+
+def test_T9_hands_that_are_dealt_together_differ_from_the_next() -> None:
+    assert odds(10_000, seed=1) != odds(20_000, seed=1)

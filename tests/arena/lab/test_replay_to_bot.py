@@ -50,8 +50,9 @@ class ReplayedBot:
                     self.asks.append(message)
                     value = decide(message, next(recorded, None))
                     answer = Answer(message.match, message.ask, value)
-                    self.bot.player.session.note(answer)
-                    self.referee.answer(self.bot.player, answer, self.now)
+                    chair = self.bot.player.answering(answer)
+                    assert chair is not None, "it is the answer to its question"
+                    self.referee.answer(chair, answer, self.now)
                 elif isinstance(message, Over):
                     self.overs.append(message)
 
@@ -225,10 +226,14 @@ async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     replayed.referee.invite(bot.player)
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)
-    replayed.referee.ready(bot.player, Ready(invitation.match, "n"))
+    ready = Ready(invitation.match, "n")
+    bot.player.session.note(ready)
+    replayed.referee.ready(bot.player, ready)
     for ask in bot.asks():
         answer = Answer(ask.match, ask.ask, record.answers[0])
-        replayed.referee.answer(bot.player, answer, 1.0)
+        chair = bot.player.answering(answer)
+        assert chair is not None, "it is the answer to its question"
+        replayed.referee.answer(chair, answer, 1.0)
 
     with pytest.raises(ArenaError, match="the record cannot be played again"):
         replayed.referee.outcome.result()

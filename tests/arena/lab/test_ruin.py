@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -11,7 +12,9 @@ import pytest
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.games import GAMES
+from arena.lab.in_process import entrant
 from arena.lab.ruin import Attempt, Ruin, Trials, ruin
+from arena.sandbox import worker_pool
 from bots.three_card_poker import Q64, Always, PlayerStrategy
 from protocol.errors import BadSettings, UnknownGame, UsageError
 from protocol.messages import Ending, Termination
@@ -59,15 +62,17 @@ class AntesTooMuch(Always):
 
 def tried(**changed: Any) -> Ruin:
     """Q64 tries to double 100 chips, unless something else is said."""
+    factory = changed.pop("strategy_factory", Q64)
     arguments: dict[str, Any] = {
         "game": "tcp",
-        "strategy_factory": Q64,
+        "makers": [lambda seed: factory()],
         "stake": 100,
         "goal": 200,
         "trials": 20,
         "seed": 1,
     }
-    return ruin(**(arguments | changed))
+    [result] = ruin(**(arguments | changed))
+    return result
 
 
 def test_T10_every_trial_ends_at_the_goal_or_broke() -> None:
@@ -156,7 +161,9 @@ def test_T10_further_settings_reach_the_game() -> None:
 
 
 def test_T10_works_for_blackjack_too() -> None:
-    result = ruin("blackjack", StandsOnEverything, stake=20, goal=40, trials=100, seed=1)
+    result = tried(
+        game="blackjack", strategy_factory=StandsOnEverything, stake=20, goal=40, trials=100
+    )
 
     assert result.game == "blackjack"
     assert result.wins + result.broke == 100
@@ -166,7 +173,8 @@ def test_T10_works_for_blackjack_too() -> None:
 
 def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
     """Bets of 20 and what is left of 23: 3 chips are not enough to go on."""
-    result = ruin("blackjack", lambda: StandsOnEverything(20), stake=23, goal=24, trials=50, seed=1)
+    bold = partial(StandsOnEverything, 20)
+    result = tried(game="blackjack", strategy_factory=bold, stake=23, goal=24, trials=50)
 
     assert result.undecided == 0
     assert result.broke > 0
@@ -180,7 +188,7 @@ def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
         ({"goal": None}, "goal above the stake"),
         ({"trials": 0}, "at least 1 trial, got 0"),
         ({"trials": True}, "at least 1 trial, got True"),
-        ({"game": "akq"}, "ace_king_queen is not played against the dealer"),
+        ({"game": "akq"}, "ace_king_queen is not played for chips against the dealer"),
     ],
     ids=str,
 )
@@ -198,6 +206,43 @@ def test_T10_a_stake_that_the_game_refuses_is_refused(changed: dict[str, Any]) -
 def test_T10_an_unknown_game_is_refused() -> None:
     with pytest.raises(UnknownGame):
         tried(game="whist")
+
+
+def test_T10_any_number_of_processes_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_REPORT_S", "_ALONE_S", "_WORTH_S"):
+        monkeypatch.setattr(worker_pool, name, -1.0)
+    game = GAMES["three_card_poker"]
+    makers = [entrant(game, "random", {"ante": ante}).make for ante in (5, 10)]
+    trials: list[int] = []
+    here, there = (
+        ruin(
+            *("tcp", makers),
+            stake=100,
+            goal=200,
+            trials=250,
+            seed=1,
+            report=trials.append,
+            jobs=jobs,
+        )
+        for jobs in (1, 2)
+    )
+
+    assert here == there
+    assert here[0] != here[1]
+    assert sum(trials) == 2 * 2 * 250
+
+
+def test_T10_a_trial_has_the_same_choices_for_every_maker() -> None:
+    seeds: list[str] = []
+
+    def maker(seed: str) -> Q64:
+        seeds.append(seed)
+        return Q64()
+
+    one, other = ruin("tcp", [maker, maker], stake=100, goal=200, trials=3, seed=1)
+
+    assert one == other
+    assert seeds == ["1:1", "1:2", "1:3"] * 2
 
 
 # All 407,170,400 pairs of hands, enumerated apart from this code: what Q64 nets, in antes.

@@ -15,7 +15,7 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.lab.series import Offence, Series, seatings, unit
+from arena.lab.series import Offence, Series, seatings, unit, units_per_match
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find
 
@@ -52,13 +52,32 @@ def test_one_seat_is_always_the_same() -> None:
     assert list(islice(seatings(1), 2)) == [(0,), (0,)]
 
 
-def test_the_units_are_hand_game_and_match() -> None:
-    assert [unit(game) for game in GAMES.values()] == ["hand", "game", "match", "match", "match"]
+def test_the_seats_of_a_large_table_are_found_without_listing_them_all() -> None:
+    assert next(seatings(30)) == tuple(range(30))
+
+
+def test_K1_later_matches_of_a_table_go_on_with_the_seatings() -> None:
+    table = tuple(range(6))
+    parts = [Series(AKQ, table, range(n, n + 24), lambda: None) for n in (0, 24)]
+
+    assert [*parts[0], *parts[1]] == list(islice(seatings(6), 48))
+    assert len(set(islice(seatings(6), 48))) == 48
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_unit_is_what_the_game_samples_or_a_match(game: str) -> None:
+    rules = GAMES[game]
+    settings = rules.vocabulary.read_settings(None)
+    expected = ("match", 1)
+    if rules.unit is not None:
+        expected = rules.unit.name, getattr(settings, rules.unit.setting)
+
+    assert (unit(rules), units_per_match(rules, settings)) == expected
 
 
 def series(ticks: list[None] | None = None) -> Series:
     """A series of one match, which has begun."""
-    begun = Series(AKQ, (0, 1), 1, lambda: None if ticks is None else ticks.append(None))
+    begun = Series(AKQ, (0, 1), range(1), lambda: None if ticks is None else ticks.append(None))
     next(iter(begun))
     return begun
 

@@ -10,14 +10,14 @@ import pytest
 
 import arena
 from arena.engine.match import Record
-from arena.records.blackjack_script import drive
+from arena.games import GAMES
+from arena.games.blackjack_script import drive
 from arena.records.narrative import seat_names, tell
 from bots.blackjack import Simple
 from protocol.errors import ArenaError, UsageError
-from tests.support.sample_database import SHORT, play, verdict_of, void
+from tests.support.sample_database import SHORT, from_outside, missing, play, verdict_of, void
 
 NAMES = ("ann", "ben", "cem", "dee")
-GAMES = sorted(SHORT)
 SHUFFLES = [{"hands": 30, "shuffle": shuffle} for shuffle in ("riffle", "uniform")]
 replace = msgspec.structs.replace
 
@@ -60,13 +60,35 @@ def test_every_answer_is_told_and_no_seat_is_a_number(game: str) -> None:
     ).record
     lines = text(record)
 
-    if game != "blackjack":
+    if GAMES[game].script is None:
         assert sum(" ms]" in line for line in lines) == len(record.answers)
     assert lines[0].endswith(
         ", ".join(f"seat {seat} {name}" for seat, name in enumerate(players(record), start=1))
     )
     assert not any(re.search(r"seat \d", line) for line in lines[1:])
     assert not any("{" in line or "(" in line for line in lines)
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_vocabulary_alone_has_words_for_a_whole_match(
+    game: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a game with a script, as the page has no use for that."""
+    monkeypatch.setitem(GAMES, game, replace(GAMES[game], script=None))
+    record = play(game, seed).record
+    lines = text(record)
+
+    names = "|".join(players(record))
+    decided = [line for line in lines if line.endswith(" ms]")]
+    assert len(decided) == len(record.answers)
+    assert all(re.match(rf"  ({names}) .*: \S.* \[\S.*; [\d,]+ ms\]$", line) for line in decided)
+    assert lines[2].startswith("round 1") or lines[3].startswith("round 1")
+    assert len(set(decided)) > 1
+    assert not any(re.search(r"[{}()<>]|None|True|False|_", line) for line in lines[2:])
+    for seat in range(GAMES[game].seats):
+        own = [line for line in text(record, seat=seat) if line.endswith(" ms]")]
+        assert set(own) == {line for line in decided if line.split()[0] == players(record)[seat]}
 
 
 def test_names_that_do_not_tell_seats_apart() -> None:
@@ -153,6 +175,19 @@ def test_what_others_did_is_told_by_the_news() -> None:
     ]
 
 
+def test_a_match_that_is_told_by_another_version_says_so() -> None:
+    with from_outside("ace_king_queen"):
+        record = play("ace_king_queen").record
+        assert not any("other rules" in line for line in text(record))
+    with from_outside("ace_king_queen", version="2.0"):
+        assert text(record)[2] == (
+            "told by other rules: ace_king_queen was played by package leduc 1.0, "
+            "and here it is of package leduc 2.0"
+        )
+    with missing("ace_king_queen"), pytest.raises(ArenaError, match=r"package leduc 1\.0 is not"):
+        text(record)
+
+
 def test_there_is_no_such_seat() -> None:
     with pytest.raises(UsageError, match="expected a seat from 1 to 2, got 3"):
         text(play("ace_king_queen").record, seat=2)
@@ -223,7 +258,7 @@ def test_an_offence_is_told_with_its_question_and_the_evidence(game: str) -> Non
     out = f"ann is out: illegal: {result.termination.text}"
     assert out in lines
     assert lines[lines.index(out) + 2] == '  it answered: "no"'
-    if game != "blackjack":
+    if GAMES[game].script is None:
         assert any("gives no legal answer" in line for line in lines)
 
 

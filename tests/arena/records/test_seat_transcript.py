@@ -94,7 +94,7 @@ def test_a_match_with_stacked_decks() -> None:
 
 
 def test_a_seat_hears_what_is_its_own_alone() -> None:
-    record = play("gin_rummy").record
+    record = play("gin_rummy", settings={"max_rounds": 1}).record
     hands = []
     for seat in (0, 1):
         heard = told(record, seat)

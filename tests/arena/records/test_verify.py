@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 import arena
 from arena.engine.match import MatchResult, Record
 from arena.engine.shuffle import commitment
+from arena.games import GAMES as INSTALLED
 from arena.games import game_named
 from arena.records.digest import sealed
 from arena.records.document import MatchDocument, read, stored_text
 from arena.records.verify import PlannedMatch, check, check_record
 from bots.strategy import RandomMixin
+from protocol.entry_points import Package
 from protocol.errors import UsageError, one_line
 from protocol.messages import Ending, Termination
 from tests.support.sample_database import SHORT, play, verdict_of, void
@@ -207,6 +209,44 @@ def test_an_unknown_game_and_settings_that_are_none() -> None:
     assert reasons(result, settings={"hands": "4"})[0].startswith(
         "it cannot be played again: settings of ace_king_queen: "
     )
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_package_does_not_hide_forged_scores_of_a_game_of_ours(game: str) -> None:
+    played = play(game)
+    scores = tuple(score + 1 for score in played.record.scores)
+    forged = replace(played.record, scores=scores, package="x 1")
+
+    for checked in check_record(forged), check(document(result_of(forged))):
+        named, *others = checked.reasons
+        assert named == f'it names the package "x 1", expected none: {game} is a game of ours'
+        assert any("score" in reason for reason in others)
+        assert checked.unverified is None
+
+
+def test_a_package_that_the_plan_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = "high_low"
+    outside = replace(INSTALLED[game], package=Package("leduc", "1.0"))
+    monkeypatch.setitem(INSTALLED, game, outside)
+    result = play(game)
+    settings = result.record.settings
+
+    def why(package: str | msgspec.UnsetType) -> tuple[str, ...]:
+        return check(document(result), PlannedMatch(game, settings, package)).reasons
+
+    assert why("leduc 1.0") == why("leduc 0.9") == ()  # it may go on by a newer version
+    assert why("x 1") == (
+        'it was played by the package "leduc", its competition is of the package "x"',
+    )
+    assert why(msgspec.UNSET) == (
+        'it was played by the package "leduc", its competition is of a game of ours',
+    )
+    changed = check(
+        document(result_of(replace(result.record, package="leduc 0.9"))),
+        PlannedMatch(game, settings, "leduc 1.0"),
+    )
+    assert changed.reasons == ()
+    assert changed.unverified is not None
 
 
 def test_a_game_or_settings_of_another_plan() -> None:

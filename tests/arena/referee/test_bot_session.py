@@ -12,6 +12,7 @@ from arena.referee.bot_session import BotSession
 from bots.strategy import choose
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import (
+    Answer,
     ArenaMessage,
     Ask,
     Ending,
@@ -89,8 +90,38 @@ def test_no_batch_is_longer_than_it_may_be(
 
     frames = ann.wire.frames
     assert max(map(len, frames)) <= most
-    assert 20 / len(frames) > most // 1000  # and as full as it can be
+    assert 20 / len(frames) > most // 1000  # and not cut finer than in halves
     assert len(ann.wire.read()) == 20
+
+
+def test_more_asks_than_a_frame_takes_travel_in_order(house: FakeArena) -> None:
+    ann = house.bot("ann", tables=300)
+    ben = house.bot("ben", tables=300)
+    for _ in range(300):
+        house.open(ann, ben)
+    house.sit(ann, ben)
+    ann.player.flush(house.now)
+
+    assert len(ann.wire.frames) == 2
+    numbers = [ask.match.rpartition("-")[2] for ask in ann.asks()]
+    assert numbers == [f"{number}.0" for number in range(1, 301)]
+
+
+def test_a_question_out_of_turn_is_the_arenas_own_mistake(house: FakeArena) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    [ask] = playing(house, ann, ben)
+    chair = ann.player.chairs[ask.match]
+
+    with pytest.raises(AssertionError, match="the arena may not ask"):
+        ann.player.ask(chair)
+
+
+def test_after_goodbye_nothing_is_answered(house: FakeArena) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    [ask] = playing(house, ann, ben)
+    ann.player.session.note(Goodbye())
+
+    assert ann.player.answering(Answer(ask.match, ask.ask, "bet")) is None
 
 
 def test_a_message_that_is_longer_than_a_batch_travels_alone(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import hashlib
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +168,23 @@ def test_an_answer_puts_the_next_question_with_its_news_into_the_outbox(
     assert ask.question.round == 2
     assert [news.kind for news in ask.news] == ["hand_over"]
     assert ann.reads() == []  # what it has heard comes with its next question
+
+
+def test_a_match_that_is_over_leaves_memory_without_a_garbage_collection(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        over = weakref.ref(begun(house, ann, ben, hands=2))
+        house.play_out(ann, ben)
+        house.results.clear()
+        house.now += 60.0
+        house.referee.tick()  # deadlines of its seats were still noted
+
+        assert over() is None
+    finally:
+        gc.enable()
 
 
 def test_over_comes_to_all_seats_with_the_last_news_and_the_seed(
@@ -743,7 +762,7 @@ def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(house: FakeAr
 
     table, result, verdict = only(house.results)
     assert table is first
-    assert neglected.match == first.chairs[0].id
+    assert neglected.match == f"{first.id}.0"
     assert (result.termination.kind, verdict.bot) == (Ending.TIMEOUT, "ann")
 
 
@@ -823,10 +842,10 @@ def test_messages_about_chairs_that_are_gone_do_nothing(
     table = begun(house, ann, ben)
     house.referee.void(table, "not needed")
     house.referee.ready(ann.player, Ready("nowhere.0", "nonce"))
-    house.referee.answer(ann.player, Answer("nowhere.0", "nowhere.0:1", 1), house.now)
     match = only([m for m in ann.reads() if isinstance(m, Over)]).match
-    house.referee.answer(ann.player, Answer(match, f"{match}:1", "bet"), house.now)
 
+    assert ann.player.answering(Answer("nowhere.0", "nowhere.0:1", 1)) is None
+    assert ann.player.answering(Answer(match, f"{match}:1", "bet")) is None
     assert len(house.results) == 1
     assert not any(isinstance(message, Match) for message in ann.reads())
 

@@ -206,6 +206,20 @@ def test_K5_nothing_is_missing_of_who_was_not_there(game: str) -> None:
     assert played.said() == []
 
 
+@pytest.mark.parametrize("game", ["high_low", "gin_rummy"])
+def test_a_plan_of_a_game_of_ours_names_no_package(game: str) -> None:
+    played = PlayedCompetition(plan(game))
+    played.plan = replace(played.plan, package="x 1")
+
+    assert played.said() == [
+        (
+            None,
+            'its plan is wrong: it names the package "x 1", expected none: '
+            f"{game} is a game of ours",
+        )
+    ]
+
+
 def test_K5_who_takes_part_was_there() -> None:
     played = PlayedCompetition(plan("ace_king_queen"))
     played.plan = replace(played.plan, not_there=("zoe", played.plan.players[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,15 @@ from arena.sandbox.command import (
     VisiblePath,
     bot_command,
     expose,
+    game_folders,
+    game_packages,
     read_program,
     search_path,
     views,
 )
+from protocol import entry_points
 from protocol.errors import UsageError
+from tests.support.toy_games import write_toy
 
 
 @pytest.fixture
@@ -273,3 +277,44 @@ def test_a_file_that_is_a_program_of_its_own_is_started_as_it_is(
     (folder / "ann" / "bot.py").chmod(0o755)
 
     assert read_program("ann/bot.py", folder).words[0] == (first or sys.executable)
+
+
+# ---- Games that are installed beside ours
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a game whose package lies in `tmp_path`, among what we import."""
+    caches = (entry_points._found, game_packages)
+    name = write_toy(tmp_path, 2)
+    monkeypatch.delitem(sys.modules, name, raising=False)  # another test's
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    for known in caches:
+        known.cache_clear()
+    yield name
+    for known in caches:
+        known.cache_clear()
+
+
+def test_a_bot_is_shown_the_package_of_a_game_and_what_says_that_it_is_one(
+    toy: str, tmp_path: Path
+) -> None:
+    assert set(game_packages()) == {tmp_path / toy, tmp_path / f"{toy}-1.0.dist-info"}
+
+
+def test_a_bot_gets_the_folders_of_games_of_our_import_path_and_no_others(
+    toy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = (str(tmp_path.parent), tmp_path.name, "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(entries))
+
+    assert game_folders() == str(tmp_path)
+
+
+def test_without_games_from_elsewhere_a_bot_gets_no_import_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    assert game_folders() == ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from arena.games import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
@@ -75,10 +76,7 @@ def test_an_unknown_game_is_refused_with_those_that_there_are(door: AdmissionToS
     code, text = door.refuses(games=("blackjack", "chess"))
 
     assert code == "games"
-    assert text == (
-        "unknown game 'chess'; expected some of: "
-        "ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack"
-    )
+    assert text == f"unknown game 'chess'; expected some of: {', '.join(GAMES)}"
 
 
 def test_a_name_of_one_that_is_here_is_taken(door: AdmissionToSessions) -> None:

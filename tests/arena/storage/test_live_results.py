@@ -15,6 +15,7 @@ from arena.storage.models import CompetitionState
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination
+from tests.support.sample_database import from_outside, missing
 from tests.support.written_competition import COMPLETED, WrittenCompetition, names, offence, plan
 
 
@@ -30,6 +31,33 @@ def seen(results: LiveResults) -> tuple[Any, ...]:
         results.verdicts,
         results.progress,
     )
+
+
+# ---- Games that are gone
+
+
+def test_an_elimination_that_goes_on_has_no_bracket_without_its_rules(store: Store) -> None:
+    with from_outside("high_low"):
+        course = WrittenCompetition(store, plan(Form.ELIMINATION, names(8), package="leduc 1.0"))
+        first, _ = next(schedule_of(course.plan))
+        course.plays(1, first.players, (4, 3, -2, -5))
+    with missing("high_low"):
+        results = LiveResults(store, course.id)
+
+        assert (results.played, results.standings, results.stages) == (1, (), ())
+        assert (results.progress.settled, results.progress.scheduled) == (1, 1)
+        assert results.missing is not None
+        assert results.missing.startswith("high_low of package leduc 1.0 is not installed")
+
+
+def test_a_ladder_needs_no_rules(store: Store) -> None:
+    course = WrittenCompetition(
+        store, plan(Form.LADDER, ("ann", "ben"), package="leduc 1.0"), "ladder-1"
+    )
+    course.plays(1, ("ann", "ben"), (5, -5))
+    before = LiveResults(store, course.id).standings
+    with missing(course.plan.game):
+        assert LiveResults(store, course.id).standings == before != ()
 
 
 # ---- Each form

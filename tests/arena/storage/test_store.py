@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -50,13 +51,7 @@ VERDICT = Verdict(
     limits=Limits(),
 )
 
-SHORT = {
-    "ace_king_queen": {"hands": 4},
-    "gin_rummy": {"max_rounds": 1},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 5},
-    "blackjack": {"hands": 5},
-}
+SHORT = {name: game.rounds(4) for name, game in GAMES.items()}
 
 
 def play(game: str = "ace_king_queen", seed: int = 1) -> MatchResult:
@@ -439,6 +434,71 @@ def test_sealed_matches_come_with_their_records_however_many(
 
 
 # --- durability ---
+
+
+def test_what_comes_soon_after_a_commit_shares_the_next_and_a_flush_waits_for_no_pause(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.PAUSE_S", 3_600.0)
+    with Store(database) as store:
+        commits: list[object] = []
+        sa.event.listen(store.engine, "commit", commits.append)
+        competition = start(store)
+        store.flush(30.0)
+        commits.clear()
+        for number in range(20):
+            finish_match(store, competition, f"m-{number}")
+            while not store._writer._queue.empty():  # the writer has taken it, and waits
+                time.sleep(0)
+            finish_match(store, competition, f"n-{number}")
+            store.flush(30.0)
+
+        assert len(commits) == 20
+        assert rows(database, "SELECT count(*) FROM matches") == [(40,)]
+
+        finish_match(store, competition, "m-last")
+
+    assert rows(database, "SELECT count(*) FROM matches") == [(41,)]
+
+
+def test_a_flush_during_a_commit_waits_for_no_pause(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.PAUSE_S", 3_600.0)
+    with Store(database) as store:
+        competition = start(store)
+        store.flush(30.0)
+        committing, goes_on = threading.Event(), threading.Event()
+
+        def held(_: object) -> None:
+            committing.set()
+            goes_on.wait(30.0)
+
+        sa.event.listen(store.engine, "commit", held)
+        finish_match(store, competition, "m-1")
+        first = store._writer.barrier()
+        committing.wait(30.0)
+        finish_match(store, competition, "m-2")
+        second = store._writer.barrier()
+        goes_on.set()
+
+        first.result(30.0)
+        second.result(30.0)
+    assert rows(database, "SELECT count(*) FROM matches") == [(2,)]
+
+
+def test_what_is_too_much_for_one_transaction_goes_into_the_next_without_a_pause(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.PAUSE_S", 3_600.0)
+    monkeypatch.setattr("arena.storage.writer.GROUP", 10)
+    with Store(database) as store:
+        competition = start(store)
+        for number in range(35):
+            finish_match(store, competition, f"m-{number}")
+        store.flush(30.0)
+
+    assert rows(database, "SELECT count(*) FROM matches") == [(35,)]
 
 
 def test_what_was_put_in_before_a_flush_is_there_for_others(store: Store, database: str) -> None:

@@ -94,20 +94,37 @@ def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
             store.competition_started(f"d{number}", writing.plan, 5_000.0 + number)
     lines = InProcessReader(tmp_path / "arena.db").get("competitions.json")["competitions"]
 
-    assert [line["id"] for line in lines[:5]] == ["d4", "d3", "d2", "d1", "d0"]
-    assert lines[0] == {
-        "id": "d4",
+    last = len(GAMES) - 1
+    assert [line["id"] for line in lines[: last + 1]] == [f"d{at}" for at in range(last, -1, -1)]
+    assert lines[last - list(GAMES).index("blackjack")] == {
+        "id": "d1",
         "run": "",
         "game": "blackjack",
         "title": "Blackjack",
         "form": "league",
         "state": "running",
-        "started_at": 5004.0,
+        "started_at": 5001.0,
         "finished_at": None,
         "bots": 3,
         "played": 0,
         "scheduled": 3,
     }
+
+
+def test_a_competition_whose_game_is_gone_has_its_pages(tmp_path: Path) -> None:
+    file = write(tmp_path / "arena.db", ["ace_king_queen"])
+    plan_of_gone = "REPLACE(plan, '\"ace_king_queen\"', '\"gone\"')"
+    databases.rows(file, f"UPDATE competitions SET game = 'gone', plan = {plan_of_gone}")
+    databases.rows(file, "UPDATE matches SET game = 'gone'")
+    library = InProcessReader(file)
+    [line] = library.get("competitions.json")["competitions"]
+
+    assert (line["game"], line["title"]) == ("gone", "gone")
+    page = library.get(f"competitions/{line['id']}.json")
+    assert page["standings"]
+    assert "unknown game 'gone'" in page["missing"]
+    assert library.get("matches/ace_king_queen-1.json")["players"]
+    assert library.reply("matches/ace_king_queen-1/record.json").status == 200
 
 
 def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> None:
@@ -583,7 +600,7 @@ def test_what_was_asked_for_last_is_forgotten_last(monkeypatch: pytest.MonkeyPat
             replayed.append(match)
             return record
 
-        matches.get(match, ALL, read)
+        matches.get(match, ALL, (), read)
 
     for match in "abacada":
         asks_for(match)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from websockets.datastructures import Headers
 
+from arena.games import GAMES
 from arena.server.reply import Reply
-from arena.web.files import Files, page_files
+from arena.web.files import Files, game_files, page_files
+from protocol.high_low import Dealt
+from protocol.words import Told
 
 SCRIPT = b"export const wide = 1;\n" * 100
 CONTENTS = {
@@ -158,3 +163,33 @@ def test_all_that_the_index_of_the_installed_page_names_is_there() -> None:
     for address in index.split('"'):
         if address.startswith("static/"):
             assert get(files, f"/{address}").status == 200, address
+
+
+def test_the_page_knows_every_game_as_it_describes_itself() -> None:
+    files = game_files()
+    script = files["games/games.js"].decode()
+    described = json.loads(script.removeprefix("export const GAMES = ").removesuffix(";\n"))
+
+    assert list(described) == list(GAMES)
+    for name, game in GAMES.items():
+        shown = described[name]
+        assert (shown["title"], shown["about"]) == (game.vocabulary.title, game.about)
+        assert shown["closes"] in game.vocabulary.news
+        offered = [choice.setting for choice in game.choices if choice.is_offered]
+        assert [choice["setting"] for choice in shown["choices"]] == offered
+        for choice in shown["choices"]:
+            assert choice["least"] <= choice["first"] <= choice["most"]
+        for path in filter(None, (shown["view"], shown["style"])):
+            assert f"games/{path}" in files
+
+
+def test_private_news_are_the_seats_own_whatever_tells_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    game = GAMES["high_low"]
+    told = Told(lambda news, names, who: [f"{who} is dealt {news.card}"])
+    words = replace(game.vocabulary, words={**game.vocabulary.words, Dealt: told})
+    monkeypatch.setitem(GAMES, "high_low", replace(game, vocabulary=words))
+    script = game_files()["games/games.js"]
+
+    assert script.count(b'"private":["dealt"]') == 2, "in gin rummy and high-low"

@@ -44,8 +44,9 @@ def look(
 async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeArena) -> None:
     shown = look(FakeHost(house))
 
-    assert [game["name"] for game in shown["arena"]["games"]] == list(GAMES)
-    assert "expert" in shown["arena"]["games"][1]["house"]
+    house_bots = {game["name"]: game["house"] for game in shown["arena"]["games"]}
+    assert list(house_bots) == list(GAMES)
+    assert "expert" in house_bots["gin_rummy"]
     assert shown["arena"]["requires_token"]
     assert not shown["arena"]["practice"]
     assert not any(shown[key] for key in shown if key != "arena")

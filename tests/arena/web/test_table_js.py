@@ -7,16 +7,19 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from arena.engine.match import MatchState, Record
-from arena.games import game_named
+from arena.games import GAMES, game_named
+from arena.records.captions import Captioner
 from arena.records.replay_events import rounds_of
 from arena.records.visibility import seen
+from arena.web.files import game_files
 from protocol.cards import PACK
 from protocol.gin_melds import arrange, points
 from protocol.messages import Ending
@@ -34,6 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "three_card_poker": {"rounds": 12},
     "blackjack": {"hands": 15, "bankroll": 400},
 }
+_BY_SEAT = {"cards", "payoffs", "scores"}
 _VIEWS = (View("all"), View("public"), View("seat", (0,)))
 
 
@@ -52,6 +56,10 @@ def node() -> str:
 def test_all_views_of_all_games_go_through_the_tables(node: str, tmp_path: Path) -> None:
     shutil.copytree(PAGE, tmp_path / "page")
     shutil.copytree(TESTS, tmp_path / "tests")
+    for name, body in game_files().items():
+        file = tmp_path / "page" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(body)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     given = {"matches": list(_matches()), "hands": list(_hands(200))}
     (tmp_path / "tests/matches.json").write_text(json.dumps(given))
@@ -68,31 +76,43 @@ def test_all_views_of_all_games_go_through_the_tables(node: str, tmp_path: Path)
 
 
 def _matches() -> Iterator[dict[str, Any]]:
-    """Matches of every game by chance, one of them ended by an offence, in every view."""
-    for name, settings in SETTINGS.items():
+    """Matches of every game by chance, one of them ended by an offence, in every view.
+
+    Each is drawn by the game's own view and by the general one.
+    """
+    for name, game in GAMES.items():
         for seed, most in ((1, None), (2, 17)):
-            record = _played(name, settings, seed, most)
+            record = _played(name, SETTINGS.get(name, game.short), seed, most)
             rounds = list(rounds_of(record))
             seats = len(record.scores)
-            for view in _VIEWS[: 2 if seats == 1 else 3]:
+            players = [f"ann{seat}" for seat in range(seats)]
+            captions = Captioner(game.vocabulary, players)
+            for view, words in product(_VIEWS[: 2 if seats == 1 else 3], (None, captions)):
+                drawn = f"{name} in general" if words else name
                 yield {
-                    "name": f"{name} {seed} {view.kind}",
+                    "name": f"{drawn} {seed} {view.kind}",
                     "game": name,
+                    "drawn": drawn,
+                    "isAsScored": words is None or game.points is None,
+                    "by_seat": {
+                        kind: [field for field in news.__struct_fields__ if field in _BY_SEAT]
+                        for kind, news in game.vocabulary.news.items()
+                    },
                     "settings": record.settings,
-                    "players": [f"ann{seat}" for seat in range(seats)],
+                    "players": players,
                     "view": {"kind": view.kind, "seats": list(view.seats)},
                     "rounds": [
                         {
                             "round": each.number,
                             "scores": each.scores,
-                            "events": seen(each.events, view, seats),
+                            "events": seen(each.events, view, seats, words),
                         }
                         for each in rounds
                     ],
                 }
 
 
-def _played(name: str, settings: dict[str, Any], seed: int, most: int | None) -> Record:
+def _played(name: str, settings: Mapping[str, Any], seed: int, most: int | None) -> Record:
     """A match by chance; with `most`, a seat is out of time after so many answers."""
     game = game_named(name)
     dice = random.Random(seed)

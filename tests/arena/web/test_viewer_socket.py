@@ -220,6 +220,20 @@ def test_who_sits_down_gets_a_seat(arena: ViewerSurroundings) -> None:
     assert connection.heard == [{"type": "seat", "token": "once", "name": "Eva"}]
 
 
+def test_the_events_of_a_seat_are_put_into_words(arena: ViewerSurroundings) -> None:
+    connection = arena.opens()
+    told = {"event": "told", "seat": None, "news": {"kind": "bid", "seat": 1, "bid": 4}}
+    players = ["Eva", "ben", "cem", "dee"]
+    for game in ("high_low", "nonsense"):
+        connection.says(type="describe", game=game, seat=0, players=players, events=[told, {}])
+
+    assert connection.heard == [
+        {"type": "captions", "captions": [{"text": "ben bids 4"}, {}]},
+        {"type": "captions", "captions": [{}, {}]},
+    ]
+    assert connection.is_open
+
+
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [(UsageError("no table is free"), "sit"), (Unwelcome("name", "taken"), "name")],

@@ -1,20 +1,30 @@
 """The scenes of the transcripts in `protocol/vectors/transcripts/`: all that a bot can meet.
 
-That nothing is missing among them is tested in `tests/arena/test_vectors.py`.
+Each of our games has a module of its name here, with its `SCENES` and with the `DEALT` of
+`protocol/vectors/cards.json`. That nothing is missing among them is tested in
+`tests/arena/test_vectors.py`.
 """
 
 from __future__ import annotations
 
-from tests.support.scenes import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
-from tests.support.scenes.scene import RecordedScene, Says, Twist
+from importlib import import_module
+from typing import Any
 
-__all__ = ["SCENES", "RecordedScene", "Says", "Twist"]
+from protocol.schema.definitions import our_games
+from tests.support.scenes.scene import DealtVector, RecordedScene, Says, Twist
 
-SCENES: tuple[RecordedScene, ...] = (
-    *ace_king_queen.SCENES,
-    *gin_rummy.SCENES,
-    *high_low.SCENES,
-    *three_card_poker.SCENES,
-    *blackjack.SCENES,
+__all__ = ["DEALT", "SCENES", "RecordedScene", "Says", "Twist"]
+
+_MODULES: dict[str, Any] = {
+    words.name: import_module(f"tests.support.scenes.{words.name}") for words in our_games()
+}
+
+SCENES: tuple[RecordedScene, ...] = tuple(
+    scene for module in _MODULES.values() for scene in module.SCENES
 )
 """All of them, in the order of the games."""
+
+DEALT: dict[str, tuple[DealtVector, ...]] = {
+    game: module.DEALT for game, module in _MODULES.items()
+}
+"""By game."""

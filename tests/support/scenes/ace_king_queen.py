@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from arena.records.seat_transcript import SeatTranscript
 from bots.ace_king_queen import Bluffer, Honest, Random
-from tests.support.scenes.scene import PAIR, RecordedScene, Says, Twist, asked, news
+from tests.support.scenes.scene import PAIR, DealtVector, RecordedScene, Says, Twist, asked, news
 
-__all__ = ["SCENES"]
+__all__ = ["DEALT", "SCENES"]
 
 
 def _two_hands(told: SeatTranscript) -> bool:
@@ -113,3 +113,5 @@ SCENES = (
         chance="ace_king_queen-5",
     ),
 )
+
+DEALT = (DealtVector("ace_king_queen", 4),)

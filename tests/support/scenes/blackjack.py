@@ -9,9 +9,18 @@ from arena.records.seat_transcript import SeatTranscript
 from bots import blackjack
 from protocol.blackjack import hand_value
 from protocol.messages import Limits
-from tests.support.scenes.scene import ALONE, RecordedScene, Says, Twist, asked, news, questions
+from tests.support.scenes.scene import (
+    ALONE,
+    DealtVector,
+    RecordedScene,
+    Says,
+    Twist,
+    asked,
+    news,
+    questions,
+)
 
-__all__ = ["SCENES"]
+__all__ = ["DEALT", "SCENES"]
 
 
 def outcomes(told: SeatTranscript) -> list[str]:
@@ -122,4 +131,9 @@ SCENES = (
         _dealer_has_22,
         settings={"hands": 1},
     ),
+)
+
+DEALT = (
+    DealtVector("blackjack_riffle", 14, per=7),
+    DealtVector("blackjack_uniform", 2, {"shuffle": "uniform"}),
 )

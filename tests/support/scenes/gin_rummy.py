@@ -10,9 +10,17 @@ from bots import gin_rummy
 from protocol.cards import Card
 from protocol.gin_melds import Meld, arrange
 from protocol.gin_rummy import Turn
-from tests.support.scenes.scene import PAIR, RecordedScene, Says, asked, news, questions
+from tests.support.scenes.scene import (
+    PAIR,
+    DealtVector,
+    RecordedScene,
+    Says,
+    asked,
+    news,
+    questions,
+)
 
-__all__ = ["SCENES"]
+__all__ = ["DEALT", "SCENES"]
 
 
 class Waits(gin_rummy.Patient):
@@ -144,3 +152,5 @@ SCENES = (
         twists={0: {2: Says({"discard": "1s"})}},
     ),
 )
+
+DEALT = (DealtVector("gin_rummy", 2),)

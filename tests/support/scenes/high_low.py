@@ -7,9 +7,17 @@ from typing import Any
 
 from arena.records.seat_transcript import SeatTranscript
 from bots import high_low
-from tests.support.scenes.scene import FOUR, RecordedScene, Says, Twist, news, questions
+from tests.support.scenes.scene import (
+    FOUR,
+    DealtVector,
+    RecordedScene,
+    Says,
+    Twist,
+    news,
+    questions,
+)
 
-__all__ = ["SCENES"]
+__all__ = ["DEALT", "SCENES"]
 
 
 def _all_sorts(told: SeatTranscript) -> bool:
@@ -65,3 +73,5 @@ SCENES = (
         practice=True,
     ),
 )
+
+DEALT = (DealtVector("high_low", 2),)

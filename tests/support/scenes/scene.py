@@ -1,7 +1,8 @@
 """A scene: a short match that is worth a transcript.
 
 It names the bots, what has to happen by the rules, and what a seat does besides answering.
-`tests/tools/transcripts.py` searches for the match and records it.
+`tests/tools/transcripts.py` searches for the match and records it. The deals of a game that are
+worth a vector stand beside its scenes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ from arena.records.seat_transcript import SeatTranscript
 from protocol.messages import Limits
 from protocol.vocabulary import News
 
-__all__ = ["ALONE", "FOUR", "PAIR", "RecordedScene", "Says", "Twist", "asked", "news", "questions"]
+__all__ = [
+    "ALONE",
+    "FOUR",
+    "PAIR",
+    "DealtVector",
+    "RecordedScene",
+    "Says",
+    "Twist",
+    "asked",
+    "news",
+    "questions",
+]
 
 
 class Says(NamedTuple):
@@ -70,6 +82,22 @@ class RecordedScene(NamedTuple):
     limits: Limits = Limits()
     chance: str = ""
     first: int = 0
+
+
+class DealtVector(NamedTuple):
+    """The first deals of a game in `protocol/vectors/cards.json`.
+
+    Attributes:
+        key: what they are called there.
+        deals: how many.
+        settings: of the match.
+        per: how many stand together in a list; 0 if they do not.
+    """
+
+    key: str
+    deals: int
+    settings: Mapping[str, object] = {}
+    per: int = 0
 
 
 def news(told: SeatTranscript, kind: str) -> list[Any]:

@@ -8,9 +8,9 @@ from typing import Any
 from arena.records.seat_transcript import SeatTranscript
 from bots import three_card_poker
 from protocol.three_card_poker import compare
-from tests.support.scenes.scene import ALONE, RecordedScene, Says, news
+from tests.support.scenes.scene import ALONE, DealtVector, RecordedScene, Says, news
 
-__all__ = ["SCENES"]
+__all__ = ["DEALT", "SCENES"]
 
 
 class Plays(three_card_poker.Random):
@@ -98,3 +98,5 @@ SCENES = (
         settings={"rounds": 8},
     ),
 )
+
+DEALT = (DealtVector("three_card_poker", 4),)

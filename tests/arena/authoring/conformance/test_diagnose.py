@@ -14,7 +14,6 @@ from arena.authoring.conformance.diagnose import (
     blame_of_hello,
     blame_of_process,
     blame_of_turn,
-    fault_of,
     in_a_line,
     is_garbled,
     last_lines,
@@ -118,8 +117,8 @@ def test_a_hello_that_is_fine() -> None:
         (TURN, '{"discard":"As"}', Hint.STRINGS),
         (TURN, "As", Hint.ILLEGAL),
         (TURN, {"discard": "Js", "knock": 1, "melds": None}, Hint.STRINGS),
-        (TURN, {"discard": "Js", "knock": True, "melds": {}}, Hint.MELDS),
-        (MELDS, [["As", "2s"]], Hint.MELDS),
+        (TURN, {"discard": "Js", "knock": True, "melds": {}}, Hint.FAULT),
+        (MELDS, [["As", "2s"]], Hint.FAULT),
     ],
 )
 def test_an_answer_that_is_not_legal(question: Question[Any], value: object, hint: Hint) -> None:
@@ -194,8 +193,8 @@ def test_a_name_of_its_own_is_as_good_as_the_one_that_it_was_given(said: str) ->
 
 
 def test_melds_say_which_rule_they_break() -> None:
-    assert fault_of(MELDS, [["As", "2s"]]) == ("As 2s: a meld has three cards or more (G2)")
-    assert fault_of(BID, [["As", "2s"]]) is None
+    assert MELDS.fault([["As", "2s"]]) == ("As 2s: a meld has three cards or more (G2)")
+    assert BID.fault([["As", "2s"]]) is None
 
 
 def test_what_a_stranger_sent_is_shown_in_a_line() -> None:

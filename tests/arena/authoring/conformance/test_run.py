@@ -12,7 +12,6 @@ import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.fake_transport import Line
-from arena.authoring.conformance.legal_shapes import SHAPES
 from arena.authoring.conformance.run import quantile
 from arena.games import GAMES
 from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
@@ -52,7 +51,7 @@ async def test_a_bot_that_behaves_passes() -> None:
     assert skipped == [Step.REFUSED_HELLO, Step.LATE_ARENA]
     for game in GAMES:
         [legal] = [outcome for outcome in told if outcome.name == f"legal {game}"]
-        assert legal.about == f"{len(SHAPES[game])} shapes"
+        assert legal.about == f"{len(GAMES[game].vocabulary.legal_shapes)} shapes"
 
 
 async def test_what_its_decisions_took_is_told() -> None:

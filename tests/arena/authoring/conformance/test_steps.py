@@ -1,4 +1,4 @@
-"""What the steps of `arena check` do to messages, and the settings that they play with."""
+"""What the steps of `arena check` do to messages."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.authoring.conformance.steps import (
-    many,
-    reordered,
-    reversed_keys,
-    settings_of,
-    with_more_fields,
-)
+from arena.authoring.conformance.steps import many, reordered, reversed_keys, with_more_fields
 from arena.authoring.conformance.table import CheckMatch
-from arena.games import GAMES, game_named
+from arena.games import game_named
 from arena.referee.bot_session import _FRAME_BYTES as FRAME_BYTES
 from protocol.ace_king_queen import Open
 from protocol.codec import Encoding, decode_from_arena, encode, join
@@ -103,15 +97,3 @@ def test_an_answer_that_is_refused_is_the_last_or_the_first_one_of_the_list() ->
 )
 def test_else_the_list_stays_as_it_is(question: Any, given: object) -> None:
     assert reordered(question, given, first=True) == question.choices
-
-
-@pytest.mark.parametrize("game", GAMES)
-@pytest.mark.parametrize("rounds", [1, 7, 200, 1000])
-def test_a_match_is_as_long_as_it_is_to_be_or_nearly(game: str, rounds: int) -> None:
-    asked = settings_of(game, rounds)
-    game_named(game).vocabulary.read_settings(asked)
-    lengths = {"hands": 1, "rounds": 1, "max_rounds": 1, "max_shuffles": 10}
-    [name] = {*lengths} & {*asked}
-    length = int(str(asked[name])) * lengths[name]
-
-    assert min(rounds, 100) <= length < rounds + 10

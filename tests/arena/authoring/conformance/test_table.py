@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from arena.authoring.conformance.legal_shapes import SHORT
 from arena.authoring.conformance.table import AnyLegal, CheckMatch, house, seed_of
 from arena.engine.match import MatchState
+from arena.engine.rules import Variation
 from arena.engine.shuffle import Stream, commitment, match_key
 from arena.games import GAMES, game_named
 from protocol.errors import IllegalAnswer
@@ -24,7 +24,7 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 def table(game: str = "ace_king_queen", seat: int = 0, number: int = 1) -> CheckMatch:
     rules, rng = game_named(game), random.Random(number)
-    return CheckMatch(number, rules, SHORT[game], seat, "ann", Limits(), rng)
+    return CheckMatch(number, rules, rules.short, seat, "ann", Limits(), rng)
 
 
 def asked_table() -> CheckMatch:
@@ -123,6 +123,35 @@ def test_what_is_left_in_the_bank_is_told() -> None:
 
     assert isinstance(ask, Ask)
     assert ask.bank_ms == 1234
+
+
+@EACH_GAME
+def test_every_shape_of_legal_comes_up_in_the_matches_of_the_variations(game: str) -> None:
+    rules, rng = game_named(game), random.Random(game)
+    missing = [*rules.vocabulary.legal_shapes]
+    variations = rules.variations or (Variation(lambda seat: rules.rounds(10)),)
+    for number in range(6):
+        variation, seat = variations[number % len(variations)], number % rules.seats
+        rare = variation.chooses, variation.wanted
+        match = CheckMatch(
+            number, rules, variation.settings(seat), seat, "ann", Limits(), rng, *rare
+        )
+        match.begin("nonce")
+        while isinstance(message := match.next(), Ask):
+            missing = [shape for shape in missing if not shape.is_of(message.question)]
+            match.instead()
+
+    assert not missing
+
+
+@EACH_GAME
+@pytest.mark.parametrize("rounds", [1, 7, 30])
+def test_a_match_has_at_most_so_many_rounds_or_nearly(game: str, rounds: int) -> None:
+    rules = game_named(game)
+    match = CheckMatch(1, rules, rules.rounds(rounds), 0, "ann", Limits(), random.Random(1))
+    played(match)
+
+    assert 0 < match.rounds < rounds + 10
 
 
 @EACH_GAME

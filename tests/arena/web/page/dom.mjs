@@ -78,6 +78,7 @@ globalThis.document = {
   createElementNS: (_, name) => Object.assign(new Node(name), { ownerSVGElement: name === "svg" ? undefined : null }),
   createTextNode: (data) => Object.assign(new Node("#text"), { data }),
   querySelector: () => null, // no dialog is ever open here
+  head: { append: (sheet) => sheet.onload() },
 };
 const listeners = new Map();
 globalThis.addEventListener = (type, listener) => listeners.set(listener, type);

@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from arena.sandbox import worker_pool
+from arena.sandbox.worker_pool import UnitCount, WorkerPool, usable_cores, work_through
+from protocol.errors import ArenaError, UnknownBot
+
+Tick = Callable[[], None]
+Pool = WorkerPool[int, int]
+
+
+def doubled(item: int, tick: Tick) -> int:
+    """Twice the item, of which each unit is reported; an odd item above 100 cannot be done."""
+    for _ in range(item):
+        tick()
+    if item > 100 and item % 2:
+        raise UnknownBot(f"{item} is odd")
+    return 2 * item
+
+
+def process_of(item: int, tick: Tick) -> int:
+    tick()
+    return os.getpid()
+
+
+def process_of_three(item: int, tick: Tick) -> int:
+    """The process that does an item of three units."""
+    tick()
+    tick()
+    return process_of(item, tick)
+
+
+def talkative(item: str, tick: Tick) -> None:
+    print(item)
+
+
+def dying(item: int, tick: Tick) -> None:
+    assert multiprocessing.parent_process() is not None, "it would end the tests"
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class PickyError(Exception):
+    """Cannot be read in another process, as it is made from two arguments."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(one)
+
+
+def faulty(item: int, tick: Tick) -> object:
+    """Fails in another way for every item but 0."""
+    if item == 1:
+        raise ConnectionResetError("a fault of the task")
+    if item == 2:
+        raise PickyError(1, 2)
+    return 0 if item == 0 else lambda: "cannot be pickled"
+
+
+def with_a_bot_that_says_goodbye(path: str, tick: Tick) -> NoReturn:
+    """Plays for ever, and notes the end of its process."""
+    atexit.register(Path(path).write_text, "goodbye")
+    while True:
+        tick()
+
+
+def deaf(item: int, tick: Tick) -> NoReturn:
+    """Plays for ever, and reports once, when a report is due."""
+    start_s = time.monotonic()
+    while time.monotonic() < start_s + 2 * worker_pool._REPORT_S:
+        pass
+    tick()
+    while True:
+        pass
+
+
+def interruptible(item: int, tick: Tick) -> tuple[bool, bool]:
+    """Whether a program that a bot starts ends at Ctrl-C, and whether this process does not."""
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGINT); os._exit(7)"
+    ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL).returncode
+    os.kill(os.getpid(), signal.SIGINT)
+    return ended == -signal.SIGINT, True
+
+
+def half_sent(item: int, tick: Tick) -> None:
+    """End in the middle of the result: a length of 100 bytes, and one byte."""
+    for number in range(3, 100):
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                os.write(number, b"\0\0\0d.")
+    os._exit(1)
+
+
+def refused() -> NoReturn:
+    raise UnknownBot("the file is gone")
+
+
+class Unreadable:
+    """A task that no other process can read."""
+
+    def __reduce__(self) -> Any:
+        return refused, ()
+
+    def __call__(self, item: int, tick: Tick) -> int:
+        return item
+
+
+def interrupting(units: int) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def run(task: Any, items: list[Any]) -> list[Any]:
+    with WorkerPool[Any, Any](task, 2, "played") as pool:
+        return list(pool.run(items))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """Two workers for the tests that leave them as they are."""
+    with WorkerPool(doubled, 2, "played") as pool:
+        yield pool
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first unit show that the rest is worth other processes."""
+    monkeypatch.setattr(worker_pool, "_REPORT_S", -1.0)
+    monkeypatch.setattr(worker_pool, "_ALONE_S", -1.0)
+    monkeypatch.setattr(worker_pool, "_WORTH_S", -1.0)
+
+
+def all_results(
+    task: Any,
+    items: list[Any],
+    jobs: int,
+    wanted: Callable[[Any], bool] = lambda item: True,
+    units: int | None = None,
+) -> tuple[list[tuple[Any, Any]], int]:
+    """What `work_through` hands on, and how many units it reports."""
+    results: list[tuple[Any, Any]] = []
+    reported: list[int] = []
+    work_through(
+        task,
+        items,
+        lambda *pair: results.append(pair),
+        jobs=jobs,
+        units=units or len(items),
+        report=reported.append,
+        wanted=wanted,
+    )
+    return results, sum(reported)
+
+
+def test_results_come_in_the_order_of_the_items(pool: Pool) -> None:
+    # Large items before small ones: those behind are done first.
+    items = [50_000, 1, 2, 3, 40_000, 4, *range(30)]
+
+    assert list(pool.run(items)) == [(item, 2 * item) for item in items]
+
+
+def test_other_processes_do_the_work() -> None:
+    pids = {pid for _, pid in run(process_of, list(range(10)))}
+
+    assert os.getpid() not in pids
+    assert len(pids) <= 2
+
+
+def test_units_are_reported(pool: Pool) -> None:
+    units: list[int] = []
+    done = list(pool.run([10, 20, 30], units.append))
+
+    assert len(done) == 3
+    assert sum(units) == 60
+
+
+def test_workers_go_on_with_other_items(pool: Pool) -> None:
+    next(pool.run([1, 2, 50_000]))  # nobody asks for the others
+
+    assert list(pool.run([4, 5])) == [(4, 8), (5, 10)]
+
+
+def test_an_error_comes_when_it_is_its_items_turn(pool: Pool) -> None:
+    results = pool.run([90_000, 101, 103, 2])
+
+    assert next(results) == (90_000, 180_000)
+    with pytest.raises(UnknownBot, match="101 is odd"):
+        next(results)
+
+
+def test_what_is_not_wanted_any_more_is_left_out_with_its_error(pool: Pool) -> None:
+    out: set[int] = set()
+    handed = []
+    for item, _ in pool.run([50_000, 101, 2], wanted=lambda item: item not in out):
+        handed.append(item)
+        out.add(101)
+
+    assert handed == [50_000, 2]
+
+
+def test_a_worker_that_was_ended_is_one_line() -> None:
+    with pytest.raises(ArenaError, match="a process that played was ended from outside"):
+        run(dying, [1, 2, 3])
+
+
+def test_a_worker_that_was_ended_in_the_middle_of_a_message() -> None:
+    with pytest.raises(ArenaError, match="a process that played was ended from outside"):
+        run(half_sent, [1])
+
+
+@pytest.mark.parametrize(
+    ("item", "error", "says"),
+    [
+        (1, ConnectionResetError, "a fault of the task"),
+        (2, RuntimeError, "PickyError in a worker process"),
+        (3, Exception, "pickle"),
+    ],
+)
+def test_any_exception_of_a_task_comes_with_its_traceback(
+    item: int, error: type[Exception], says: str
+) -> None:
+    with WorkerPool(faulty, 2, "played") as pool:
+        results = pool.run([0, item])
+
+        assert next(results) == (0, 0)
+        with pytest.raises(error, match=says) as caught:
+            next(results)
+
+    [note] = caught.value.__notes__
+    assert note.startswith("Traceback")
+    assert "worker_pool.py" in note
+
+
+def test_a_task_that_a_worker_cannot_read_fails_at_its_first_item() -> None:
+    with pytest.raises(UnknownBot, match="the file is gone"):
+        run(Unreadable(), [1, 2, 3])
+
+
+def test_what_a_task_prints_is_no_result(capfd: pytest.CaptureFixture[str]) -> None:
+    run(talkative, ["hello"])
+
+    assert capfd.readouterr() == ("", "hello\n")
+
+
+def test_workers_end_with_the_block() -> None:
+    before = multiprocessing.active_children()
+    with WorkerPool(doubled, 2, "played") as pool:
+        results = pool.run([1] * 50)
+        next(results)
+        workers = set(multiprocessing.active_children()) - set(before)
+
+        assert len(workers) == 2
+    assert not any(worker.is_alive() for worker in workers)
+
+
+def test_a_worker_that_reports_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pool, "_CLOSE_S", 60.0)
+    path = tmp_path / "end"
+    pool = WorkerPool[Any, Any](with_a_bot_that_says_goodbye, 1, "played")
+    with pytest.raises(KeyboardInterrupt), pool:
+        list(pool.run([str(path)], interrupting))
+
+    assert path.read_text() == "goodbye"
+
+
+def test_a_worker_that_does_not_report_is_killed() -> None:
+    before = set(multiprocessing.active_children())
+    with WorkerPool[Any, Any](deaf, 1, "played") as pool:
+        results = pool.run([1], interrupting)
+        with pytest.raises(KeyboardInterrupt):
+            list(results)
+        [worker] = set(multiprocessing.active_children()) - before
+
+    assert worker.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_ctrl_c_ends_the_programs_of_a_bot_but_no_worker() -> None:
+    assert run(interruptible, [1]) == [(1, (True, True))]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no masks")
+def test_ctrl_c_is_let_through_again_after_the_start(pool: Pool) -> None:
+    list(pool.run([1]))
+
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_machine_without_masks_starts_workers_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
+    with worker_pool._interrupts_blocked():
+        pass
+
+
+def test_short_work_starts_no_processes() -> None:
+    results, units = all_results(process_of, list(range(20)), jobs=8)
+
+    assert results == [(item, os.getpid()) for item in range(20)]
+    assert units == 20
+
+
+@pytest.mark.usefixtures("eager")
+def test_long_work_goes_to_other_processes_after_an_item_that_is_done() -> None:
+    results, units = all_results(process_of, list(range(20)), jobs=2)
+
+    assert [item for item, _ in results] == list(range(20))
+    assert [item for item, pid in results if pid == os.getpid()] == [0]
+    assert units == 20
+
+
+@pytest.mark.usefixtures("eager")
+def test_an_item_of_which_much_is_left_is_begun_again_in_another_process() -> None:
+    results, units = all_results(process_of_three, list(range(20)), jobs=2, units=60)
+
+    assert [item for item, _ in results] == list(range(20))
+    assert os.getpid() not in {pid for _, pid in results}
+    assert units == 60, "what was begun twice counts once"
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_result_is_kept_although_its_last_units_show_that_the_rest_is_worth_sharing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_pool, "_REPORT_S", 1e9)  # all are reported at the end of an item
+    results, units = all_results(process_of, list(range(20)), jobs=2, units=10_000)
+
+    assert [item for item, pid in results if pid == os.getpid()] == [0]
+    assert units == 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it keeps the directory of a process")
+@pytest.mark.usefixtures("eager")
+def test_in_a_directory_that_was_removed_all_is_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    results, _ = all_results(process_of, list(range(5)), jobs=2)
+
+    assert {pid for _, pid in results} == {os.getpid()}
+
+
+@pytest.mark.usefixtures("eager")
+def test_there_are_at_most_four_processes_per_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Pool(WorkerPool[Any, Any]):
+        def __init__(self, task: Any, workers: int, work: str) -> None:
+            asked.append(workers)
+            super().__init__(task, 1, work)
+
+    monkeypatch.setattr(worker_pool, "usable_cores", lambda: 2)
+    monkeypatch.setattr(worker_pool, "WorkerPool", Pool)
+    all_results(process_of, list(range(1000)), jobs=1000)
+
+    assert asked == [8]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(("items", "jobs"), [(20, 1), (1, 8)], ids=["one job", "one item"])
+def test_long_work_that_cannot_be_shared_is_done_here(items: int, jobs: int) -> None:
+    results, _ = all_results(process_of, list(range(items)), jobs)
+
+    assert {pid for _, pid in results} == {os.getpid()}
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_any_number_of_processes_gives_the_same(jobs: int) -> None:
+    items = [30, 101, 3, 40, 5]
+    results, units = all_results(doubled, items, jobs, wanted=lambda item: item != 101)
+
+    assert results == [(30, 60), (3, 6), (40, 80), (5, 10)]
+    assert units == 78
+
+
+def test_units_that_take_no_time_are_reported_together() -> None:
+    reports: list[int] = []
+    count = UnitCount(reports.append)
+    for _ in range(3):
+        count.tick()
+    count.flush()
+
+    assert sum(reports) == 3
+
+
+def test_the_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 5, 7}, raising=False)
+    assert usable_cores() == 3
+
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert usable_cores() == 6
+
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert usable_cores() == 1

@@ -1,0 +1,233 @@
+"""A database outlives the package of its game; a broken package costs a line and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.storage.store import CompetitionState, Store
+from tests.support.arena_process import ROOT, free_port
+from tests.support.toy_games import write_toy
+
+pytestmark = pytest.mark.e2e
+
+GONE = "toy_two of package toy_two 1.0 is not installed"
+NEEDED = f"arena: {GONE}, and its rules are needed for this"
+
+
+def arena(folder: Path, *words: str, toys: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`arena WORDS` in a folder, with the packages in another one."""
+    path = os.pathsep.join(map(str, filter(None, (ROOT, toys))))
+    return subprocess.run(
+        [sys.executable, "-m", "arena", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database: a finished competition of a toy, and one that goes on."""
+    folder, toys = tmp_path_factory.mktemp("class"), tmp_path_factory.mktemp("toys")
+    write_toy(toys, 2)
+    ran = arena(
+        folder,
+        *("tournament", "round_robin", "toy_two", "bold", "timid", "bold", "--matches", "2"),
+        *("--db", "arena.db"),
+        toys=toys,
+    )
+    assert "toy_two" not in ran.stderr or ran.stdout, ran
+    ran = arena(folder, "vectors", "toy_two", "vectors", toys=toys)
+    assert ran.returncode == 0, ran
+    with Store(folder / "arena.db") as store:
+        [row] = store.competitions()
+        unfinished = msgspec.structs.replace(row.plan, players=("ann", "ben"), bots=(), run="")
+        store.competition_started("toy_two-unfinished", unfinished, 1_000.0)
+    return folder
+
+
+def finished(folder: Path) -> str:
+    with Store(folder / "arena.db", create=False) as store:
+        [row] = (row for row in store.competitions() if row.state is CompetitionState.FINISHED)
+    return row.id
+
+
+def test_the_records_and_the_plan_name_the_package(folder: Path) -> None:
+    shown = arena(folder, "replay", "last", "--db", "arena.db", "--json")
+    ran = arena(folder, "export", "--db", "arena.db", "whole")
+    assert ran.returncode == 0, ran
+    matches = folder / "whole" / finished(folder) / "matches.jsonl"
+    records = [json.loads(line)["record"] for line in matches.read_text().splitlines()]
+    assert json.loads(shown.stdout)["record"] in records
+    assert {record["package"] for record in records} == {"toy_two 1.0"}
+    assert "toy_two" in (folder / "whole" / "index.html").read_text()
+
+
+def test_what_needs_no_rules_works_without_them(folder: Path) -> None:
+    assert arena(folder, "backup", "--db", "arena.db", "copy.db").returncode == 0
+    ran = arena(folder, "standings", "--db", "arena.db", finished(folder))
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "timid" in ran.stdout
+    ran = arena(folder, "standings", "--db", "arena.db")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "toy_two-unfinished" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("replay", "last", "--db", "arena.db"),
+        ("replay", "last", "--db", "arena.db", "--seat", "1", "--frames"),
+        ("replay", "last", "--db", "arena.db", "--seat", "1", "--bot", "bold"),
+    ],
+)
+def test_what_needs_the_rules_says_so_in_one_line(folder: Path, words: tuple[str, ...]) -> None:
+    ran = arena(folder, *words)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"{NEEDED}\n")
+
+
+@pytest.mark.parametrize("path", ["arena.db", "vectors/toy_two-bold.jsonl"])
+def test_nothing_is_called_wrong_for_want_of_the_rules(folder: Path, path: str) -> None:
+    ran = arena(folder, "verify", path)
+
+    assert (ran.returncode, ran.stderr) == (3, "")
+    assert f"cannot be verified: {GONE}" in ran.stdout
+    assert ran.stdout.splitlines()[-1].endswith(" not verified")
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """An arena on the database, and its address."""
+    port = free_port()
+    with (folder / "served.txt").open("w") as told:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "arena", "serve", "--db", "arena.db", "--port", str(port)],
+            cwd=folder,
+            stderr=told,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{url}/api/lobby.json", timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None
+                time.sleep(0.05)
+        yield url
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def get(url: str) -> tuple[int, Any]:
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+def test_an_arena_starts_and_shows_what_is_there(folder: Path) -> None:
+    over = finished(folder)
+    with served(folder) as url:
+        _, listed = get(f"{url}/api/competitions.json")
+        status, shown = get(f"{url}/api/competitions/{over}.json")
+        crossed, _ = get(f"{url}/api/competitions/{over}/cross.json")
+        _, matches = get(f"{url}/api/competitions/{over}/matches.json")
+        match = matches["matches"][0]["id"]
+        refused, line = get(f"{url}/api/matches/{match}.json")
+        recorded, record = get(f"{url}/api/matches/{match}/record.json")
+
+    assert {row["id"] for row in listed["competitions"]} == {over, "toy_two-unfinished"}
+    assert (status, crossed, recorded) == (200, 200, 200)
+    assert (shown["title"], len(shown["standings"])) == ("toy_two", 3)
+    assert record["record"]["package"] == "toy_two 1.0"
+    assert refused == 500
+    assert GONE in line["error"]
+    told = (folder / "served.txt").read_text()
+    assert f"toy_two-unfinished cannot go on: {GONE}" in told
+    assert "Traceback" not in told
+    with Store(folder / "arena.db", create=False) as store:
+        assert store.competition("toy_two-unfinished").state is CompetitionState.RUNNING
+
+
+# ---- Packages that are broken
+
+
+@pytest.fixture
+def toys(tmp_path: Path) -> Path:
+    """A folder with a toy that works, and one whose rules cannot be imported."""
+    toys = tmp_path / "toys"
+    write_toy(toys, 1)
+    (toys / write_toy(toys, 3) / "rules.py").write_text("print('hello')\nraise SystemExit(3)\n")
+    return toys
+
+
+LEFT_OUT = "toy_three of toy_three 1.0 is left out (arena.games): SystemExit: 3"
+
+
+def test_a_broken_package_costs_one_line_on_stderr(toys: Path, tmp_path: Path) -> None:
+    ran = arena(
+        tmp_path, "play", "toy_one", "bold", "--set", "rounds=2", "--seed", "1", "--json", toys=toys
+    )
+
+    assert ran.returncode == 0, ran
+    assert json.loads(ran.stdout)
+    assert ran.stderr.splitlines() == ["hello", f"arena: {LEFT_OUT}"]
+    ran = arena(tmp_path, "play", "toy_three", "bold", toys=toys)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1] == f"arena: toy_three has words and no rules; {LEFT_OUT}"
+
+
+def test_the_doctor_has_a_row_for_what_is_left_out_and_for_what_is_not(
+    toys: Path, tmp_path: Path
+) -> None:
+    layers = json.loads(arena(tmp_path, "doctor", "--json", toys=toys).stdout)["layers"]
+
+    assert layers[-2:] == [
+        {"name": "games from outside", "active": True, "detail": "toy_one of toy_one 1.0"},
+        {
+            "name": "toy_three of toy_three 1.0",
+            "active": False,
+            "detail": "left out (arena.games): SystemExit: 3",
+        },
+    ]
+
+
+def test_the_program_of_a_bot_says_it_too(toys: Path, tmp_path: Path) -> None:
+    (toys / "toy_one" / "bots.py").write_text("x = 1\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "bots", "toy_one", "bold"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(toys)))},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[0] == (
+        "arena: toy_one of toy_one 1.0 is left out (arena.bots): "
+        "expected `__all__` with the house bots in toy_one.bots, found none"
+    )
+    assert len(ran.stderr.splitlines()) == 2

@@ -1,0 +1,267 @@
+"""Games from outside, for 1, 2, 3 and 6 seats, in the commands for experiments and for bot authors.
+
+They are packages that are written at run time, and found by PYTHONPATH in processes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from arena.authoring.starter import Language
+from tests.support.toy_games import toy_name, write_toy
+from tests.tools.starters import StarterTrial, missing
+
+pytestmark = pytest.mark.e2e
+
+SEATS = (1, 2, 3, 6)
+EACH_TOY = pytest.mark.parametrize("seats", SEATS)
+HOUSE = ("bold", "random", "timid")
+BOTS = ("bold", "timid")  # two of them, that bid differently
+ROUNDS = 5  # that `arena check` plays
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages of all toys."""
+    folder = tmp_path_factory.mktemp("packages")
+    for seats in SEATS:
+        write_toy(folder, seats)
+    return folder
+
+
+@pytest.fixture
+def python(packages: Path, tmp_path: Path) -> Run:
+    """Runs `python WORDS`, which finds the toys, in a folder of its own."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(packages)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def printed(python: Run) -> Callable[..., Any]:
+    """What `arena WORDS --json` prints."""
+
+    def run(*words: str) -> Any:
+        done = python("-m", "arena", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def filling(seats: int) -> list[str]:
+    """House bots for so many seats, some of them several times."""
+    return [*islice(cycle(BOTS), seats)]
+
+
+@EACH_TOY
+def test_a_match_is_played_by_objects_and_by_processes(
+    printed: Callable[..., Any], seats: int
+) -> None:
+    game = toy_name(seats)
+    bots = filling(seats)
+    mine = f"mine={sys.executable} -m bots {game} bold"
+    here = printed("play", game, *bots)
+    launched = printed("play", game, *bots[1:], "--bot", mine)
+
+    for document in (here, launched):
+        assert document["game"] == game
+        assert document["unit"] == "match"
+        assert len(document["bots"]) == seats
+        assert document["eliminated"] is None
+        if seats > 1:
+            assert sum(bot["score"] for bot in document["bots"]) == 0
+    assert launched["bots"][-1]["name"] == "mine"
+
+
+@EACH_TOY
+def test_everybody_meets_everybody_in_any_number_of_processes(
+    printed: Callable[..., Any], seats: int
+) -> None:
+    words = ("cross", toy_name(seats), *BOTS, "--games", "30", "--seed", "1")
+    document = printed(*words)
+
+    assert document == printed(*words, "--jobs", "2")
+    assert {bot["name"] for bot in document["bots"]} == {*BOTS}
+    # Two bots meet at one table of two, and share a larger one in all ways.
+    ways = 2 if seats == 1 else seats - 1
+    assert [len(table["bots"]) for table in document["tables"]] == [seats] * ways
+    assert all(bot["units"] > 0 for bot in document["bots"])
+
+
+@EACH_TOY
+def test_a_launched_bot_meets_everybody(printed: Callable[..., Any], seats: int) -> None:
+    game = toy_name(seats)
+    mine = f"mine={sys.executable} -m bots {game} timid"
+    words = ("cross", game, *BOTS, "--games", "2", "--bot", mine, "--jobs", "2")
+    standings = printed(*words)["bots"]
+
+    assert {bot["name"] for bot in standings} == {*BOTS, "mine"}
+    assert all(bot["eliminated"] is None and bot["units"] > 0 for bot in standings)
+
+
+@EACH_TOY
+def test_a_cross_table_is_shown(python: Run, seats: int) -> None:
+    shown = python("-m", "arena", "cross", toy_name(seats)).stdout
+
+    assert f"120 matches per {({1: 'bot', 2: 'pairing'}).get(seats, 'table')}" in shown
+    assert "±" in shown
+
+
+@EACH_TOY
+def test_it_is_no_game_to_go_broke_in(python: Run, seats: int) -> None:
+    done = python("-m", "arena", "ruin", toy_name(seats), "bold", "--stake", "5", "--goal", "10")
+
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"arena: {toy_name(seats)} is not played for chips against the dealer")
+    assert toy_name(1) not in line.partition("expected")[2]
+
+
+@EACH_TOY
+def test_a_match_is_stepped_through(python: Run, tmp_path: Path, seats: int) -> None:
+    game = toy_name(seats)
+    record = tmp_path / "record.json"
+    play = (
+        "import sys, arena; from protocol.strategy import find\n"
+        "game, record, *bots = sys.argv[1:]\n"
+        "result = arena.play(game, [find(game, bot)() for bot in bots], seed=1)\n"
+        "open(record, 'wb').write(result.record.to_json())\n"
+    )
+    assert python("-c", play, game, str(record), *filling(seats)).returncode == 0
+    done = python("-m", "arena", "replay", str(record))
+
+    assert done.returncode == 0, done.stderr
+    assert [f"round {number}" in done.stdout for number in (1, 10, 11)] == [True, True, False]
+    assert "bid" in done.stdout
+    seat = python("-m", "arena", "replay", str(record), "--seat", "1", "--bot", "bold")
+    assert seat.returncode == 0, seat.stdout + seat.stderr
+
+
+def test_all_are_timed(printed: Callable[..., Any]) -> None:
+    rows = printed("bench", "games", "--rounds", "1")["in_process"]
+    toys = {row["game"]: row for row in rows if row["game"].startswith("toy_")}
+
+    assert {*toys} == {toy_name(seats) for seats in SEATS}
+    assert all(row["decisions_per_s"] > 0 and row["peers"] == [] for row in toys.values())
+
+
+def test_the_demo_has_a_competition_in_each(python: Run) -> None:
+    listed = python(
+        "-c",
+        "from arena.lab.demo import field\n"
+        "for contest in field(): print(contest.game, len(contest.bots), *contest.bots)",
+    )
+    contests = {game: int(bots) for game, bots, *_ in map(str.split, listed.stdout.splitlines())}
+
+    for seats in SEATS:
+        assert contests[toy_name(seats)] > seats
+
+
+@EACH_TOY
+def test_the_competition_of_the_demo_is_played(python: Run, seats: int) -> None:
+    done = python(
+        "-c",
+        "import asyncio, sys\n"
+        "from arena.lab.demo import demo, field\n"
+        "from arena.storage.store import Store\n"
+        "async def main(game):\n"
+        "    with Store('demo.db') as store:\n"
+        "        return await demo(store, [c for c in field() if c.game == game])\n"
+        "[report] = asyncio.run(main(sys.argv[1]))\n"
+        "print(report.played, *(v.bot for v in report.verdicts))\n",
+        toy_name(seats),
+    )
+
+    assert done.returncode == 0, done.stderr
+    [played] = done.stdout.split()
+    assert int(played) > 0
+
+
+@pytest.fixture(scope="module")
+def trial(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StarterTrial]:
+    def make(seats: int, language: Language) -> StarterTrial:
+        folder = tmp_path_factory.mktemp("starters") / "mine"
+        return StarterTrial(folder, toy_name(seats), language, ROUNDS, packages=packages)
+
+    return make
+
+
+@EACH_TOY
+def test_a_starter_is_written_in_every_language(python: Run, tmp_path: Path, seats: int) -> None:
+    game = toy_name(seats)
+    # In one process, as it is the same command six times.
+    new = "import sys; from arena.cli import main\n"
+    new += "for lang in sys.argv[2:]: assert main(['new', sys.argv[1], lang, '--lang', lang]) == 0"
+    done = python("-c", new, game, *Language)
+
+    assert done.returncode == 0, done.stderr
+    for language in Language:
+        folder = tmp_path / language
+        texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+        readme = texts["README.md"]
+        [tried] = re.findall(rf"^arena play {game} .*", readme, re.MULTILINE)
+        assert [word for word in tried.split() if word in HOUSE] == [
+            *islice(cycle(HOUSE), seats - 1)
+        ]
+        assert (f"begins when {seats} bots" in readme) == (seats > 1)
+        for kind in ("bid", "shown"):
+            assert any(kind in text for name, text in texts.items() if name != "samples.jsonl")
+
+
+@EACH_TOY
+def test_a_starter_passes_its_test_and_the_check(
+    trial: Callable[..., StarterTrial], seats: int
+) -> None:
+    mine = trial(seats, Language.PYTHON)
+    for step in ("test", "try"):
+        mine.step(step)
+
+    assert "0 failed" in mine.step("check")
+
+
+# node needs a package from the net, and a compiler of C++ too long: `tests.tools.starters` has all.
+@pytest.mark.parametrize("language", [Language.GO, Language.JAVA, Language.BASH])
+def test_a_starter_that_is_built_passes_its_test(
+    trial: Callable[..., StarterTrial], language: Language
+) -> None:
+    if absent := missing(language):
+        pytest.skip(f"no {', '.join(absent)}")
+    mine = trial(6, language)
+    for step in ("build", "test", "try"):
+        mine.step(step)
+
+
+@EACH_TOY
+def test_for_another_language_the_page_of_the_game_is_written(
+    printed: Callable[..., Any], tmp_path: Path, seats: int
+) -> None:
+    game = toy_name(seats)
+    made = printed("new", game, "other", "--lang", "other")
+    page = (tmp_path / "other" / f"{game}.md").read_text(encoding="utf-8")
+
+    assert made["files"] == [f"{game}.md", "session.md"]
+    assert "### `bid`" in page
+    assert "a whole number from `legal.min` to `legal.max`" in page
