@@ -7,6 +7,8 @@ versions. Only `index.html`, which names that hash, is asked for each time.
 from __future__ import annotations
 
 import hashlib
+import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -56,6 +58,7 @@ _KINDS = {
     ".woff2": "font/woff2",
 }
 _KIND_ELSE = "application/octet-stream"
+_INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 class StaticFile:
@@ -89,7 +92,7 @@ class Files:
             if name != _INDEX
         }
         index = contents[_INDEX].replace(PLACEHOLDER, self.version.encode())
-        self._fixed = {"/": StaticFile(_INDEX, index, NO_CACHE)}
+        self._fixed = {"/": StaticFile(_INDEX, index, NO_CACHE, _policy(index))}
         if _ICON in contents:  # browsers also ask for it by themselves, at this path
             self._fixed[f"/{_ICON}"] = StaticFile(_ICON, contents[_ICON], NO_CACHE)
 
@@ -159,6 +162,13 @@ def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:
             yield from _read(entry, f"{within}{entry.name}/")
         else:
             yield within + entry.name, entry.read_bytes()
+
+
+def _policy(index: bytes) -> str:
+    """`PAGE_POLICY` with the scripts that stand in a page itself."""
+    digests = (hashlib.sha256(script).digest() for script in _INLINE.findall(index))
+    allowed = [f"'sha256-{b64encode(digest).decode()}'" for digest in digests]
+    return PAGE_POLICY.replace("script-src 'self'", " ".join(["script-src 'self'", *allowed]))
 
 
 def _version(contents: Mapping[str, bytes]) -> str:

@@ -26,7 +26,7 @@ from tests.support.page_player import sit_down
 from tests.support.proxy import nginx
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, WebSocketRoute
+    from playwright.sync_api import Browser, Page, Route, WebSocketRoute
 
 pytestmark = [
     pytest.mark.e2e,
@@ -53,6 +53,7 @@ PLAYED_AT = {
 }
 SHEET = 718  # CSS pixels between the margins of a sheet of A4
 MANY = 40
+AWAY_MS = 2_000  # until the page is loaded again
 AGAIN_MS = 5_000  # until the page asks for a document again
 
 HIDDEN = """() => {
@@ -428,6 +429,38 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
         page.get_by_text("could not be fetched").wait_for()
         look.offline(False)
         page.get_by_role("heading", name="Competitions", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("part", ["app.js", "grid.js", "views/lobby.js"])
+def test_a_part_of_the_page_that_a_changing_network_cut_off_is_fetched_again(
+    window: Open, part: str
+) -> None:
+    look = window()
+    with look.expecting("ERR_FAILED"):
+        look.page.route(f"**/{part}", lambda route: route.abort(), times=1)
+        page = look.to("#/")
+        page.get_by_role("heading", name="Lobby", exact=True).wait_for()
+    look.sound("the lobby")
+
+
+def test_a_part_that_is_never_fetched_does_not_have_the_page_loaded_without_end(
+    window: Open,
+) -> None:
+    look = window()
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.abort()
+
+    with look.expecting("ERR_FAILED"):
+        look.page.route("**/views/lobby.js", refuse)
+        page = look.to("#/")
+        with page.expect_navigation():
+            page.get_by_text("could not be fetched").wait_for()
+        page.get_by_text("could not be fetched").wait_for()
+        page.wait_for_timeout(1.5 * AWAY_MS)
+    assert len(asked) == 2
 
 
 def test_a_document_that_is_read_once_comes_back(window: Open, school: ClassWithPage) -> None:

@@ -42,6 +42,7 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+_NETWORK = "net::ERR_NETWORK_CHANGED"  # another program has changed the machine's network
 _WAIT_MS = 20_000  # for anything that is to appear, on a busy machine
 _PATHS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -197,7 +198,7 @@ class BrowserWindow:
             assert violations == [], f"{what} at {self.size}: {'; '.join(violations)}"
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type not in ("error", "warning"):
+        if message.type not in ("error", "warning") or _NETWORK in message.text:
             return
         fault = f"console: {message.text} {json.dumps(message.location)}"
         if self._expected is None or not self._expected.search(fault):

@@ -67,6 +67,7 @@ function Line() {
 
 let hasOpened = false; // the first view
 const AWAY_MS = 2000; // between two looks whether the arena is back
+const JUST_MS = 20000; // a page is new for so long
 
 /** The view that the address names, or why there is none. */
 function View({ route }) {
@@ -96,17 +97,21 @@ function View({ route }) {
   function shown() {
     if (!VIEWS[route.view]) return html`<${Lost} />`;
     if (failure) return html`<${Broken} text="This view has met a fault of its own. What it shows is safe with the arena." />`;
-    if (unloaded) return html`<${Broken} text="A part of the page could not be fetched: the arena is away, or has another version now. As soon as it is back, so is this view." />`;
+    if (unloaded) return html`<${Broken} text="A part of the page could not be fetched: the network was cut, the arena is away, or it has another version now. As soon as it is back, so is this view." />`;
     const Shown = module;
     return Shown ? html`<${Shown} route=${route} />` : html`<${Loading} />`;
   }
 }
 
-/** Wait for an arena that does not answer; false if it does, or nobody waits any more. */
+/**
+ * Wait until the arena answers; false if nobody waits any more, or if it has answered all the time and the page has
+ * just been loaded again: a module that is faulty would have it loaded without end.
+ */
 async function comesBack(isOff) {
   const page = new URL("../../", import.meta.url);
   const answers = () => fetch(page, { cache: "no-store" }).then((response) => response.ok, () => false);
-  if (await answers()) return false;
+  const [{ type }] = /** @type {any} */ (performance.getEntriesByType("navigation"));
+  if (type === "reload" && performance.now() < JUST_MS && (await answers())) return false;
   do await new Promise((done) => setTimeout(done, AWAY_MS));
   while (!isOff() && !(await answers()));
   return !isOff();

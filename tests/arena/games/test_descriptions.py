@@ -112,11 +112,11 @@ def test_what_a_question_or_script_does_not_know_is_nothing() -> None:
 
 
 def test_a_question_must_say_the_type_of_its_answers() -> None:
-    class Bare(Question, frozen=True, tag="bare"):  # type: ignore[type-arg]
+    class WithoutAnswer(Question, frozen=True, tag="no_answer"):  # type: ignore[type-arg]
         legal: tuple[int, ...] = (1,)
 
     with pytest.raises(UsageError, match="expected the type of the answers"):
-        _answer_type(Bare)
+        _answer_type(WithoutAnswer)
 
 
 def test_a_view_has_the_style_sheet_beside_it_if_there_is_one() -> None:

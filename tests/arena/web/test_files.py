@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -152,6 +155,16 @@ def test_every_answer_forbids_what_the_page_does_not_need(files: Files) -> None:
         assert "unsafe" not in policy
         assert header(answer, "X-Content-Type-Options") == "nosniff"
         assert header(answer, "Referrer-Policy") == "no-referrer"
+
+
+def test_the_script_within_the_index_is_allowed_by_its_hash() -> None:
+    answer = get(page_files(), "/")
+    [script] = re.findall(r"<script>(.*?)</script>", answer.body.decode(), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+    assert f"script-src 'self' 'sha256-{digest}';" in (
+        header(answer, "Content-Security-Policy") or ""
+    )
 
 
 def test_all_that_the_index_of_the_installed_page_names_is_there() -> None:
