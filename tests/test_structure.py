@@ -30,6 +30,7 @@ MAY_IMPORT = {
 FLOORS = (
     ("engine", "manual"),
     ("games",),
+    ("strength",),
     ("formats", "records", "referee", "sandbox"),
     ("storage",),
     ("server", "results"),

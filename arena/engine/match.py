@@ -14,6 +14,7 @@ import msgspec
 
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from arena.engine.shuffle import Stream, match_key
+from arena.engine.statistics import UnitCounter, UnitSums
 from protocol.errors import IllegalAnswer, OutOfDecks
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
@@ -88,9 +89,13 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class MatchResult(Result, frozen=True, kw_only=True):
-    """How a match ended, with the record that replays it."""
+    """How a match ended, with the record that replays it, and the sums of its units if it has any.
+
+    `units` follows from the record, and is not in it.
+    """
 
     record: Record
+    units: UnitSums | None = None
 
 
 class MatchStep(msgspec.Struct, frozen=True):
@@ -114,12 +119,14 @@ class MatchState:
 
     __slots__ = (
         "_board",
+        "_closes",
         "_dealt",
         "_events",
         "_nonces",
         "_rules",
         "_seed",
         "_send",
+        "_units",
         "also_out",
         "answers",
         "commitment",
@@ -162,6 +169,9 @@ class MatchState:
         self._seed, self._nonces = seed, nonces
         self._dealt: list[Any] | None = None if decks is None else []
         self._board = Scoreboard(game.seats)
+        unit = game.unit
+        self._closes = None if unit is None else unit.closes
+        self._units = None if unit is None else UnitCounter(game.seats, unit.block)
         if seed is not None:
             deals = game.deals(settings, Stream(match_key(seed, nonces)))
         else:
@@ -182,6 +192,8 @@ class MatchState:
                 return
             assert type(step) is TellSeat, "rules yield AskSeat and TellSeat only"
             self.news.append(step)
+            if type(step.news) is self._closes:
+                self._close(step)
         self.termination = Termination(Ending.COMPLETED)
 
     def answer(self, value: object, note: str | None = None, took_ms: int | None = None) -> None:
@@ -200,11 +212,13 @@ class MatchState:
             self.times_ms.append(took_ms)
         if note is not None:
             self.notes.append((len(self.answers) - 1, note))
-        send, news = self._send, self.news
+        send, news, closes = self._send, self.news, self._closes
         try:
             step = send(legal)
             while type(step) is TellSeat:
                 news.append(step)
+                if type(step.news) is closes:
+                    self._close(step)
                 step = send(None)
             assert type(step) is AskSeat, "rules yield AskSeat and TellSeat only"
             self.pending = step
@@ -271,7 +285,14 @@ class MatchState:
             events=self._events or msgspec.UNSET,
             package=msgspec.UNSET if self.game.package is None else str(self.game.package),
         )
-        return MatchResult(self.scores, points, self.termination, self.also_out, record=record)
+        return MatchResult(
+            self.scores,
+            points,
+            self.termination,
+            self.also_out,
+            record=record,
+            units=None if self._units is None else self._units.sums(),
+        )
 
     def step(self, value: object) -> MatchStep:
         """Give the next answer of a match that is played again, and return what follows.
@@ -301,6 +322,14 @@ class MatchState:
         for number, question, news in questions_of(seat, again.steps(answers)):
             if question is not None and number < len(answers):
                 yield question, news, answers[number]
+
+    def _close(self, told: TellSeat) -> None:
+        """Note what a unit brought; rules may tell it each seat, and the first one is enough."""
+        if told.seat in (EVERYONE, 0):
+            unit, units = self.game.unit, self._units
+            assert unit is not None, "something has closed one"
+            assert units is not None, "as it is for every unit"
+            units.add(unit.payoffs(told.news))
 
     def _noting(self, deals: Iterator[Any], tells_deals: bool) -> Iterator[Any]:
         for deal in deals:

@@ -81,12 +81,15 @@ class Unit(msgspec.Struct, frozen=True):
         setting: the setting that says how many a match has at most.
         closes: the news that ends one.
         payoffs: what one brought, by seat, from that news.
+        block: so many in a row are one value of a sample, as bots may adapt to what has been played
+            and units that follow one another hang together.
     """
 
     name: str
     setting: str
     closes: type[News]
     payoffs: Callable[[Any], Sequence[float]]
+    block: int = 1
 
 
 class Measure(msgspec.Struct, frozen=True):

@@ -99,7 +99,7 @@ GAME = Game(
     choices=(Choice("hands", "Hands", 1, 1000),),
     demo=Trial({"hands": 1000}),
     bench=Trial({"hands": 20_000}),
-    unit=Unit("hand", "hands", HandOver, lambda news: news.payoffs),
+    unit=Unit("hand", "hands", HandOver, lambda news: news.payoffs, block=50),
     splits_by="hands",
     meets_itself=True,
     view="ace_king_queen.js",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import random
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from hypothesis import strategies as some
 
 from arena.engine.match import MatchResult, MatchState, Record, questions_of
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
+from arena.engine.statistics import UnitSums
 from arena.games import GAMES
 from arena.games.replay import replay
 from bots.strategy import choose
@@ -523,3 +525,55 @@ def test_a_match_that_was_not_dealt_yet_has_a_past_without_questions() -> None:
 def test_a_match_with_stacked_decks_is_not_told_again() -> None:
     with pytest.raises(AssertionError, match="only matches over a network"):
         list(deal("AK").history_for(0))
+
+
+# ---- The units of a match
+
+
+def drawn(game: str, **settings: Any) -> MatchState:
+    read = GAMES[game].vocabulary.read_settings(settings)
+    return finish(MatchState(GAMES[game], read, seed=SEED))
+
+
+def test_the_games_of_a_gin_match_are_added_up_while_it_is_played() -> None:
+    result = drawn("gin_rummy", games=3).result()
+
+    assert result.units == UnitSums(sum(result.scores), result.scores, result.scores)
+    assert result.units.count > 0
+
+
+def test_the_hands_of_ace_king_queen_are_added_up_in_blocks_of_fifty() -> None:
+    units = drawn("ace_king_queen", hands=120).result().units
+
+    assert units is not None
+    assert units.count == 2
+    assert units.sums[0] == -units.sums[1]
+    assert units.squares[0] == units.squares[1] > 0
+    assert drawn("ace_king_queen", hands=49).result().units is None
+
+
+def test_a_game_whose_match_is_one_unit_adds_nothing_up() -> None:
+    assert drawn("high_low").result().units is None
+
+
+def test_a_unit_that_is_told_each_seat_in_turn_counts_once() -> None:
+    game = GAMES["ace_king_queen"]
+
+    def rules(*arguments: Any) -> Any:
+        steps, answer = game.rules(*arguments), None
+        with suppress(StopIteration):
+            while True:
+                step = steps.send(answer)
+                if isinstance(step, TellSeat) and isinstance(step.news, HandOver):
+                    yield TellSeat(0, step.news)
+                    answer = yield TellSeat(1, step.news)
+                else:
+                    answer = yield step
+
+    match = MatchState(
+        msgspec.structs.replace(game, rules=rules),
+        game.vocabulary.read_settings({"hands": 100}),
+        seed=SEED,
+    )
+
+    assert finish(match).result().units == drawn("ace_king_queen", hands=100).result().units

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.engine.statistics import Sample, error_of_sum
+from arena.engine.statistics import Sample, UnitCounter, UnitSums, error_of_sum
 
 values = st.lists(st.integers(-1000, 1000), min_size=2, max_size=50)
 
@@ -93,3 +93,30 @@ def test_a_sum_with_an_unknown_error_has_none() -> None:
 
 def test_a_sum_of_nothing_has_no_error() -> None:
     assert error_of_sum([]) is None
+
+
+@given(st.lists(st.tuples(values), max_size=5), st.integers(1, 7))
+def test_units_of_a_match_add_up_in_whole_blocks(parts: list[tuple[list[int]]], block: int) -> None:
+    units = [value for (part,) in parts for value in part]
+    counter = UnitCounter(2, block)
+    for value in units:
+        counter.add((value, -value))
+
+    whole = [sum(units[at : at + block]) for at in range(0, len(units) - block + 1, block)]
+    sums = counter.sums()
+    if not whole:
+        assert sums is None
+        return
+    squares = sum(value * value for value in whole)
+    assert sums == UnitSums(len(whole), (sum(whole), -sum(whole)), (squares, squares))
+
+
+@given(values, values)
+def test_sums_of_many_values_are_the_values_themselves(first: list[int], second: list[int]) -> None:
+    sample = sample_of(first)
+    sample.add_sums(len(second), sum(second), sum(value * value for value in second))
+    sample.add_sums(0, 0, 0)
+
+    assert sample.count == len(first) + len(second)
+    assert sample.total == sum(first) + sum(second)
+    assert sample.variance == pytest.approx(statistics.variance(first + second))

@@ -1,0 +1,239 @@
+"""Intervals: within which values a mean or a share lies that was found by chance.
+
+All that people are shown is an interval of 95 %, made so that at most one in twenty such ranges is
+wrong. There are two kinds. `wilson`, `student`, `mean_of` and `share_of` are for somebody who looks
+once, when a number of games that was fixed before is over. The sequences, `beta_sequence` and
+`normal_sequence`, hold for somebody who looks after every game and stops when it suits: whatever
+says "settled" uses them (Ville's inequality). Only the standard library is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from math import exp, inf, lgamma, log, log1p, sqrt
+from statistics import NormalDist
+
+import msgspec
+
+__all__ = [
+    "FEWEST",
+    "LEVEL",
+    "Interval",
+    "MeanPart",
+    "SharePart",
+    "beta_sequence",
+    "mean_of",
+    "normal_sequence",
+    "share_of",
+    "student",
+    "student_quantile",
+    "wider",
+    "wilson",
+]
+
+LEVEL = 0.95
+"""How sure an interval is: at most one in twenty is wrong."""
+FEWEST = 20
+"""The fewest values of a skewed kind, such as bankrolls, of whose mean anything can be said."""
+
+_BETA = 10.0  # of both sides: tells .60 from .50 soonest
+_MIX = 11.4  # the same for means: the narrowest at about 100 values
+_HALVINGS = 60  # of a bisection: more than the digits of a float
+_TERMS, _NEAR = 1000, 1e-15  # of a continued fraction, and when it has come to its end
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """From `low` to `high`, at a `level` of 0.95, by a `method`."""
+
+    low: float
+    high: float
+    method: str
+    level: float = LEVEL
+
+    def scaled(self, factor: float) -> Interval:
+        """The interval of a multiple, such as games of a share; the factor is positive."""
+        return Interval(self.low * factor, self.high * factor, self.method, self.level)
+
+
+class MeanPart(msgspec.Struct, frozen=True):
+    """A part of a mean of parts that differ on purpose, such as opponents.
+
+    Attributes:
+        weight: its weight in the mean; weights add up to 1.
+        mean: of its values.
+        variance: of one value, unbiased; None if there is one value only.
+        count: how many values it has.
+    """
+
+    weight: float
+    mean: float
+    variance: float | None
+    count: float
+
+
+class SharePart(msgspec.Struct, frozen=True):
+    """A part of a share: its weight, how many units were won, a draw half, and of how many."""
+
+    weight: float
+    won: float
+    count: float
+
+
+def wilson(share: float, count: float, level: float = LEVEL) -> Interval:
+    """Wilson's interval of a share that was found in `count` units, at least one.
+
+    It never has no width: who has won all of three games may well lose the fourth.
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    squared = z * z / count
+    middle = (share + squared / 2) / (1 + squared)
+    half = z * sqrt(share * (1 - share) / count + squared / (4 * count)) / (1 + squared)
+    # Rounding must not leave the share itself outside.
+    low, high = min(max(0.0, middle - half), share), max(min(1.0, middle + half), share)
+    return Interval(low, high, "Wilson", level)
+
+
+def student(mean: float, error: float, degrees: float, level: float = LEVEL) -> Interval | None:
+    """Student's interval of a mean from its standard error; None if all values were the same.
+
+    Values that are all the same say nothing about how far they spread.
+    """
+    if error <= 0 or degrees <= 0:
+        return None
+    half = student_quantile(degrees, level) * error
+    return Interval(mean - half, mean + half, "Student", level)
+
+
+def mean_of(parts: Iterable[MeanPart], level: float = LEVEL) -> Interval | None:
+    """Of the weighted mean of parts; None if one of them has fewer than two values.
+
+    The spread within the parts is chance, that between them is not. The degrees of freedom are
+    Welch and Satterthwaite's.
+    """
+    mean = total = squares = 0.0
+    for part in parts:
+        if part.variance is None or part.count < 2:
+            return None
+        variance = part.weight * part.weight * part.variance / part.count
+        mean += part.weight * part.mean
+        total += variance
+        squares += variance * variance / (part.count - 1)
+    if not squares:
+        return None
+    return student(mean, sqrt(total), total * total / squares, level)
+
+
+def share_of(parts: Iterable[SharePart], level: float = LEVEL) -> Interval | None:
+    """Of the weighted mean of shares; None without parts. A part has at least one unit.
+
+    It is Wilson's, of as many units as would spread so far if all were of one kind.
+    """
+    share = likely = variance = 0.0
+    for part in parts:
+        # As if one unit more had been won and one more lost: that none of a few was won does not
+        # prove that none will be.
+        smoothed = (part.won + 1) / (part.count + 2)
+        share += part.weight * part.won / part.count
+        likely += part.weight * smoothed
+        variance += part.weight * part.weight * smoothed * (1 - smoothed) / part.count
+    return wilson(share, likely * (1 - likely) / variance, level) if variance else None
+
+
+def wider(first: Interval | None, second: Interval | None) -> Interval | None:
+    """The wider of two; the other one if there is none."""
+    if first is None or second is None:
+        return first or second
+    return first if first.high - first.low >= second.high - second.low else second
+
+
+def beta_sequence(won: float, count: float, alpha: float = 1 - LEVEL) -> Interval:
+    """All shares that are not refused after `count` units in [0, 1] whose sum is `won`.
+
+    A share p is refused as soon as B(a + won, b + lost) / B(a, b) / (p^won (1 − p)^lost) reaches
+    1 / alpha. That ever happens to the true one with a probability of at most alpha, however often
+    one looks.
+    """
+    lost = count - won
+    bound = _log_beta(_BETA + won, _BETA + lost) - _log_beta(_BETA, _BETA) + log(alpha)
+
+    def is_refused(share: float) -> bool:
+        return _times_log(won, share) + _times_log(lost, 1 - share) <= bound
+
+    share = won / count if count else 0.5
+    low = 0.0 if not is_refused(0.0) else _edge(is_refused, 0.0, share)
+    high = 1.0 if not is_refused(1.0) else _edge(is_refused, 1.0, share)
+    return Interval(low, high, "beta sequence", 1 - alpha)
+
+
+def normal_sequence(
+    mean: float, variance: float, count: float, alpha: float = 1 - LEVEL
+) -> Interval | None:
+    """Of a mean of values without bounds, such as chips; None before the 20th and without spread.
+
+    The mixture is for a known variance. With the variance that was found it is about 95 %.
+    """
+    if count < FEWEST or variance <= 0:
+        return None
+    mixed = (count + _MIX) * log((count + _MIX) / (_MIX * alpha * alpha))
+    half = sqrt(variance * mixed) / count
+    return Interval(mean - half, mean + half, "normal sequence, about", 1 - alpha)
+
+
+@lru_cache(maxsize=1024)
+def student_quantile(degrees: float, level: float = LEVEL) -> float:
+    """How many standard errors Student's interval of a level reaches to each side."""
+    low, high = 0.0, 1.0
+    while _student_within(high, degrees) < level:
+        low, high = high, high * 2
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_within(middle, degrees) < level else (low, middle)
+    return high
+
+
+def _student_within(t: float, degrees: float) -> float:
+    """The probability that Student's variable lies between −t and t."""
+    if degrees > 1e6:
+        return 2 * NormalDist().cdf(t) - 1
+    return 1 - _incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+
+
+def _incomplete_beta(x: float, a: float, b: float) -> float:
+    """The regularized incomplete beta function, by Lentz's continued fraction."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(1 - x, b, a)
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    value = d
+    for step in range(1, _TERMS):
+        at = a + 2 * step
+        for term in (
+            step * (b - step) * x / ((at - 1) * at),
+            -(a + step) * (a + b + step) * x / (at * (at + 1)),
+        ):
+            d = 1 / (1 + term * d)
+            c = 1 + term / c
+            value *= c * d
+        if abs(c * d - 1) < _NEAR:
+            break
+    return exp(a * log(x) + b * log1p(-x) - _log_beta(a, b)) / a * value
+
+
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+
+def _times_log(count: float, share: float) -> float:
+    if count <= 0:
+        return 0.0
+    return count * log(share) if share > 0 else -inf
+
+
+def _edge(is_refused: Callable[[float], bool], refused: float, kept: float) -> float:
+    """Where the refused values end, to all digits; a value on the refused side of it."""
+    for _ in range(_HALVINGS):
+        middle = (refused + kept) / 2
+        refused, kept = (middle, kept) if is_refused(middle) else (refused, middle)
+    return refused
