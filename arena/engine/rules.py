@@ -24,6 +24,9 @@ __all__ = [
     "AskSeat",
     "Choice",
     "Game",
+    "Luck",
+    "LuckMeter",
+    "LuckRound",
     "Measure",
     "Purse",
     "Rules",
@@ -180,6 +183,50 @@ class Script(Protocol):
     def ended(self) -> Iterable[str]: ...
 
 
+class LuckRound(msgspec.Struct, frozen=True, gc=False):
+    """What a round brought each seat, and how much of it is luck; both in the unit of `Luck`.
+
+    The gain without luck is `gains[seat] - luck[seat]`.
+    """
+
+    gains: tuple[float, ...]
+    luck: tuple[float, ...]
+
+
+class LuckMeter(Protocol):
+    """Measures what chance gave each seat of one match, beyond what it gives on average.
+
+    At every chance event the luck is u(state after) minus the mean of u over all that could have
+    come. For any u and any bots its mean is 0, so the gain without it is unbiased. A meter hears
+    everything that happens in a match in its order, all cards included.
+    """
+
+    rounds: list[LuckRound]
+    """The rounds that are over."""
+
+    def dealt(self, deal: Any) -> None: ...
+
+    def told(self, told: TellSeat) -> None: ...
+
+    def asked(self, asked: AskSeat) -> None: ...
+
+    def answered(self, asked: AskSeat, answer: Any) -> None: ...
+
+
+class Luck(msgspec.Struct, frozen=True):
+    """How luck is measured in a game.
+
+    Attributes:
+        unit: what gains and luck are counted in: `chip`, or `ante` where a match may end broke.
+        meter: a new one for a match with these settings.
+        refuses: why it cannot be measured with these settings; None if it can.
+    """
+
+    unit: str
+    meter: Callable[[Any], LuckMeter]
+    refuses: Callable[[Any], str | None] = lambda settings: None
+
+
 _MEAN_SCORE = Measure("mean score", lambda settings, score: score)
 
 # How many rounds are short, some minutes of a person's time, a demonstration, enough to be timed.
@@ -221,6 +268,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         survivors: which seats go on, by the scores and the offender's seat, if there was one; None
             for the best `advancing`, all that tie with the last of them, and after an offence all
             others (H11, H13).
+        luck: how the luck of a match is measured; None if it is not.
         script: its own way to tell a match; None for the words of its vocabulary.
         holds: the cards of a deal that only this seat may be shown while a round lasts, until it
             has played; the dealer is the seat behind the last. For `arena check-game`, which finds
@@ -256,6 +304,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     measure: Measure = _MEAN_SCORE
     advancing: int | None = None
     survivors: Callable[[Sequence[int], int | None], tuple[int, ...]] | None = None
+    luck: Luck | None = None
     script: Callable[[Any], Script] | None = None
     holds: Callable[[Any, int], Sequence[Any]] | None = None
     view: str | None = None
