@@ -89,15 +89,17 @@ def test_the_house_bots_are_found_by_name() -> None:
     assert [find("three_card_poker", name) for name in house_bots("three_card_poker")] == HOUSE_BOTS
 
 
-@pytest.mark.parametrize("bot", HOUSE_BOTS)
-def test_a_house_bot_antes_ten_or_what_it_was_made_with(bot: type[Any]) -> None:
-    assert ante_of(bot()) == 10
+@pytest.mark.parametrize(("bot", "ante"), [(Always, 10), (Doubler, 10), (Q64, 10), (Random, 50)])
+def test_a_house_bot_has_an_ante_of_its_own_or_what_it_was_made_with(
+    bot: type[Any], ante: int
+) -> None:
+    assert ante_of(bot()) == ante
     assert ante_of(bot(ante=25)) == 25
 
 
 @pytest.mark.parametrize("bot", HOUSE_BOTS)
 def test_a_house_bot_never_antes_more_than_it_may(bot: type[Any]) -> None:
-    assert [ante_of(bot(), cash) for cash in (20, 19, 3, 2)] == [10, 9, 1, 1]
+    assert [ante_of(bot(ante=10), cash) for cash in (20, 19, 3, 2)] == [10, 9, 1, 1]
 
 
 @pytest.mark.parametrize("bot", HOUSE_BOTS)

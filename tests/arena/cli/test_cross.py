@@ -126,7 +126,7 @@ def test_an_offender_against_the_dealer(run: Run, bot_file: Callable[..., str]) 
 
 @pytest.mark.parametrize(
     ("game", "setting", "value"),
-    [("blackjack", "shuffle", "uniform"), ("three_card_poker", "goal", 2000)],
+    [("blackjack", "shuffle", "uniform"), ("three_card_poker", "goal", 1125)],
 )
 def test_B14_K3_the_defaults_are_those_of_a_competition(
     run: Run, game: str, setting: str, value: object

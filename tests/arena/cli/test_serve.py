@@ -103,8 +103,9 @@ def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
     assert call.plan.once
     for plan in call.plans:
         assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
-    akq, gin = call.plans[:2]
+    akq, gin, poker = call.plans
     assert (akq.settings["hands"], gin.settings["target"]) == (10, 30)
+    assert (poker.settings["stake"], poker.settings["goal"]) == (1000, 1125)
     assert (akq.with_itself, gin.with_itself) == (True, False)
     assert call.bots == ["sh"]
 

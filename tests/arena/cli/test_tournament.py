@@ -98,6 +98,15 @@ def test_options_are_the_plan(run: Run, called: Called) -> None:
     assert [bot.tables for bot in plan.bots] == [4, 4]
 
 
+def test_K3_a_league_has_the_settings_of_a_competition(run: Run, called: Called) -> None:
+    words = ("tournament", "league", "tcp", "q64")
+    for own in ("--set", "rounds=9"), ("--set", "goal=2000"):
+        assert run(*words, *own).status == 0
+
+    short, long = ((plan.settings["rounds"], plan.settings["goal"]) for plan in called.plans)
+    assert (short, long) == ((9, 1125), (1000, 2000))
+
+
 def test_a_bot_in_a_file_plays_from_this_folder_under_a_name_of_its_own(
     run: Run, called: Called, tmp_path: Path
 ) -> None:

@@ -250,9 +250,24 @@ def test_competitions_have_defaults_of_their_own(read: Read) -> None:
     """)
     poker, blackjack = (plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs)
 
-    assert (poker.settings["stake"], poker.settings["goal"]) == (50, 100)
+    assert (poker.settings["stake"], poker.settings["goal"]) == (50, 56)
     assert blackjack.settings["shuffle"] == "uniform"
     assert poker.pause_s == 0
+
+
+def test_K3_a_run_has_the_settings_of_a_league_unless_it_says_its_own(read: Read) -> None:
+    found = read("""
+        [[run]]
+        game = "tcp"
+        [[run]]
+        name = "own"
+        game = "tcp"
+        settings = { stake = 1000, goal = 2000, rounds = 200 }
+    """)
+    plans = [plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs]
+
+    settings = [[plan.settings[name] for name in ("stake", "goal", "rounds")] for plan in plans]
+    assert settings == [[1000, 1125, 1000], [1000, 2000, 200]]
 
 
 def test_options_that_change_the_limits_reach_the_plan(read: Read) -> None:
@@ -441,7 +456,7 @@ def test_J3_what_a_run_forgives_is_in_its_plan(read: Callable[[str], Config], ga
 def test_settings_of_a_run_must_go_together_with_those_of_its_game(
     refusal: Callable[[str], str],
 ) -> None:
-    run = RUN + "'tcp'\nsettings = { stake = 600000000000 }"
+    run = RUN + "'tcp'\nsettings = { stake = 900000000000 }"
     said = refusal(run)
 
     assert said.startswith("run[0]: settings of three_card_poker: ")

@@ -1315,7 +1315,7 @@ async def test_a_game_is_started_with_who_is_connected(evening: RunningScheduler
     assert (ladder.plan.form, ladder.plan.pause_s) == (Form.LADDER, 5.0)
     assert not ladder.plan.with_itself
     await evening.scheduler.start("tcp")
-    assert (await evening.starts(3)).plan.settings["goal"] == 2000
+    assert (await evening.starts(3)).plan.settings["goal"] == 1125
 
 
 async def test_a_game_that_is_open_is_started_as_it_is_played_there(

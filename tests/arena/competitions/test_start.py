@@ -88,3 +88,13 @@ def test_each_kind_of_setting() -> None:
     assert starter.optional
     assert starter.choices == (0, 1)
     assert setting("three_card_poker", "goal").optional
+
+
+def test_K3_a_goal_that_is_left_as_usual_follows_the_stake_of_the_form() -> None:
+    game = GAMES["three_card_poker"]
+    offered = {one.name: one.default for one in startable(game, Config()).settings}
+    sent = {name: value for name, value in offered.items() if value is not None}
+
+    assert plan_by_hand(game, Config()).settings["goal"] == 1125
+    assert plan_by_hand(game, Config(), settings=sent).settings["goal"] == 1125
+    assert plan_by_hand(game, Config(), settings={**sent, "stake": 80}).settings["goal"] == 90

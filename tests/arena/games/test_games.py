@@ -59,12 +59,19 @@ def test_B14_a_competition_shuffles_fairly_unless_something_else_is_chosen() -> 
     assert competition_settings(BLACKJACK, {"shuffle": "riffle"}) == read({})
 
 
-def test_K3_the_goal_of_a_league_is_twice_the_stake() -> None:
+@pytest.mark.parametrize(("stake", "goal"), [(1000, 1125), (200, 225), (30, 33), (7, 8), (2, 3)])
+def test_K3_the_goal_of_a_league_is_an_eighth_more_than_the_stake(stake: int, goal: int) -> None:
     read = POKER.vocabulary.read_settings
-    chosen = {"stake": 30, "goal": 31}
+    chosen = {"stake": stake, "goal": stake + 500}
 
-    assert competition_settings(POKER, {"stake": 30}) == read({"stake": 30, "goal": 60})
+    assert competition_settings(POKER, {"stake": stake}) == read({"stake": stake, "goal": goal})
     assert competition_settings(POKER, chosen) == read(chosen)
+
+
+def test_K3_a_league_that_says_nothing_goes_from_1000_to_1125_within_1000_rounds() -> None:
+    assert competition_settings(POKER, {}) == POKER.vocabulary.read_settings(
+        {"stake": 1000, "goal": 1125, "rounds": 1000}
+    )
 
 
 def test_K3_a_league_without_a_goal_may_be_chosen() -> None:
