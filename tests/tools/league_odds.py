@@ -1,5 +1,5 @@
 """How likely do three card poker's house bots reach the goal of a league? `python -m
-tests.tools.league_odds` computes it, in a few seconds; the manual's table is what it prints.
+tests.tools.league_odds` computes it, in a few seconds; the manual's table has what it prints.
 
 Nothing is simulated. The outcomes of a round are counted over all hands of the player and of the
 dealer. A match is then a Markov chain: its state is the cash and what the bot remembers, such as
@@ -136,14 +136,12 @@ def _ante(bot: PlayerStrategy, cash: int) -> int:
 
 def outcomes(bot: PlayerStrategy) -> Outcomes:
     """The outcomes of a round of a bot that decides by its hand alone, or plays one in two."""
+    plays_half = isinstance(bot, Random)
     chances: Counter[int] = Counter()
     for hand, counts in dealers().items():
-        if isinstance(bot, Random):
+        if plays_half or bot.play(hand, 1, LEAST_CASH):
             chances.update(counts)
-            chances[FOLDED] += DEALERS
-        elif bot.play(hand, 1, LEAST_CASH):
-            chances.update(counts)
-        else:
+        if plays_half or not bot.play(hand, 1, LEAST_CASH):
             chances[FOLDED] += DEALERS
     return {outcome: Fraction(n, chances.total()) for outcome, n in chances.items() if n}
 
@@ -184,13 +182,12 @@ def _dealers(
 
 
 def main() -> None:
-    """Print the table of the manual, for the settings of a league or others."""
-    usual = competition_settings(GAME, {})
-    assert isinstance(usual, ThreeCardPokerSettings), "they are this game's"
+    """Print the exact chances for the settings of a league, or those that options give."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.league_odds")
     for name in "stake", "goal", "rounds":
-        parser.add_argument(f"--{name}", type=int, default=getattr(usual, name))
-    settings = msgspec.structs.replace(usual, **vars(parser.parse_args()))
+        parser.add_argument(f"--{name}", type=int, default=argparse.SUPPRESS)
+    settings = competition_settings(GAME, vars(parser.parse_args()))
+    assert isinstance(settings, ThreeCardPokerSettings), "they are this game's"
 
     print(f"From {settings.stake:,} to {settings.goal:,} within {settings.rounds:,} rounds:\n")
     print("| bot | first ante | reaches the goal |\n|---|---|---|")
