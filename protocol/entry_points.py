@@ -23,6 +23,7 @@ __all__ = [
     "OUR_PACKAGES",
     "LeftOut",
     "Package",
+    "first_left_out",
     "has_others",
     "leave_out",
     "load_all",
@@ -62,6 +63,8 @@ class LeftOut(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.name} of {self.package} is left out ({self.group}): {self.why}"
 
+
+_MISSING = re.compile(r"^Missing required argument '(\w+)'$")  # of a struct, in msgspec's words
 
 LEFT_OUT: list[LeftOut] = []
 """What has been left out so far, each once."""
@@ -143,10 +146,24 @@ def load_all(
         except BaseException as error:  # another package may be broken in any way
             if package is None:
                 raise
-            why = str(error) if isinstance(error, ArenaError) else in_words(error)
-            leave_out(LeftOut(group, point.name, str(package), one_line(why, 500)))
+            leave_out(LeftOut(group, point.name, str(package), one_line(_why(error), 500)))
             continue
         yield thing
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, ArenaError):
+        return str(error)
+    if isinstance(error, TypeError) and (found := _MISSING.search(str(error))):
+        return (
+            f"a game's convention is broken: {found[1]}: expected one in the description, got none"
+        )
+    return in_words(error)
+
+
+def first_left_out() -> list[LeftOut]:
+    """What has been left out, of each game of a package the first: the others follow from it."""
+    return list({(left.name, left.package): left for left in reversed(LEFT_OUT)}.values())[::-1]
 
 
 def leave_out(what: LeftOut) -> None:

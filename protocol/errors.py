@@ -14,6 +14,7 @@
     │   ├── Malformed                a frame or message that cannot be read
     │   ├── Oversize                 a frame larger than the limit
     │   └── OutOfTurn                a message that its sender may not send now
+    ├── NoLuck                       a match whose luck cannot be measured
     ├── NotInstalled                 something was played by a game that is not installed here
     ├── StoreFailed                  the database cannot be written or read
     └── Unreachable                  a server that is not there, a port that is taken
@@ -32,6 +33,7 @@ __all__ = [
     "DeckEmpty",
     "IllegalAnswer",
     "Malformed",
+    "NoLuck",
     "NotInstalled",
     "OutOfDecks",
     "OutOfTurn",
@@ -106,6 +108,10 @@ class Oversize(ProtocolError):
 
 class OutOfTurn(ProtocolError):
     """A message that its sender may not send in the session's current state."""
+
+
+class NoLuck(ArenaError):
+    """The luck of a match cannot be measured; the text says why."""
 
 
 class NotInstalled(ArenaError):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint
-from types import ModuleType
-from typing import Any
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -20,6 +20,7 @@ __all__ = [
     "MOST_SEATS",
     "PACKAGES",
     "VOCABULARIES",
+    "check_fields",
     "check_line",
     "conventions",
     "vocabulary_named",
@@ -51,6 +52,7 @@ def vocabulary_named(name: object) -> Vocabulary:
 
 def conventions(words: Vocabulary) -> None:
     """Raise `BadGame` with the first convention that a vocabulary breaks."""
+    check_fields(words)
     name = words.name
     for what, given in ("name", name), ("alias", words.alias):
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", given):
@@ -98,6 +100,52 @@ def conventions(words: Vocabulary) -> None:
         check_line("shapes", shape.name)
         if shape.kind not in words.questions:
             raise _bad(f"shapes: expected a kind of question, got {shape.kind!r} for {shape.name}")
+
+
+def check_fields(described: object, of: str = "") -> None:
+    """Raise `BadGame` for the first field of a description that has another type than it says."""
+    for field, hint in get_type_hints(type(described)).items():
+        given = getattr(described, field)
+        if not _fits(given, hint):
+            expected = " or ".join(dict.fromkeys(map(_kind_in_words, _kinds(hint))))
+            raise _bad(f"{of}{field}: expected {expected}, got {shorten(given)}")
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _fits(given: object, hint: Any) -> bool:
+    return any(_is_of(given, kind) for kind in _kinds(hint))
+
+
+def _is_of(given: object, kind: Any) -> bool:
+    origin = get_origin(kind) or kind
+    if origin is Callable:
+        return callable(given)
+    if kind is Any or not isinstance(origin, type):
+        return True
+    if origin is int:
+        return type(given) is int
+    if origin is tuple and isinstance(given, tuple):
+        return all(_fits(one, get_args(kind)[0]) for one in given)
+    return isinstance(given, (int, float) if origin is float else origin)
+
+
+def _kind_in_words(kind: Any) -> str:
+    origin = get_origin(kind) or kind
+    words = {
+        Callable: "a function",
+        Mapping: "a mapping",
+        NoneType: "None",
+        bool: "True or False",
+        int: "a whole number",
+        str: "a text",
+        type: "a class",
+    }
+    if origin is tuple:
+        return f"a tuple of {getattr(get_args(kind)[0], '__name__', 'classes')}"
+    return words.get(origin) or f"a {origin.__name__}"
 
 
 def check_line(field: str, given: object) -> None:

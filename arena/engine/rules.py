@@ -198,26 +198,31 @@ class LuckMeter(Protocol):
 
     At every chance event the luck is u(state after) minus the mean of u over all that could have
     come. For any u and any bots its mean is 0, so the gain without it is unbiased. A meter hears
-    everything that happens in a match in its order, all cards included.
+    everything that happens in a match in its order, all cards included; one that inherits from this
+    class overrides what it needs.
     """
 
     rounds: list[LuckRound]
     """The rounds that are over."""
 
-    def dealt(self, deal: Any) -> None: ...
+    def dealt(self, deal: Any) -> None:
+        return
 
-    def told(self, told: TellSeat) -> None: ...
+    def told(self, told: TellSeat) -> None:
+        return
 
-    def asked(self, asked: AskSeat) -> None: ...
+    def asked(self, asked: AskSeat) -> None:
+        return
 
-    def answered(self, asked: AskSeat, answer: Any) -> None: ...
+    def answered(self, asked: AskSeat, answer: Any) -> None:
+        return
 
 
 class Luck(msgspec.Struct, frozen=True):
     """How luck is measured in a game.
 
     Attributes:
-        unit: what gains and luck are counted in: `chip`, or `ante` where a match may end broke.
+        unit: what gains and luck are counted in: `chip`, or `ante` where its size is left out.
         meter: a new one for a match with these settings.
         refuses: why it cannot be measured with these settings; None if it can.
     """

@@ -20,8 +20,8 @@ import msgspec
 from arena.engine.rules import Game
 from protocol.entry_points import LEFT_OUT, LeftOut, leave_out, load_all, package_of
 from protocol.errors import ArenaError, BadGame, NotInstalled, UnknownGame
-from protocol.games import PACKAGES, VOCABULARIES, check_line, vocabulary_named
-from protocol.vocabulary import Settings, shorten
+from protocol.games import PACKAGES, VOCABULARIES, check_fields, check_line, vocabulary_named
+from protocol.vocabulary import Settings, Vocabulary, shorten
 
 __all__ = [
     "GAMES",
@@ -134,6 +134,7 @@ def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
 
 def conventions(game: Game) -> None:
     """Raise `BadGame` with the first convention that the rules' half of a game breaks."""
+    check_fields(game)
     read = game.vocabulary.read_settings
     if VOCABULARIES.get(game.name) is not game.vocabulary:
         raise _bad(f"vocabulary: expected that of the entry point protocol.games, {game.name!r}")
@@ -220,6 +221,9 @@ def _read(point: EntryPoint, module: ModuleType) -> None:
     game: Any = getattr(module, "GAME", None)
     if not isinstance(game, Game):
         raise _bad(f"expected a `GAME` in {point.module}, got {type(game).__name__}")
+    if not isinstance(game.vocabulary, Vocabulary):
+        got = type(game.vocabulary).__name__
+        raise _bad(f"vocabulary: expected the `VOCABULARY` of the game, got {got}")
     if game.name != point.name:
         raise _bad(f"name: expected that of its entry point, {point.name!r}, got {game.name!r}")
     if game.name not in VOCABULARIES:

@@ -10,6 +10,8 @@ from arena.engine.rules import (
     AskSeat,
     Choice,
     Game,
+    Luck,
+    LuckMeter,
     Rules,
     Scoreboard,
     TellSeat,
@@ -86,6 +88,12 @@ def stacked(settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]) -> I
         yield cast(Deck, tuple(deck))
 
 
+def _luck_meter(settings: AceKingQueenSettings) -> LuckMeter:
+    from arena.games.ace_king_queen_luck import AceKingQueenLuckMeter  # only where luck is measured
+
+    return AceKingQueenLuckMeter(settings)
+
+
 GAME = Game(
     vocabulary=VOCABULARY,
     about="Three cards, one bet: when to bluff?",
@@ -102,5 +110,6 @@ GAME = Game(
     unit=Unit("hand", "hands", HandOver, lambda news: news.payoffs, block=50),
     splits_by="hands",
     meets_itself=True,
+    luck=Luck("chip", _luck_meter),
     view="ace_king_queen.js",
 )

@@ -9,6 +9,8 @@ from arena.engine.rules import (
     AskSeat,
     Choice,
     Game,
+    Luck,
+    LuckMeter,
     Measure,
     Purse,
     Rules,
@@ -206,6 +208,18 @@ def stacked(settings: BlackjackSettings, decks: Iterable[Any]) -> Iterator[Deal]
             yield tuple(deal)
 
 
+def _luck_meter(settings: BlackjackSettings) -> LuckMeter:
+    from arena.games.blackjack_luck import BlackjackLuckMeter  # only where luck is measured
+
+    return BlackjackLuckMeter(settings)
+
+
+def _refuses_luck(settings: BlackjackSettings) -> str | None:
+    if settings.shuffle == "uniform":
+        return None
+    return "a riffle of a known deck is not fair chance (B14): who works it out would seem lucky"
+
+
 _UNIFORM: Mapping[str, object] = {"shuffle": "uniform"}
 
 GAME = Game(
@@ -237,5 +251,6 @@ GAME = Game(
     purse=Purse("bankroll", "hands", MINIMUM),
     measure=Measure("final bankroll", lambda settings, score: settings.bankroll + score),
     script=BlackjackScript,
+    luck=Luck("chip", _luck_meter, _refuses_luck),
     view="blackjack.js",
 )

@@ -20,6 +20,7 @@ from arena.engine.rules import (
     Variation,
 )
 from arena.engine.shuffle import Stream
+from arena.games.gin_rummy_luck import LUCK
 from protocol.cards import PACK, Card, check_cards
 from protocol.gin_melds import (
     CARD_BITS,
@@ -334,5 +335,6 @@ GAME = Game(
     is_count=True,
     points="points of gin, in all",
     splits_by="games",
+    luck=LUCK,
     view="gin_rummy.js",
 )

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.engine.rules import EVERYONE, AskSeat, Choice, Game, Rules, Scoreboard, TellSeat, Trial
+from arena.engine.rules import (
+    EVERYONE,
+    AskSeat,
+    Choice,
+    Game,
+    Luck,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    Trial,
+)
 from arena.engine.shuffle import Stream
+from arena.games.high_low_luck import HighLowMeter
 from protocol.cards import PACK, Card, check_cards
 from protocol.errors import BadDeck
 from protocol.high_low import (
@@ -175,5 +186,6 @@ GAME = Game(
     bench=Trial({"gap": _NEVER, "max_shuffles": 50}),
     advancing=2,
     survivors=survivors,
+    luck=Luck("point", lambda settings: HighLowMeter(settings, payoffs)),
     view="high_low.js",
 )

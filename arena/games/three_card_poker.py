@@ -8,6 +8,8 @@ from arena.engine.rules import (
     AskSeat,
     Choice,
     Game,
+    Luck,
+    LuckMeter,
     Measure,
     Purse,
     Rules,
@@ -96,6 +98,13 @@ def league_goal(stake: int) -> int:
     return stake + max(1, stake // 8)
 
 
+def _luck_meter(settings: ThreeCardPokerSettings) -> LuckMeter:
+    # Only where luck is measured.
+    from arena.games.three_card_poker_luck import ThreeCardPokerLuckMeter
+
+    return ThreeCardPokerLuckMeter(settings)
+
+
 GAME = Game(
     vocabulary=VOCABULARY,
     about="Name an ante, then play on or fold.",
@@ -125,5 +134,6 @@ GAME = Game(
     stake=lambda settings: int(settings.stake),
     purse=Purse("stake", "rounds", LEAST_CASH, "goal"),
     measure=Measure("reached the goal", reached_goal, is_share=True),
+    luck=Luck("ante", _luck_meter),
     view="three_card_poker.js",
 )

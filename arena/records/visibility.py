@@ -27,7 +27,14 @@ from arena.records.replay_events import (
 from protocol.vocabulary import News
 from protocol.watching import View
 
-__all__ = ["Viewer", "ViewerKind", "seen", "view_of"]
+__all__ = ["LADDER_S", "OWN_MATCHES", "Viewer", "ViewerKind", "seen", "sees_luck", "view_of"]
+
+LADDER_S = 86_400.0
+"""How long after a match on a ladder, which is never over, everybody may see all of it."""
+OWN_MATCHES = 20
+"""The fewest matches over which an owner may see its luck before everybody does: of a single match
+it would tell the other seats' cards.
+"""
 
 
 class ViewerKind(StrEnum):
@@ -57,6 +64,17 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
         if own:
             return View("seat", own)
     return View("public")
+
+
+def sees_luck(name: str, matches: int, is_over: bool, viewer: Viewer) -> bool:
+    """Whether a viewer may see the luck of a bot, added up over so many matches (J8).
+
+    Luck is made of the cards: it is seen as whole records are.
+    """
+    if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
+        return True
+    is_own = viewer.kind is ViewerKind.OWNER and owner_of(name) == viewer.name
+    return is_own and matches >= OWN_MATCHES
 
 
 def seen(

@@ -15,7 +15,7 @@ from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
 from arena.records.replay_events import EventReplay, SeatAsked, SeatTold, rounds_of
-from arena.records.visibility import Viewer, ViewerKind, seen, view_of
+from arena.records.visibility import Viewer, ViewerKind, seen, sees_luck, view_of
 from bots.strategy import choose
 from protocol.watching import View
 from tests.support import sample_database
@@ -250,3 +250,25 @@ def test_a_view_of_parts_is_the_parts_of_the_view(game: str) -> None:
 
 def choose_some(rng: random.Random, numbers: list[int]) -> set[int]:
     return {choose(tuple(numbers), rng) for _ in range(5)}
+
+
+# ---- Luck (J8)
+
+
+@pytest.mark.parametrize(
+    ("viewer", "matches", "is_over", "is_seen"),
+    [
+        (Viewer(), 1000, False, False),
+        (Viewer(), 1, True, True),
+        (Viewer(ViewerKind.INSTRUCTOR), 1, False, True),
+        (Viewer(ViewerKind.OWNER, "ann"), 19, False, False),
+        (Viewer(ViewerKind.OWNER, "ann"), 20, False, True),
+        (Viewer(ViewerKind.OWNER, "ann"), 1, True, True),
+        (Viewer(ViewerKind.OWNER, "ben"), 1000, False, False),
+        (Viewer(ViewerKind.PUBLIC, "ann"), 1000, False, False),
+    ],
+)
+def test_J8_luck_is_seen_as_whole_records_are_and_an_owner_sees_its_sum_over_twenty_matches(
+    viewer: Viewer, matches: int, is_over: bool, is_seen: bool
+) -> None:
+    assert sees_luck("ann", matches, is_over, viewer) is is_seen

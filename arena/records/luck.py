@@ -1,0 +1,105 @@
+"""What chance gave each seat of a finished match, from its record: for the scores without luck.
+
+The match is played again with its deals, and the game's own meter hears all of it. Nothing that is
+computed here is part of a record, and no rule uses it. Who may see it is said by J8. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import sub
+
+import msgspec
+
+from arena.engine.match import Record
+from arena.engine.rules import NOBODY, LuckRound
+from arena.engine.statistics import UnitCounter, UnitSums
+from arena.games.replay import reopened
+from protocol.errors import NoLuck
+
+__all__ = ["LuckSums", "MatchLuck", "luck_of"]
+
+
+class LuckSums(msgspec.Struct, frozen=True, gc=False):
+    """The luck of one match as it is stored: `MatchLuck` without its rounds, but with their number.
+
+    `units` are blocks of so many rounds.
+    """
+
+    rounds: int
+    gains: tuple[float, ...]
+    luck: tuple[float, ...]
+    units: UnitSums | None
+    block: int = 1
+
+
+class MatchLuck(msgspec.Struct, frozen=True):
+    """The luck of one match.
+
+    Attributes:
+        unit: what gains and luck are counted in: `chip`, or `ante`.
+        rounds: the complete rounds, in order.
+        gains, luck: their sums by seat; the score without luck is the difference.
+        units: the gains without luck, by seat, added up: of the blocks of `block` rounds that the
+            game's unit says, or of rounds against the dealer; None without a whole one, and where
+            the match itself is the unit.
+    """
+
+    unit: str
+    rounds: tuple[LuckRound, ...]
+    gains: tuple[float, ...]
+    luck: tuple[float, ...]
+    units: UnitSums | None
+    block: int
+
+    @property
+    def sums(self) -> LuckSums:
+        return LuckSums(len(self.rounds), self.gains, self.luck, self.units, self.block)
+
+
+def luck_of(record: Record) -> MatchLuck:
+    """Replay a record and measure its luck; of a match that was stopped, that of whole rounds.
+
+    Raises `NoLuck` if decks were given, if the game has no meter or if it refuses the settings, and
+    otherwise as `reopened` and `MatchState.step`.
+    """
+    if record.decks is not None:
+        raise NoLuck("expected cards dealt by chance, got decks or cuts that somebody gave")
+    match = reopened(record, tells_deals=True)
+    game = match.game
+    if game.luck is None:
+        raise NoLuck(f"{game.name} does not say how its luck is measured")
+    if (reason := game.luck.refuses(match.settings)) is not None:
+        raise NoLuck(reason)
+    meter = game.luck.meter(match.settings)
+    for step in match.steps(record.answers):
+        if step.answered is not None:
+            meter.answered(step.answered, step.answer)
+        for told in step.news:
+            if told.seat == NOBODY:
+                meter.dealt(told.news)
+            else:
+                meter.told(told)
+        if step.asked is not None:
+            meter.asked(step.asked)
+    block = 1 if game.unit is None else game.unit.block
+    has_units = game.unit is not None or game.seats == 1
+    units = UnitCounter(game.seats, block)
+    for played in meter.rounds:
+        units.add(tuple(map(sub, played.gains, played.luck)))
+    return MatchLuck(
+        unit=game.luck.unit,
+        rounds=tuple(meter.rounds),
+        gains=_sums(game.seats, (played.gains for played in meter.rounds)),
+        luck=_sums(game.seats, (played.luck for played in meter.rounds)),
+        units=units.sums() if has_units else None,
+        block=block,
+    )
+
+
+def _sums(seats: int, rounds: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+    sums = [0.0] * seats
+    for values in rounds:
+        for seat, value in enumerate(values):
+            sums[seat] += value
+    return tuple(sums)
