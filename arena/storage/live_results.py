@@ -15,6 +15,7 @@ import msgspec
 from arena.formats.bracket import Bracket, BracketStage
 from arena.formats.eta import Pace
 from arena.formats.formats import expected_matches
+from arena.formats.intervals import IntervalUnit
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
@@ -39,6 +40,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ranking: Ranking  # empty but for an elimination that has been played to its end
     verdicts: tuple[Verdict, ...]  # of every offence that stands, with its evidence
     actions: tuple[Act, ...]
+    unit: IntervalUnit | None  # of what the intervals in the standings are made; None without any
 
 
 class LiveResults:
@@ -103,6 +105,11 @@ class LiveResults:
         return self._book.cross_table
 
     @property
+    def unit(self) -> IntervalUnit | None:
+        """Of what the intervals in the standings are made; None where there are none."""
+        return self._book.unit
+
+    @property
     def ranking(self) -> Ranking:
         """Empty but for an elimination that has been played to its end."""
         computed = () if self._bracket is None else self._bracket.ranking
@@ -142,7 +149,7 @@ class LiveResults:
         settled, scheduled = self._settled()
         left_s = None
         is_running = self.competition.state is CompetitionState.RUNNING
-        if is_running and self.plan.form is not Form.LADDER:
+        if is_running and self.plan.form is not Form.LADDER and not self.plan.settle:
             left_s = self._pace.left_s(scheduled - settled, self._resumed_at)
         return Progress(
             competition=self.competition.id,
@@ -151,7 +158,7 @@ class LiveResults:
             form=self.plan.form.value,
             state=self.competition.state.value,
             settled=settled,
-            scheduled=scheduled,
+            scheduled=0 if self.plan.settle else scheduled,
             left_s=left_s,
         )
 
@@ -170,6 +177,7 @@ class LiveResults:
             ranking=ranking,
             verdicts=self.verdicts,
             actions=self._store.actions(competition.id),
+            unit=self.unit,
         )
 
     # --- within ---
@@ -204,7 +212,7 @@ class LiveResults:
         self._last = played.number
         self._meetings[played.players] += 1
         self._pace.ended(played.finished_at)
-        self._book.add(played.id, pairing, result, played.finished_at)
+        self._book.add(played.id, pairing, result, played.finished_at, played.units)
         if self._bracket is not None:
             self._bracket.add(pairing, result)
             self._matches[played.pairing] = played.id

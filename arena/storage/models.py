@@ -8,11 +8,13 @@ from enum import StrEnum
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.statistics import UnitSums
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
+from arena.records.luck import LuckSums
 from protocol.messages import Action, Ending, Termination
 
-__all__ = ["ARENA", "Act", "CompetitionRow", "CompetitionState", "MatchRow", "removed"]
+__all__ = ["ARENA", "Act", "CompetitionRow", "CompetitionState", "MatchRow", "MatchSums", "removed"]
 
 ARENA = "the arena"
 """`Act.who` of what the arena does by itself."""
@@ -43,6 +45,17 @@ class CompetitionRow(msgspec.Struct, frozen=True, kw_only=True):
     ranking: tuple[RankingPlace, ...]  # empty but for an elimination that has ended
 
 
+class MatchSums(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is added up of a match when it is written down; it follows from the record.
+
+    `units` is None where the match is the unit, or has no whole block of units. `luck` is made
+    after the match: None until then, and a text where it cannot be measured, which says why.
+    """
+
+    units: UnitSums | None = None
+    luck: LuckSums | str | None = None
+
+
 class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A match that is over, without its record; times in Unix seconds."""
 
@@ -57,6 +70,11 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     started_at: float  # when the seats were invited
     finished_at: float  # when the result was known
     digest: str  # its seal (`arena/records/digest.py`)
+    sums: MatchSums | None = None  # None: an arena of before wrote it (`arena luck` adds them)
+
+    @property
+    def units(self) -> UnitSums | None:
+        return None if self.sums is None else self.sums.units
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):

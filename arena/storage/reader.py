@@ -8,6 +8,7 @@ is one line that names the match or competition.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -17,8 +18,9 @@ from arena.engine.match import Record, Result
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
 from arena.records.document import MatchDocument
-from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
-from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
+from arena.records.luck import LuckSums
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, MatchSums
+from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, META, SEATS, VERDICTS, has_sums
 from arena.storage.writer import failed, reading
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination, Verdict
@@ -27,7 +29,8 @@ __all__ = ["StoreReader", "document_of"]
 
 _BATCH = 100  # records in memory at once
 
-_OUTLINE = [column for column in MATCHES.c if column.name != "record"]
+_LATER = ("record", "sums")  # columns that are not always read, or not always there
+_OUTLINE = [column for column in MATCHES.c if column.name not in _LATER]
 
 
 class StoreReader:
@@ -100,7 +103,7 @@ class StoreReader:
         With `bots`, only matches of that bot, or of these two; the same one twice means against
         itself. With `before`, only matches with a smaller `number`.
         """
-        query = sa.select(*_OUTLINE).where(MATCHES.c.competition == competition)
+        query = sa.select(*self._outlined).where(MATCHES.c.competition == competition)
         if bots:
             query = query.where(MATCHES.c.id.in_(_meetings(bots)))
         if before is not None:
@@ -125,6 +128,28 @@ class StoreReader:
             .order_by(number)
         )
         return tuple((row.number, row.at, row.score) for row in self._read(query))
+
+    def luck(
+        self, competition: str, until: float | None = None
+    ) -> tuple[tuple[tuple[str, ...], LuckSums], ...]:
+        """The names by seat and the luck of the matches that count and of which it is known.
+
+        With `until`, in Unix seconds, only of those that were over by then.
+        """
+        where = [MATCHES.c.competition == competition, MATCHES.c.counts]
+        if until is not None:
+            where.append(MATCHES.c.finished_at <= until)
+        return tuple(
+            (played.players, played.sums.luck)
+            for played in self._played(*where)
+            if played.sums is not None and isinstance(played.sums.luck, LuckSums)
+        )
+
+    def sums_revision(self) -> str | None:
+        """Another text whenever sums were written after their matches; None in old databases."""
+        for row in self._read(sa.select(META.c.value).where(META.c.key == "sums")):
+            return str(row.value)
+        return None
 
     def counts(self) -> dict[str, int]:
         """How many matches count, by the id of their competition."""
@@ -163,8 +188,8 @@ class StoreReader:
             where = [MATCHES.c.number > number]
             if competition is not None:
                 where.append(MATCHES.c.competition == competition)
-            query = sa.select(MATCHES).where(*where).order_by(MATCHES.c.number).limit(_BATCH)
-            rows = self._read(query)
+            query = sa.select(*self._outlined, MATCHES.c.record).where(*where)
+            rows = self._read(query.order_by(MATCHES.c.number).limit(_BATCH))
             if not rows:
                 return
             number = rows[-1].number
@@ -192,12 +217,19 @@ class StoreReader:
             query = query.where(ACTIONS.c.competition == competition)
         return tuple(Act(**row._mapping) for row in self._read(query))
 
+    @cached_property
+    def _outlined(self) -> list[sa.ColumnElement[Any]]:
+        """What is read of a match beside its seats and its record."""
+        with reading(self.engine) as connection:
+            sums = MATCHES.c.sums if has_sums(connection) else sa.null().label("sums")
+        return [*_OUTLINE, sums]
+
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
         with reading(self.engine) as connection:
             return connection.execute(query).all()
 
     def _played(self, *where: sa.ColumnElement[bool]) -> tuple[MatchRow, ...]:
-        query = sa.select(*_OUTLINE).where(*where).order_by(MATCHES.c.number)
+        query = sa.select(*self._outlined).where(*where).order_by(MATCHES.c.number)
         return self._with_seats(self._read(query))
 
     def _with_seats(self, rows: Sequence[sa.Row[Any]]) -> tuple[MatchRow, ...]:
@@ -246,7 +278,17 @@ class StoreReader:
             started_at=row.started_at,
             finished_at=row.finished_at,
             digest=row.digest,
+            sums=None if row.sums is None else self._sums(row, len(seats)),
         )
+
+    def _sums(self, row: sa.Row[Any], seats: int) -> MatchSums:
+        sums: MatchSums = self._decoded(row.sums, MatchSums, f"the sums of match {row.id}")
+        if sums.units is not None:
+            lengths = {len(sums.units.sums), len(sums.units.squares)}
+            if lengths != {seats} or sums.units.count < 1:
+                error = ValueError("they do not fit its seats; `arena luck --all` writes them")
+                raise failed(f"read the sums of match {row.id} in", self._where, error)
+        return sums
 
     def _competition(self, row: sa.Row[Any]) -> CompetitionRow:
         what = f"competition {row.id}"

@@ -1,7 +1,8 @@
 """The tables of the database, and how it is opened: only an empty or an arena's own is touched.
 
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
-Tables of another version are refused.
+Tables of another version are refused. A column that came later and may be null is added when an
+arena opens the database for writing; until then readers take it as null (`has_sums`).
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ __all__ = [
     "SEATS",
     "VERDICTS",
     "changing",
+    "has_sums",
     "open_database",
     "shown",
 ]
 
 _APPLICATION = "card-arena"
-_SCHEMA = 2  # raised with every change of a table
+_SCHEMA = 2  # raised with every change of a table that an older arena could not read
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
 _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
 
 _TABLES = sa.MetaData()
 
 META = sa.Table(
-    "meta",  # `application`, `schema`, and `roster`: the revision of the roster
+    "meta",  # `application`, `schema`, and the revisions of the `roster` and of matches' `sums`
     _TABLES,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
@@ -77,6 +79,9 @@ MATCHES = sa.Table(
     sa.Column("finished_at", sa.Double, nullable=False),
     sa.Column("record", sa.LargeBinary, nullable=False),  # JSON: Record
     sa.Column("digest", sa.Text, nullable=False),  # see arena/records/digest.py
+    # JSON: MatchSums, which follow from the record and are not under the digest. Null where an
+    # arena of before has written the match; `arena luck` writes them.
+    sa.Column("sums", sa.Text),
     sa.Index("ix_matches_competition", "competition", "number"),
 )
 
@@ -190,6 +195,12 @@ def changing(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
     return engine.execution_options(writes=True).begin()
 
 
+def has_sums(connection: sa.Connection) -> bool:
+    """Whether matches have the column `sums`, which the first databases of this schema lack."""
+    columns = sa.inspect(connection).get_columns(MATCHES.name)
+    return any(column["name"] == MATCHES.c.sums.name for column in columns)
+
+
 def shown(url: sa.URL) -> str:
     """A database's name for messages: its file, or its address without the password."""
     if url.get_backend_name() == "sqlite":
@@ -297,20 +308,38 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
             driver.close()
     if is_empty:
         _make(engine, name)
-    elif is_sqlite:
+        return
+    if is_sqlite:
         with changing(engine) as connection:
             # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
+    with engine.connect() as connection:
+        is_complete = has_sums(connection)
+    if not is_complete:
+        _add_sums(engine)
+
+
+def _add_sums(engine: sa.Engine) -> None:
+    with changing(engine) as connection:
+        _lock_making(connection)
+        if not has_sums(connection):  # another process may have added them meanwhile
+            connection.exec_driver_sql(f"ALTER TABLE {MATCHES.name} ADD COLUMN sums TEXT")
+            connection.execute(META.delete().where(META.c.key == "sums"))
+            connection.execute(META.insert(), {"key": "sums", "value": ""})
+
+
+def _lock_making(connection: sa.Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MAKING)))
 
 
 def _make(engine: sa.Engine, name: str) -> None:
     with changing(engine) as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MAKING)))
+        _lock_making(connection)
         if not _is_empty(connection, name):
             return  # another process has made them meanwhile
         _TABLES.create_all(connection)
-        meta = {"application": _APPLICATION, "schema": str(_SCHEMA), "roster": "0"}
+        meta = {"application": _APPLICATION, "schema": str(_SCHEMA), "roster": "0", "sums": ""}
         rows = [{"key": key, "value": value} for key, value in meta.items()]
         connection.execute(META.insert(), rows)
 

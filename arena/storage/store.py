@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,12 +22,13 @@ from arena.formats.spec import Plan
 from arena.games import game_named
 from arena.records.digest import sealed
 from arena.records.document import stored_text
-from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, MatchSums
 from arena.storage.reader import StoreReader, document_of
 from arena.storage.schema import (
     ACTIONS,
     COMPETITIONS,
     MATCHES,
+    META,
     SEATS,
     VERDICTS,
     open_database,
@@ -48,6 +49,12 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "revision": COMPETITIONS.update()
     .where(COMPETITIONS.c.id == sa.bindparam("which"))
     .values(revision=COMPETITIONS.c.revision + 1),
+    "sums": MATCHES.update()
+    .where(MATCHES.c.id == sa.bindparam("which"))
+    .values(sums=sa.bindparam("made")),
+    "sums revision": META.update()
+    .where(META.c.key == "sums")
+    .values(value=sa.bindparam("revision")),
     "back": MATCHES.update().where(MATCHES.c.id == sa.bindparam("which")).values(counts=False),
 }
 """What the store writes; a row comes before those that refer to it."""
@@ -128,6 +135,7 @@ class Store(StoreReader):
             started_at=float(started_at),
             finished_at=float(finished_at),
             digest="",
+            sums=MatchSums(result.units),
         )
         verdicts = others if verdict is None else (verdict, *others)
         evidence = tuple(_ruling(competition, verdict, finished_at) for verdict in verdicts)
@@ -149,6 +157,11 @@ class Store(StoreReader):
     def taken_back(self, competition: str, match: str, act: Act) -> None:
         rows = ("back", {"which": match}), ("revision", {"which": competition}), _act(act)
         self._writer.put(rows)
+
+    def sums_made(self, made: Iterable[tuple[str, MatchSums]]) -> None:
+        """Write what was added up of matches, by their ids, after they were over."""
+        rows: list[Row] = [("sums", {"which": match, "made": _json(sums)}) for match, sums in made]
+        self._writer.put((*rows, ("sums revision", {"revision": secrets.token_hex(8)})))
 
     def competition_finished(
         self,
@@ -212,6 +225,7 @@ def _match(played: MatchRow, record: bytes) -> list[Row]:
         "finished_at": played.finished_at,
         "record": record,
         "digest": sealed(document_of(played, record)),
+        "sums": _json(played.sums),
     }
     rows: list[Row] = [("match", row)]
     by_seat = zip(played.players, result.scores, result.points, strict=True)

@@ -6,15 +6,21 @@ from typing import Any
 import msgspec
 import pytest
 
+import arena
+from arena.competitions.ledger import Ledger
 from arena.formats.bracket import StageStatus
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Pairing
-from arena.formats.spec import Form
+from arena.formats.intervals import IntervalUnit, unit_kind
+from arena.formats.schedule import Outcome, Pairing
+from arena.formats.spec import Form, plan_of
+from arena.formats.standings import RoundRobin
+from arena.games import GAMES
 from arena.storage.live_results import LiveResults
 from arena.storage.models import CompetitionState
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination
+from protocol.strategy import house_bots
 from tests.support.sample_database import from_outside, missing
 from tests.support.written_competition import COMPLETED, WrittenCompetition, names, offence, plan
 
@@ -507,3 +513,26 @@ def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(store: Sto
     results.update()
     assert results.out == {}
     assert [verdict.forgiven for verdict in results.verdicts] == [True]
+
+
+def test_the_sums_of_units_reach_the_standings(database: str) -> None:
+    rules = GAMES["ace_king_queen"]
+    of = plan_of(rules, rules.vocabulary.read_settings({"hands": 100}), ("ann", "ben"), matches=3)
+    expected = RoundRobin(of.players, kind=unit_kind(of))
+    with Store(database) as store:
+        store.competition_started("akq-9", of, 0.0)
+        for seed in (1, 2, 3):
+            bots = [house_bots(rules.name)[name]() for name in ("nash", "honest")]
+            result = arena.play(rules.name, bots, settings={"hands": 100}, seed=seed)
+            store.match_finished("akq-9", seed, f"m-{seed}", of.players, result, 1.0, 2.0)
+            pairing = Pairing(seed, of.players)
+            expected.add(Outcome(pairing, result, units=result.units))
+        store.flush()
+        results = LiveResults(store, "akq-9")
+        ledger = Ledger("akq-9", of, store, store.results("akq-9"))
+
+        assert results.standings == expected.rows() == ledger.book.rows
+        assert results.cross_table == expected.cross_table()
+        assert results.unit == ledger.book.unit == results.summary().unit
+    assert results.unit == IntervalUnit("hand", 50, 0)
+    assert all(row.method == "Student" for row in results.standings)

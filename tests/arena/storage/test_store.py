@@ -23,12 +23,16 @@ import sqlalchemy as sa
 
 import arena
 from arena.engine.match import MatchResult, Result
+from arena.engine.statistics import UnitSums
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan, RelaunchSpec
 from arena.games import GAMES
 from arena.games.replay import replay
+from arena.records.digest import sealed
 from arena.storage import schema as opening
-from arena.storage.schema import META, ROSTER, changing
+from arena.storage.models import MatchSums
+from arena.storage.reader import document_of
+from arena.storage.schema import META, ROSTER, changing, open_database
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store, new_id
 from arena.storage.writer import Writer
 from bots.strategy import RandomMixin
@@ -273,6 +277,7 @@ def test_a_match_comes_back_by_seat(store: Store) -> None:
         started_at=101,
         finished_at=102,
         digest=played.digest,
+        sums=MatchSums(),
     )
     assert store.played("m-1") == played
     assert store.results(competition) == (played,)
@@ -545,6 +550,111 @@ def test_an_arena_goes_on_with_its_database(database: str) -> None:
         assert [played.id for played in store.matches(first)] == ["m-1"]
 
 
+# --- the sums of a match ---
+
+UNITS = UnitSums(3, (10.0, -10.5), (140.0, 140.25))
+
+
+def summed(units: UnitSums | None = UNITS) -> MatchResult:
+    return msgspec.structs.replace(RESULT, units=units)
+
+
+def without_sums(where: str) -> None:
+    """Make it a database of before, as an arena made it that knew no sums."""
+    rows(where, "ALTER TABLE matches DROP COLUMN sums")
+
+
+def columns(where: str) -> list[str]:
+    engine = sa.create_engine(where if "://" in where else f"sqlite:///{where}")
+    try:
+        return [column["name"] for column in sa.inspect(engine).get_columns("matches")]
+    finally:
+        engine.dispose()
+
+
+def test_a_match_is_written_with_the_sums_of_its_units(store: Store) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1", result=summed())
+    finish_match(store, competition, "m-2", result=summed(None))
+    store.flush()
+
+    first, second = store.results(competition)
+    assert (first.sums, first.units) == (MatchSums(UNITS), UNITS)
+    assert (second.sums, second.units) == (MatchSums(), None)
+    assert store.played("m-1") == first == store.latest(competition, 2)[1]
+
+
+def test_sums_are_not_under_the_seal(store: Store) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1", 7, summed())
+    store.flush()
+
+    [(played, record)] = store.sealed_matches(competition)
+    assert sealed(document_of(played, record)) == played.digest
+    assert record == RESULT.record.to_json()
+    assert b"units" not in document_of(played, record).to_json()
+
+
+def test_a_database_of_before_is_read_without_sums_and_not_changed(database: str) -> None:
+    with Store(database) as store:
+        competition = start(store)
+        finish_match(store, competition, "m-1", result=summed())
+    without_sums(database)
+    before = columns(database)
+
+    with Store(database, create=False) as store:
+        [(played, record)] = store.sealed_matches(competition)
+        assert (played.sums, played.units, record) == (None, None, RESULT.record.to_json())
+        assert store.results(competition) == store.latest(competition, 9) == (played,)
+        assert store.played("m-1") == played
+    assert columns(database) == before
+
+
+def test_an_arena_adds_the_sums_to_a_database_of_before_and_goes_on(database: str) -> None:
+    with Store(database) as store:
+        competition = start(store)
+        finish_match(store, competition, "m-1", result=summed())
+    without_sums(database)
+
+    with Store(database, exclusive=True) as store:
+        finish_match(store, competition, "m-2", result=summed())
+        store.flush()
+        old, new = store.results(competition)
+
+    assert (old.sums, new.units) == (None, UNITS)
+    assert columns(database)[-1] == "sums"
+    with Store(database, exclusive=True) as store:  # once more does nothing
+        assert store.results(competition) == (old, new)
+
+
+def test_an_arena_that_is_refused_adds_nothing_to_a_database_of_before(database: str) -> None:
+    Store(database).close()
+    without_sums(database)
+    engine, lock = open_database(database, create=False, exclusive=True)
+    try:
+        with pytest.raises(UsageError, match="is in use"):
+            Store(database, exclusive=True)
+    finally:
+        assert lock is not None, "it is exclusive"
+        lock.release()
+        engine.dispose()
+
+    assert "sums" not in columns(database)
+
+
+@pytest.mark.parametrize(
+    "sums", ["{", '{"units":{"count":1,"sums":[1],"squares":[1]}}', '{"units":{"count":"a"}}']
+)
+def test_sums_that_do_not_fit_are_named(store: Store, database: str, sums: str) -> None:
+    start(store, "akq-1")
+    finish_match(store, "akq-1", "m-1")
+    store.flush()
+    rows(database, f"UPDATE matches SET sums = '{sums}'")
+
+    with pytest.raises(StoreFailed, match=r"cannot read the sums of match m-1 in"):
+        store.matches("akq-1")
+
+
 class SlowWriter:
     """A writer whose first commit waits for `release`; `groups` are the numbers of changes."""
 
@@ -725,7 +835,7 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
         thread.join(30)
 
     assert counts == [0, 0]
-    assert rows(database, "SELECT count(*) FROM meta") == [(3,)]
+    assert rows(database, "SELECT count(*) FROM meta") == [(4,)]
 
 
 @pytest.mark.parametrize(
