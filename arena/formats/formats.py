@@ -12,8 +12,10 @@ from typing import TypeAlias
 from arena.engine.rules import Game
 from arena.engine.shuffle import Stream
 from arena.formats.elimination import advancing, elimination
+from arena.formats.intervals import unit_kind
 from arena.formats.ladder import Ladder
-from arena.formats.schedule import Schedule, league, round_robin
+from arena.formats.schedule import OpenStages, Schedule, league, round_robin
+from arena.formats.settled import SettledLeague, SettledRoundRobin, settled_schedule
 from arena.formats.spec import Form, Plan, form_of
 from arena.formats.standings import League, RoundRobin
 from protocol.errors import UsageError
@@ -24,6 +26,7 @@ __all__ = [
     "expected_matches",
     "fewest",
     "forms_for",
+    "open_stages",
     "schedule_of",
     "standings_of",
 ]
@@ -64,6 +67,8 @@ def schedule_of(plan: Plan) -> Schedule:
     """
     check_form(plan.rules, plan.form)
     match plan.form:
+        case Form.ROUND_ROBIN | Form.LEAGUE if plan.settle:
+            return settled_schedule(plan)
         case Form.ROUND_ROBIN:
             return round_robin(plan.players, plan.matches, plan.with_itself)
         case Form.LEAGUE:
@@ -76,6 +81,14 @@ def schedule_of(plan: Plan) -> Schedule:
             )
 
 
+def open_stages(plan: Plan) -> OpenStages:
+    """The schedule of the competition from its first stage on, with what may be played at once.
+
+    Raises what `schedule_of` raises.
+    """
+    return OpenStages(schedule_of(plan), ahead=1 if plan.settle else 0)
+
+
 def standings_of(plan: Plan) -> Standings | None:
     """Empty standings for the competition; None for an elimination, which returns a ranking.
 
@@ -85,8 +98,12 @@ def standings_of(plan: Plan) -> Standings | None:
     if plan.missing is None:
         check_form(plan.rules, plan.form)
     match plan.form:
+        case Form.ROUND_ROBIN if plan.settle:
+            return SettledRoundRobin(plan)
+        case Form.LEAGUE if plan.settle:
+            return SettledLeague(plan)
         case Form.ROUND_ROBIN:
-            return RoundRobin(plan.players, plan.not_there)
+            return RoundRobin(plan.players, plan.not_there, unit_kind(plan))
         case Form.LEAGUE:
             return League(plan.players, plan.rules.measure, plan.read_settings(), plan.not_there)
         case Form.LADDER:
@@ -97,12 +114,14 @@ def standings_of(plan: Plan) -> Standings | None:
 
 def expected_matches(plan: Plan) -> int | None:
     """How many matches the competition will have in all; None for a ladder, which is open for ever,
-    and for an elimination whose game is missing.
+    for one that goes on until it is settled, and for an elimination whose game is missing.
 
     For an elimination it is an estimate, without ties and offences.
     """
     if plan.form is Form.ELIMINATION and plan.missing is not None:
         return None  # only its rules say how many go on from a table
+    if plan.settle:
+        return None
     bots = len(plan.players)
     match plan.form:
         case Form.ROUND_ROBIN:

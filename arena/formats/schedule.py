@@ -10,22 +10,28 @@ outcomes in the same order, and returns when the competition is done:
         outcomes = tuple(Outcome(pairing, play(pairing)) for pairing in stage)
         stage = schedule.send(outcomes)  # StopIteration: done, its value is the ranking
 
+A schedule may draw a stage while the one before is still being played: it is sent no outcomes `()`
+for the stage that it draws ahead, and from then on those of the oldest stage that it has not heard
+of. `OpenStages` runs any schedule.
+
 Pure: no clock, no I/O, and chance only from the stream that is passed in. Void matches are played
 again (J5) and never sent. The standings are in `arena/formats/standings.py`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.statistics import UnitSums
 from protocol.errors import UsageError
 
 __all__ = [
+    "OpenStages",
     "Outcome",
     "Outcomes",
     "Pairing",
@@ -34,6 +40,7 @@ __all__ = [
     "Schedule",
     "Stage",
     "check_entry",
+    "circle",
     "league",
     "round_robin",
 ]
@@ -57,6 +64,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     pairing: Pairing
     result: Result | None  # None if it was not played, as one of them had been eliminated
     forgiven: tuple[int, ...] = ()  # seats whose offence ended it, but that are not out (J3)
+    units: UnitSums | None = None  # of the match, if they were added up
 
 
 class RankingPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +85,67 @@ Ranking: TypeAlias = tuple[RankingPlace, ...]
 Schedule: TypeAlias = Generator[Stage, Outcomes, Ranking]
 
 
+class OpenStages:
+    """A schedule while it is run: the stages whose pairings may be played now, the oldest first.
+
+    `ahead` says how many stages are drawn before the outcomes of the oldest are known.
+
+    Attributes:
+        ranking: what the schedule has returned; None before its end.
+    """
+
+    def __init__(self, schedule: Schedule, ahead: int = 0) -> None:
+        self.ranking: Ranking | None = None
+        self._schedule = schedule
+        self._looked = 0  # so many pairings of the oldest stage had outcomes at the last look
+        self._open = deque([next(schedule)])
+        for _ in range(ahead):
+            if stage := schedule.send(()):
+                self._open.append(stage)
+
+    @property
+    def open(self) -> tuple[Stage, ...]:
+        return tuple(self._open)
+
+    @property
+    def oldest(self) -> Stage:
+        """The stage whose outcomes come next; empty at the end."""
+        return self._open[0] if self._open else ()
+
+    def hear(self, outcomes: Outcomes) -> Stage:
+        """Pass on the outcomes of the oldest stage; returns the next one, empty if there is none.
+
+        At the end `ranking` is set.
+        """
+        self._open.popleft()
+        try:
+            stage = self._schedule.send(outcomes)
+        except StopIteration as end:
+            self.ranking = end.value
+            return ()
+        if stage:
+            self._open.append(stage)
+        return stage
+
+    def follow(self, outcomes: Mapping[int, Outcome]) -> list[Pairing]:
+        """Pass on each oldest stage that is whole, given by number; returns all that is drawn."""
+        drawn: list[Pairing] = []
+        while (stage := self.oldest) and self._is_whole(stage, outcomes):
+            self._looked = 0
+            drawn += self.hear(tuple(outcomes[pairing.number] for pairing in stage))
+        return drawn
+
+    def _is_whole(self, stage: Stage, outcomes: Mapping[int, Outcome]) -> bool:
+        while self._looked < len(stage) and stage[self._looked].number in outcomes:
+            self._looked += 1
+        if self._looked < len(stage):
+            return False
+        # An outcome may have been taken back since it was looked at.
+        missing = (at for at, pairing in enumerate(stage) if pairing.number not in outcomes)
+        self._looked = next(missing, len(stage))
+        return self._looked == len(stage)
+
+
 def round_robin(players: Sequence[str], matches: int = 1, with_itself: bool = False) -> Schedule:
     """Every bot meets every other `matches` times, changing seats from one time to the next (K1).
 
@@ -86,17 +155,21 @@ def round_robin(players: Sequence[str], matches: int = 1, with_itself: bool = Fa
     Raises what `check_entry` raises.
     """
     check_entry(players, matches, at_least=1 if with_itself else 2)
-    count = len(players)
+    seatings = circle(len(players), matches, with_itself)
+    return _one_stage([(players[first], players[second]) for first, second in seatings])
+
+
+def circle(count: int, matches: int, with_itself: bool = False) -> list[tuple[int, int]]:
+    """The numbers in seats 0 and 1 of the matches of a round robin among so many bots."""
     # The circle method: in turn t those meet whose numbers add up to t, so that nobody
     # sits at two tables of a turn and all are busy from the first turn to the last.
-    seatings = [
+    return [
         _seating(first, second, meeting)
         for meeting in range(matches)
         for turn in range(count)
         for first in range(count)
         if first < (second := (turn - first) % count) or (with_itself and first == second)
     ]
-    return _one_stage([(players[first], players[second]) for first, second in seatings])
 
 
 def league(players: Sequence[str], matches: int) -> Schedule:

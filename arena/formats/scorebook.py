@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.statistics import UnitSums
 from arena.engine.verdict import FORGIVABLE
-from arena.formats.formats import schedule_of, standings_of
+from arena.formats.formats import open_stages, standings_of
+from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import Ladder
 from arena.formats.pauses import Pauses
-from arena.formats.schedule import Outcome, Pairing, Ranking
+from arena.formats.schedule import Outcome, Pairing, Ranking, Stage
 from arena.formats.spec import Form, Plan
-from arena.formats.standings import RoundRobin
+from arena.formats.standings import League, RoundRobin
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["ScheduleRun", "Scorebook"]
@@ -71,16 +73,29 @@ class Scorebook:
         return {}
 
     @property
+    def unit(self) -> IntervalUnit | None:
+        """Of what the intervals in `rows` are made; None where there are none."""
+        if isinstance(self._standings, RoundRobin | League):
+            return self._standings.unit
+        return None
+
+    @property
     def ladder(self) -> Ladder:
         assert isinstance(self._standings, Ladder), "only a ladder has them"
         return self._standings
 
     def add(
-        self, match: str, pairing: Pairing, result: Result, finished_at: float
+        self,
+        match: str,
+        pairing: Pairing,
+        result: Result,
+        finished_at: float,
+        units: UnitSums | None = None,
     ) -> tuple[str, ...]:
         """Count a match that is neither void nor taken back, and return the offenders now out.
 
-        On a ladder nobody is: an offence is a loss and a pause (J3).
+        On a ladder nobody is: an offence is a loss and a pause (J3). `units` say how sure a mean
+        is, and nothing else.
         """
         self.played += 1
         players = pairing.players
@@ -90,7 +105,7 @@ class Scorebook:
             self._offences.add(match)
         forgiven = tuple(seat for seat in out if self._forgives(match, players[seat]))
         if self._standings is not None:
-            self._standings.add(Outcome(pairing, result, forgiven))
+            self._standings.add(Outcome(pairing, result, forgiven, units))
         if isinstance(self._standings, Ladder):
             self.pauses.add(players, result, finished_at)
         if self._form is Form.LADDER:
@@ -153,7 +168,10 @@ class Scorebook:
 
 
 class ScheduleRun:
-    """The schedule of a competition, run as far as its results go; a ladder has none."""
+    """The schedule of a competition, run as far as its results go; a ladder has none.
+
+    Where a stage follows from results, all stages that may be played by then are asked for.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.asked: dict[int, Pairing] = {}  # what the schedule asks for, by number
@@ -169,20 +187,21 @@ class ScheduleRun:
         """
         is_elimination = self._plan.form is Form.ELIMINATION
         absent = frozenset() if is_elimination else frozenset(out)
-        schedule = schedule_of(self._plan)
-        try:
-            stage = next(schedule)
-            while True:
-                self.asked |= {pairing.number: pairing for pairing in stage}
-                self.missing += [
-                    pairing
-                    for pairing in stage
-                    if pairing.number not in results and absent.isdisjoint(pairing.players)
-                ]
-                if is_elimination and self.missing:
-                    return
-                stage = schedule.send(
-                    tuple(Outcome(pairing, results.get(pairing.number)) for pairing in stage)
-                )
-        except StopIteration as end:
-            self.ranking = end.value
+        follows = is_elimination or self._plan.settle
+        stages = open_stages(self._plan)
+        for stage in stages.open:
+            self._ask(stage, results, absent)
+        while stage := stages.oldest:
+            if follows and self.missing and self.missing[0].number <= stage[-1].number:
+                return
+            outcomes = (Outcome(pairing, results.get(pairing.number)) for pairing in stage)
+            self._ask(stages.hear(tuple(outcomes)), results, absent)
+        self.ranking = stages.ranking
+
+    def _ask(self, stage: Stage, results: Mapping[int, Result], absent: frozenset[str]) -> None:
+        self.asked |= {pairing.number: pairing for pairing in stage}
+        self.missing += [
+            pairing
+            for pairing in stage
+            if pairing.number not in results and absent.isdisjoint(pairing.players)
+        ]

@@ -14,6 +14,7 @@ import msgspec
 
 from arena.engine.rules import Game
 from arena.games import game_named
+from arena.strength.settle import Goal
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -25,6 +26,7 @@ __all__ = [
     "Form",
     "Plan",
     "RelaunchSpec",
+    "Settling",
     "form_of",
     "limits_of",
     "plan_of",
@@ -62,6 +64,17 @@ class RelaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
     tables: int = 1  # how many a house bot plays at once
 
 
+class Settling(msgspec.Struct, frozen=True, kw_only=True):
+    """That a competition goes on in blocks until it is settled (K6).
+
+    `Plan.matches` is then the least number of matches of each pairing.
+    """
+
+    goal: Goal
+    level: float  # the difference that does not matter: points of 100, or per cent of the stake
+    most: int  # matches of a pairing, or of a bot in a league
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be played."""
 
@@ -84,6 +97,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     not_there: tuple[str, ...] = ()  # of the roster, but had not come: no part and no rank (K5)
     # Of a game that is not ours, the package and its version when it was made.
     package: str | msgspec.UnsetType = msgspec.UNSET
+    settle: Settling | msgspec.UnsetType = msgspec.UNSET  # unset: every pairing the same number
 
     @property
     def rules(self) -> Game:

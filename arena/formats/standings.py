@@ -2,7 +2,9 @@
 
 Standings take outcomes one at a time and can be read at any moment. They are pure and depend on
 outcomes alone, so that they can be computed again from the record. Offenders are struck from
-everyone's standings and listed at the end (J3). `arena/engine/statistics.py` says what errors mean.
+everyone's standings and listed at the end (J3). `error` is one standard error, from the scores of
+matches; `arena/engine/statistics.py` says what it means. `interval` is what people are shown: it
+holds the true mean in 19 of 20 cases, and `arena/formats/intervals.py` says of what it is made.
 """
 
 from __future__ import annotations
@@ -16,14 +18,22 @@ import msgspec
 
 from arena.engine.match import Result
 from arena.engine.rules import Measure
-from arena.engine.statistics import Sample, error_of_sum
+from arena.engine.statistics import Sample, UnitSums, error_of_sum
+from arena.formats.intervals import (
+    IntervalUnit,
+    PairingScores,
+    UnitKind,
+    interval_of,
+    interval_of_league,
+)
 from arena.formats.schedule import Outcome
+from arena.strength.interval import Bounds
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Settings
 
 __all__ = ["Cell", "League", "LeagueRow", "RoundRobin", "Row", "ranked"]
 
-Key = TypeVar("Key", float, tuple[int, int])
+Key = TypeVar("Key", float, tuple[int, int], tuple[float, float])
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +49,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     mean: float | None = None  # score per completed match; None if there is none
     error: float | None = None  # standard, of `mean`; None while it met any opponent only once
     points: int = 0  # of games that count points beside the score (G15)
+    interval: Bounds | None = None  # of `mean`; None while there are too few values to say
+    level: float | None = None  # how sure `interval` is: 0.95
+    method: str | None = None  # by which `interval` was computed
 
 
 class Row(Cell, frozen=True, kw_only=True):
@@ -66,6 +79,9 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     score: int = 0  # won or lost in all matches
     eliminated: Termination | None = None  # its offence
     not_there: bool = False  # it does not take part, as it had not come when this started
+    interval: Bounds | None = None  # of `value`; None while there are too few matches to say
+    level: float | None = None  # how sure `interval` is: 0.95
+    method: str | None = None  # by which `interval` was computed
 
 
 class _Standings(ABC):
@@ -88,14 +104,14 @@ class _Standings(ABC):
         for seat in out:
             self.eliminate(outcome.pairing.players[seat], result.termination)
         if not out:
-            self._count(outcome.pairing.players, result)
+            self._count(outcome.pairing.players, result, outcome.units)
 
     def eliminate(self, name: str, termination: Termination) -> None:
         """Strike a bot for an offence, in a match or outside; only the first is listed (J2)."""
         self._eliminated.setdefault(name, termination)
 
     @abstractmethod
-    def _count(self, players: tuple[str, ...], result: Result) -> None:
+    def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
         """Count a match that was completed, or ended by offences that were all forgiven."""
 
     def _remaining(self) -> list[str]:
@@ -111,9 +127,9 @@ class _Tally(msgspec.Struct, gc=False):
     forgiven: int = 0
     score: int = 0
     points: int = 0
-    sample: Sample = msgspec.field(default_factory=Sample)
+    scores: PairingScores = msgspec.field(default_factory=PairingScores)
 
-    def add(self, result: Result, seat: int) -> None:
+    def add(self, result: Result, seat: int, units: UnitSums | None) -> None:
         offended = seat in result.out
         if offended:  # also where the other one did not come either
             self.losses += 1
@@ -127,7 +143,7 @@ class _Tally(msgspec.Struct, gc=False):
         self.score += result.scores[seat]
         self.points += result.points[seat]
         if not result.out:
-            self.sample.add(result.scores[seat])
+            self.scores.add(result.scores[seat], units, seat)
 
     @property
     def played(self) -> int:
@@ -140,15 +156,26 @@ class RoundRobin(_Standings):
     A match of a bot against itself is in the cross table as its first seat saw it, and in no row.
     """
 
-    def __init__(self, players: Sequence[str], not_there: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        players: Sequence[str],
+        not_there: Sequence[str] = (),
+        kind: UnitKind = UnitKind(),  # noqa: B008
+    ) -> None:
         super().__init__(players, not_there)
         self._tallies: dict[tuple[str, str], _Tally] = {}
+        self._kind = kind
+        self._without = 0  # completed matches without sums of units that the game has
+
+    @property
+    def unit(self) -> IntervalUnit:
+        return IntervalUnit(self._kind.name, self._kind.block, self._without)
 
     def rows(self) -> tuple[Row, ...]:
         """By wins, then score; at the end those without a match, the eliminated, the absent."""
         remaining = self._remaining()
         totals = {
-            name: _total(
+            name: self._total(
                 tally
                 for other in remaining
                 if other != name and (tally := self._tallies.get((name, other)))
@@ -176,24 +203,51 @@ class RoundRobin(_Standings):
         remaining = self._remaining()
         return {
             name: {
-                other: _total([tally])
+                other: self._total([tally])
                 for other in remaining
                 if (tally := self._tallies.get((name, other)))
             }
             for name in remaining
         }
 
-    def _count(self, players: tuple[str, ...], result: Result) -> None:
+    def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
         first, second = players
-        self._tally(first, second).add(result, 0)
+        if self._kind.is_match:
+            units = None  # the rules that say what the units are may be missing
+        elif units is None and not result.out:
+            self._without += 1
+        self._tally(first, second).add(result, 0, units)
         if first != second:
-            self._tally(second, first).add(result, 1)
+            self._tally(second, first).add(result, 1, units)
 
     def _tally(self, name: str, other: str) -> _Tally:
         tally = self._tallies.get((name, other))
         if tally is None:
             tally = self._tallies[name, other] = _Tally()
         return tally
+
+    def _total(self, tallies: Iterable[_Tally]) -> Cell:
+        """The sum over opponents; error and interval leave out how these differ: no chance."""
+        counted = list(tallies)
+        samples = [tally.scores.matches for tally in counted if tally.scores.matches.count]
+        completed = sum(sample.count for sample in samples)
+        error = error_of_sum(sample.error_of_total for sample in samples)
+        interval = interval_of((tally.scores for tally in counted), self._kind)
+        return Cell(
+            played=sum(tally.played for tally in counted),
+            completed=completed,
+            wins=sum(tally.wins for tally in counted),
+            draws=sum(tally.draws for tally in counted),
+            losses=sum(tally.losses for tally in counted),
+            forgiven=sum(tally.forgiven for tally in counted),
+            score=sum(tally.score for tally in counted),
+            mean=sum(sample.total for sample in samples) / completed if samples else None,
+            error=None if error is None else error / completed,
+            points=sum(tally.points for tally in counted),
+            interval=None if interval is None else interval.bounds,
+            level=None if interval is None else interval.level,
+            method=None if interval is None else interval.method,
+        )
 
 
 class League(_Standings):
@@ -228,7 +282,11 @@ class League(_Standings):
             *(LeagueRow(rank=None, name=name, not_there=True) for name in self._not_there),
         )
 
-    def _count(self, players: tuple[str, ...], result: Result) -> None:
+    @property
+    def unit(self) -> IntervalUnit:
+        return IntervalUnit()
+
+    def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
         (player,) = players
         self._scores[player] += result.scores[0]
         value, score = self._measure.value, result.scores[0]
@@ -249,6 +307,9 @@ class League(_Standings):
     def _row(self, rank: int | None, name: str) -> LeagueRow:
         sample, played = self._samples[name], self._played(name)
         error = _error_of_share(sample) if self._measure.is_share else sample.standard_error
+        interval = interval_of_league(
+            sample, self._lost[name], played, is_share=self._measure.is_share
+        )
         return LeagueRow(
             rank=rank,
             name=name,
@@ -257,6 +318,9 @@ class League(_Standings):
             value=self._value(name) if played else None,
             error=None if error is None else error * sample.count / played,
             score=self._scores[name],
+            interval=None if interval is None else interval.bounds,
+            level=None if interval is None else interval.level,
+            method=None if interval is None else interval.method,
         )
 
 
@@ -267,26 +331,6 @@ def _error_of_share(sample: Sample) -> float | None:
         return None
     smoothed = (sample.total + 1) / (sample.count + 2)
     return sqrt(smoothed * (1 - smoothed) / sample.count)
-
-
-def _total(tallies: Iterable[_Tally]) -> Cell:
-    """The sum over opponents; its error leaves out how these differ, which is not chance."""
-    counted = list(tallies)
-    samples = [tally.sample for tally in counted if tally.sample.count]
-    completed = sum(sample.count for sample in samples)
-    error = error_of_sum(sample.error_of_total for sample in samples)
-    return Cell(
-        played=sum(tally.played for tally in counted),
-        completed=completed,
-        wins=sum(tally.wins for tally in counted),
-        draws=sum(tally.draws for tally in counted),
-        losses=sum(tally.losses for tally in counted),
-        forgiven=sum(tally.forgiven for tally in counted),
-        score=sum(tally.score for tally in counted),
-        mean=sum(sample.total for sample in samples) / completed if samples else None,
-        error=None if error is None else error / completed,
-        points=sum(tally.points for tally in counted),
-    )
 
 
 def ranked(names: Iterable[str], key: Callable[[str], Key]) -> list[tuple[int, str]]:

@@ -1,0 +1,252 @@
+"""How sure the mean of a bot's scores is: from the units of its matches where they were added up.
+
+A unit, such as a game or a block of hands, is what a match repeats. There are many more units than
+matches, so they say sooner how far chance reaches. Where a match has no sums of its units, as an
+arena of before wrote it or it is shorter than one block, the match is the unit. Units of one match
+may hang together, as bots adapt. So from `ENOUGH` matches on the wider of both intervals counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import floor, log10, sqrt
+from typing import NamedTuple
+
+import msgspec
+
+from arena.engine.rules import Game
+from arena.engine.statistics import Sample, UnitSums
+from arena.formats.spec import Plan
+from arena.strength.interval import (
+    FEWEST,
+    Bounds,
+    Interval,
+    MeanPart,
+    SharePart,
+    mean_of,
+    share_of,
+    student,
+    wider,
+    wilson,
+)
+
+__all__ = [
+    "ENOUGH",
+    "IntervalUnit",
+    "PairingScores",
+    "UnitKind",
+    "interval_of",
+    "interval_of_league",
+    "unit_kind",
+    "with_interval",
+]
+
+ENOUGH = 10
+"""Completed matches from which on their own spread is known well enough to be looked at."""
+
+_MATCH = "match"
+_FAR = 0.84  # standard deviations that are not passed by chance in 4 of 5 cases
+
+
+class UnitKind(msgspec.Struct, frozen=True):
+    """What the units of a competition's matches are.
+
+    Attributes:
+        name: what one is called; `match` if the game has no smaller one.
+        block: so many are one value.
+        is_share: whether a unit is won, which is 1, or not, which is 0.
+        rest: what part of a block is left at the end of a match, and in no sum.
+    """
+
+    name: str = _MATCH
+    block: int = 1
+    is_share: bool = False
+    rest: float = 0.0
+
+    @property
+    def is_match(self) -> bool:
+        return self.name == _MATCH
+
+
+class IntervalUnit(msgspec.Struct, frozen=True):
+    """Of what the intervals of a competition are made.
+
+    `without` is the number of completed matches that have no sums: there the match is the unit.
+    """
+
+    name: str = _MATCH
+    block: int = 1
+    without: int = 0
+
+    def in_words(self) -> str:
+        """The line below a table: what the ranges in it are."""
+        what = _several(self.name) if self.block == 1 else f"blocks of {self.block} {self.name}s"
+        line = (
+            "[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong; "
+            f"each is computed from {what}"
+        )
+        if self.without:
+            matches = "1 match" if self.without == 1 else f"{self.without:,} matches"
+            line += (
+                f"; of {matches} without sums of the {self.name}s the unit is the match "
+                "(`arena luck` adds the sums that an older arena did not write)"
+            )
+        return line
+
+
+class PairingScores(msgspec.Struct, gc=False):
+    """The scores of a bot in its completed matches against another, and those of their units."""
+
+    matches: Sample = msgspec.field(default_factory=Sample)
+    units: Sample | None = None
+    is_whole: bool = True  # every match has sums
+
+    def add(self, score: int, units: UnitSums | None, seat: int) -> None:
+        self.matches.add(score)
+        if units is None:
+            self.is_whole = False
+            return
+        if self.units is None:
+            self.units = Sample()
+        self.units.add_sums(units.count, units.sums[seat], units.squares[seat])
+
+
+def with_interval(
+    value: float | None, interval: Bounds | None, say: Callable[[float, int], str], digits: int = 0
+) -> str:
+    """`0.645 [0.610, 0.680]`, `3.0 (too few)` without an interval, or a dash without a value.
+
+    `say` writes a number with so many digits after the point: at least `digits`, and as many as the
+    width of the interval needs, so that its ends never look the same.
+    """
+    if value is None:
+        return "–"
+    if interval is None:
+        return f"{say(value, digits)} (too few)"
+    low, high = interval
+    if high > low:
+        digits = max(digits, -floor(log10(high - low)))
+    return f"{say(value, digits)} [{say(low, digits)}, {say(high, digits)}]"
+
+
+def unit_kind(plan: Plan) -> UnitKind:
+    """The units of a competition's matches; the match itself if the game's rules are missing."""
+    if plan.missing is not None:
+        return UnitKind()
+    game: Game = plan.rules
+    unit = game.unit
+    if unit is None:
+        return UnitKind()
+    length = plan.settings.get(unit.setting)
+    rest = length % unit.block / unit.block if isinstance(length, int) else 0.0
+    return UnitKind(unit.name, unit.block, game.is_count and unit.block == 1, rest)
+
+
+def interval_of(parts: Iterable[PairingScores], kind: UnitKind) -> Interval | None:
+    """Of the mean score per completed match, over all `parts`; None if there are too few values.
+
+    The parts have the weights that they have in the mean: their matches.
+    """
+    parts = [part for part in parts if part.matches.count]
+    matches = [_Spread(part, part.matches.count, part.matches.variance) for part in parts]
+    if not parts or not all(part.is_whole for part in parts):
+        return _mean(matches)
+    units = [_spread_of_units(part, kind) for part in parts]
+    by_units = _share(parts) if kind.is_share else _mean(units)
+    if by_units is None:
+        return _mean(matches)
+    return wider(by_units, _mean(matches)) if _hang_together(matches, units) else by_units
+
+
+def interval_of_league(
+    sample: Sample, lost: float, played: int, *, is_share: bool
+) -> Interval | None:
+    """Of a league's measure per match that counts; None if there are too few to say anything.
+
+    `sample` has the values of the completed matches, `lost` is the sum of the others', and `played`
+    the number of all. Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
+    """
+    if is_share:
+        return wilson(sample.total / played, played) if played else None
+    mean, error = sample.mean, sample.standard_error
+    if mean is None or error is None or sample.count < FEWEST:
+        return None
+    found = student(mean, error, sample.count - 1)
+    if found is None:
+        return None
+    low, high = ((end * sample.count + lost) / played for end in (found.low, found.high))
+    return Interval(low, high, found.method, found.level)
+
+
+class _Spread(NamedTuple):
+    """The values of a pairing, and the variance that one has in its mean score per match."""
+
+    part: PairingScores
+    values: int
+    variance: float | None
+
+
+def _spread_of_units(part: PairingScores, kind: UnitKind) -> _Spread:
+    units, matches = part.units or Sample(), part.matches.count
+    variance = units.variance
+    if kind.is_share:  # smoothed, as `share_of` does it
+        won = (units.total + 1) / (units.count + 2)
+        variance = won * (1 - won)
+    if variance is not None:
+        # Of the units of all matches, also of what is left of each after its last block.
+        variance *= (units.count + kind.rest * matches) * units.count / matches**2
+    return _Spread(part, units.count, variance)
+
+
+def _hang_together(matches: Sequence[_Spread], units: Sequence[_Spread]) -> bool:
+    """Whether matches spread further than independent units let expect in 4 of 5 cases."""
+    completed = sum(spread.values for spread in matches)
+    if completed < ENOUGH or completed == sum(spread.values for spread in units):
+        return False
+    degrees = completed - len(matches)
+    found, expected = _variance(matches), _variance(units)
+    if not degrees or found is None or expected is None:
+        return False
+    return found > expected * (1 + _FAR * sqrt(2 / degrees))
+
+
+def _variance(spreads: Sequence[_Spread]) -> float | None:
+    """Of the mean over the parts, but for a factor; None if one of them is not known."""
+    total = 0.0
+    for part, values, variance in spreads:
+        if variance is None:
+            return None
+        total += part.matches.count**2 * variance / values
+    return total
+
+
+def _mean(spreads: Sequence[_Spread]) -> Interval | None:
+    completed = sum(spread.part.matches.count for spread in spreads)
+    if len(spreads) == 1:  # as below, and at once
+        [(part, values, variance)] = spreads
+        if variance is None:
+            return None
+        return student(part.matches.total / completed, sqrt(variance / values), values - 1)
+    return mean_of(
+        MeanPart(
+            part.matches.count / completed,
+            part.matches.total / part.matches.count,
+            variance,
+            values,
+        )
+        for part, values, variance in spreads
+    )
+
+
+def _share(parts: Sequence[PairingScores]) -> Interval | None:
+    units = [part.units or Sample() for part in parts]
+    played = sum(sample.count for sample in units)
+    found = share_of(
+        SharePart(sample.count / played, sample.total, sample.count) for sample in units
+    )
+    completed = sum(part.matches.count for part in parts)
+    return None if found is None else found.scaled(played / completed)
+
+
+def _several(noun: str) -> str:
+    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"

@@ -1,0 +1,318 @@
+"""Competitions that go on until they are settled (K6): their schedule and their standings.
+
+The schedule draws blocks. Block k + 1 follows from the outcomes of blocks up to k − 1 alone, so
+that it can be begun while block k is being played; and from outcomes alone, so that an audit draws
+the same blocks again. The standings run the same schedule over the results that they have, and say
+what is sure only of whole blocks: within a block short matches end first, and these may be those
+that one bot wins. What is sure stands in `arena/strength/settle.py`. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import Result
+from arena.formats.schedule import (
+    OpenStages,
+    Outcome,
+    Outcomes,
+    Pairing,
+    Schedule,
+    Stage,
+    check_entry,
+    circle,
+)
+from arena.formats.spec import Form, Plan, Settling
+from arena.formats.standings import Cell, League, LeagueRow, RoundRobin, Row, ranked
+from arena.strength.settle import LeagueRace, Mark, Meeting, PairRace, RankRange, block_size
+
+__all__ = [
+    "MARKS_NOTE",
+    "RANGES_NOTE",
+    "SettledCell",
+    "SettledLeague",
+    "SettledLeagueRow",
+    "SettledRoundRobin",
+    "SettledRow",
+    "settled_note",
+    "settled_schedule",
+]
+
+RANGES_NOTE = "All rank ranges together are right in 95 of 100 competitions."
+MARKS_NOTE = "Each mark (> better, < worse, = level, ? open) is wrong at most once in 20."
+"""What people are told below a table with rank ranges, and with marks."""
+
+_POINTS = 100  # of which `level` is so many
+
+
+class SettledCell(Cell, frozen=True, kw_only=True):
+    """How one bot has done against another, and what is sure of it: `>`, `<`, `=` or `?`."""
+
+    mark: Mark = Mark.OPEN
+
+
+class SettledRow(Row, frozen=True, kw_only=True):
+    """A bot's line in a round robin that is settled.
+
+    `share` ranks: the mean over its opponents of the share that it won, a draw half; None if it has
+    met nobody. Its rank is surely one from `rank_low` to `rank_high`.
+    """
+
+    share: float | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+
+
+class SettledLeagueRow(LeagueRow, frozen=True, kw_only=True):
+    """A bot's line in a league that is settled; its rank is from `rank_low` to `rank_high`."""
+
+    rank_low: int | None = None
+    rank_high: int | None = None
+
+
+def settled_note(rows: Sequence[object]) -> str:
+    """What the rank ranges and marks of these standings mean; "" if they have none."""
+    if any(isinstance(row, SettledRow) for row in rows):
+        return f"{RANGES_NOTE} {MARKS_NOTE}"
+    return RANGES_NOTE if any(isinstance(row, SettledLeagueRow) for row in rows) else ""
+
+
+def settled_schedule(plan: Plan) -> Schedule:
+    """The blocks of a competition with `settle`, to be run with one stage ahead.
+
+    Raises UsageError for a bot twice, too few bots, or fewer than one match.
+    """
+    assert plan.settle, "only such a competition has blocks"
+    check_entry(plan.players, plan.matches, at_least=1 if plan.form is Form.LEAGUE else 2)
+    blocks = _blocks_of(plan)
+    done = drawn = 0
+
+    def draw(open_: Collection[tuple[str, ...]]) -> Stage:
+        nonlocal done, drawn
+        assert plan.settle, "looked above"
+        size = block_size(done, plan.matches, plan.settle.most)
+        seatings = list(blocks.seatings(open_, size))
+        stage = tuple(Pairing(drawn + at, names) for at, names in enumerate(seatings, start=1))
+        done, drawn = done + size, drawn + len(stage)
+        return stage
+
+    outcomes: Outcomes = yield draw(blocks.everybody())
+    while stage := draw(blocks.open()):
+        outcomes = yield stage
+        blocks.add(outcomes)
+        blocks.strike(_gone(outcomes))
+    yield ()  # nothing more is drawn, and the last block may still be on
+    return ()
+
+
+def _gone(outcomes: Outcomes) -> frozenset[str]:
+    """The bots that are out, as none of their pairings in this block was played."""
+    names = {name for outcome in outcomes for name in outcome.pairing.players}
+    played = {
+        name
+        for outcome in outcomes
+        if outcome.result is not None
+        for name in outcome.pairing.players
+    }
+    return frozenset(names - played)
+
+
+class _PairBlocks:
+    """The blocks of a round robin."""
+
+    def __init__(self, players: Sequence[str], settle: Settling) -> None:
+        self._players = tuple(players)
+        self.race = PairRace(players, settle.goal, settle.level / _POINTS)
+
+    def everybody(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(combinations(self._players, 2))
+
+    def open(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(self.race.open_pairs())
+
+    def seatings(self, open_: Collection[tuple[str, ...]], size: int) -> Iterator[tuple[str, ...]]:
+        """The matches of a block, so that nobody has two at once and seats change each time."""
+        for first, second in circle(len(self._players), size) if open_ else ():
+            names = self._players[first], self._players[second]
+            if names in open_ or names[::-1] in open_:
+                yield names
+
+    def add(self, outcomes: Outcomes) -> None:
+        self.race.add(
+            Meeting(outcome.pairing.players[0], outcome.pairing.players[1], _won(outcome.result))
+            for outcome in outcomes
+            if outcome.result is not None
+        )
+
+    def strike(self, names: Collection[str]) -> None:
+        self.race.strike(names)
+
+
+class _LeagueBlocks:
+    """The blocks of a league."""
+
+    def __init__(self, plan: Plan, settle: Settling) -> None:
+        game, settings = plan.rules, plan.read_settings()
+        stake = None if game.purse is None else getattr(settings, game.purse.stake)
+        self._measure = game.measure
+        self._value: Callable[[int], float] = lambda score: game.measure.value(settings, score)
+        scale = 1.0 if self._measure.is_share or stake is None else float(stake)
+        level = settle.level / _POINTS * scale
+        self._players = plan.players
+        self.race = LeagueRace(plan.players, settle.goal, level, is_share=self._measure.is_share)
+
+    def everybody(self) -> frozenset[tuple[str, ...]]:
+        return frozenset((name,) for name in self._players)
+
+    def open(self) -> frozenset[tuple[str, ...]]:
+        return frozenset((name,) for name in self.race.open_bots())
+
+    def seatings(self, open_: Collection[tuple[str, ...]], size: int) -> Iterator[tuple[str, ...]]:
+        for _ in range(size):
+            yield from ((name,) for name in self._players if (name,) in open_)
+
+    def add(self, outcomes: Outcomes) -> None:
+        self.race.add([(outcome.pairing.players[0], self._of(outcome)) for outcome in outcomes])
+
+    def strike(self, names: Collection[str]) -> None:
+        self.race.strike(names)
+
+    def _of(self, outcome: Outcome) -> float | None:
+        """The value of a match; one that was lost by an offence is none that was reached (J3)."""
+        result = outcome.result
+        if result is None:
+            return None
+        if not result.out:
+            return self._value(result.scores[0])
+        return 0.0 if self._measure.is_share else self._value(min(0, result.scores[0]))
+
+
+def _won(result: Result) -> float:
+    """What the first seat of a match has won: 1, 0.5 or 0; a half if both have offended."""
+    if result.out:
+        return 0.5 if len(result.out) > 1 else float(result.out[0] != 0)
+    return 0.5 if result.winner is None else float(result.winner == 0)
+
+
+def _blocks_of(plan: Plan) -> _PairBlocks | _LeagueBlocks:
+    assert plan.settle, "only such a competition has blocks"
+    if plan.form is Form.LEAGUE:
+        return _LeagueBlocks(plan, plan.settle)
+    return _PairBlocks(plan.players, plan.settle)
+
+
+class _Progress:
+    """The schedule of a competition, run over the results that there are, and what is sure by them.
+
+    It looks when it is asked, not when results come: a bot that was removed is known before the
+    results that it had by then.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._stages = OpenStages(settled_schedule(plan), ahead=1)
+        self._blocks = _blocks_of(plan)
+        self._results: dict[int, Result] = {}  # of the open blocks
+
+    def add(self, number: int, result: Result) -> None:
+        self._results[number] = result
+
+    def race(self, out: Collection[str]) -> PairRace | LeagueRace:
+        """What is sure by the whole blocks so far, without the bots that are `out`."""
+        gone = frozenset(out)
+        while stage := self._stages.oldest:
+            if any(
+                pairing.number not in self._results and gone.isdisjoint(pairing.players)
+                for pairing in stage
+            ):
+                break
+            outcomes = tuple(
+                Outcome(pairing, self._results.pop(pairing.number, None)) for pairing in stage
+            )
+            self._stages.hear(outcomes)
+            self._blocks.add(outcomes)
+        self._blocks.strike(gone)
+        return self._blocks.race
+
+
+class SettledRoundRobin(RoundRobin):
+    """The standings of a round robin with `settle`: by the mean share over opponents (K6)."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan.players, plan.not_there)
+        self._progress = _Progress(plan)
+
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        if outcome.result is not None:
+            self._progress.add(outcome.pairing.number, outcome.result)
+
+    def rows(self) -> tuple[SettledRow, ...]:
+        """By share, then mean score; at the end those without a match, the eliminated, the absent.
+
+        The rank ranges hold for whole blocks, the share is of all matches.
+        """
+        ranges = self._progress.race(self._eliminated).ranges()
+        plain = {row.name: row for row in super().rows()}
+        shares = {row.name: self._share(row.name) for row in plain.values() if row.rank}
+        places = ranked(
+            [name for name, row in plain.items() if row.rank is not None],
+            lambda name: (shares[name], plain[name].mean or 0.0),
+        )
+        ranks = {name: rank for rank, name in places}
+        order = [*ranks, *(name for name in plain if name not in ranks)]
+        return tuple(
+            SettledRow(**_settled(plain[name], ranks.get(name), ranges), share=shares.get(name))
+            for name in order
+        )
+
+    def cross_table(self) -> dict[str, dict[str, Cell]]:
+        race = self._progress.race(self._eliminated)
+        assert isinstance(race, PairRace), "of a round robin"
+        return {
+            name: {
+                other: SettledCell(**msgspec.structs.asdict(cell), mark=race.mark(name, other))
+                for other, cell in cells.items()
+            }
+            for name, cells in super().cross_table().items()
+        }
+
+    def _share(self, name: str) -> float:
+        """The mean over the opponents that a bot has met of the share that it won, a draw half."""
+        shares = [
+            (tally.wins + tally.draws / 2) / tally.played
+            for other in self._remaining()
+            if other != name and (tally := self._tallies.get((name, other))) and tally.played
+        ]
+        return sum(shares) / len(shares)
+
+
+class SettledLeague(League):
+    """The standings of a league with `settle`: by its measure, with rank ranges."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan.players, plan.rules.measure, plan.read_settings(), plan.not_there)
+        self._progress = _Progress(plan)
+
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        if outcome.result is not None:
+            self._progress.add(outcome.pairing.number, outcome.result)
+
+    def rows(self) -> tuple[SettledLeagueRow, ...]:
+        ranges = self._progress.race(self._eliminated).ranges()
+        return tuple(SettledLeagueRow(**_settled(row, row.rank, ranges)) for row in super().rows())
+
+
+def _settled(
+    row: Row | LeagueRow, rank: int | None, ranges: Mapping[str, RankRange]
+) -> dict[str, Any]:
+    """The fields of a row with its ranks; that which was found is always one of the possible."""
+    fields = msgspec.structs.asdict(row) | {"rank": rank}
+    possible = ranges.get(row.name)
+    if rank is None or possible is None:
+        return fields
+    return fields | {"rank_low": min(rank, possible.low), "rank_high": max(rank, possible.high)}

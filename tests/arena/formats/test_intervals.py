@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from arena.engine.match import Result
+from arena.engine.statistics import Sample, UnitSums
+from arena.formats.intervals import (
+    ENOUGH,
+    IntervalUnit,
+    PairingScores,
+    UnitKind,
+    interval_of,
+    interval_of_league,
+    unit_kind,
+)
+from arena.formats.schedule import Outcome, Pairing
+from arena.formats.spec import plan_of
+from arena.formats.standings import League, LeagueRow, RoundRobin, Row
+from arena.games import GAMES
+from arena.strength.interval import FEWEST, Bounds, Interval, student, wilson
+from protocol.messages import Ending, Termination
+from tests.tools import coverage
+
+HAND = UnitKind("hand")
+GAME = UnitKind("game", is_share=True)
+
+
+def scores(*matches: tuple[int, ...], are_summed: bool = True) -> PairingScores:
+    """The scores of a pairing whose matches are told by what each of their units brought."""
+    found = PairingScores()
+    for units in matches:
+        sums = UnitSums(len(units), (sum(units),), (sum(unit * unit for unit in units),))
+        found.add(sum(units), sums if are_summed else None, 0)
+    return found
+
+
+def bounds(interval: Interval | None) -> tuple[float, float]:
+    assert interval is not None, "there are enough values"
+    return interval.low, interval.high
+
+
+def sample(*values: float) -> Sample:
+    found = Sample()
+    for value in values:
+        found.add(value)
+    return found
+
+
+# --- round robins ---
+
+
+def test_a_mean_is_as_sure_as_its_units_make_it() -> None:
+    found = interval_of([scores((1, 5, 3), (7, 4, 4))], HAND)
+
+    units = sample(1, 5, 3, 7, 4, 4)
+    assert units.mean is not None
+    assert units.standard_error is not None
+    expected = student(3 * units.mean, 3 * units.standard_error, 5)
+    assert expected is not None
+    assert bounds(found) == pytest.approx(bounds(expected))
+    assert found is not None
+    assert (found.method, found.level) == ("Student", 0.95)
+
+
+def test_without_sums_of_every_match_the_match_is_the_unit() -> None:
+    whole = scores((1, 5, 3), (7, 4, 4))
+    whole.add(9, None, 0)
+    alone = scores((1, 5, 3), (7, 4, 4), (4, 5), are_summed=False)
+
+    assert bounds(interval_of([whole], HAND)) == bounds(interval_of([alone], HAND))
+
+
+def test_games_won_are_a_share_scaled_to_the_match() -> None:
+    found = interval_of([scores((1, 1, 0, 1), (1, 1, 1, 0))], GAME)
+
+    assert bounds(found) == pytest.approx(bounds(wilson(6 / 8, 8).scaled(4)))
+
+
+def test_whoever_has_won_all_games_may_lose_the_next() -> None:
+    low, high = bounds(interval_of([scores((1, 1, 1))], GAME))
+
+    assert low < 1.5
+    assert high == pytest.approx(3.0)
+
+
+def test_values_that_are_all_the_same_say_nothing() -> None:
+    assert interval_of([scores((2, 2), (2, 2))], HAND) is None
+    assert interval_of([scores((3,))], HAND) is None
+    assert interval_of([], HAND) is None
+
+
+def test_what_is_left_after_the_last_block_makes_a_mean_less_sure() -> None:
+    whole, rest = UnitKind("hand", 50), UnitKind("hand", 50, rest=0.4)
+    matches = scores((10, -30), (25, 0), (-8, 12))
+
+    low, high = bounds(interval_of([matches], whole))
+    wider = bounds(interval_of([matches], rest))
+    assert wider[1] - wider[0] == pytest.approx((high - low) * 1.2**0.5)
+    assert sum(wider) == pytest.approx(low + high)
+
+
+def test_opponents_count_by_their_matches_and_their_difference_is_no_chance() -> None:
+    good, bad = scores((50, 52), (51, 53), (49, 50)), scores((-50, -48))
+    low, high = bounds(interval_of([good, bad], HAND))
+
+    mean = (good.matches.total + bad.matches.total) / 4
+    assert (low + high) / 2 == pytest.approx(mean)
+    assert high - low < 20
+
+
+HANGING = [(5, 5, 5, 5), (-5, -5, -5, -5)] * (ENOUGH // 2)
+
+
+def test_units_that_hang_together_count_as_matches_once_there_are_ten() -> None:
+    before, after = scores(*HANGING[:-2]), scores(*HANGING)
+    by_units, by_matches = sample(*(5, -5) * 16), sample(*(20, -20) * (ENOUGH // 2))
+    assert by_units.standard_error is not None
+    assert by_matches.standard_error is not None
+
+    few, enough = (
+        student(0, 4 * by_units.standard_error, 31),
+        student(0, by_matches.standard_error, ENOUGH - 1),
+    )
+    assert bounds(interval_of([before], HAND)) == pytest.approx(bounds(few))
+    assert bounds(interval_of([after], HAND)) == pytest.approx(bounds(enough))
+
+
+def test_independent_units_stay_the_units_however_many_matches() -> None:
+    matches = [(5, -5, 4, -4), (3, -3, 5, -6)] * ENOUGH
+    units = sample(*(unit for match in matches for unit in match))
+    assert units.mean is not None
+    assert units.standard_error is not None
+
+    expected = student(4 * units.mean, 4 * units.standard_error, 8 * ENOUGH - 1)
+    assert bounds(interval_of([scores(*matches)], HAND)) == pytest.approx(bounds(expected))
+
+
+# --- leagues ---
+
+
+def test_K3_of_few_bankrolls_nothing_can_be_said() -> None:
+    values = [float(number % 7) for number in range(FEWEST)]
+
+    found = interval_of_league(sample(*values), 0, FEWEST, is_share=False)
+    assert found is not None
+    few = sample(*values[1:])
+    assert interval_of_league(few, 0, FEWEST - 1, is_share=False) is None
+    # A loss that was forgiven says nothing of how far the others spread.
+    assert interval_of_league(few, 0, FEWEST, is_share=False) is None
+
+
+def test_J3_a_forgiven_loss_moves_the_interval_as_it_moves_the_value() -> None:
+    values = sample(*(float(number) for number in range(FEWEST)))
+    low, high = bounds(interval_of_league(values, 0, FEWEST, is_share=False))
+    moved = bounds(interval_of_league(values, -30, FEWEST + 1, is_share=False))
+
+    expected = [(end * FEWEST - 30) / (FEWEST + 1) for end in (low, high)]
+    assert moved == pytest.approx(expected)
+
+
+def test_K3_a_share_has_an_interval_from_the_first_match_on() -> None:
+    assert bounds(interval_of_league(sample(1), 0, 1, is_share=True)) == bounds(wilson(1, 1))
+    with_loss = interval_of_league(sample(1, 0, 1), 0, 4, is_share=True)
+    assert bounds(with_loss) == bounds(wilson(0.5, 4))
+    assert interval_of_league(sample(), 0, 0, is_share=True) is None
+
+
+# --- in standings ---
+
+
+def outcome(names: str, *values: int, units: UnitSums | None = None) -> Outcome:
+    result = Result(values, (0,) * len(values), Termination(Ending.COMPLETED))
+    return Outcome(Pairing(1, tuple(names.split())), result, units=units)
+
+
+def test_K1_rows_and_pairings_have_an_interval_beside_the_error() -> None:
+    standings = RoundRobin(("ann", "ben", "cem"), kind=HAND)
+    for other in ("ben", "cem"):
+        for score in (4, 8):
+            units = UnitSums(2, (score, -score), (score * score, score * score))
+            standings.add(outcome(f"ann {other}", score, -score, units=units))
+
+    [ann] = [row for row in standings.rows() if row.name == "ann"]
+    cell = standings.cross_table()["ann"]["ben"]
+    mirrored = standings.cross_table()["ben"]["ann"]
+    for found in (ann, cell):
+        assert isinstance(found.interval, Bounds)
+        assert found.mean is not None
+        assert found.interval.low < found.mean < found.interval.high
+        assert (found.level, found.method) == (0.95, "Student")
+    assert cell.error == 2.0  # one standard error of the matches, as before
+    assert cell.interval is not None
+    assert mirrored.interval == pytest.approx((-cell.interval.high, -cell.interval.low))
+    assert Row(rank=1, name="x").interval is LeagueRow(rank=1, name="x").interval is None
+
+
+def test_matches_without_sums_are_counted_where_the_game_has_units() -> None:
+    standings = RoundRobin(("ann", "ben"), kind=UnitKind("hand", 50))
+    standings.add(outcome("ann ben", 1, -1))
+    standings.add(outcome("ann ben", 1, -1, units=UnitSums(2, (1, -1), (9, 9))))
+
+    assert standings.unit == IntervalUnit("hand", 50, 1)
+    assert "blocks of 50 hands" in standings.unit.in_words()
+    assert "of 1 match without sums of the hands the unit is" in standings.unit.in_words()
+    whole = RoundRobin(("ann", "ben"))
+    whole.add(outcome("ann ben", 1, -1))
+    assert whole.unit == IntervalUnit()
+    assert whole.unit.in_words().endswith("each is computed from matches")
+
+
+def test_a_league_has_intervals_of_matches() -> None:
+    rules = GAMES["blackjack"]
+    league = League(("ann",), rules.measure, rules.vocabulary.read_settings({}))
+    for score in range(FEWEST):
+        [row] = league.rows()
+        assert row.interval is None
+        league.add(outcome("ann", score))
+
+    [row] = league.rows()
+    assert row.interval is not None
+    assert row.value is not None
+    assert row.interval.low < row.value < row.interval.high
+    assert league.unit == IntervalUnit()
+
+
+@pytest.mark.parametrize(
+    ("game", "settings", "kind"),
+    [
+        ("ace_king_queen", {"hands": 120}, UnitKind("hand", 50, rest=0.4)),
+        ("gin_rummy", {"games": 10}, UnitKind("game", is_share=True)),
+        ("blackjack", {}, UnitKind()),
+    ],
+)
+def test_a_game_says_what_its_units_are(
+    game: str, settings: dict[str, int], kind: UnitKind
+) -> None:
+    rules = GAMES[game]
+    plan = plan_of(rules, rules.vocabulary.read_settings(settings), ("ann", "ben"))
+
+    assert unit_kind(plan) == kind
+    assert unit_kind(msgspec.structs.replace(plan, game="gone")) == UnitKind()
+
+
+# --- what is promised (`python -m tests.tools.coverage` has it at length) ---
+
+
+@pytest.mark.parametrize(
+    "simulated",
+    [coverage.means, coverage.tournaments, coverage.games_won],
+    ids=lambda it: it.__name__,
+)
+def test_at_most_1_in_20_intervals_is_wrong(simulated: coverage.Simulation) -> None:
+    found = list(simulated(200, 1))
+
+    assert [str(covered) for covered in found if not covered.holds()] == []
+    assert len(found) > 15
+
+
+def test_at_most_1_in_20_intervals_of_a_share_is_wrong() -> None:
+    assert [str(covered) for covered in coverage.shares() if not covered.holds()] == []
+
+
+def test_intervals_of_bankrolls_and_of_bots_that_adapt_keep_what_is_promised() -> None:
+    found = [*coverage.leagues(200, 120, 1), *coverage.adapting(200, 100, 1)]
+
+    assert [str(covered) for covered in found if not covered.holds()] == []
