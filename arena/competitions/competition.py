@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.ladder_runner import LadderStage
@@ -18,8 +19,8 @@ from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
 from arena.engine.verdict import Finding
 from arena.formats.eta import Left
-from arena.formats.formats import expected_matches, schedule_of
-from arena.formats.schedule import Outcomes, Pairing, Ranking, Stage
+from arena.formats.formats import expected_matches, open_stages
+from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
 from arena.formats.spec import Form, Plan
 from arena.referee.live_match import LiveMatch
 from arena.storage.models import Act, CompetitionState
@@ -146,7 +147,7 @@ class Competition:
 
     @property
     def progress(self) -> Progress:
-        left = self.left
+        left = None if self.plan.settle else self.left  # nobody knows what is drawn later
         return Progress(
             competition=self.id,
             run=self.plan.run,
@@ -154,7 +155,7 @@ class Competition:
             form=self.plan.form.value,
             state=self.state.value,
             settled=self.settled,
-            scheduled=self._expected,
+            scheduled=0 if self.plan.settle else self._expected,
             left_s=left and round(left.s(self.arbiter.listener.beside(self.id)), 1),
             waits_for=() if self._stage is None else self._stage.waits_for,
         )
@@ -288,7 +289,8 @@ class Competition:
 
     def _reopen(self, *, retries: bool = False) -> None:
         if self._stage is not None:
-            self._stage.reopen(tuple(self.ledger.book.removed), retries=retries)
+            removed = tuple(self.ledger.book.removed)
+            self._stage.reopen(removed, first=self._first, retries=retries)
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:
@@ -304,22 +306,34 @@ class Competition:
             finally:
                 self._stage = None
             return ()
-        schedule = schedule_of(self.plan)
-        stage: Stage = next(schedule)
-        while True:
+        stages = open_stages(self.plan)
+        if self.plan.settle:
+            together = [pairing for stage in stages.open for pairing in stage]
+            await self._play(together, partial(self._follow, stages))
+            return ()
+        while stage := stages.oldest:
             outcomes = await self._play(stage)
-            try:
-                stage = schedule.send(outcomes)
-            except StopIteration as done:
-                ranking: Ranking = done.value
-                return ranking
-            self.arbiter.flag_saved(outcomes)
+            if stages.hear(outcomes):
+                self.arbiter.flag_saved(outcomes)
+        return stages.ranking or ()
 
-    async def _play(self, pairings: Stage) -> Outcomes:
+    def _follow(self, stages: OpenStages, outcomes: Mapping[int, Outcome]) -> Sequence[Pairing]:
+        """The pairings that are drawn by these outcomes while others are being played (K6)."""
+        pairings = stages.follow(outcomes)
+        self.scheduled += len(pairings)
+        if stages.oldest:
+            self._first = stages.oldest[0].number
+        return pairings
+
+    async def _play(
+        self,
+        pairings: Sequence[Pairing],
+        follow: Callable[[Mapping[int, Outcome]], Sequence[Pairing]] | None = None,
+    ) -> Outcomes:
         self.scheduled += len(pairings)
         self._first = pairings[0].number
         await self.arbiter.launch_house_bots(pairings)
-        self._stage = stage = RunningStage(self.arbiter, pairings)
+        self._stage = stage = RunningStage(self.arbiter, pairings, follow)
         for name in tuple(self.arbiter.findings):
             stage.offended(name)
         if self._stopped_by is not None:

@@ -23,7 +23,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arena.competitions.planned_run import (
+    LEAST,
+    LEVEL_POINTS,
     LIMITS,
+    MOST,
     MOST_MATCHES,
     PAUSE_S,
     Participants,
@@ -32,13 +35,14 @@ from arena.competitions.planned_run import (
     check_title,
 )
 from arena.engine.names import spelled
-from arena.formats.spec import WAIT_S, Form, form_of
+from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Settling, form_of
 from arena.formats.timetable import parse
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
 from arena.server.origin import Origins, read_base_path
 from arena.server.proxies import Proxies
+from arena.strength.settle import Goal
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 
@@ -106,7 +110,10 @@ class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     until: Any = None
     players: list[str] | str | None = None
     least: Annotated[int, Meta(ge=1, le=_MOST_BOTS)] | None = None
-    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] | None = None
+    settle: str | None = None
+    level: Annotated[float, Meta(ge=0, lt=50)] | None = None
+    most: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] | None = None
     split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
     with_itself: bool | None = None
     wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = WAIT_S
@@ -266,6 +273,7 @@ def _run(read: _RunSection) -> PlannedRun:
     with _field("until"):
         until = None if read.until is None else parse(read.until)
     form = form_of(game) if read.form is None else _form(read.form)
+    settle = _settle(read)
     match read.players:
         case None:
             who, players = Participants.CONNECTED, tuple[str, ...]()
@@ -285,13 +293,31 @@ def _run(read: _RunSection) -> PlannedRun:
                 f"here some of: {', '.join(LIMITS)}"
             )
     fields = msgspec.structs.asdict(read)
+    del fields["level"], fields["most"]
+    if read.matches is None:
+        fields["matches"] = LEAST if settle and form in WITH_MATCHES else 1
+    fields["settle"] = settle
     fields |= {"name": name, "game": game.name, "form": form, "at": at, "until": until}
     fields |= {"who": who, "players": players, "house": tuple(read.house)}
     if read.least is None and who is Participants.CONNECTED:
         fields["least"] = game.seats
     if read.with_itself is None:
-        fields["with_itself"] = form is Form.ROUND_ROBIN and game.meets_itself
+        is_met = form is Form.ROUND_ROBIN and settle is None
+        fields["with_itself"] = is_met and game.meets_itself
     return PlannedRun(**fields)
+
+
+def _settle(read: _RunSection) -> Settling | None:
+    if read.settle is None:
+        for name in ("level", "most"):
+            if getattr(read, name) is not None:
+                raise UsageError(f"{name}: only with settle")
+        return None
+    if read.settle not in set(Goal):
+        got = one_line(repr(read.settle), 60)
+        raise UsageError(f"settle: expected one of: {', '.join(Goal)}, got {got}")
+    level = LEVEL_POINTS if read.level is None else read.level
+    return Settling(goal=Goal(read.settle), level=level, most=read.most or MOST)
 
 
 def _form(name: str) -> Form:

@@ -85,7 +85,7 @@ class LadderStage:
     def paused(self) -> None:
         """Do nothing: matches that are being played go on."""
 
-    def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
+    def reopen(self, removed: Sequence[str] = (), *, first: int = 1, retries: bool = False) -> None:
         """Go on after a pause, or after a result was taken back that may have been an offence."""
         self._owners_rest.clear()
         self.seat(())

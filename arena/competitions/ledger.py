@@ -8,13 +8,14 @@ result. The instructor may take a result back; then everything is added up anew 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import Finding
+from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
@@ -42,6 +43,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
         played: how many matches count or ended by an offence.
         seconds: how long it took, since the arena was last started.
         not_there: names of the roster that had not come when it started.
+        unit: of what the intervals in the standings are made; None where there are none.
     """
 
     competition: str
@@ -57,6 +59,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
     played: int
     seconds: float
     not_there: tuple[str, ...] = ()
+    unit: IntervalUnit | None = None
 
 
 class Ledger:
@@ -211,14 +214,15 @@ class Ledger:
         if played is None:
             raise UsageError(f"expected a match of {self.id} that counts, got {match!r}")
         left = {number: other for number, other in self._counted.items() if other is not played}
-        if played.pairing < first or self._has_later(left):
+        others = [verdict for verdict in self.verdicts if verdict.match != match]
+        if played.pairing < first or self._has_later(left, others, first):
             raise UsageError(
                 f"expected a match of the latest stage, got {match!r}: "
                 "what came after it was drawn by its result"
             )
         self._store.taken_back(self.id, match, act)
         self._counted = left
-        self.verdicts = [verdict for verdict in self.verdicts if verdict.match != match]
+        self.verdicts = others
         if self._is_ladder:
             del self._ladder[match]
             self._rate_anew()
@@ -276,15 +280,28 @@ class Ledger:
             played=self.played,
             seconds=seconds,
             not_there=self.plan.not_there,
+            unit=self.book.unit,
         )
 
-    def _has_later(self, left: Mapping[int, MatchRow]) -> bool:
-        """Whether some of these results are of stages that the others do not lead to."""
+    def _has_later(
+        self, left: Mapping[int, MatchRow], verdicts: Sequence[Verdict], first: int
+    ) -> bool:
+        """Whether stages have been drawn that these results do not lead to.
+
+        Where stages overlap, a bot that is in again would lack matches of a stage before `first`.
+        """
         if self._is_ladder:
             return False
         run = ScheduleRun(self.plan)
-        run.run({number: played.result for number, played in left.items()})
-        return not left.keys() <= run.asked.keys()
+        out: Collection[str] = ()
+        if self.plan.settle:
+            book = Scorebook(self.plan, self.book.removed, verdicts, is_ranked=False)
+            for row in left.values():
+                _add(book, row)
+            out = book.out
+        run.run({number: played.result for number, played in left.items()}, out)
+        lacks_earlier = any(pairing.number < first for pairing in run.missing)
+        return not left.keys() <= run.asked.keys() or bool(self.plan.settle and lacks_earlier)
 
     def _rate_anew(self) -> None:
         """Rate all matches in the order of the database; those that end meanwhile come last."""
@@ -313,7 +330,7 @@ class Ledger:
 
 def _add(book: Scorebook, played: MatchRow) -> None:
     pairing = Pairing(played.pairing, played.players)
-    book.add(played.id, pairing, played.result, played.finished_at)
+    book.add(played.id, pairing, played.result, played.finished_at, played.units)
 
 
 def _findings(acts: Iterable[Act]) -> dict[str, Finding]:

@@ -16,17 +16,30 @@ import msgspec
 from arena.engine.names import owner_of, spelled
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
-from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Plan, RelaunchSpec, limits_of, plan_of
+from arena.formats.spec import (
+    WAIT_S,
+    WITH_MATCHES,
+    Form,
+    Plan,
+    RelaunchSpec,
+    Settling,
+    limits_of,
+    plan_of,
+)
 from arena.formats.timetable import Times
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import unused
+from arena.strength.settle import Goal
 from protocol.errors import UsageError, one_line
 from protocol.messages import Limits
 from protocol.strategy import house_bots
 from protocol.vocabulary import Settings
 
 __all__ = [
+    "LEAST",
+    "LEVEL_POINTS",
     "LIMITS",
+    "MOST",
     "MOST_MATCHES",
     "PAUSE_S",
     "Participants",
@@ -40,6 +53,12 @@ __all__ = [
 
 PAUSE_S = 5.0  # that a bot on a ladder rests between two matches by default
 MOST_MATCHES = 100_000  # of the same bots, in one competition
+LEAST = 20
+"""How often each two meet at least, or each bot the dealer, where a run settles."""
+MOST = 1_000
+"""How often at most: as many as are needed to tell 55 of 100 games from 50."""
+LEVEL_POINTS = 2.0
+"""The difference that does not matter, in points of 100."""
 _LONGEST_TITLE = 64
 LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms", "grace_ms")
 """The limits that a run may set. The others are of connections and processes, which outlive it."""
@@ -66,6 +85,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
         who: who takes part.
         players: the names, if they are named.
         matches: how often each two meet, or each bot the dealer; multiplied by `split`.
+        settle: until what is settled it is played; `matches` is then the least number (K6).
         split: into how many matches a match is split (A9).
         with_itself: whether each bot also meets another instance of itself (A10).
         settings: win over `[games.<game>]`.
@@ -86,6 +106,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     who: Participants = Participants.CONNECTED
     players: tuple[str, ...] = ()
     matches: int = 1
+    settle: Settling | None = None
     split: int = 1
     with_itself: bool = False
     settings: Mapping[str, object] = {}
@@ -133,6 +154,8 @@ def plan_for(
     if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
         form = run.form.value.replace("_", " ")
         raise UsageError(f"forgive: expected a round robin or a league, got {form}")
+    if run.settle:
+        _check_settle(run, run.settle)
     chosen = {**games.get(run.game, {}), **run.settings}
     settings = competition_settings(run.rules, chosen)
     return plan_of(
@@ -146,6 +169,7 @@ def plan_for(
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
         forgive=run.forgive,
+        settle=run.settle or msgspec.UNSET,
         teams=teams_of(players, teams or {}),
         run=run.name,
         due_at=due_at,
@@ -247,6 +271,31 @@ def _check_form(run: PlannedRun) -> None:
             f"matches: expected at most {MOST_MATCHES} with those of split, "
             f"got {run.matches * run.split}"
         )
+
+
+def _check_settle(run: PlannedRun, settle: Settling) -> None:
+    form = run.form.value.replace("_", " ")
+    if run.form not in WITH_MATCHES:
+        raise UsageError(f"settle: expected a round robin or a league, got {form}")
+    if settle.goal is Goal.PAIRS and run.form is Form.LEAGUE:
+        raise UsageError(
+            "settle: expected first or order for a league, where nobody meets, got pairs"
+        )
+    if run.split > 1:
+        raise UsageError(
+            "split: only without settle, which plays as many matches as are needed; "
+            "shorten the match by its settings"
+        )
+    if run.with_itself:
+        raise UsageError("with_itself: only without settle")
+    if settle.most < run.matches:
+        raise UsageError(f"most: expected at least the {run.matches} of matches, got {settle.most}")
+    for name, number in (("matches", run.matches), ("most", settle.most)):
+        if run.form is Form.ROUND_ROBIN and number % 2:
+            raise UsageError(
+                f"{name}: expected an even number, so that each seat is had equally often, "
+                f"got {number}"
+            )
 
 
 def _split(run: PlannedRun, settings: Settings) -> Settings:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -40,11 +40,21 @@ class CompetitionStopped(Exception):
 
 
 class RunningStage:
-    """The pairings of one stage; `progress` is how far the first matches are, from 0 to 1."""
+    """The pairings of one stage; `progress` is how far the first matches are, from 0 to 1.
 
-    def __init__(self, arbiter: Arbiter, pairings: Sequence[Pairing]) -> None:
+    Where stages overlap, `follow` gets the outcomes so far, by number, whenever there are new ones,
+    and returns the pairings that are to be played as well.
+    """
+
+    def __init__(
+        self,
+        arbiter: Arbiter,
+        pairings: Sequence[Pairing],
+        follow: Callable[[Mapping[int, Outcome]], Sequence[Pairing]] | None = None,
+    ) -> None:
         self._arbiter = arbiter
-        self._pairings = pairings
+        self._follow = follow
+        self._pairings: list[Pairing] = []
         self._tables: dict[int, LiveMatch] = {}
         self._playing: Counter[str] = Counter()
         self.progress = 0.0
@@ -61,13 +71,8 @@ class RunningStage:
         self._absences = Absences(arbiter.gateway.timers.after, self._loop.time, self._absent)
         self._queue = PairingQueue(self._absences.cancel)
         self._done: asyncio.Future[None] = self._loop.create_future()
-        for pairing in pairings:
-            result = arbiter.ledger.known(pairing)
-            if result is None and not arbiter.is_out(*pairing.players):
-                self._queue.add(pairing)
-            else:
-                self._outcomes[pairing.number] = Outcome(pairing, result)
-                self._had.update(pairing.players)
+        self._add(pairings)
+        self._extend()
         self._end_if_all_settled()
 
     @property
@@ -130,14 +135,14 @@ class RunningStage:
         """Cancel all deadlines, as no match is opened; matches that are being played go on."""
         self._absences.cancel_all()
 
-    def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
+    def reopen(self, removed: Sequence[str] = (), *, first: int = 1, retries: bool = False) -> None:
         """Go on after a pause, or after results were taken back, without the `removed` bots.
 
-        Pairings that have no result any more are played again; with `retries` also those that were
-        void too often.
+        Pairings that have no result any more are played again, if their number is at least `first`:
+        others have followed from those before. With `retries` also those that were void too often.
         """
         for pairing in self._pairings:
-            if pairing.number not in self._outcomes:
+            if pairing.number not in self._outcomes or pairing.number < first:
                 continue
             result = self._arbiter.ledger.known(pairing)
             if result is None and not self._arbiter.is_out(*pairing.players):
@@ -169,6 +174,26 @@ class RunningStage:
             for name in names:
                 while self._seat_once(name):
                     pass
+
+    def _add(self, pairings: Sequence[Pairing]) -> None:
+        """Queue pairings, but for those that have a result or will never have one."""
+        self._pairings += pairings
+        for pairing in pairings:
+            result = self._arbiter.ledger.known(pairing)
+            if result is None and not self._arbiter.is_out(*pairing.players):
+                self._queue.add(pairing)
+            else:
+                self._outcomes[pairing.number] = Outcome(pairing, result)
+                self._had.update(pairing.players)
+
+    def _extend(self) -> None:
+        """Queue the pairings that follow from the outcomes so far, and seat their bots soon."""
+        names: dict[str, None] = {}
+        while self._follow is not None and (pairings := self._follow(self._outcomes)):
+            self._add(pairings)
+            names |= {name: None for pairing in pairings for name in pairing.players}
+        if names:
+            self._loop.call_soon(self.seat, tuple(names))
 
     def _seat_once(self, name: str) -> bool:
         """Try a pairing of each lineup of a bot; whether one was opened and it has tables left."""
@@ -379,6 +404,7 @@ class RunningStage:
         if result is not None:
             for name in pairing.players:
                 self._had[name] += 1
+        self._extend()
         self._end_if_all_settled()
 
     def _end_if_all_settled(self) -> None:

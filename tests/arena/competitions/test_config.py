@@ -14,9 +14,10 @@ from arena.competitions.config import Config, ServeSection, example, read_config
 from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
-from arena.formats.spec import WAIT_S, Form, Plan
+from arena.formats.spec import WAIT_S, Form, Plan, Settling
 from arena.formats.timetable import parse
 from arena.games import GAMES
+from arena.strength.settle import Goal
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.documents import DOCUMENTS
@@ -325,8 +326,8 @@ RUN = "[[run]]\ngame = "
         (
             RUN + "'akq'\nwhen = 4",
             "run[0]: object contains unknown field `when`; expected some of: game, name, form, at, "
-            "until, players, least, matches, split, with_itself, wait_s, pause_s, forgive, house, "
-            "settings, limits",
+            "until, players, least, matches, settle, level, most, split, with_itself, wait_s, "
+            "pause_s, forgive, house, settings, limits",
         ),
         (
             RUN + "'akq'\nname = 'Friday'\n" + RUN + "'akq'\nname = 'friday'",
@@ -418,6 +419,41 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
             "gin: form = 'ladder'\nforgive = 1",
             "forgive: expected a round robin or a league, got ladder",
         ),
+        ("gin: settle = 'all'", "settle: expected one of: pairs, first, order, got 'all'"),
+        ("gin: settle = true", "settle: expected `str`, got `bool`"),
+        ("gin: level = 2", "level: only with settle"),
+        ("gin: most = 2", "most: only with settle"),
+        ("gin: settle = 'first'\nlevel = -1", "level: expected `float` >= 0.0, got -1"),
+        (
+            "gin: settle = 'first'\nmatches = 40\nmost = 20",
+            "most: expected at least the 40 of matches, got 20",
+        ),
+        (
+            "gin: settle = 'first'\nmatches = 5",
+            "matches: expected an even number, so that each seat is had equally often, got 5",
+        ),
+        (
+            "gin: settle = 'first'\nmost = 25",
+            "most: expected an even number, so that each seat is had equally often, got 25",
+        ),
+        (
+            "high_low: settle = 'first'",
+            "settle: expected a round robin or a league, got elimination",
+        ),
+        (
+            "gin: form = 'ladder'\nsettle = 'first'",
+            "settle: expected a round robin or a league, got ladder",
+        ),
+        (
+            "tcp: settle = 'pairs'",
+            "settle: expected first or order for a league, where nobody meets, got pairs",
+        ),
+        (
+            "akq: settle = 'first'\nsplit = 2",
+            "split: only without settle, which plays as many matches as are needed; "
+            "shorten the match by its settings",
+        ),
+        ("akq: settle = 'first'\nwith_itself = true", "with_itself: only without settle"),
         ("akq: forgive = -1", "forgive: expected `int` >= 0, got -1"),
         ("akq: limits = { bank_ms = -1 }", "limits.bank_ms: expected `int` >= 0, got -1"),
         (
@@ -451,6 +487,25 @@ def test_J3_what_a_run_forgives_is_in_its_plan(read: Callable[[str], Config], ga
 
     assert plan_for(found.runs[0], found.limits, {}, ("ann", "ben")).forgive == 2
     assert plan_for(plain.runs[0], plain.limits, {}, ("ann", "ben")).forgive == 0
+
+
+def test_K6_a_run_that_settles_says_so_in_its_plan(read: Read) -> None:
+    found = read(RUN + "'akq'\nsettle = 'pairs'\nlevel = 1.5\nmatches = 10\nmost = 50")
+    usual = read(RUN + "'blackjack'\nsettle = 'order'").runs[0]
+    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"))
+
+    assert plan.settle == Settling(goal=Goal.PAIRS, level=1.5, most=50)
+    assert (plan.matches, plan.with_itself) == (10, False)
+    assert usual.settle == Settling(goal=Goal.ORDER, level=2.0, most=1_000)
+    assert usual.matches == 20
+
+
+def test_a_run_that_does_not_settle_has_a_plan_as_ever(read: Read) -> None:
+    found = read(RUN + "'akq'")
+    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"))
+
+    assert b"settle" not in msgspec.json.encode(plan)
+    assert (plan.matches, plan.with_itself) == (1, True)
 
 
 def test_settings_of_a_run_must_go_together_with_those_of_its_game(
