@@ -16,11 +16,23 @@ from typing import Any, TypeAlias
 import msgspec
 
 from arena.formats.schedule import Ranking
+from arena.results.luck_table import LuckLine
 from arena.storage.models import MatchRow
 from arena.storage.roster import Member
 from protocol.messages import Termination, Verdict
 
-__all__ = ["MATCHES", "Owner", "cross_table", "matches", "ranking", "standings", "text", "verdicts"]
+__all__ = [
+    "MATCHES",
+    "Owner",
+    "cross_table",
+    "luck",
+    "marks",
+    "matches",
+    "ranking",
+    "standings",
+    "text",
+    "verdicts",
+]
 
 # How a formula may begin, in wide letters too (OWASP, CSV Injection).
 _FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
@@ -45,15 +57,18 @@ Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None: no
 def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
     """The table of any form, with the fields of its rows, at least one, as columns.
 
-    A row without a rank has a name and a reason, and no numbers.
+    A row without a rank has a name and a reason, and no numbers. The ends of an interval of 95 %
+    are the last two, `low` and `high`.
     """
     fields = rows[0].__struct_fields__
     lead = [name for name in ("rank", "name") if name in fields]
-    names = [*lead, *(name for name in fields if name not in (*lead, "eliminated"))]
+    apart = (*lead, "eliminated", *_INTERVAL)
+    names = [*lead, *(name for name in fields if name not in apart)]
     has_reasons = "eliminated" in fields
     first = len(lead)
     reasons = ("eliminated", "eliminated_text") if has_reasons else ()
-    yield [*lead, *_PERSON, *names[first:], *reasons]
+    ends = ("low", "high") if "interval" in fields else ()
+    yield [*lead, *_PERSON, *names[first:], *reasons, *ends]
     for row in rows:
         is_ranked = "rank" not in fields or row.rank is not None
         values = [
@@ -63,6 +78,8 @@ def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
         if has_reasons:
             ended: Termination | None = row.eliminated
             values += (None, None) if ended is None else (ended.kind, ended.text)
+        if ends:
+            values += row.interval or (None, None)
         yield [*values[:first], *_person(owner(row.name)), *values[first:]]
 
 
@@ -71,6 +88,13 @@ def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[obj
     yield ["name", *cells]
     for name, row in cells.items():
         yield [name, *(row[other].score if other in row else None for other in cells)]
+
+
+def marks(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
+    """What is sure of every bot, a row each, against every bot, a column each (K6)."""
+    yield ["name", *cells]
+    for name, row in cells.items():
+        yield [name, *(row[other].mark if other in row else None for other in cells)]
 
 
 def ranking(
@@ -85,6 +109,14 @@ def ranking(
             yield [placed.rank, name, *_person(owner(name)), *about, False]
     for name in not_there:
         yield [None, name, *_person(owner(name)), None, None, None, True]
+
+
+def luck(lines: Mapping[str, LuckLine]) -> Iterator[Sequence[object]]:
+    """What each bot has won per round, with luck (`gain`) and without, in the unit of its game."""
+    yield "name", "matches", "rounds", "gain", "without_luck", "low", "high"
+    for name, line in lines.items():
+        ends = line.interval or (None, None)
+        yield name, line.matches, line.rounds, line.gain, line.mean, *ends
 
 
 def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
@@ -104,6 +136,7 @@ def matches(played: MatchRow) -> Iterator[Sequence[object]]:
         yield *start, ended.kind, ended.seat, ended.text, *end
 
 
+_INTERVAL = ("interval", "level", "method")  # fields of which CSV has the ends
 _PERSON = ("email", "team")  # the columns of `_person`
 
 

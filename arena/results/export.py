@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import msgspec
 from arena.records.document import UNREADABLE
 from arena.results import csv_tables
 from arena.results.html_report import page
+from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.live_results import LiveResults, Summary
 from arena.storage.name_history import NameHistory
 from arena.storage.reader import document_of
@@ -160,13 +161,20 @@ class _Writer:
             self._table("standings.csv", csv_tables.standings(summary.standings, owner))
         if summary.cross_table:
             self._table("cross_table.csv", csv_tables.cross_table(summary.cross_table))
+        if summary.cross_table and summary.plan.settle:
+            self._table("marks.csv", csv_tables.marks(summary.cross_table))
         if summary.ranking:
             places = csv_tables.ranking(summary.ranking, owner, summary.plan.not_there)
             self._table("ranking.csv", places)
+        if (summary.state.is_over or options.unfinished) and (luck := self._luck()):
+            self._table("luck.csv", csv_tables.luck(luck))
         self._table("verdicts.csv", csv_tables.verdicts(summary.verdicts))
         _write(self._new_file("competition.json"), _json(summary))
         if options.matches:
             self._matches(tick, records=summary.state.is_over or options.unfinished)
+
+    def _luck(self) -> Mapping[str, LuckLine]:
+        return LuckTable(self._store.luck(self._summary.id)).lines()
 
     def _table(self, name: str, rows: Iterator[Sequence[object]]) -> None:
         _write(self._new_file(name), csv_tables.text(rows))

@@ -14,7 +14,9 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from arena.formats.bracket import reached
+from arena.formats.intervals import with_interval
 from arena.formats.schedule import Ranking
+from arena.formats.settled import SettledCell, settled_note
 from arena.formats.spec import Form
 from arena.formats.standings import Cell
 from arena.games import game_title
@@ -30,7 +32,8 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True):
     """A competition as the template takes it; `links` are paths of files by the texts of the links.
 
     The second column is the bot; a row without numbers ends with the reason after it.
-    `cross_table` has by bot its cells against every bot; it is empty if there is none.
+    `notes` are lines below the table. `cross_table` has by bot its cells against every bot; it is
+    empty if there is none.
     """
 
     id: str
@@ -40,6 +43,7 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True):
     links: Mapping[str, str]
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
+    notes: Sequence[str]
     cross_table: Mapping[str, Sequence[_ShadedCell | None]]
 
 
@@ -87,11 +91,18 @@ def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
         links=links,
         columns=columns,
         rows=rows,
+        notes=_notes(summary, is_known),
         cross_table=_cross_table(summary.cross_table) if is_round_robin else {},
     )
 
 
 # ---- Standings
+
+
+def _notes(summary: Summary, is_known: bool) -> Sequence[str]:
+    """What the ranges and marks in the tables mean, as far as there are any."""
+    unit = "" if summary.unit is None or not is_known else summary.unit.in_words()
+    return [line for line in (settled_note(summary.standings), unit) if line]
 
 
 def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
@@ -101,7 +112,7 @@ def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[objec
             return _without_empty(_ROUND_ROBIN, [_round_robin(row) for row in rows])
         case Form.LEAGUE:
             title = summary.plan.rules.measure.title
-            columns = (*("rank", "bot", "matches", "forgiven"), *(title, "±", "score"))
+            columns = ("rank", "bot", "matches", "forgiven", title, "score")
             return _without_empty(columns, [_league(row) for row in rows])
         case Form.LADDER:
             return _LADDER, [_ladder(row) for row in rows]
@@ -132,19 +143,22 @@ def _unlisted(row: Any) -> str:
 def _round_robin(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
         return (None, row.name, why)
-    error = None if row.error is None else round(row.error * row.completed, 1)
+    mean = with_interval(row.mean, row.interval, _signed, 1)
     counts = (row.wins, row.draws, row.losses, row.forgiven)
-    return (row.rank, row.name, *counts, _signed(row.score), error, row.points)
+    return (_rank(row), row.name, *counts, _signed(row.score), mean, row.points)
 
 
 def _league(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
         return (None, row.name, why)
-    value, error = (
-        None if number is None else f"{number:,.3f}" for number in (row.value, row.error)
-    )
-    counts = (row.played, row.forgiven)
-    return (row.rank, row.name, *counts, value, error, _signed(row.score))
+    value = with_interval(row.value, row.interval, lambda number, d: f"{number:,.{d}f}", 3)
+    return (_rank(row), row.name, row.played, row.forgiven, value, _signed(row.score))
+
+
+def _rank(row: Any) -> object:
+    """A rank, with those that are possible beside it where a run settles (K6)."""
+    low, high = getattr(row, "rank_low", None), getattr(row, "rank_high", None)
+    return row.rank if low == high else f"{row.rank} ({low}–{high})"
 
 
 def _ladder(row: Any) -> Sequence[object]:
@@ -168,7 +182,7 @@ def _without_empty(
     empty = {
         place
         for place, name in enumerate(columns)
-        if name in ("±", "points", "forgiven") and not any(row[place] for row in numbers)
+        if name in ("points", "forgiven") and not any(row[place] for row in numbers)
     }
 
     def left(row: Sequence[Any]) -> Sequence[Any]:
@@ -179,7 +193,10 @@ def _without_empty(
 
 _UNRANKED = ("", "bot", "", "")  # of a game whose rules are missing
 _NOT_THERE = "not there when it started"
-_ROUND_ROBIN = ("rank", "bot", "wins", "draws", "losses", "forgiven", "score", "±", "points")
+_ROUND_ROBIN = (
+    *("rank", "bot", "wins", "draws", "losses", "forgiven"),
+    *("score", "per match", "points"),
+)
 _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
 _LADDER = (
     *("rank", "bot", "rating", "mu", "sigma"),
@@ -222,10 +239,11 @@ def _lead(cells: Mapping[str, Mapping[str, Cell]], name: str, other: str) -> flo
 
 
 def _in_words(name: str, other: str, cell: Cell) -> str:
-    error = "" if cell.error is None else f" ±{cell.error:,.2f}"
-    mean = "" if cell.mean is None else f", {cell.mean:+,.2f}{error} each"
+    each = with_interval(cell.mean, cell.interval, _signed, 2)
+    mean = "" if cell.mean is None else f", {each} each"
+    mark = f" {cell.mark.value}" if isinstance(cell, SettledCell) else ""
     return (
-        f"{name} v {other}: {cell.played} played, {cell.wins} won, {cell.draws} drawn, "
+        f"{name} v {other}:{mark} {cell.played} played, {cell.wins} won, {cell.draws} drawn, "
         f"{cell.losses} lost{mean}"
     )
 
@@ -246,5 +264,6 @@ def _number(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
-def _signed(score: int) -> str:
-    return f"{score:+,}".replace("-", "−") if score else "0"
+def _signed(score: float, digits: int = 0) -> str:
+    text = f"{score:+,.{digits}f}".replace("-", "−")
+    return text if any(digit in text for digit in "123456789") else text[1:]

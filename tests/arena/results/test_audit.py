@@ -11,10 +11,11 @@ import pytest
 from arena.engine.match import MatchResult, Result
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing, RankingPlace
-from arena.formats.spec import Form, Plan
+from arena.formats.spec import Form, Plan, Settling
 from arena.records.verify import OpenQuestion
 from arena.results.audit import audit, remarks
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow
+from arena.strength.settle import Goal
 from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.sample_database import plan, play, play_out, verdict_of, void
 
@@ -668,3 +669,66 @@ def test_J3_a_verdict_about_another_event_than_its_record_says() -> None:
 
     said = 'its verdict is about the event "a", its record says "b"'
     assert played.said(events=sealed) == [(second, said)]
+
+
+# --- a competition that plays until it is settled (K6) ---
+
+
+def settling() -> Plan:
+    settle = Settling(goal=Goal.PAIRS, level=2.0, most=40)
+    return plan("ace_king_queen", matches=10, settle=settle)
+
+
+def swapped(match: MatchRow) -> MatchRow:
+    """The match as if the other bot had won it."""
+    result = match.result
+    return replace(match, result=replace(result, scores=result.scores[::-1]))
+
+
+def test_K6_blocks_as_they_were_played_fit() -> None:
+    played = PlayedCompetition(settling())
+
+    assert played.said() == []
+    assert len({match.pairing for match in played.matches}) > 30
+
+
+def test_K6_with_an_offender_the_blocks_fit_too() -> None:
+    assert PlayedCompetition(settling(), 40).said() == []
+
+
+def test_K6_a_match_that_is_in_no_block_is_found() -> None:
+    """A settled pairing plays on: somebody has added a match of it."""
+    played = PlayedCompetition(settling())
+    last = played.matches[-1]
+    played.matches.append(
+        replace(last, id="m-forged", number=last.number + 1, pairing=last.pairing + 1)
+    )
+
+    assert played.said() == [("m-forged", f"the schedule asks for no pairing {last.pairing + 1}")]
+
+
+def test_K6_results_that_draw_other_blocks_are_found() -> None:
+    """All that ann won are ben's now: the two would have been settled, and have played on."""
+    played = PlayedCompetition(settling())
+    played.matches = [
+        swapped(match)
+        if match.players[:2] in (("ann", "ben"), ("ben", "ann"))
+        and (match.result.winner is not None)
+        and match.players[match.result.winner] == "ben"
+        else match
+        for match in played.matches
+    ]
+    said = played.said()
+
+    assert said
+    assert all("the schedule asks for" in text or "has no match" in text for _, text in said)
+
+
+def test_K6_matches_that_are_gone_are_missed_once_it_is_over() -> None:
+    played = PlayedCompetition(settling())
+    gone = played.matches.pop(0)
+
+    assert (
+        None,
+        f"pairing 1, {gone.players[0]} v {gone.players[1]}, has no match",
+    ) in played.said()

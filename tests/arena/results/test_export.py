@@ -526,11 +526,31 @@ def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None
             result = msgspec.structs.replace(record, scores=(number, -number), points=points)
             course.notes(number, ("ann", "ben"), result)
         export(store, folder, [course.id], Options(force=True))
-        return {"±", "points", "score"} & set(page(folder).words)
+        assert "±" not in page(folder).words
+        return {"per match", "points", "score"} & set(page(folder).words)
 
-    assert heads(1) == {"score"}
-    assert heads(2) == {"score", "±"}
-    assert heads(3, (25, 0)) == {"score", "±", "points"}
+    assert heads(1) == heads(2) == {"score", "per match"}
+    assert heads(3, (25, 0)) == {"score", "per match", "points"}
+
+
+def test_a_mean_has_its_interval_on_the_page_and_in_the_table(store: Store, folder: Path) -> None:
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=4), "akq-1")
+    for number, score in enumerate((4, 9, -2), start=1):
+        course.plays(number, ("ann", "ben"), (score, -score))
+    export(store, folder, [course.id])
+    ann, ben = table(folder / "akq-1" / "standings.csv")
+    words = page(folder).words
+
+    low, high = float(ann["low"]), float(ann["high"])
+    assert [*ann][-2:] == ["low", "high"]
+    assert low < float(ann["mean"]) < high
+    assert (float(ben["low"]), float(ben["high"])) == (-high, -low)
+    shown = [f"{number:+.1f}".replace("-", "−") for number in (float(ann["mean"]), low, high)]
+    assert f"{shown[0]} [{shown[1]}, {shown[2]}]" in words
+    assert any(text.startswith("[…]: 95 % intervals") for text in words)
+    document = json.loads((folder / "akq-1" / "competition.json").read_text())
+    assert document["standings"][0]["interval"] == [low, high]
+    assert document["unit"] == {"name": "hand", "block": 50, "without": 3}
 
 
 def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(store: Store, folder: Path) -> None:

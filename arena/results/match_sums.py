@@ -1,0 +1,175 @@
+"""Adds up the units and the luck of matches from their records, and writes the sums beside them.
+
+An arena writes the units with each match, and its luck soon after. Matches of an arena of before
+have neither, and whoever doubts them has them made again. They are under no digest and change no
+result: they say how sure a mean is, and how much of it the cards have given. Records are replayed
+on all cores, and written a few at a time, so that whoever is interrupted goes on where that was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+import msgspec
+import sqlalchemy as sa
+
+from arena.engine.match import Record
+from arena.games import other_rules
+from arena.games.replay import replay
+from arena.records.document import UNREADABLE
+from arena.records.luck import LuckSums, luck_of
+from arena.sandbox.worker_pool import WorkerPool, startable, usable_cores
+from arena.storage.models import MatchSums
+from arena.storage.reader import StoreReader
+from arena.storage.schema import MATCHES
+from arena.storage.store import Store
+from arena.storage.writer import reading, writing
+from protocol.errors import ArenaError, NoLuck, in_words, one_line
+
+__all__ = ["Recomputed", "SumsBatch", "count", "next_sums", "recompute"]
+
+_BATCH = 100  # records in memory at once, and of one transaction
+_FEW = 10  # matches at once beside a running arena: some seconds at most
+_ALONE = 200  # matches: more are worth the start of other processes
+_MOST_WORKERS = 8
+
+_Batch: TypeAlias = list[tuple[str, bytes]]  # the id and the record of matches
+_Sums: TypeAlias = MatchSums | str  # of one match, or why there are none
+
+
+class Recomputed(msgspec.Struct, frozen=True):
+    """How many matches were `written`, and how many could not be, by the reason."""
+
+    written: int
+    left: dict[str, int]
+
+
+class SumsBatch(msgspec.Struct, frozen=True):
+    """The sums of some matches by their ids, and the `last` number read; None if none is left."""
+
+    last: int | None
+    rows: tuple[tuple[str, MatchSums], ...]
+
+
+def count(store: Store, *, again: bool = False) -> int:
+    """How many matches `recompute` takes; raises StoreFailed if that cannot be read."""
+    with reading(store.engine) as connection:
+        query = sa.select(sa.func.count()).select_from(MATCHES).where(_wanted(again))
+        return int(connection.execute(query).scalar_one())
+
+
+def recompute(
+    store: Store, *, again: bool = False, tick: Callable[[], None] = lambda: None
+) -> Recomputed:
+    """Write the sums of matches that have none, or `again` of all, and `tick` after each.
+
+    The store was opened for writing, and nobody else writes. A match whose record cannot be
+    replayed is left as it is. Raises StoreFailed if the database cannot be read or written.
+    """
+    written = 0
+    left: Counter[str] = Counter()
+    workers = startable(min(usable_cores(), _MOST_WORKERS))
+    with WorkerPool(_added_up, workers, "replayed matches") as pool:
+        for batch, found in _worked(pool, workers, _batches(store, again)):
+            made = [(match, sums) for (match, _), sums in zip(batch, found, strict=True)]
+            rows = [
+                {"which": match, "made": msgspec.json.encode(sums).decode()}
+                for match, sums in made
+                if isinstance(sums, MatchSums)
+            ]
+            left.update(sums for _, sums in made if isinstance(sums, str))
+            _write(store, rows)
+            written += len(rows)
+            for _ in made:
+                tick()
+    return Recomputed(written, dict(left))
+
+
+def next_sums(store: StoreReader, after: int) -> SumsBatch:
+    """The sums of a few matches that count and lack them, with numbers above `after`.
+
+    A match whose record cannot be played again is left out. Raises StoreFailed if the database
+    cannot be read.
+    """
+    where = _wanted(False), MATCHES.c.counts, MATCHES.c.number > after
+    query = sa.select(MATCHES.c.number, MATCHES.c.id, MATCHES.c.record).where(*where)
+    with reading(store.engine) as connection:
+        rows = connection.execute(query.order_by(MATCHES.c.number).limit(_FEW)).all()
+    made = [(row.id, _sums_of(row.record)) for row in rows]
+    return SumsBatch(
+        rows[-1].number if rows else None,
+        tuple((match, sums) for match, sums in made if isinstance(sums, MatchSums)),
+    )
+
+
+def _worked(
+    pool: WorkerPool[_Batch, list[_Sums]], workers: int, batches: Iterator[_Batch]
+) -> Iterator[tuple[_Batch, list[_Sums]]]:
+    """Each batch with its sums, the first ones made in this process."""
+    alone = 0
+    for batch in batches:
+        alone += len(batch)
+        if alone > _ALONE and workers > 1:
+            yield from pool.run(chain([batch], batches))
+            return
+        yield batch, _added_up(batch)
+
+
+def _added_up(batch: _Batch, tick: Callable[[], None] = lambda: None) -> list[_Sums]:
+    return [_sums_of(record) for _, record in batch]
+
+
+def _sums_of(data: bytes) -> MatchSums | str:
+    """The sums of a match from its record as it is stored; or why there are none."""
+    try:
+        record = Record.from_json(data)
+    except UNREADABLE as error:
+        return f"its record cannot be read: {in_words(error)}"
+    if (why := other_rules(record.game, record.package)) is not None:
+        return one_line(why)
+    try:
+        return MatchSums(replay(record).units, _luck_of(record))
+    except ArenaError as error:
+        return f"it cannot be played again: {one_line(str(error))}"
+    except Exception as error:  # a damaged record may be broken in any way
+        return f"it cannot be played again: {in_words(error)}"
+
+
+def _luck_of(record: Record) -> LuckSums | str:
+    try:
+        return luck_of(record).sums
+    except NoLuck as why:
+        return str(why)
+
+
+def _wanted(again: bool) -> sa.ColumnElement[bool]:
+    if again:
+        return sa.true()
+    return sa.or_(MATCHES.c.sums.is_(None), MATCHES.c.sums.not_like('%"luck":%'))
+
+
+def _batches(store: Store, again: bool) -> Iterator[_Batch]:
+    number = 0
+    columns = MATCHES.c.number, MATCHES.c.id, MATCHES.c.record
+    while True:
+        query = sa.select(*columns).where(_wanted(again), MATCHES.c.number > number)
+        with reading(store.engine) as connection:
+            rows = connection.execute(query.order_by(MATCHES.c.number).limit(_BATCH)).all()
+        if not rows:
+            return
+        number = rows[-1].number
+        # A damaged record may be no blob any more.
+        yield [
+            (row.id, row.record if isinstance(row.record, bytes) else str(row.record).encode())
+            for row in rows
+        ]
+
+
+def _write(store: Store, rows: Sequence[dict[str, str]]) -> None:
+    if rows:
+        query = MATCHES.update().where(MATCHES.c.id == sa.bindparam("which"))
+        with writing(store.engine) as connection:
+            connection.execute(query.values(sums=sa.bindparam("made")), rows)
