@@ -1,8 +1,7 @@
-"""Every bot against every bot: who meets whom, and standings with standard errors (A10, G16).
+"""Every bot against every bot: who meets whom, and standings with intervals (A10, G16).
 
 A bot that offends is out: its sittings stay in the table and count for nobody (J3). The sittings
-are played by `arena/lab/in_process.py` or `arena/lab/launched.py`. The spread of the samples in
-them gives the standard errors.
+are played by `arena/lab/in_process.py` or `arena/lab/launched.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,11 @@ from itertools import combinations, combinations_with_replacement
 
 import msgspec
 
+from arena.engine.rules import Game
 from arena.engine.statistics import error_of_sum
+from arena.lab import intervals
 from arena.lab.series import Offence, Sitting
+from arena.strength.interval import Interval
 
 __all__ = ["CrossTable", "Standing", "tables"]
 
@@ -28,6 +30,7 @@ class Standing(msgspec.Struct, frozen=True):
         total: the score over all units; `total_error` is its standard error.
         mean: the score per unit; `mean_error` is its standard error.
         offence: why it is out; then nothing counts.
+        interval: of `mean`; None if there are too few units.
     """
 
     bot: int
@@ -38,6 +41,7 @@ class Standing(msgspec.Struct, frozen=True):
     mean: float | None
     mean_error: float | None
     offence: Offence | None
+    interval: Interval | None
 
 
 class CrossTable(msgspec.Struct, frozen=True):
@@ -56,14 +60,16 @@ class CrossTable(msgspec.Struct, frozen=True):
         out = self.offences.keys()
         return (sitting for sitting in self.sittings if not out & set(sitting.bots))
 
-    def standings(self) -> list[Standing]:
+    def standings(self, game: Game) -> list[Standing]:
         """Every bot, best total first, offenders last.
 
         A sitting of instances of one bot does not count: what one wins the other loses.
         """
         counted = [s for s in self.counting() if len(s.bots) == 1 or len(set(s.bots)) > 1]
         offences = self.offences
-        standings = [_standing(bot, counted, offences.get(bot)) for bot in range(len(self.names))]
+        standings = [
+            _standing(game, bot, counted, offences.get(bot)) for bot in range(len(self.names))
+        ]
         return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
 
 
@@ -79,7 +85,9 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     return [table for table in every if len(set(table)) >= fewest]
 
 
-def _standing(bot: int, sittings: Sequence[Sitting], offence: Offence | None) -> Standing:
+def _standing(
+    game: Game, bot: int, sittings: Sequence[Sitting], offence: Offence | None
+) -> Standing:
     mine = [
         (sitting, place)
         for sitting in sittings
@@ -99,4 +107,5 @@ def _standing(bot: int, sittings: Sequence[Sitting], offence: Offence | None) ->
         mean=total / units if units else None,
         mean_error=None if error is None or not units else error / units,
         offence=offence,
+        interval=intervals.of_mean(game, mine),
     )

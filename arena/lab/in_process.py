@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState
+from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
@@ -121,14 +121,17 @@ def sittings(
     settings: Settings,
     report: Callable[[int], None],
     jobs: int = 1,
+    on_match: Callable[[tuple[int, ...], Record], None] | None = None,
 ) -> tuple[Sitting, ...]:
     """Play all tables, without those of bots that have offended at a table before (J3).
 
     Tables are numbers in `entrants`; each plays so many matches, and has a seed in `seeds` for its
     cards and its instances. `report` gets the number of units played since its last call. The
     result does not depend on how many processes there are, `jobs`: a process is given matches of
-    one table, `MATCHES_AT_ONCE`, and makes new instances for them.
+    one table, `MATCHES_AT_ONCE`, and makes new instances for them. With one job `on_match` gets
+    the record of every match, and who sat where, as numbers in `entrants` by seat.
     """
+    assert jobs == 1 or on_match is None, "another process would call a copy of it"
     played: dict[int, Sitting] = {}
     out: set[int] = set()
 
@@ -144,7 +147,7 @@ def sittings(
         for first in range(0, matches, MATCHES_AT_ONCE)
     ]
     work_through(
-        partial(_play_part, game.name, entrants, settings),
+        partial(_play_part, game.name, entrants, settings, on_match),
         parts,
         add,
         jobs=jobs,
@@ -173,6 +176,7 @@ def _play_part(
     game: str,
     entrants: Sequence[Entrant],
     settings: Settings,
+    on_match: Callable[[tuple[int, ...], Record], None] | None,
     part: _Part,
     tick: Callable[[], None],
 ) -> Sitting:
@@ -185,5 +189,8 @@ def _play_part(
         match_seed = derived_seed(part.seed, "match", number) if number else part.seed
         match = MatchState(series.begin(), settings, seed=seed_from_int(match_seed))
         drive(match, [strategies[place] for place in seats])
-        series.add(match.result())
+        result = match.result()
+        series.add(result)
+        if on_match is not None:
+            on_match(tuple(part.table[place] for place in seats), result.record)
     return series.sitting()

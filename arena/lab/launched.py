@@ -7,22 +7,25 @@ objects, with the same `Series` and the same `Trials`. What differs:
 - limits of time and space hold, and an offender is out by a verdict with its evidence (J4);
 - a bot is told of every match instead of being reset; house bots, and a FILE.py, make a new
   strategy for each match;
-- sittings of different bots run side by side.
+- sittings of different bots run side by side, and so do the parts of a comparison.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import count
 
+from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.lab.bot_pool import BotPool, PoolBot, gathered
+from arena.lab.compare import Matchup, MatchupGame, MatchupPart
 from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.lab.series import Offence, Series, Sitting
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
-__all__ = ["ruin", "sittings"]
+__all__ = ["compare", "ruin", "sittings"]
 
 
 async def sittings(
@@ -35,12 +38,14 @@ async def sittings(
     limits: Limits,
     tick: Callable[[], None],
     jobs: int | None = None,
+    on_match: Callable[[tuple[int, ...], Record], None] | None = None,
 ) -> tuple[Sitting, ...]:
     """Play all tables, and return the sittings in the tables' order.
 
     An offender's tables are not played from then on, and those that are being played are broken off
     and left out. Tables are numbers in `bots`, `matches` is per table, and `tick` is called after
     every unit. At most `jobs` tables are played at once; None means as many as the bots take.
+    `on_match` gets the record of every match, and who sat where, as numbers in `bots` by seat.
 
     Raises:
         UsageError: a bot's command can never work here.
@@ -48,7 +53,8 @@ async def sittings(
     """
     copies = max(table.count(bot) for table in tables for bot in table)
     async with gathered(game, bots, limits, copies) as pool:
-        return await _SittingRunner(pool, game, tables, matches, settings, tick, jobs).run()
+        runner = _SittingRunner(pool, game, tables, matches, settings, tick, jobs, on_match)
+        return await runner.run()
 
 
 async def ruin(
@@ -99,6 +105,73 @@ async def ruin(
     return done.ruin(), offences[0] if offences else None
 
 
+async def compare(
+    matchup: Matchup,
+    bots: Sequence[PoolBot],
+    on_part: Callable[[MatchupPart], bool],
+    *,
+    limits: Limits,
+    jobs: int = 1,
+) -> None:
+    """Let two bots play parts until `on_part` says that it was the last; it gets them in order.
+
+    Every bot is started as often as `jobs` tables need it. It raises what `sittings` raises.
+    """
+    numbers = count()
+    done: dict[int, MatchupPart] = {}
+    wanted = 0
+    over = asyncio.Event()
+
+    async def play(pool: BotPool, names: Sequence[Sequence[str]]) -> None:
+        nonlocal wanted
+        while not over.is_set():
+            number = next(numbers)
+            part = done[number] = await _part(pool, matchup, names)
+            while wanted in done and not over.is_set():
+                if on_part(done.pop(wanted)):
+                    over.set()
+                wanted += 1
+            if part.offence is not None:
+                return  # parts before this one may still be played, and the offender plays no more
+
+    async with gathered(matchup.game, bots, limits, copies=matchup.copies * jobs) as pool:
+        players: set[asyncio.Task[None]] = set()
+        try:
+            for _ in range(jobs):
+                names = [pool.seats((bot,) * matchup.copies) for bot in (0, 1)]
+                taken = [each for each in names if each is not None]
+                assert len(taken) == len(names), "there is a process for each"
+                players.add(asyncio.create_task(play(pool, taken)))
+            while not over.is_set():
+                ended, players = await asyncio.wait(players, return_when=asyncio.FIRST_COMPLETED)
+                for player in ended:
+                    player.result()
+        finally:
+            for player in players:
+                player.cancel()
+            await asyncio.gather(*players, return_exceptions=True)
+
+
+async def _part(pool: BotPool, matchup: Matchup, names: Sequence[Sequence[str]]) -> MatchupPart:
+    """Play a part; `names` are the processes of either bot at this table."""
+    played: list[MatchupGame] = []
+    for seats in matchup.seatings:
+        free = [iter(processes) for processes in names]
+        seated = [next(free[bot]) for bot in seats]
+        payoffs: list[Sequence[float]] = []
+
+        def begin(payoffs: list[Sequence[float]] = payoffs) -> Game:
+            payoffs.clear()  # of a match that is played again (J5)
+            return matchup.reporting(payoffs)
+
+        result, verdict = await pool.play(begin, matchup.settings, seated)
+        played.append(MatchupGame(seats, result, payoffs))
+        if result.offender is not None:
+            bot = seats[result.offender]
+            return matchup.part(played, Offence.of(result.termination, verdict, bot, bot))
+    return matchup.part(played, None)
+
+
 class _SittingRunner:
     """Plays all sittings of one command, each as soon as all its bots have a table free."""
 
@@ -111,11 +184,12 @@ class _SittingRunner:
         settings: Settings,
         tick: Callable[[], None],
         jobs: int | None = None,
+        on_match: Callable[[tuple[int, ...], Record], None] | None = None,
     ) -> None:
         self._pool = pool
         self._game = game
         self._matches, self._settings, self._tick = matches, settings, tick
-        self._jobs = jobs
+        self._jobs, self._on_match = jobs, on_match
         self._waiting = dict(enumerate(tables))
         self._running: dict[asyncio.Task[Sitting], int] = {}
         self._tables = tuple(tables)
@@ -169,7 +243,10 @@ class _SittingRunner:
         try:
             for seats in series:
                 seated = [names[place] for place in seats]
-                series.add(*await self._pool.play(series.begin, self._settings, seated))
+                result, verdict = await self._pool.play(series.begin, self._settings, seated)
+                series.add(result, verdict)
+                if self._on_match is not None:
+                    self._on_match(tuple(table[place] for place in seats), result.record)
         finally:
             self._pool.release(names)
         return series.sitting()

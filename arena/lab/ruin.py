@@ -23,6 +23,7 @@ from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
 from arena.engine.shuffle import match_key, seed_from_int
 from arena.games import GAMES, game_named
 from arena.sandbox.worker_pool import work_through
+from arena.strength.interval import Interval, wilson
 from protocol.errors import UsageError
 from protocol.messages import Termination
 from protocol.strategy import Strategy
@@ -61,6 +62,10 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def share(self) -> float:
         return self.wins / self.trials
+
+    @property
+    def interval(self) -> Interval:
+        return wilson(self.share, self.trials)
 
     @property
     def standard_error(self) -> float:

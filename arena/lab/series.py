@@ -2,14 +2,15 @@
 
 `arena/lab/in_process.py` plays the matches with objects, `arena/lab/launched.py` with processes.
 Scores are also sampled per *unit*, the smallest thing that is repeated under the same conditions:
-what the game's description says, or a match.
+what the game's description says, or a match. Intervals are made from *blocks* of units
+(`Unit.block`), as those that follow one another may hang together.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, permutations
+from itertools import combinations, islice, permutations
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from protocol.errors import one_line
 from protocol.messages import Ending, Termination, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["Offence", "Series", "Sitting", "seatings", "unit", "units_per_match"]
+__all__ = ["Offence", "Series", "Sitting", "reporting", "seatings", "unit", "units_per_match"]
 
 _ERROR = re.compile(r"(Error|Exception)\b")
 
@@ -76,6 +77,9 @@ class Sitting(msgspec.Struct, frozen=True):
         points: what the game counts beside its scores, else zeros.
         won: matches won, or units if scores count those; alone, matches that ended ahead.
         samples: of the score per unit.
+        blocks: of the score per block of units, or per match where a match has no whole block.
+        gaps: of how far each is ahead of each behind it, per block, in the order of `combinations`.
+        blocked: how many units are in all blocks together.
     """
 
     bots: tuple[int, ...]
@@ -85,6 +89,9 @@ class Sitting(msgspec.Struct, frozen=True):
     won: tuple[int, ...]
     samples: tuple[Sample, ...]
     offence: Offence | None
+    blocks: tuple[Sample, ...] = ()
+    gaps: tuple[Sample, ...] = ()
+    blocked: int = 0
 
     def followed_by(self, later: Sitting) -> Sitting:
         """These and later matches of the same bots at the same table."""
@@ -92,8 +99,8 @@ class Sitting(msgspec.Struct, frozen=True):
         if offence is not None:
             match = self.matches + offence.match
             offence = msgspec.structs.replace(offence, match=match)
-        for sample, more in zip(self.samples, later.samples, strict=True):
-            sample.merge(more)
+        for mine, added in zip(self._sampled, later._sampled, strict=True):
+            mine.merge(added)
         return Sitting(
             self.bots,
             self.matches + later.matches,
@@ -102,7 +109,14 @@ class Sitting(msgspec.Struct, frozen=True):
             _sums(self.won, later.won),
             self.samples,
             offence,
+            self.blocks,
+            self.gaps,
+            self.blocked + later.blocked,
         )
+
+    @property
+    def _sampled(self) -> tuple[Sample, ...]:
+        return self.samples + self.blocks + self.gaps
 
     @property
     def leaders(self) -> tuple[int, ...]:
@@ -160,11 +174,14 @@ class Series:
         self._numbers = matches
         self._unit = game.unit
         self._over = None if game.unit is None else game.unit.closes
+        self._block = 1 if game.unit is None else game.unit.block
         self._seats: tuple[int, ...] = ()
         self._matches = 0
         self._offence: Offence | None = None
         self._scores, self._points, self._won = ([0] * len(bots) for _ in range(3))
-        self._samples = tuple(Sample() for _ in bots)
+        self._samples, self._blocks = (tuple(Sample() for _ in bots) for _ in range(2))
+        self._gaps = {pair: Sample() for pair in combinations(range(len(bots)), 2)}
+        self._blocked = 0
         self._payoffs: list[Sequence[float]] = []
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
@@ -183,7 +200,7 @@ class Series:
         A second call means that the match is played again (J5): units reported so far do not count.
         """
         self._payoffs = []
-        return self._game if self._unit is None else _reporting(self._game, self._on_tell)
+        return self._game if self._unit is None else reporting(self._game, self._on_tell)
 
     def add(self, result: MatchResult, verdict: Verdict | None = None) -> None:
         self._matches += 1
@@ -201,6 +218,8 @@ class Series:
         for payoffs in self._payoffs:
             for place, payoff in zip(self._seats, payoffs, strict=True):
                 self._samples[place].add(payoff)
+        if len(self._payoffs) >= self._block or result.offender is None:
+            self._add_blocks()
 
     def sitting(self) -> Sitting:
         return Sitting(
@@ -211,7 +230,24 @@ class Series:
             tuple(self._won),
             self._samples,
             self._offence,
+            self._blocks,
+            tuple(self._gaps.values()),
+            self._blocked,
         )
+
+    def _add_blocks(self) -> None:
+        """Sample the whole blocks of a match, or the match if it is shorter than one."""
+        payoffs, size = self._payoffs, min(self._block, len(self._payoffs)) or 1
+        for end in range(size, len(payoffs) + 1, size):
+            self._blocked += size
+            values = [0.0] * len(self._bots)
+            for unit_payoffs in payoffs[end - size : end]:
+                for place, payoff in zip(self._seats, unit_payoffs, strict=True):
+                    values[place] += payoff
+            for value, sample in zip(values, self._blocks, strict=True):
+                sample.add(value)
+            for (first, second), gap in self._gaps.items():
+                gap.add(values[first] - values[second])
 
     def _on_tell(self, tell: TellSeat) -> None:
         if self._unit is not None and type(tell.news) is self._over:
@@ -231,7 +267,7 @@ def _error_line(stderr: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _reporting(game: Game, on_tell: Callable[[TellSeat], None]) -> Game:
+def reporting(game: Game, on_tell: Callable[[TellSeat], None]) -> Game:
     """The same game for one match, which reports all that is told before the seats are told.
 
     Only the first run of its rules reports: they run again to repeat the news to a bot that comes

@@ -95,6 +95,26 @@ def test_J5_a_match_that_is_played_again_counts_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(("hands", "blocks", "blocked"), [(130, 2, 100), (50, 1, 50), (20, 1, 20)])
+def test_a_match_is_sampled_in_whole_blocks_or_as_one(
+    hands: int, blocks: int, blocked: int
+) -> None:
+    counting = series()
+    settings = AKQ.vocabulary.read_settings({"hands": hands})
+    match = MatchState(counting.begin(), settings, seed=bytes(32))
+    drive(match, [find("ace_king_queen", name)() for name in ("honest", "bluffer")])
+    result = match.result()
+    counting.add(result)
+    [one, other], [gap] = counting.sitting().blocks, counting.sitting().gaps
+
+    assert (one.count, counting.sitting().blocked) == (blocks, blocked)
+    if result.units is not None:
+        assert (one.total, other.total) == result.units.sums
+    else:
+        assert (one.total, other.total) == result.scores
+    assert gap.total == one.total - other.total
+
+
 def test_what_is_told_again_to_a_bot_that_comes_back_counts_once() -> None:
     ticks: list[None] = []
     counting = series(ticks)

@@ -1,0 +1,103 @@
+"""Whether two bots are told apart: values in, a verdict out, with a look after every value.
+
+The sequences of `arena/strength/interval.py` hold however often one looks, so that a comparison may
+end as soon as its verdict is there. Pure: `arena/lab/compare.py` plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from arena.engine.statistics import Sample
+from arena.strength.interval import LEVEL, Interval, beta_sequence, normal_sequence
+
+__all__ = ["Comparison", "Standpoint"]
+
+_ALIKE = 100  # values without any difference, after which two bots are taken to play alike
+_FARTHEST = 1000  # times as many values as there are: nobody plays more to settle it
+
+
+class Standpoint(StrEnum):
+    """What is known of two bots."""
+
+    FIRST = "first"  # the first is better
+    SECOND = "second"
+    LEVEL = "level"  # whichever is better, it is by less than the level
+    ALIKE = "alike"  # no value differed: on the same cards each got what the other got
+    OPEN = "open"
+
+
+class Comparison:
+    """Adds up values that say how far the first of two bots is ahead.
+
+    Args:
+        is_share: whether a value is a part of a game won, in [0, 1], a draw half; else it is a gain
+            without bounds.
+        level: by how much less than this bots may differ that are called level, in the same unit.
+    """
+
+    def __init__(self, *, is_share: bool, level: float) -> None:
+        self.is_share, self.level = is_share, level
+        self.values = Sample()
+        self._even = 0.5 if is_share else 0.0
+
+    def add(self, value: float) -> None:
+        self.values.add(value)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the share or the mean; None while there are too few values, or all are the same."""
+        mean = self.values.mean
+        return None if mean is None else self._interval(mean, self.values.count)
+
+    @property
+    def standpoint(self) -> Standpoint:
+        values = self.values
+        if not self.is_share and values.count >= _ALIKE and not values.mean and not values.variance:
+            return Standpoint.ALIKE
+        return self._standpoint(self.interval)
+
+    def more_needed(self) -> int | None:
+        """About how many more values would settle it if it goes on like this; None: too many."""
+        count, mean = self.values.count, self.values.mean
+        if mean is None:
+            return None
+
+        def is_settled(more: int) -> bool:
+            found = self._interval(mean, count + more)
+            return self._standpoint(found) is not Standpoint.OPEN
+
+        return _first(is_settled, _FARTHEST * count)
+
+    def _interval(self, mean: float, count: int) -> Interval | None:
+        if self.is_share:
+            return beta_sequence(mean * count, count)
+        # Values that are all the same say nothing of their spread: as if one were 0.
+        variance = self.values.variance or mean * mean / max(1, self.values.count)
+        return normal_sequence(mean, variance, count, 1 - LEVEL)
+
+    def _standpoint(self, interval: Interval | None) -> Standpoint:
+        if interval is None:
+            return Standpoint.OPEN
+        if interval.low > self._even:
+            return Standpoint.FIRST
+        if interval.high < self._even:
+            return Standpoint.SECOND
+        if max(interval.high - self._even, self._even - interval.low) <= self.level:
+            return Standpoint.LEVEL
+        return Standpoint.OPEN
+
+
+def _first(holds: Callable[[int], bool], most: int) -> int | None:
+    """The first whole number from 0 from which on something holds; None if not up to `most`."""
+    high = 1
+    while not holds(high):
+        high *= 2
+        if high > most:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -1,0 +1,136 @@
+"""A bot's file as it was at a commit, `mybot.py@HEAD~3`, beside the same file as it is now."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from arena.engine.rules import Game
+from arena.games import game_named
+from arena.lab.in_process import Entrant, entrant
+from protocol.errors import UnknownBot, UsageError
+from protocol.strategy import Strategy, load_file
+
+__all__ = ["bot_path", "entrants_of", "game_of", "is_file"]
+
+_VERSION = re.compile(r"(?P<file>.+\.py)@(?P<commit>.+)", re.DOTALL)
+_GIT_S = 60.0  # for one command of git; an archive of a large folder takes a second
+
+
+def is_file(bot: str) -> bool:
+    """Whether a bot is named by its file, at a commit or as it is now."""
+    return bot.endswith(".py") or _VERSION.fullmatch(bot) is not None
+
+
+@contextlib.contextmanager
+def bot_path(bot: str) -> Iterator[str]:
+    """The bot with a path in the place of FILE@COMMIT; anything else is handed on as it is.
+
+    While the block runs, the file's folder stands in a temporary one as it was at that commit.
+    Raises `UsageError` without git, and `UnknownBot` if there is no such commit or file.
+    """
+    version = _VERSION.fullmatch(bot)
+    if version is None:
+        yield bot
+        return
+    file, commit = Path(version["file"]), version["commit"]
+    with tempfile.TemporaryDirectory(prefix="arena-") as folder:
+        yield str(_extracted(bot, file, commit, Path(folder).resolve()))
+
+
+def _extracted(bot: str, file: Path, commit: str, target: Path) -> Path:
+    # The folder may be gone by now.
+    near = next(
+        path for path in (file.absolute().parent, *file.absolute().parents) if path.is_dir()
+    )
+    top = _git(bot, near, "rev-parse", "--show-toplevel")
+    if top is None:
+        raise UnknownBot(f"{bot}: expected {near} in a git repository, found none")
+    root = Path(top.decode().strip()).resolve()
+    sha = _git(bot, root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{commit}}")
+    if sha is None:
+        raise UnknownBot(f"{bot}: expected a commit after the @, found none named {commit!r}")
+    place = (near.resolve() / file.absolute().relative_to(near)).relative_to(root)
+    tree = sha.decode().strip()
+    if _git(bot, root, "cat-file", "-e", f"{tree}:{place.as_posix()}") is None:
+        raise UnknownBot(f"{bot}: {place.as_posix()} is not in commit {commit}; see git log")
+    folder = place.parent.as_posix()
+    archive = _git(
+        bot, root, "archive", "--format=tar", tree if folder == "." else f"{tree}:{folder}"
+    )
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive or b"")) as tar:
+            tar.extractall(target, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise UnknownBot(f"{bot}: its folder at that commit cannot be unpacked: {error}") from None
+    return target / place.name
+
+
+def _git(bot: str, folder: Path, *words: str) -> bytes | None:
+    """What git prints; None if it fails."""
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, timeout=_GIT_S, check=False
+        )
+    except FileNotFoundError:
+        raise UsageError(f"{bot}: expected git on this machine, found none") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"{bot}: git cannot be used: {error}") from None
+    return done.stdout if done.returncode == 0 else None
+
+
+def game_of(path: str) -> Game:
+    """The game that the bot in a file plays; raises what `load_file` raises."""
+    with _own_modules(path):
+        return game_named(load_file(Path(path)).game)
+
+
+def entrants_of(game: Game, bots: Sequence[str], paths: Sequence[str]) -> tuple[Entrant, ...]:
+    """The bots at these paths; the helper modules beside a file are not taken for another's."""
+    folders = {Path(path).absolute().parent for path in paths if path.endswith(".py")}
+    if len(folders) < 2:
+        return tuple(entrant(game, path) for path in paths)
+    return tuple(
+        Entrant(bot, _MakerApart(game, path)) for bot, path in zip(bots, paths, strict=True)
+    )
+
+
+class _MakerApart:
+    """Makes instances of a bot whose own modules are loaded for it alone."""
+
+    def __init__(self, game: Game, path: str) -> None:
+        self._game, self._path = game.name, os.path.abspath(path) if path.endswith(".py") else path
+        with _own_modules(path):
+            self._make = entrant(game, path).make
+
+    def __reduce__(self) -> tuple[Callable[[str, str], _MakerApart], tuple[str, str]]:
+        return _maker_apart, (self._game, self._path)
+
+    def __call__(self, seed: str) -> Strategy:
+        return self._make(seed)
+
+
+def _maker_apart(game: str, path: str) -> _MakerApart:
+    return _MakerApart(game_named(game), path)
+
+
+@contextlib.contextmanager
+def _own_modules(path: str) -> Iterator[None]:
+    """Have what a FILE.py imports from its folder in the block imported anew by the next one."""
+    before = set(sys.modules)
+    yield
+    folder = Path(path).absolute().parent
+    for name in sys.modules.keys() - before:
+        top = name.partition(".")[0]
+        # What is installed below the folder, as in .venv, is no version of its own.
+        is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+        if path.endswith(".py") and is_beside:
+            del sys.modules[name]

@@ -1,0 +1,208 @@
+"""What two bots play in a part, what counts of it, and that its answer follows from the seed."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+import arena
+from arena.engine.match import Record
+from arena.engine.rules import Game
+from arena.games import GAMES
+from arena.games.replay import replay
+from arena.lab import compare as module
+from arena.lab.compare import Matchup, MatchupGame, MatchupPart, compare
+from arena.lab.in_process import Entrant, entrant
+from arena.records.luck import luck_of
+from protocol.messages import Ending
+from protocol.strategy import find
+from tests.support.toy_games import toy_game
+
+AKQ, GIN, TCP, FOUR = (
+    GAMES[name] for name in ("ace_king_queen", "gin_rummy", "three_card_poker", "high_low")
+)
+SHORT = {
+    "ace_king_queen": {"hands": 100},
+    "gin_rummy": {"target": 10},
+    "three_card_poker": {"rounds": 20},
+    "high_low": {"max_shuffles": 2},
+    "blackjack": {"hands": 20},
+}
+
+
+def matchup(game: Game) -> Matchup:
+    return Matchup(game, game.vocabulary.read_settings(SHORT[game.name]))
+
+
+def parts(game: Game, bots: tuple[str, str], count: int, **options: Any) -> list[MatchupPart]:
+    """The first parts of a comparison."""
+    found: list[MatchupPart] = []
+
+    def on_part(part: MatchupPart) -> bool:
+        found.append(part)
+        return len(found) == count
+
+    entrants = [entrant(game, bot) for bot in bots]
+    compare(matchup(game), entrants, on_part, **{"seed": 1, "jobs": 1, **options})
+    return found
+
+
+@pytest.mark.parametrize(("seats", "seatings"), [(1, 2), (2, 2), (3, 6), (6, 20)])
+def test_each_bot_has_every_seat_equally_often(seats: int, seatings: int) -> None:
+    game = toy_game(seats)
+    found = Matchup(game, game.vocabulary.read_settings(None)).seatings
+
+    assert len(set(found)) == len(found) == seatings
+    for seat in range(seats):
+        assert Counter(each[seat] for each in found) == {0: seatings // 2, 1: seatings // 2}
+
+
+def test_at_a_table_of_four_each_has_two_seats_in_all_ways() -> None:
+    found = matchup(FOUR).seatings
+
+    assert sorted(found) == sorted(set(itertools.permutations((0, 0, 1, 1))))
+
+
+def test_the_same_cards_are_dealt_in_both_seatings() -> None:
+    for game, bots in (AKQ, ("nash", "random")), (FOUR, ("bold", "timid")):
+        [part] = parts(game, bots, 1)
+        assert len({match.record.seed for match in part.matches}) == 1
+        assert {match.seats for match in part.matches} == set(matchup(game).seatings)
+
+
+def without_luck(record: Record) -> list[float]:
+    """What a round brought each seat in the mean, without luck."""
+    luck = luck_of(record)
+    return [
+        (gain - lucky) / len(luck.rounds) for gain, lucky in zip(luck.gains, luck.luck, strict=True)
+    ]
+
+
+def test_against_the_dealer_both_have_the_same_cards() -> None:
+    [part] = parts(TCP, ("q64", "always"), 1)
+
+    assert [match.seats for match in part.matches] == [(0,), (1,)]
+    assert len({match.record.seed for match in part.matches}) == 1
+    first, second = (without_luck(match.record)[0] for match in part.matches)
+    assert part.values == pytest.approx((first - second,))
+    assert part.units == 1
+
+
+def test_games_that_are_counted_have_fresh_cards() -> None:
+    found = parts(GIN, ("simple", "random"), 3)
+    seeds = {match.record.seed for part in found for match in part.matches}
+
+    assert len(seeds) == 6
+    for part in found:
+        shares = [replay(match.record).scores[match.seats.index(0)] for match in part.matches]
+        assert part.values == tuple(shares)
+
+
+def test_a_gain_is_that_of_both_seatings_block_by_block() -> None:
+    [part] = parts(AKQ, ("honest", "bluffer"), 1)
+
+    assert len(part.values) == 2  # blocks of 50 of 100 hands
+    total = sum(replay(match.record).scores[match.seats.index(0)] for match in part.matches)
+    assert sum(part.values) / 2 == pytest.approx(total / 200)
+    assert part.units == 200
+
+
+def test_at_a_table_of_four_the_mean_of_its_seats_counts() -> None:
+    [part] = parts(FOUR, ("bold", "timid"), 1)
+    gaps = [
+        sum(gain * (1 if sitter == 0 else -1) for sitter, gain in zip(seats, gains, strict=True))
+        for match in part.matches
+        for seats, gains in [(match.seats, without_luck(match.record))]
+    ]
+
+    assert list(part.values) == pytest.approx([sum(gaps) / 2 / 6])
+    assert part.units == 6
+
+
+@pytest.mark.parametrize(
+    ("game", "bot"), [(AKQ, "honest"), (TCP, "q64"), (GAMES["blackjack"], "simple")]
+)
+def test_a_bot_that_draws_no_lots_never_differs_from_itself(game: Game, bot: str) -> None:
+    assert {value for part in parts(game, (bot, bot), 5) for value in part.values} == {0}
+
+
+@pytest.mark.parametrize("game", [AKQ, GIN, FOUR])
+def test_any_number_of_jobs_gives_the_same(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ALONE_S", -1.0)
+    bots = {"ace_king_queen": ("nash", "random"), "gin_rummy": ("random", "simple")}
+    both = bots.get(game.name, ("random", "bold"))
+    one, two = (parts(game, both, 8, jobs=jobs) for jobs in (1, 2))
+
+    assert one == two
+
+
+def test_another_seed_deals_other_cards() -> None:
+    both = (parts(AKQ, ("nash", "random"), 1, seed=seed) for seed in (1, 2))
+
+    assert len({part.matches[0].record.seed for [part] in both}) == 2
+
+
+class _Offender:
+    def decide(self, question: Any) -> object:
+        return "all in"
+
+    def hear(self, news: Any) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+
+def test_J3_an_offence_ends_a_part_and_names_the_bot() -> None:
+    found: list[MatchupPart] = []
+
+    def on_part(part: MatchupPart) -> bool:
+        found.append(part)
+        return True
+
+    entrants = [entrant(AKQ, "nash"), Entrant("rogue", lambda seed: _Offender())]
+    compare(matchup(AKQ), entrants, on_part, seed=1, jobs=1)
+
+    [part] = found
+    assert part.offence is not None
+    assert (part.offence.bot, part.offence.kind) == (1, Ending.ILLEGAL)
+    assert part.values == ()
+
+
+# ---- Without luck
+
+
+def _lucky(refuses: Callable[[Any], str | None] = lambda settings: None) -> Matchup:
+    assert TCP.luck is not None
+    game = msgspec.structs.replace(TCP, luck=msgspec.structs.replace(TCP.luck, refuses=refuses))
+    return Matchup(game, game.vocabulary.read_settings({"rounds": 20}))
+
+
+def test_alone_the_gain_is_that_of_a_round_without_luck() -> None:
+    lucky = _lucky()
+    played = [
+        MatchupGame(
+            (bot,),
+            arena.play("tcp", [find("three_card_poker", name)()], settings={"rounds": 20}, seed=1),
+            [],
+        )
+        for bot, name in enumerate(("q64", "always"))
+    ]
+    part = lucky.part(played, None)
+
+    first, second = (without_luck(each.result.record)[0] for each in played)
+    assert lucky.no_luck is None
+    assert lucky.gain_of == ("ante", "round")
+    assert list(part.values) == pytest.approx([first - second])
+
+
+def test_luck_that_cannot_be_measured_is_not_taken_out() -> None:
+    refused = _lucky(lambda settings: "the cards are riffled")
+
+    assert refused.no_luck == "the cards are riffled"
+    assert refused.gain_of == ("chip", "match")
