@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from statistics import quantiles
-from typing import TypeVar
 
 from arena.engine.match import Record
 from arena.formats.spec import Form
@@ -24,14 +23,12 @@ from arena.web.documents import Refusal
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError
 
-__all__ = ["MOST_ANSWERS", "Stopwatch", "bot", "thinned"]
+__all__ = ["MOST_ANSWERS", "Stopwatch", "bot"]
 
 MOST_ANSWERS = 30_000  # of a histogram
 _POINTS = 500  # of a curve: more than a screen shows
 _EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
 _CACHED = 2_000_000  # answers whose times are cached
-
-Point = TypeVar("Point")
 
 
 class Stopwatch:
@@ -69,20 +66,12 @@ def bot(
         team=plan.teams.get(name),
         row=None if row is None else competition_pages.row_for(cached, row, viewer),
         opponents=_opponents(cached, name),
-        curve=thinned(cached.curve(name), _POINTS),
+        curve=documents.thinned(cached.curve(name), _POINTS),
         times=_histogram(stopwatch, name, played),
         verdicts=competition_pages.rulings(cached, viewer, name),
         matches=tuple(map(competition_pages.outline, played[:most])),
         matches_more=len(played) > most,
     )
-
-
-def thinned(points: Sequence[Point], most: int) -> tuple[Point, ...]:
-    """At most `most` points, evenly chosen; the first and the last are among them."""
-    last = len(points) - 1
-    if last < most:
-        return tuple(points)
-    return tuple(points[round(i * last / (most - 1))] for i in range(most))
 
 
 def _opponents(cached: CachedCompetition, name: str) -> tuple[documents.Opponent, ...]:

@@ -14,6 +14,7 @@ import msgspec
 
 from arena.engine.names import owner_of
 from arena.records.visibility import Viewer, ViewerKind
+from arena.results.luck_table import LuckTable
 from arena.storage.live_results import LiveResults
 from arena.storage.reader import StoreReader
 from arena.web.documents import Ruling, RulingWithEvidence
@@ -62,6 +63,7 @@ class CachedCompetition:
         self._curves = SizedCache[str, _Curve](_CURVES)
         self._due = clock() + _LOOK_S
         self._version = 0
+        self._sums_revision = reader.sums_revision()
 
     @property
     def id(self) -> str:
@@ -76,8 +78,10 @@ class CachedCompetition:
         """Read new results, unless that was done less than 0.2 s ago."""
         if self._clock() < self._due:
             return
-        if self.results.update():
+        sums_revision = self.reader.sums_revision()
+        if self.results.update() or sums_revision != self._sums_revision:
             self._version += 1
+            self._sums_revision = sums_revision
         self._due = self._clock() + _LOOK_S
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -99,6 +103,14 @@ class CachedCompetition:
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
         return self.cached("cross table", lambda: self.results.cross_table)
+
+    def luck(self, until: float | None = None) -> LuckTable:
+        """What the bots won without luck; with `until`, in matches that were over by then."""
+        is_all = until is None
+        table: LuckTable = self.cached(
+            ("luck", is_all), lambda: LuckTable(self.reader.luck(self.id, until))
+        )
+        return table
 
     def curve(self, bot: str) -> tuple[tuple[float, int], ...]:
         """(when, score up to then) after each match of a bot that counts; reads only new ones."""

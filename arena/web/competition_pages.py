@@ -18,7 +18,8 @@ from arena.formats.formats import expected_matches
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import game_title
-from arena.records.visibility import Viewer, ViewerKind
+from arena.records.visibility import LADDER_S, Viewer, ViewerKind, sees_luck
+from arena.results.luck_table import LuckLine
 from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
 from arena.storage.reader import StoreReader
 from arena.web import documents
@@ -49,12 +50,13 @@ def competitions(reader: StoreReader) -> documents.Competitions:
     return documents.Competitions(tuple(reversed(lines)))
 
 
-def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
-    """Everything about a competition except its matches and its cross table."""
+def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents.Overview:
+    """Everything about a competition except its matches and its cross table; `now` in Unix s."""
     results = cached.results
     plan, progress = results.plan, results.progress
     instructs = viewer.kind is ViewerKind.INSTRUCTOR
     measure = None
+    measured = None if results.missing is not None else plan.rules.luck
     if plan.form is Form.LEAGUE and results.missing is None:
         ranked_by = plan.rules.measure
         measure = documents.LeagueMeasure(ranked_by.title, ranked_by.is_share)
@@ -73,9 +75,10 @@ def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
         finished_at=results.competition.finished_at,
         played=results.played,
         settled=progress.settled,
-        scheduled=None if plan.form is Form.LADDER else progress.scheduled,
+        scheduled=None if plan.form is Form.LADDER or plan.settle else progress.scheduled,
         left_s=progress.left_s,
         measure=measure,
+        unit=results.unit,
         standings=tuple(row_for(cached, row, viewer) for row in cached.standings),
         ranking=tuple(
             documents.RankedBots(place.rank, place.names, place.stage, place.score, place.offence)
@@ -86,6 +89,9 @@ def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
         teams=plan.teams,
         actions=cached.reader.actions(cached.id) if instructs else None,
         not_there=plan.not_there,
+        luck=_luck(cached, viewer, now),
+        luck_unit=None if measured is None else measured.unit,
+        settle=plan.settle,
     )
 
 
@@ -96,10 +102,14 @@ def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
         raise Refusal(404, f"expected a round robin, {cached.id} is a {form}")
     table = cached.cross_table
     names = tuple(row.name for row in cached.standings if row.name in table)
-    return documents.CrossTablePage(names, tuple(_cells(names, table)))
+    cells, unit = tuple(_cells(names, table)), cached.results.unit
+    if not cached.results.plan.settle:
+        return documents.CrossTablePage(names, cells, unit)
+    marks = (cell.mark.value for name in names for cell in table[name].values())
+    return documents.CrossTablePage(names, cells, unit, tuple(marks))
 
 
-def pairing(cached: CachedCompetition, a: str, b: str) -> documents.PairingPage:
+def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> documents.PairingPage:
     """What `a` played against `b`, which may be itself; raises `Refusal` if they never met."""
     played = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(a, b))
     if not played:
@@ -108,9 +118,12 @@ def pairing(cached: CachedCompetition, a: str, b: str) -> documents.PairingPage:
     return documents.PairingPage(
         a=a,
         b=b,
+        unit=cached.results.unit,
         cell=None if cell is None else opponent(b, cell),
         matches=tuple(map(outline, played[:MOST_MATCHES])),
         matches_more=len(played) > MOST_MATCHES,
+        # Who sees all luck sees that of two bots: an owner may see its own sum alone (J8).
+        luck=cached.luck().against(a, b) if sees_luck(a, 0, cached.is_over, viewer) else None,
     )
 
 
@@ -140,9 +153,9 @@ def outline(match: MatchRow) -> documents.Outline:
 
 def opponent(name: str, cell: Any) -> documents.Opponent:
     """The cell of a cross table in the column of the bot `name`."""
-    return documents.Opponent(
-        name, cell.played, cell.wins, cell.draws, cell.losses, cell.score, cell.mean, cell.error
-    )
+    counts = cell.played, cell.wins, cell.draws, cell.losses, cell.score
+    how_sure = cell.error, cell.interval, cell.level, cell.method
+    return documents.Opponent(name, *counts, cell.mean, *how_sure)
 
 
 def row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
@@ -164,6 +177,18 @@ def rulings(
         for at, verdict in all_rulings
         if name in (None, verdict.bot)
     )
+
+
+def _luck(cached: CachedCompetition, viewer: Viewer, now: float) -> dict[str, LuckLine]:
+    """What the bots won without luck, of those whose luck the viewer may see (J8)."""
+    lines = {
+        name: line
+        for name, line in cached.luck().lines().items()
+        if sees_luck(name, line.matches, cached.is_over, viewer)
+    }
+    if cached.results.plan.form is Form.LADDER and not cached.is_over:
+        return {**cached.luck(now - LADDER_S).lines(), **lines}
+    return lines
 
 
 def _line(reader: StoreReader, row: CompetitionRow, played: int) -> documents.CompetitionLine:
@@ -239,6 +264,6 @@ def _cells(
     for row, name in enumerate(names):
         for other, cell in table[name].items():
             counts = (cell.played, cell.wins, cell.draws, cell.losses, cell.score)
-            mean = None if cell.mean is None else round(cell.mean, _DIGITS)
-            error = None if cell.error is None else round(cell.error, _DIGITS)
-            yield (row, places[other], *counts, mean, error)
+            means = cell.mean, cell.error, *(cell.interval or (None, None))
+            rounded = (None if number is None else round(number, _DIGITS) for number in means)
+            yield (row, places[other], *counts, *rounded)

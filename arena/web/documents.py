@@ -7,12 +7,16 @@ a document is made, not here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
+from arena.formats.intervals import IntervalUnit
+from arena.formats.spec import Settling
+from arena.results.luck_table import LuckLine
 from arena.storage.models import Act
+from arena.strength.interval import Bounds
 from protocol.messages import Limits, Termination, Verdict
 from protocol.watching import View
 
@@ -24,6 +28,7 @@ __all__ = [
     "CrossTablePage",
     "DecisionTimes",
     "LeagueMeasure",
+    "LuckCurve",
     "MatchOutcome",
     "MatchPage",
     "Matches",
@@ -38,7 +43,11 @@ __all__ = [
     "StageDocument",
     "TableDocument",
     "error",
+    "thinned",
 ]
+
+
+Point = TypeVar("Point")
 
 
 class Refusal(Exception):
@@ -47,6 +56,14 @@ class Refusal(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
+
+
+def thinned(points: Sequence[Point], most: int) -> tuple[Point, ...]:
+    """At most `most` points, evenly chosen; the first and the last are among them."""
+    last = len(points) - 1
+    if last < most:
+        return tuple(points)
+    return tuple(points[round(i * last / (most - 1))] for i in range(most))
 
 
 def error(text: str) -> bytes:
@@ -137,7 +154,9 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form.
 
     `not_there` are bots of the roster that were not connected when it started. `missing` says that
-    the game's package is not installed; then there may be no standings.
+    the game's package is not installed; then there may be no standings. `unit` says of what their
+    intervals are made, if there are any. `luck` has what bots won without luck, of those whose luck
+    the viewer may see (J8), and `luck_unit` in what.
     """
 
     id: str
@@ -157,6 +176,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     scheduled: int | None
     left_s: float | None
     measure: LeagueMeasure | None
+    unit: IntervalUnit | None
     standings: tuple[Any, ...]
     ranking: tuple[RankedBots, ...]
     bracket: tuple[StageDocument, ...]
@@ -164,16 +184,23 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     teams: Mapping[str, str]
     actions: tuple[Act, ...] | None
     not_there: tuple[str, ...]
+    luck: Mapping[str, LuckLine]
+    luck_unit: str | None
+    settle: Settling | msgspec.UnsetType = msgspec.UNSET  # until what it is played (K6)
 
 
 class CrossTablePage(msgspec.Struct, frozen=True):
-    """`…/cross.json`: cells are (row, column, played, wins, draws, losses, score, mean, error).
+    """`…/cross.json`: the cells of a round robin.
 
-    Row and column are indices of `names`.
+    They are (row, column, played, wins, draws, losses, score, mean, error, low, high); row and
+    column are indices of `names`, `low` and `high` the ends of the interval of the mean. Where a
+    run settles, `marks` has `>`, `<`, `=` or `?` for each cell.
     """
 
     names: tuple[str, ...]
     cells: tuple[tuple[int | float | None, ...], ...]
+    unit: IntervalUnit | None
+    marks: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Outline(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,16 +237,24 @@ class Opponent(msgspec.Struct, frozen=True):
     score: int
     mean: float | None
     error: float | None
+    interval: Bounds | None
+    level: float | None
+    method: str | None
 
 
 class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`…/pairing.json`: two bots; `cell` is the cross table's entry for `a`, null without one."""
+    """`…/pairing.json`: two bots; `cell` is the cross table's entry for `a`, null without one.
+
+    `luck` is what `a` won without luck; null if that is not known, or not to be seen yet (J8).
+    """
 
     a: str
     b: str
+    unit: IntervalUnit | None
     cell: Opponent | None
     matches: tuple[Outline, ...]
     matches_more: bool
+    luck: LuckLine | None
 
 
 class DecisionTimes(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,8 +302,24 @@ class MatchOutcome(msgspec.Struct, frozen=True, kw_only=True):
     also_out: tuple[int, ...]
 
 
+class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """What each seat had won up to the end of some rounds, in `unit`s, with luck and `without`.
+
+    A round is what luck is measured by, which may be several of the game. `after` has how many were
+    over.
+    """
+
+    unit: str
+    after: tuple[int, ...]
+    gains: tuple[tuple[float, ...], ...]
+    without: tuple[tuple[float, ...], ...]
+
+
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points."""
+    """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points.
+
+    `luck` is null if that is not known, or not to be seen yet (J8).
+    """
 
     id: str
     competition: str | None
@@ -286,3 +337,4 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     decisions: int
     rounds: tuple[tuple[int, ...], ...]
     points: tuple[tuple[int, ...], ...]
+    luck: LuckCurve | None

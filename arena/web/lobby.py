@@ -238,7 +238,7 @@ def _competition(competition: Competition) -> LobbyCompetition:
         form=plan.form.value,
         state=progress.state,
         settled=progress.settled,
-        scheduled=None if plan.form is Form.LADDER else progress.scheduled,
+        scheduled=None if plan.form is Form.LADDER or plan.settle else progress.scheduled,
         left_s=progress.left_s,
         waits_for=progress.waits_for,
         bots=bots,

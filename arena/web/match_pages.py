@@ -9,8 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from arena.engine.match import Record, Result
+from arena.formats.spec import Form
 from arena.games import game_title
-from arena.records.visibility import Viewer, view_of
+from arena.records.visibility import LADDER_S, Viewer, view_of
 from arena.storage.models import CompetitionState, MatchRow
 from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
@@ -47,10 +48,13 @@ class RequestedMatch(msgspec.Struct, frozen=True, kw_only=True):
     source: StoreReader | Record
 
 
-def stored(reader: StoreReader, match: str, viewer: Viewer) -> RequestedMatch:
-    """A match of the database; raises `Refusal` if there is none of that id."""
+def stored(reader: StoreReader, match: str, viewer: Viewer, now: float) -> RequestedMatch:
+    """A match of the database, in Unix seconds; raises `Refusal` if there is none of that id."""
     played = _played(reader, match)
-    is_over = reader.competition(played.competition).state in _OVER
+    competition = reader.competition(played.competition)
+    is_over = competition.state in _OVER
+    if competition.plan.form is Form.LADDER:  # it has no end (J8)
+        is_over = is_over or played.finished_at + LADDER_S <= now
     verdicts = (
         ruling(at, verdict, viewer, is_over)
         for at, verdict in reader.rulings(played.competition)
@@ -120,6 +124,7 @@ def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage
         decisions=recorded.decisions,
         rounds=recorded.scores,
         points=recorded.points,
+        luck=recorded.luck,
     )
 
 

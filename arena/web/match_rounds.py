@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 
 import msgspec
 
 from arena.engine.match import Record
 from arena.games import game_named
 from arena.records.captions import Captioner, captions_for
+from arena.records.luck import luck_of
 from arena.records.replay_events import Round, rounds_of
 from arena.records.visibility import seen
-from arena.web.documents import Refusal
+from arena.web.documents import LuckCurve, Refusal, thinned
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, in_words
 from protocol.watching import View
@@ -28,6 +29,7 @@ MOST_ANSWERS = 300_000  # of a match that is replayed here; nobody waits longer 
 MOST_ROUNDS = 50  # of one answer
 _PACKED = 50  # rounds that are compressed together
 _BYTES = 64 << 20  # of compressed matches that are cached
+_POINTS = 500  # of a curve: more than a screen shows
 _LEVEL = 1  # of compression: events are mostly the same words
 
 
@@ -35,7 +37,7 @@ class RecordedMatch:
     """A match as a view shows it; `size` is in bytes, about, `decisions` the number of answers.
 
     `scores` and `points` are those at the end of each round; `points` is empty unless the game has
-    some (G14). `players` are the names by seat.
+    some (G14). `players` are the names by seat. `luck` is None unless the view shows all cards.
     """
 
     def __init__(self, record: Record, view: View, players: Sequence[str] = ()) -> None:
@@ -53,6 +55,7 @@ class RecordedMatch:
             self._packs.append(zlib.compress(b"\n".join(lines), _LEVEL))
         self.scores = tuple(scores)
         self.points = tuple(points)
+        self.luck = _luck(record) if view.kind == "all" else None
         self.size = sum(map(len, self._packs)) + 100 * len(scores + points)
 
     def rounds(self, first: int, last: int) -> bytes:
@@ -94,6 +97,32 @@ def _recorded(match: str, view: View, players: Sequence[str], record: Record) ->
         raise Refusal(
             500, f"match {match} cannot be told again: {why}; `arena verify` says more"
         ) from None
+
+
+def _luck(record: Record) -> LuckCurve | None:
+    try:
+        measured = luck_of(record)
+    except ArenaError:  # it is not measured, for one of several reasons
+        return None
+    if not (rounds := measured.rounds):
+        return None
+    gains = _added_up(round_.gains for round_ in rounds)
+    lucks = _added_up(round_.luck for round_ in rounds)
+    after = thinned(range(1, len(rounds) + 1), _POINTS)
+    return LuckCurve(
+        unit=measured.unit,
+        after=after,
+        gains=tuple(gains[at - 1] for at in after),
+        without=tuple(
+            tuple(gain - luck for gain, luck in zip(gains[at - 1], lucks[at - 1], strict=True))
+            for at in after
+        ),
+    )
+
+
+def _added_up(rounds: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """The sums up to each round, by seat."""
+    return list(zip(*map(accumulate, zip(*rounds, strict=True)), strict=True))
 
 
 def _gathered(rounds: Iterable[Round]) -> Iterator[list[Round]]:

@@ -14,13 +14,14 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.records.visibility import Viewer
+from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
 from arena.web import bot_pages, competition_pages, match_pages
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import Refusal, error
 from arena.web.match_rounds import RecordedMatches
-from arena.web.reader_questions import QUERY, Query, ReaderQuestion, ReaderReply, route
+from arena.web.reader_questions import QUERY, SUMS, Query, ReaderQuestion, ReaderReply, route
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 
@@ -79,11 +80,13 @@ class DocumentAnswers:
         query, viewer = Query(question.query), question.viewer
         if name in ("match", "rounds", "record"):
             return self._of_match(name, id_, query, question)
+        if name == SUMS:
+            return msgspec.json.encode(next_sums(self._opened(), query.number("after", 0)))
         if name == "competitions":
             return msgspec.json.encode(competition_pages.competitions(self._opened()))
         competition = self._competition(id_)
         key: tuple[Any, ...] = (name, *sorted(question.query.items()))
-        if name in ("overview", "bot"):
+        if name in ("overview", "pairing", "bot"):
             key = (*key, viewer)
 
         def make() -> bytes:
@@ -96,11 +99,12 @@ class DocumentAnswers:
     ) -> msgspec.Struct:
         match name:
             case "overview":
-                return competition_pages.overview(cached, viewer)
+                return competition_pages.overview(cached, viewer, time.time())
             case "cross":
                 return competition_pages.cross_table(cached)
             case "pairing":
-                return competition_pages.pairing(cached, query.text("a"), query.text("b"))
+                names = query.text("a"), query.text("b")
+                return competition_pages.pairing(cached, *names, viewer)
             case "bot":
                 if self._stopwatch is None:
                     self._stopwatch = bot_pages.Stopwatch(cached.reader)
@@ -113,7 +117,8 @@ class DocumentAnswers:
         if question.personal_match is not None:
             match_ = match_pages.personal(question.personal_match, question.viewer)
         else:
-            match_ = match_pages.stored(self._opened(), match_id, question.viewer)
+            opened = self._opened()
+            match_ = match_pages.stored(opened, match_id, question.viewer, time.time())
         match name:
             case "match":
                 return msgspec.json.encode(match_pages.page(match_, self._recorded))

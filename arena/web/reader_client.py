@@ -25,7 +25,7 @@ from arena.web.reader_questions import ReaderQuestion
 from arena.web.sized_cache import SizedCache
 from protocol.errors import one_line
 
-__all__ = ["ReaderAnswer", "ReaderClient"]
+__all__ = ["ReaderAnswer", "ReaderClient", "address_of"]
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,13 @@ class _PendingQuestion(msgspec.Struct, eq=False):
     waiters: int = 0
 
 
+def address_of(store: Store) -> str:
+    """The file of a database, or its URL with the password: what `ReaderProcess` takes."""
+    url = store.engine.url
+    is_file = url.get_backend_name() == "sqlite" and url.database
+    return (url.database if is_file else url.render_as_string(hide_password=False)) or ""
+
+
 class ReaderClient:
     """Asks the reader process for documents from the database, and caches each for `fresh_s`.
 
@@ -80,10 +87,7 @@ class ReaderClient:
     """
 
     def __init__(self, store: Store, *, fresh_s: float = _FRESH_S) -> None:
-        url = store.engine.url
-        is_file = url.get_backend_name() == "sqlite" and url.database
-        where = url.database if is_file else url.render_as_string(hide_password=False)
-        self.process = ReaderProcess(where or "")
+        self.process = ReaderProcess(address_of(store))
         self._fresh_s = fresh_s
         self._loop = asyncio.get_running_loop()
         self._start_at = 0.0

@@ -13,7 +13,7 @@ from arena.web.documents import Refusal
 from arena.web.play.recent import PersonalMatch
 from protocol.errors import one_line
 
-__all__ = ["QUERY", "Query", "ReaderQuestion", "ReaderReply", "Route", "route"]
+__all__ = ["QUERY", "SUMS", "Query", "ReaderQuestion", "ReaderReply", "Route", "route"]
 
 QUERY: Mapping[str, frozenset[str]] = {
     "competitions": frozenset(),
@@ -25,8 +25,11 @@ QUERY: Mapping[str, frozenset[str]] = {
     "match": frozenset(),
     "rounds": frozenset({"from", "to"}),
     "record": frozenset(),
+    "sums": frozenset({"after"}),
 }
 """The documents, and the parameters of each."""
+SUMS = "sums"
+"""The path of what the arena itself asks for, and no visitor can: theirs begin with `/`."""
 _LARGEST = 1 << 53  # of a number in JavaScript
 
 Default = TypeVar("Default", int, None)
@@ -88,6 +91,8 @@ class Query:
 
 def route(path: str) -> Route:
     """The document at a path; raises `Refusal` if there is none."""
+    if path == SUMS:
+        return SUMS, ""
     words = path.removeprefix("/api/").removesuffix(".json").split("/")
     if path.startswith("/api/") and path.endswith(".json"):
         match words:

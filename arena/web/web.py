@@ -25,6 +25,7 @@ from arena.server.reply import Visitor, pack
 from arena.storage.store import Store
 from arena.web.files import page_files
 from arena.web.lobby import LatestMatches, lobby
+from arena.web.luck_filler import LuckFiller
 from arena.web.manual_pages import ManualPages
 from arena.web.metrics import Figures, exposition
 from arena.web.play.tables import PeopleTables
@@ -62,6 +63,7 @@ class Web:
         self.startable: Callable[[], Sequence[Startable]] = tuple
         self.people = PeopleTables(host)
         self._reader = ReaderClient(store)
+        self._luck = LuckFiller(store)
         self._spectators = Spectators(host.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
         files = page_files()
@@ -71,10 +73,12 @@ class Web:
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         self._latest.match_finished(ledger, match, pairing, result)
+        self._luck.match_finished()
 
     async def close(self) -> None:
         self._site.close()
         self.people.close()
+        await self._luck.close()
         await self._reader.close()
 
     # --- what the entrance calls ---

@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib/preact.js";
 import { setToken } from "./api.js";
 import { href } from "./route.js";
-import { formTitle, title as gameTitle, number, signed, digitsFor, spaced } from "./format.js";
+import { formTitle, title as gameTitle, number, signed, digitsFor, digitsOf, spaced } from "./format.js";
 
 export { Table } from "./grid.js";
 export { Chart, Histogram } from "./chart.js";
@@ -176,45 +176,41 @@ export function Progress({ done, all, label }) {
   return html`<progress value=${done} max=${Math.max(1, all)} aria-label=${label}>${number(done)} of ${number(all)}</progress>`;
 }
 
-/** A mean with its standard error in words: "+3.1 ± 0.4". */
-export function Mean({ mean, error, say }) {
+/** A mean with its interval in words: "+3.1 [+2.7, +3.5]"; "too few" where nothing can be said. */
+export function Mean({ mean, interval, say, digits = 0 }) {
   if (mean == null) return "–";
-  return html`${say(mean, true)} <span class="faint" title="standard error">± ${error == null ? "?" : say(error, false)}</span>`;
-}
-
-/** A `say` for `Mean`: means with a sign, all with so many digits. */
-export function signedTo(digits) {
-  return (value, isMean) => (isMean ? signed(value, digits) : number(value, digits));
+  if (!interval) return html`${say(mean, digits)} <span class="faint" title="too few to say how far chance may have moved it">(too few)</span>`;
+  const shown = digitsOf(interval, digits);
+  return html`${say(mean, shown)} <span class="faint" title="95 % interval">[${say(interval[0], shown)}, ${say(interval[1], shown)}]</span>`;
 }
 
 /**
- * A mean and how sure it is: the thick bar is one standard error to each side, the thin one two; on one scale for a whole column.
- * @param {{mean: number | null, error: number | null, scale: [number, number], wide?: number}} props  wide: errors in the thin bar
+ * A mean and how sure it is: the bar is its interval, a thick part in it the inner one; on one scale for a whole column.
+ * @param {{mean: number | null, interval: [number, number] | null, inner?: [number, number], scale: [number, number]}} props
  */
-export function ErrorBar({ mean, error, scale: [low, high], wide = 2 }) {
+export function ErrorBar({ mean, interval, inner, scale: [low, high] }) {
   if (mean == null) return null;
   const at = (value) => 2 + (96 * (Math.min(high, Math.max(low, value)) - low)) / (high - low || 1);
-  const digits = digitsFor(Math.max(Math.abs(low), Math.abs(high)));
-  const text = error == null ? `${number(mean, digits)}, its error is not known yet` : `${number(mean, digits)} ± ${number(error, digits)}`;
-  const bar = (errors, look) =>
-    error != null &&
-    html`<line class=${look} x1=${at(mean - errors * error)} x2=${at(mean + errors * error)} y1="8" y2="8" />`;
+  const digits = digitsOf(interval, digitsFor(Math.max(Math.abs(low), Math.abs(high))));
+  const say = (value) => number(value, digits);
+  const text = interval ? `${say(mean)}, between ${say(interval[0])} and ${say(interval[1])}` : `${say(mean)}, too few to say how sure`;
+  const bar = (ends, look) => ends && html`<line class=${look} x1=${at(ends[0])} x2=${at(ends[1])} y1="8" y2="8" />`;
   return html`<svg class="errorbar" viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label=${text}>
     <title>${text}</title>
     ${low < 0 && high > 0 && html`<line class="zero" x1=${at(0)} x2=${at(0)} y1="0" y2="16" />`}
-    ${bar(wide, "thin")}${bar(1, "thick")}
+    ${bar(interval, inner ? "thin" : "thick")}${bar(inner, "thick")}
     <line class="mean" x1=${at(mean)} x2=${at(mean)} y1="2" y2="14" />
   </svg>`;
 }
 
-/** A scale on which all of the error bars have room. @param {[number | null, number | null][]} pairs  mean and error */
-export function scaleOf(pairs, wide = 2) {
+/** A scale on which all of the bars have room. @param {[number | null, [number, number] | null][]} pairs  mean and interval */
+export function scaleOf(pairs) {
   let low = Infinity;
   let high = -Infinity;
-  for (const [mean, error] of pairs) {
+  for (const [mean, interval] of pairs) {
     if (mean == null) continue;
-    low = Math.min(low, mean - wide * (error ?? 0));
-    high = Math.max(high, mean + wide * (error ?? 0));
+    low = Math.min(low, interval ? interval[0] : mean);
+    high = Math.max(high, interval ? interval[1] : mean);
   }
   return low <= high ? [low, high === low ? low + 1 : high] : [0, 1];
 }

@@ -3,7 +3,7 @@
 import { GAMES } from "./games/games.js";
 
 // One for each number of decimals: making one takes longer than a table of figures.
-const FORMATS = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const FORMATS = [0, 1, 2, 3, 4, 5, 6].map((digits) => new Intl.NumberFormat("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 const FORMS = {
   round_robin: "round robin",
   elimination: "elimination",
@@ -51,6 +51,20 @@ export function signed(value, digits = 0) {
 export function digitsFor(size) {
   const large = Math.abs(size);
   return large >= 100 ? 0 : large >= 10 ? 1 : large >= 0.1 ? 2 : 3;
+}
+
+/** So many decimals, or as many more as the ends of an interval need to look different: [0.61, 0.68] → 2. @param {[number, number] | null} interval */
+export function digitsOf(interval, digits) {
+  const width = interval ? interval[1] - interval[0] : 0;
+  return width > 0 ? Math.min(FORMATS.length - 1, Math.max(digits, -Math.floor(Math.log10(width)))) : digits;
+}
+
+/** What the ranges of a competition are, in a sentence below them; nothing where there are none. @param {{name: string, block: number, without: number} | null} unit */
+export function intervalNote(unit) {
+  if (!unit) return "";
+  const what = unit.block > 1 ? `blocks of ${unit.block} ${unit.name}s` : unit.name === "match" ? "matches" : `${unit.name}s`;
+  const without = unit.without ? `; of ${count(unit.without, "match", "matches")} without sums of the ${unit.name}s the unit is the match` : "";
+  return `[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong; each is computed from ${what}${without}.`;
 }
 
 /** 0.5 → "50 %". */

@@ -19,9 +19,9 @@ from arena.storage.live_results import LiveResults
 from arena.storage.reader import document_of
 from arena.storage.store import Act, CompetitionState, Store
 from arena.web import match_rounds
-from arena.web.bot_pages import thinned
 from arena.web.competition_cache import CachedCompetition
 from arena.web.competition_pages import MOST_MATCHES
+from arena.web.documents import thinned
 from arena.web.play.recent import PersonalMatch
 from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import StoreFailed
@@ -175,9 +175,10 @@ def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> Non
 
     assert cross["names"] == [row["name"] for row in rows]
     assert len(cross["cells"]) == 6
-    for row, column, played, *_, score, _, _ in cross["cells"]:
+    for row, column, played, *_, score, _, _, low, high in cross["cells"]:
         cell = table[cross["names"][row]][cross["names"][column]]
         assert (played, score) == (cell.played, cell.score)
+        assert (low, high) == pytest.approx(cell.interval or (None, None), abs=1e-6)
 
 
 def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import { html, useMemo } from "../lib/preact.js";
 import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, scaleOf, signedTo } from "../components.js";
-import { capital, count, digitsFor, list, milliseconds, number, percent, signed, termination } from "../format.js";
+import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, scaleOf } from "../components.js";
+import { capital, count, digitsFor, intervalNote, list, milliseconds, number, percent, signed, termination } from "../format.js";
 import { Matches } from "./pairing.js";
 import { Verdict } from "./verdict.js";
 
@@ -17,13 +17,13 @@ export default function Bot({ route }) {
   return html`<${Page} title=${html`<${Name} name=${name} />`} label=${name}
     crumbs=${crumbsOf(id, about.data)}
     lead=${read.data?.team && `of the team ${read.data.team}`}>
-    <${Loaded} document=${read} what="the bot's page">${(bot) => html`<${Shown} competition=${id} bot=${bot} measure=${about.data?.measure} />`}<//>
+    <${Loaded} document=${read} what="the bot's page">${(bot) => html`<${Shown} competition=${id} bot=${bot} measure=${about.data?.measure} unit=${about.data?.unit} />`}<//>
   <//>`;
 }
 
-function Shown({ competition, bot, measure }) {
+function Shown({ competition, bot, measure, unit }) {
   return html`
-    ${bot.row && !(bot.row.eliminated && bot.verdicts.length) && html`<${Row} row=${bot.row} measure=${measure} />`}
+    ${bot.row && !(bot.row.eliminated && bot.verdicts.length) && html`<${Row} row=${bot.row} measure=${measure} unit=${unit} />`}
     ${bot.verdicts.length > 0 &&
     html`<${Panel} title=${bot.verdicts.length === 1 && !bot.verdicts[0].forgiven ? "Why it is out" : "Its verdicts"}>
       ${bot.verdicts.map((verdict) => html`<${Verdict} verdict=${verdict} competition=${competition} />`)}
@@ -40,10 +40,11 @@ function Shown({ competition, bot, measure }) {
   `;
 }
 
-function Row({ row, measure }) {
+function Row({ row, measure, unit }) {
   const out = row.eliminated || row.not_there;
   const digits = digitsFor(row.mean ?? 0);
-  const value = (figure) => (measure?.is_share ? percent(figure, 1) : number(figure, 2));
+  const share = measure?.is_share;
+  const value = share ? (figure, digits) => percent(figure, Math.max(0, digits - 2)) : number;
   const has = (field) => row[field] != null;
   return html`<section class="panel" aria-label="In short">
     ${row.eliminated && html`<p class="row"><${State} state="offence">${row.eliminated.kind}<//> <span>eliminated: ${row.eliminated.text || termination(row.eliminated.kind)}</span></p>`}
@@ -51,7 +52,7 @@ function Row({ row, measure }) {
     <${Figures} items=${[
       has("rank") && ["Rank", `#${row.rank}`],
       has("rating") && ["Rating", number(row.rating, 1)],
-      has("value") && [capital(measure?.title ?? "value"), html`<${Mean} mean=${row.value} error=${row.error} say=${value} />`],
+      has("value") && [capital(measure?.title ?? "value"), html`<${Mean} mean=${row.value} interval=${row.interval} say=${value} digits=${share ? 3 : 2} />`],
       row.stage > 0 && ["Reached", `stage ${row.stage}`],
       has("played") && !out && ["Matches", number(row.played)],
       has("wins") && !out && ["Won", html`${number(row.wins)}${row.played > 0 && html` <span class="faint small">${percent(row.wins / row.played)}</span>`}`],
@@ -59,8 +60,9 @@ function Row({ row, measure }) {
       has("losses") && !out && ["Lost", number(row.losses)],
       row.forgiven > 0 && !out && ["Forgiven", number(row.forgiven)],
       has("score") && !out && ["Score", signed(row.score)],
-      has("mean") && !out && ["Per match", html`<${Mean} mean=${row.mean} error=${row.error} say=${signedTo(digits)} />`],
+      has("mean") && !out && ["Per match", html`<${Mean} mean=${row.mean} interval=${row.interval} say=${signed} digits=${digits} />`],
     ]} />
+    ${(has("mean") || has("value")) && !out && html`<p class="faint small">${intervalNote(unit)}</p>`}
   </section>`;
 }
 
@@ -125,15 +127,15 @@ function trimmed(bars) {
 function Opponents({ competition, bot }) {
   const rows = bot.opponents;
   const columns = useMemo(() => {
-    const scale = scaleOf(rows.map((row) => [row.mean, row.error]));
-    const say = signedTo(digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0)))));
+    const scale = scaleOf(rows.map((row) => [row.mean, row.interval]));
+    const digits = digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0))));
     const figure = (id, title, cell = (row) => number(row[id])) => ({ id, title, number: true, value: (row) => row[id], cell });
     return [
       { id: "name", title: "Opponent", head: true, value: (row) => row.name, cell: (row) => html`<a class="name" title=${row.name} href=${href("c", competition, "pairing", bot.name, row.name)}><bdi>${row.name}</bdi></a>` },
       figure("played", "Played"), figure("wins", "Won"), figure("draws", "Drawn"), figure("losses", "Lost"),
       figure("score", "Score", (row) => signed(row.score)),
-      figure("mean", "Per match", (row) => html`<${Mean} mean=${row.mean} error=${row.error} say=${say} />`),
-      { id: "picture", title: "How sure", look: "bars-cell", cell: (row) => html`<${ErrorBar} mean=${row.mean} error=${row.error} scale=${scale} />` },
+      figure("mean", "Per match", (row) => html`<${Mean} mean=${row.mean} interval=${row.interval} say=${signed} digits=${digits} />`),
+      { id: "picture", title: "How sure", look: "bars-cell", cell: (row) => html`<${ErrorBar} mean=${row.mean} interval=${row.interval} scale=${scale} />` },
     ];
   }, [rows]);
   return html`<${Table} caption="Results by opponent" columns=${columns} rows=${rows} keyOf=${(row) => row.name} sort=${["mean", true]} />`;

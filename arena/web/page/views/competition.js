@@ -8,6 +8,7 @@ import { count, duration, formTitle, number, spaced, time, title } from "../form
 import { Standings } from "./standings.js";
 import { Cross } from "./cross.js";
 import { Bracket } from "./bracket.js";
+import { Luck } from "./luck.js";
 import { Matches } from "./pairing.js";
 import { Verdicts } from "./verdict.js";
 
@@ -49,7 +50,7 @@ function Shown({ competition, tab }) {
 }
 
 function body(tab, competition) {
-  if (tab === "standings") return html`<${Standings} competition=${competition} />`;
+  if (tab === "standings") return html`<${Standings} competition=${competition} /><${Luck} competition=${competition} />`;
   if (tab === "cross") return html`<${Cross} competition=${competition} everyMs=${ON.has(competition.state) ? READ_MS : undefined} />`;
   if (tab === "bracket") return html`<${Bracket} competition=${competition} />`;
   if (tab === "matches") return html`<${AllMatches} competition=${competition} />`;

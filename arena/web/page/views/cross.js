@@ -4,8 +4,9 @@
 import { h, html, useMemo, useRef, useState } from "../lib/preact.js";
 import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { BotLink, Empty, Loaded, Name, Panel } from "../components.js";
-import { count, digitsFor, number, signed } from "../format.js";
+import { BotLink, Empty, Loaded, Mean, Name, Panel } from "../components.js";
+import { MARKS_NOTE, markText } from "./settled.js";
+import { count, digitsFor, intervalNote, number, signed } from "../format.js";
 
 const STEPS = 5; // of colour, to each side of nothing
 const WIDE = 16; // more bots than these leave no room for figures in the cells
@@ -25,13 +26,14 @@ export function Cross({ competition, everyMs }) {
 function Heat({ competition, cross }) {
   const [on, setOn] = useState(null);
   const cells = useMemo(() => cellsOf(cross), [cross]);
+  const marks = useMemo(() => marksOf(cross), [cross]);
   const most = useMemo(() => Math.max(LEVEL, ...cross.cells.map((cell) => Math.abs(leadOf(cells, cell)))), [cells]);
   const wide = cross.names.length <= WIDE;
   const digits = digitsFor(Math.max(LEVEL, ...cross.cells.map((cell) => Math.abs(cell[7] ?? 0))));
   const at = useRef([0, 1]);
   at.current = at.current.map((place) => Math.min(place, cross.names.length - 1)); // bots may be out meanwhile
   const table = useRef(null);
-  const drawn = useMemo(() => rowsOf({ competition, cross, cells, most, wide, digits, at: at.current }), [cross, competition]);
+  const drawn = useMemo(() => rowsOf({ competition, cross, cells, marks, most, wide, digits, at: at.current }), [cross, competition]);
   const find = (event) => event.target.closest?.("a[data-at]");
   const pointed = (event) => {
     const link = find(event);
@@ -53,11 +55,13 @@ function Heat({ competition, cross }) {
     table.current.querySelector(`a[data-at="${next.join(" ")}"]`)?.focus();
   };
   return html`<${Panel} title="Every bot against every bot">
-    <p class="detail" aria-live="polite">${on ? html`<${Detail} cross=${cross} cell=${cells.get(on)} at=${on.split(" ").map(Number)} digits=${digits} />` : "Each cell is how the bot of its row did against that of its column. Point at one, or go there with Tab and the arrows; Enter opens the pairing."}</p>
+    <p class="detail" aria-live="polite">${on ? html`<${Detail} cross=${cross} cell=${cells.get(on)} mark=${marks.get(on)} at=${on.split(" ").map(Number)} digits=${digits} />` : "Each cell is how the bot of its row did against that of its column. Point at one, or go there with Tab and the arrows; Enter opens the pairing."}</p>
     <div class="wide tall" onMouseOver=${pointed} onfocusin=${focused} onKeyDown=${pressed} ref=${table}>
       <table class=${wide ? "heat figures-in" : "heat"} role="grid" aria-label="Cross table" aria-readonly="true">${drawn}</table>
     </div>
+    ${cross.marks && html`<p class="small faint">${MARKS_NOTE}</p>`}
     <${Legend} most=${most} digits=${digits} />
+    <p class="faint small">${intervalNote(cross.unit)}</p>
   <//>`;
 }
 
@@ -66,12 +70,17 @@ function cellsOf(cross) {
   return new Map(cross.cells.map((cell) => [`${cell[0]} ${cell[1]}`, cell]));
 }
 
+/** "row column" → the mark of the pairing; empty where a run does not settle. */
+function marksOf(cross) {
+  return new Map((cross.marks ?? []).map((mark, place) => [`${cross.cells[place][0]} ${cross.cells[place][1]}`, mark]));
+}
+
 /** How far a bot is ahead of its opponent, per match. Its own score alone does not tell: where games are counted, the one who loses scores 0, as both do in a draw. */
 function leadOf(cells, [row, column, , , , , , mean]) {
   return (mean ?? 0) - (cells.get(`${column} ${row}`)?.[7] ?? 0);
 }
 
-function rowsOf({ competition, cross, cells, most, wide, digits, at }) {
+function rowsOf({ competition, cross, cells, marks, most, wide, digits, at }) {
   const names = cross.names;
   const links = names.map((name) => href("c", competition, "pairing", name));
   const ends = names.map(encodeURIComponent);
@@ -87,13 +96,14 @@ function rowsOf({ competition, cross, cells, most, wide, digits, at }) {
           const place = `${row} ${column}`;
           const cell = cells.get(place);
           const lead = cell?.[2] ? leadOf(cells, cell) : null;
-          const text = lead === null ? "" : signed(cell[7] ?? 0, digits);
+          const mark = lead === null || row === column ? "" : marks.get(place) ?? "";
+          const text = lead === null ? "" : `${mark} ${signed(cell[7] ?? 0, digits)}`.trim();
           // By hand, not by a template: there are up to 3,600.
           const link = {
             "data-at": place, href: `${links[row]}/${ends[column]}`, tabindex: row === at[0] && column === at[1] ? 0 : -1,
-            "aria-label": `${name} against ${other}: ${lead === null ? "not played yet" : `${text} per match`}`,
+            "aria-label": `${name} against ${other}: ${lead === null ? "not played yet" : `${text} per match${mark && `, ${markText(mark)}`}`}`,
           };
-          return h("td", { role: "gridcell", class: lead === null ? "none" : shade(lead, most) }, h("a", link, wide ? text : sign(lead)));
+          return h("td", { role: "gridcell", class: lead === null ? "none" : shade(lead, most) }, h("a", link, wide ? text : mark || sign(lead)));
         })}
       </tr>`,
     )}</tbody>`,
@@ -120,13 +130,13 @@ function moved(key, [row, column], size) {
   return to && to.every((place) => place >= 0 && place <= end) ? to : to ? [row, column] : null;
 }
 
-function Detail({ cross, cell, at: [row, column], digits }) {
+function Detail({ cross, cell, mark, at: [row, column], digits }) {
   const [a, b] = [cross.names[row], cross.names[column]];
   const against = html`<b><${Name} name=${a} /></b> against <b><${Name} name=${b} /></b>: `;
   if (!cell || !cell[2]) return html`${against}not played yet`;
-  const [, , played, wins, draws, losses, score, mean, error] = cell;
-  return html`${against}${signed(mean, digits)}${error === null ? "" : ` ± ${number(error, digits)}`} per match;
-    ${" "}${number(wins)} won, ${number(draws)} drawn, ${number(losses)} lost of ${count(played, "match", "matches")}; ${signed(score)} in all`;
+  const [, , played, wins, draws, losses, score, mean, , low, high] = cell;
+  return html`${against}<${Mean} mean=${mean} interval=${low == null ? null : [low, high]} say=${signed} digits=${digits} /> per match;
+    ${" "}${number(wins)} won, ${number(draws)} drawn, ${number(losses)} lost of ${count(played, "match", "matches")}; ${signed(score)} in all${mark && row !== column ? `; ${markText(mark)}` : ""}`;
 }
 
 function Legend({ most, digits }) {

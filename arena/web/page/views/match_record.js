@@ -9,6 +9,7 @@ import { Controls, KeyHelp, Overview, STEP_MS } from "../table/controls.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";
 import { CopyLink, Frame, LAST, Stage, faster, within } from "./match_parts.js";
+import { MatchLuck } from "./luck.js";
 import { Verdict } from "./verdict.js";
 
 const ADDRESS_MS = 300; // browsers allow only so many changes of the address
@@ -79,6 +80,7 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
       <${KeyHelp} unit=${unit} />
     <//>
     <${Overview} after=${document.points?.length === document.rounds.length ? document.points : document.rounds} round=${at.round} onJump=${on.toRound} />
+    <${MatchLuck} document=${document} />
     ${document.verdict ? html`<section class="panel"><h2>Verdict</h2><${Verdict} verdict=${document.verdict} competition=${document.competition} /></section>` : null}
   <//>`;
 }

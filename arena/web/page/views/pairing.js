@@ -3,8 +3,8 @@
 import { html, useMemo, useState } from "../lib/preact.js";
 import { api, fetchDocument, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { BotLink, Chart, Empty, Figures, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, signedTo, useFew } from "../components.js";
-import { count, digitsFor, duration, isOffence, number, signed, termination, time } from "../format.js";
+import { BotLink, Chart, Empty, Figures, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, useFew } from "../components.js";
+import { count, digitsFor, duration, intervalNote, isOffence, number, signed, termination, time } from "../format.js";
 
 const READ_MS = 5000;
 const STEP = 100; // matches at a time
@@ -22,7 +22,7 @@ export default function Pairing({ route }) {
   <//>`;
 }
 
-function Shown({ competition, pairing: { a, b, cell, matches, matches_more: more } }) {
+function Shown({ competition, pairing: { a, b, cell, luck, unit, matches, matches_more: more } }) {
   if (!matches.length) return html`<${Empty} title="They have not met yet." text="Their matches will be listed here." />`;
   return html`
     ${cell && cell.played > 0 &&
@@ -34,8 +34,10 @@ function Shown({ competition, pairing: { a, b, cell, matches, matches_more: more
         ["Drawn", number(cell.draws)],
         ["Lost", number(cell.losses)],
         ["Score", signed(cell.score)],
-        ["Per match", html`<${Mean} mean=${cell.mean} error=${cell.error} say=${signedTo(digitsFor(cell.mean ?? 0))} />`],
+        ["Per match", html`<${Mean} mean=${cell.mean} interval=${cell.interval} say=${signed} digits=${digitsFor(cell.mean ?? 0)} />`],
       ]} />
+      ${luck && html`<${Figures} items=${[["Without luck, per round", html`<${Mean} mean=${luck.mean} interval=${luck.interval} say=${signed} digits=${3} />`]]} />`}
+      <p class="faint small">${intervalNote(unit)}</p>
       ${matches.length > 2 && !more && html`<${Course} name=${a} matches=${matches} />`}
     <//>`}
     <${Panel} title=${`Matches (${more ? "the latest " : ""}${number(matches.length)})`}>

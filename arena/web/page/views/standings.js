@@ -1,10 +1,11 @@
 // The table of a competition: who leads, by how much, and how sure that is.
 
 import { html, useMemo, useState } from "../lib/preact.js";
-import { BotLink, Empty, ErrorBar, Mean, Panel, State, Table, scaleOf, signedTo } from "../components.js";
+import { BotLink, Empty, ErrorBar, Mean, Panel, State, Table, scaleOf } from "../components.js";
+import { isSettled, settledColumns, settledNote } from "./settled.js";
 import { GAMES } from "../games/games.js";
 import { href } from "../route.js";
-import { capital, count, digitsFor, number, percent, signed, termination } from "../format.js";
+import { capital, count, digitsFor, intervalNote, number, percent, signed, termination } from "../format.js";
 
 const FEW = 12; // so many need no search
 
@@ -27,6 +28,8 @@ export function Standings({ competition }) {
       ? html`<${Table} caption="Standings" columns=${columns} rows=${rows} keyOf=${(row) => row.name}
           look=${(row) => (isUnlisted(row) ? "out" : "")} last=${(row) => row.rank === null} />`
       : html`<${Empty} title=${`No bot's name has “${search.trim()}” in it.`} />`}
+    ${isSettled(all) && html`<p class="faint small">${settledNote(competition)}</p>`}
+    <p class="faint small">${intervalNote(competition.unit)}</p>
     <p class="faint small">${noteOf(competition, all)}</p>
   <//>`;
 }
@@ -45,7 +48,7 @@ function noteOf({ form }, rows) {
   if (form === "ladder") return "Ranked by what a bot is almost sure to be worth: its rating less three standard deviations. In the picture the thin bar is three to each side, the thick one is one.";
   if (rows.some((row) => "stands" in row)) return "Nobody is ranked before the final.";
   if (rows.some((row) => "stage" in row)) return "Ranked by the final, then by the stage that was reached.";
-  return "In the picture the line is the mean, the thick bar one standard error to each side, the thin one two: where thin bars overlap much, the order may be chance.";
+  return "In the picture the line is the mean, the bar its interval: where bars overlap much, the order may be chance.";
 }
 
 function columnsOf(competition, rows) {
@@ -78,22 +81,23 @@ function figure(id, title, hint, value = (row) => row[id], cell = (row) => numbe
   return { id, title, hint, number: true, value, cell: (row) => (isUnlisted(row) ? "" : cell(row)) };
 }
 
-function picture(id, title, value, error, rows, wide) {
-  const scale = scaleOf(rows.map((row) => [value(row), error(row)]), wide);
+function picture(id, title, value, interval, rows, inner = () => undefined) {
+  const scale = scaleOf(rows.map((row) => [value(row), interval(row)]));
   return {
     id, title, look: "bars-cell",
-    cell: (row) => row.rank !== null && html`<${ErrorBar} mean=${value(row)} error=${error(row)} scale=${scale} wide=${wide} />`,
+    cell: (row) => row.rank !== null && html`<${ErrorBar} mean=${value(row)} interval=${interval(row)} inner=${inner(row)} scale=${scale} />`,
   };
 }
 
 function forgiven(rows) {
-  return rows.some((row) => row.forgiven) ? [figure("forgiven", "Forgiven", "of these, lost by an offence that was forgiven; in no mean and no error")] : [];
+  return rows.some((row) => row.forgiven) ? [figure("forgiven", "Forgiven", "of these, lost by an offence that was forgiven; in no mean and no interval")] : [];
 }
 
 function roundRobin(competition, rows) {
   const points = GAMES[competition.game]?.points;
-  const say = signedTo(digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0)), 0)));
+  const digits = digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0)), 0));
   return [
+    ...settledColumns(rows),
     figure("played", "Played", "matches that count"),
     figure("wins", "Won", "matches won"),
     figure("draws", "Drawn", "matches drawn"),
@@ -101,34 +105,39 @@ function roundRobin(competition, rows) {
     ...forgiven(rows),
     figure("score", "Score", "in all", undefined, (row) => signed(row.score)),
     ...(points ? [figure("points", "Points", points)] : []),
-    figure("mean", "Per match", "mean score of a match, with its standard error", undefined, (row) => html`<${Mean} mean=${row.mean} error=${row.error} say=${say} />`),
-    picture("picture", "How sure", (row) => row.mean, (row) => row.error, rows),
+    figure("mean", "Per match", "mean score of a match, with its 95 % interval", undefined, (row) => html`<${Mean} mean=${row.mean} interval=${row.interval} say=${signed} digits=${digits} />`),
+    picture("picture", "How sure", (row) => row.mean, (row) => row.interval, rows),
   ];
 }
 
 function league(competition, rows) {
   const share = competition.measure?.is_share;
-  const say = (value) => (share ? percent(value, 1) : number(value, 1));
+  const say = share ? (value, digits) => percent(value, Math.max(0, digits - 2)) : number;
   return [
+    ...settledColumns(rows),
     figure("played", "Played", "matches that count"),
     ...forgiven(rows),
-    figure("value", capital(competition.measure?.title ?? "Value"), "what ranks, with its standard error", undefined, (row) => html`<${Mean} mean=${row.value} error=${row.error} say=${say} />`),
+    figure("value", capital(competition.measure?.title ?? "Value"), "what ranks, with its 95 % interval", undefined, (row) => html`<${Mean} mean=${row.value} interval=${row.interval} say=${say} digits=${share ? 3 : 1} />`),
     figure("score", "Chips", "won or lost in all", undefined, (row) => signed(row.score)),
-    picture("picture", "How sure", (row) => row.value, (row) => row.error, rows),
+    picture("picture", "How sure", (row) => row.value, (row) => row.interval, rows),
   ];
 }
 
 function ladder(rows) {
   return [
     figure("rating", "Rating", "its strength less three standard deviations", undefined, (row) => number(row.rating, 1)),
-    figure("mu", "Strength", "as estimated, with its standard deviation", undefined, (row) => html`<${Mean} mean=${row.mu} error=${row.sigma} say=${(value) => number(value, 1)} />`),
+    figure("mu", "Strength", "as estimated, with its standard deviation", undefined, (row) => html`${number(row.mu, 1)} <span class="faint" title="standard deviation">± ${number(row.sigma, 1)}</span>`),
     figure("played", "Played", "matches that count"),
     figure("wins", "Won", "in which it was first alone"),
     figure("draws", "Shared", "in which it shared the first place"),
     figure("losses", "Lost", "all others"),
     figure("offences", "Offences", "matches lost by an offence of its own"),
-    picture("picture", "How sure", (row) => row.mu, (row) => row.sigma, rows, 3),
+    picture("picture", "How sure", (row) => row.mu, (row) => around(row, 3), rows, (row) => around(row, 1)),
   ];
+}
+
+function around({ mu, sigma }, times) {
+  return mu == null ? null : [mu - times * sigma, mu + times * sigma];
 }
 
 function elimination(rows) {

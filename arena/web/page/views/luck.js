@@ -1,0 +1,38 @@
+// What bots won without luck, beside what they won: of a competition, of two bots, of a match.
+
+import { html } from "../lib/preact.js";
+import { BotLink, Chart, Mean, Panel, Table } from "../components.js";
+import { count, number, signed } from "../format.js";
+
+const DIGITS = 3;
+
+/** The bots of a competition, the best without luck first; nothing if nothing is known, or to be seen yet. */
+export function Luck({ competition }) {
+  const rows = Object.entries(competition.luck ?? {}).map(([name, line]) => ({ name, ...line }));
+  if (!rows.length) return null;
+  rows.sort((a, b) => b.mean - a.mean);
+  const columns = [
+    { id: "name", title: "Bot", head: true, value: (row) => row.name, cell: (row) => html`<${BotLink} competition=${competition.id} name=${row.name} />` },
+    { id: "matches", title: "Matches", number: true, value: (row) => row.matches, cell: (row) => number(row.matches) },
+    { id: "gain", title: "Won", number: true, value: (row) => row.gain, cell: (row) => signed(row.gain, DIGITS) },
+    { id: "mean", title: "Without luck", number: true, value: (row) => row.mean, cell: (row) => html`<${Mean} mean=${row.mean} interval=${row.interval} say=${signed} digits=${DIGITS} />` },
+  ];
+  return html`<${Panel} title="Without luck">
+    <${Table} caption="What bots won, and what they won without luck" columns=${columns} rows=${rows} keyOf=${(row) => row.name} />
+    <p class="faint small">In ${competition.luck_unit}s per round. Without luck: the score minus what the cards gave the bot beyond average cards. It ranks nobody. […]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong.</p>
+  <//>`;
+}
+
+/** The curves of a match, of the seat that has won most: with two seats one's luck is the other's bad luck. */
+export function MatchLuck({ document: { luck, players, result } }) {
+  if (!luck || luck.after.length < 2) return null;
+  const seat = result.scores.indexOf(Math.max(...result.scores));
+  const last = luck.after.length - 1;
+  const series = [
+    { title: "won", y: luck.gains.map((by) => by[seat]) },
+    { title: "without luck", y: luck.without.map((by) => by[seat]) },
+  ];
+  const [won, without] = [luck.gains[last][seat], luck.without[last][seat]].map((value) => signed(value, 2));
+  const label = `${players[seat]} after ${count(luck.after[last], "round")}, in ${luck.unit}s: ${won} won, ${without} without luck`;
+  return html`<${Panel} title="Won, and won without luck"><${Chart} label=${label} x=${luck.after} series=${series} xTitle="rounds" height=${200} /><//>`;
+}

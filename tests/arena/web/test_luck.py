@@ -1,0 +1,198 @@
+"""Luck on the page: measured after a match in a process of its own, and shown as J8 allows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
+from arena.records.luck import luck_of
+from arena.results.export import Options, export
+from arena.results.match_sums import next_sums, recompute
+from arena.storage.models import MatchSums
+from arena.storage.store import Store
+from arena.web.luck_filler import LuckFiller
+from tests.support.databases import rows
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
+from tests.support.sample_database import SampleWriter, plan, play
+
+HANDS = {"hands": 100}
+TIMEOUT_S = 60.0
+
+
+def written(file: Path, matches: int, *, ends: bool = False, **more: Any) -> Path:
+    """A database with a competition of ann, ben and cem, in which ann and ben have met."""
+    with Store(file) as store:
+        writing = SampleWriter(store, plan("ace_king_queen", settings=HANDS, **more), "c")
+        for number in range(1, matches + 1):
+            seats = ("ann", "ben") if number % 2 else ("ben", "ann")
+            result = play("ace_king_queen", number, settings=HANDS)
+            writing.finished(Pairing(number, seats), result)
+        if ends:
+            store.competition_finished("c", 1e4)
+    return file
+
+
+def measured(file: Path) -> InProcessReader:
+    with Store(file, exclusive=True) as store:
+        recompute(store)
+    return InProcessReader(file)
+
+
+def seen_by(reader: InProcessReader, viewer: Any) -> list[str]:
+    return sorted(reader.get("competitions/c.json", viewer)["luck"])
+
+
+def test_J8_while_it_goes_on_the_instructor_alone_sees_the_luck_of_all(tmp_path: Path) -> None:
+    reader = measured(written(tmp_path / "arena.db", 4))
+
+    assert seen_by(reader, INSTRUCTOR) == ["ann", "ben"]
+    for viewer in (PUBLIC, owner("ann"), owner("cem")):
+        assert seen_by(reader, viewer) == []
+    at = "competitions/c/pairing.json"
+    assert reader.get(at, INSTRUCTOR, a="ann", b="ben")["luck"]["matches"] == 4
+    assert reader.get(at, PUBLIC, a="ann", b="ben")["luck"] is None
+    assert reader.get(at, owner("ann"), a="ann", b="ben")["luck"] is None
+
+
+def test_J8_after_twenty_matches_an_owner_sees_its_own_sum_and_no_pairing(tmp_path: Path) -> None:
+    reader = measured(written(tmp_path / "arena.db", 20))
+
+    assert seen_by(reader, owner("ann")) == ["ann"]
+    assert seen_by(reader, PUBLIC) == seen_by(reader, owner("cem")) == []
+    at = "competitions/c/pairing.json"
+    assert reader.get(at, owner("ann"), a="ann", b="ben")["luck"] is None
+
+
+def test_J8_when_it_is_over_everybody_sees_the_luck(tmp_path: Path) -> None:
+    reader = measured(written(tmp_path / "arena.db", 2, ends=True))
+
+    assert seen_by(reader, PUBLIC) == ["ann", "ben"]
+    overview = reader.get("competitions/c.json")
+    assert overview["luck_unit"] == "chip"
+    line = overview["luck"]["ann"]
+    assert (line["matches"], line["rounds"]) == (2, 200)
+    match = reader.get("matches/ace_king_queen-1.json")
+    assert match["luck"]["after"][-1] == 100
+    assert len(match["luck"]["gains"]) == len(match["luck"]["without"]) == 100
+    luck = luck_of(play("ace_king_queen", 1, settings=HANDS).record)
+    assert match["luck"]["without"][-1] == pytest.approx(
+        [gain - luck for gain, luck in zip(luck.gains, luck.luck, strict=True)]
+    )
+
+
+def test_J8_no_curve_of_luck_while_its_competition_goes_on(tmp_path: Path) -> None:
+    reader = measured(written(tmp_path / "arena.db", 1))
+
+    assert reader.get("matches/ace_king_queen-1.json", INSTRUCTOR)["luck"] is not None
+    for viewer in (PUBLIC, owner("ann"), owner("cem")):
+        assert reader.get("matches/ace_king_queen-1.json", viewer)["luck"] is None
+
+
+def test_J8_on_a_ladder_luck_and_cards_are_seen_a_day_after_the_match(tmp_path: Path) -> None:
+    file = written(tmp_path / "arena.db", 2, form=Form.LADDER)
+    now = time.time()
+    rows(str(file), f"UPDATE matches SET finished_at = {now - 60}")
+    rows(str(file), f"UPDATE matches SET finished_at = {now - 90_000} WHERE number = 1")
+    reader = measured(file)
+
+    overview = reader.get("competitions/c.json")
+    assert overview["luck"]["ann"]["matches"] == 1
+    assert reader.get("competitions/c.json", INSTRUCTOR)["luck"]["ann"]["matches"] == 2
+    assert reader.get("matches/ace_king_queen-1.json")["view"]["kind"] == "all"
+    assert reader.get("matches/ace_king_queen-2.json")["view"]["kind"] == "public"
+    assert reader.get("matches/ace_king_queen-2.json")["luck"] is None
+
+
+def test_an_export_has_the_luck_when_all_may_see_it(tmp_path: Path) -> None:
+    for ends, name in ((False, "going_on"), (True, "over")):
+        file = written(tmp_path / f"{name}.db", 2, ends=ends)
+        measured(file)
+        with Store(file) as store:
+            export(store, tmp_path / name, ["c"])
+            if not ends:
+                export(store, tmp_path / "for_me", ["c"], Options(unfinished=True))
+
+    assert not (tmp_path / "going_on/c/luck.csv").exists()
+    assert (tmp_path / "for_me/c/luck.csv").exists()
+    heading, *lines = (tmp_path / "over/c/luck.csv").read_text().splitlines()
+    assert heading == "name,matches,rounds,gain,without_luck,low,high"
+    assert [line.split(",")[:3] for line in lines] == [["ann", "2", "200"], ["ben", "2", "200"]]
+
+
+# ---- The process that measures it
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while not is_so():
+            await asyncio.sleep(0.02)
+
+
+def luck_in(file: Path) -> list[Any]:
+    with Store(file, create=False) as store:
+        return [played.sums and played.sums.luck for played in store.matches("c")]
+
+
+@pytest.mark.e2e
+async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
+    tmp_path: Path,
+) -> None:
+    file = written(tmp_path / "arena.db", 12, ends=True)
+    reader = InProcessReader(file)
+    assert seen_by(reader, PUBLIC) == []
+    with Store(file, exclusive=True) as store:
+        filler = LuckFiller(store, pause_s=0.01)
+        await asyncio.sleep(0.05)
+        assert filler._process.pid is None  # nobody has played yet
+        filler.match_finished()
+        await until(lambda: None not in luck_in(file))
+        await filler.close()
+
+    expected = [
+        luck_of(play("ace_king_queen", n, settings=HANDS).record).sums for n in range(1, 13)
+    ]
+    assert luck_in(file) == expected
+    assert seen_by(reader, PUBLIC) == ["ann", "ben"]
+
+
+@pytest.mark.e2e
+async def test_when_the_process_dies_another_one_goes_on(tmp_path: Path) -> None:
+    file = written(tmp_path / "arena.db", 1)
+    with Store(file, exclusive=True) as store:
+        filler = LuckFiller(store, pause_s=0.01, again_s=0.01)
+        filler.match_finished()
+        await until(lambda: None not in luck_in(file))
+        pid = filler._process.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        settings = {"which": "ace_king_queen-1"}
+        store.sums_made([(settings["which"], MatchSums())])
+        store.flush()
+        filler._after = 0
+        filler.match_finished()
+        await until(lambda: None not in luck_in(file))
+        assert filler._process.pid != pid
+        await filler.close()
+
+
+def test_a_damaged_record_is_left_out_and_the_next_has_its_turn(tmp_path: Path) -> None:
+    file = written(tmp_path / "arena.db", 12)
+    rows(str(file), "UPDATE matches SET record = CAST('{' AS BLOB) WHERE number = 3")
+    with Store(file) as store:
+        first = next_sums(store, 0)
+        second = next_sums(store, first.last or 0)
+        third = next_sums(store, second.last or 0)
+
+    assert [len(batch.rows) for batch in (first, second, third)] == [9, 2, 0]
+    assert third.last is None
+    assert msgspec.json.decode(msgspec.json.encode(first), type=type(first)) == first
