@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import click
 
-from protocol.entry_points import LEFT_OUT, has_others
+from protocol.entry_points import first_left_out, has_others
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.version import __version__
 
@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "serve": "Run an arena that bots connect to.",
     "connect": "Connect a bot to an arena.",
     "roster": "Say who may play here, and hand out tokens.",
+    "luck": "Measure the luck of matches, and add up their hands.",
     "new": "Write a bot to begin with, in one of six languages.",
     "check": "See whether a bot behaves, step by step.",
     "new-game": "Write a package with a game to begin with.",
@@ -36,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "vectors": "Write a game's schema and golden transcripts.",
     "play": "Play a match or a pairing here and now.",
     "cross": "Let every bot of a game play against every bot.",
+    "compare": "Play two bots until it is known which is better.",
     "odds": "Deal three card poker hands and compare with the exact odds.",
     "ruin": "See how often a bot turns a stake into a goal.",
     "driver": "Print a session of blackjack line by line.",
@@ -136,7 +138,7 @@ def _say_what_is_left_out() -> None:
     from protocol.strategy import load_others
 
     load_others()
-    for left in LEFT_OUT:
+    for left in first_left_out():
         click.echo(f"arena: {one_line(str(left), _LONGEST_LINE)}", err=True)
 
 

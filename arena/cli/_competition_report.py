@@ -17,7 +17,9 @@ from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.engine.match import Result
 from arena.formats.bracket import reached
+from arena.formats.intervals import with_interval
 from arena.formats.schedule import Pairing
+from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games import game_named, game_title
 from arena.sandbox.bot_spec import some
@@ -28,7 +30,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-__all__ = ["Board", "CompetitionLog", "game_title", "match_log", "show", "table_of", "watch"]
+__all__ = [
+    "Board",
+    "CompetitionLog",
+    "game_title",
+    "match_log",
+    "show",
+    "show_unit",
+    "table_of",
+    "watch",
+]
 
 _WORDS = ("bot", "stands", "offence")  # columns that hold no numbers
 _WIDEST = 12  # bots: a larger cross table fits no terminal; `arena export` writes it
@@ -167,10 +178,19 @@ def show(report: CompetitionReport) -> None:
     """Print one competition's result for people."""
     click.echo()
     output.print_table(title_of(report), table_of(report))
+    if note := settled_note(report.standings):
+        click.echo(note)
+    show_unit(report)
     for verdict in report.verdicts:
         click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
         if verdict.advice:  # a bot that the instructor removed gets none
             click.echo(f"  {verdict.advice}")
+
+
+def show_unit(report: CompetitionReport) -> None:
+    """Print what the ranges in the table are, if it has any."""
+    if report.unit is not None and any(row.rank is not None for row in report.standings):
+        click.echo(report.unit.in_words())
 
 
 def title_of(report: CompetitionReport) -> str:
@@ -219,34 +239,74 @@ def _forgiven(report: CompetitionReport) -> tuple[str, ...]:
 
 def _round_robin(report: CompetitionReport) -> Table:
     counts = ("wins", "draws", "losses", *_forgiven(report))
+    ranks = _ranks(report)
     remaining = [row.name for row in report.standings if row.name in report.cross_table]
     opponents = remaining if len(remaining) <= _WIDEST else []
 
     def cells(row: Any) -> Iterator[str]:
+        if ranks:
+            yield _rank_range(row)
+            yield f"{row.share:.3f}"
         yield from (str(getattr(row, name)) for name in counts)
         yield output.signed(row.score)
-        yield output.with_error(output.signed(row.mean, 1), row.error, 1)
+        yield with_interval(row.mean, row.interval, output.signed, 1)
         against = report.cross_table.get(row.name, {})
         for opponent in opponents:
             cell = against.get(opponent)
-            yield "" if cell is None else output.signed(cell.score)
+            yield "" if cell is None else _marked(cell)
 
-    columns = (*counts, "score", "per match", *(f"v {name}" for name in opponents))
+    columns = (
+        *ranks,
+        *(("share won",) if ranks else ()),
+        *counts,
+        "score",
+        "per match",
+        *(f"v {name}" for name in opponents),
+    )
     return _standings(report, columns, cells)
 
 
 def _league(report: CompetitionReport) -> Table:
-    forgiven = _forgiven(report)
+    forgiven, ranks = _forgiven(report), _ranks(report)
     measure = game_named(report.game).measure
-    scale, unit = (100, " %") if measure.is_share else (1, "")
+    say = _percent if measure.is_share else _number
 
     def cells(row: Any) -> Iterator[str]:
+        if ranks:
+            yield _rank_range(row)
         yield from (str(getattr(row, name)) for name in ("played", *forgiven))
-        for number in (row.value, row.error):
-            yield "–" if number is None else f"{number * scale:.1f}{unit}"
+        yield with_interval(row.value, row.interval, say, 3 if measure.is_share else 1)
         yield output.signed(row.score)
 
-    return _standings(report, ("matches", *forgiven, measure.title, "±", "score"), cells)
+    columns = (*ranks, "matches", *forgiven, measure.title, "score")
+    return _standings(report, columns, cells)
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}"
+
+
+def _percent(share: float, digits: int) -> str:
+    return f"{100 * share:.{max(0, digits - 2)}f} %"
+
+
+def _ranks(report: CompetitionReport) -> tuple[str, ...]:
+    """The title of the column with rank ranges, if there are any."""
+    return ("ranks",) if any(hasattr(row, "rank_low") for row in report.standings) else ()
+
+
+def _rank_range(row: Any) -> str:
+    if row.rank_low is None or row.rank_low == row.rank_high:
+        return str(row.rank_low or "")
+    return f"{row.rank_low}–{row.rank_high}"
+
+
+def _marked(cell: Any) -> str:
+    """A score in the cross table, behind the mark of the pairing if it has one."""
+    mark = getattr(cell, "mark", None)
+    return (
+        output.signed(cell.score) if mark is None else f"{mark.value} {output.signed(cell.score)}"
+    )
 
 
 def _ladder(report: CompetitionReport) -> Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,10 +23,13 @@ from arena.cli._signals import stops_at_sigterm
 from arena.engine.rules import Game
 from arena.games import competition_settings
 from arena.lab.in_process import entrant, sittings
+from arena.lab.intervals import sampled_unit
+from arena.lab.recent_matches import LabMatches
 from arena.lab.series import Offence, Sitting, unit, units_per_match
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
+from arena.strength.interval import Interval
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -106,6 +109,15 @@ class SeriesPlan(msgspec.Struct, frozen=True):
         if not self.game.is_count or value is None:
             return output.signed(value, digits)
         return f"{value:,.{digits}f}"
+
+    def with_interval(self, value: float | None, interval: Interval | None, digits: int = 0) -> str:
+        return output.with_interval(
+            self.score(value, digits), interval, lambda end: self.score(end, digits)
+        )
+
+    def interval_note(self, intervals: Iterable[Interval | None]) -> str:
+        per_match = units_per_match(self.game, self.settings)
+        return output.interval_note(intervals, sampled_unit(self.game, per_match))
 
     @property
     def title(self) -> str:
@@ -189,6 +201,7 @@ def in_process(
     seeds: Mapping[tuple[int, ...], int],
     seed: int,
     jobs: int | None = 1,
+    recent: LabMatches | None = None,
 ) -> tuple[Sitting, ...]:
     """Let objects play at tables, here and in up to `jobs` processes; None means one per core.
 
@@ -197,6 +210,7 @@ def in_process(
     Args:
         seeds: the seed of each table's cards, by the bots at it, which are indices of `bots`.
         seed: the value of `--seed` that plays all of it again.
+        recent: what remembers the matches; with one job only.
     """
     with (
         output.stdout_for_results(),
@@ -211,6 +225,7 @@ def in_process(
             settings=planned.settings,
             report=progress.tick,
             jobs=jobs or usable_cores(),
+            on_match=None if recent is None else recent.add,
         )
 
 
@@ -219,6 +234,7 @@ def launched(
     series: SeriesOptions,
     bots: Sequence[str],
     tables: Sequence[tuple[int, ...]],
+    recent: LabMatches | None = None,
 ) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
     """Let `bots` and those of `--bot` play as processes, by `run`; returns names and results."""
     from arena.lab.launched import sittings
@@ -234,6 +250,7 @@ def launched(
             limits=series.limits,
             tick=progress.tick,
             jobs=series.jobs,
+            on_match=None if recent is None else recent.add,
         ),
         *planned.bar(len(tables)),
         FEWER,

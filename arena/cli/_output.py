@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
+from arena.strength.interval import LEVEL, Interval
 from protocol.errors import ArenaError, one_line
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ __all__ = [
     "Eliminated",
     "ProgressCount",
     "duration",
+    "interval_fields",
+    "interval_note",
     "new_table",
     "plural",
     "print_json",
@@ -33,6 +36,7 @@ __all__ = [
     "stdout_for_results",
     "ticking",
     "with_error",
+    "with_interval",
 ]
 
 _TAIL_LINES = 20  # a traceback, and some of what was printed before
@@ -174,3 +178,36 @@ def signed(value: float | None, digits: int = 0) -> str:
 def with_error(value: str, error: float | None, digits: int = 0) -> str:
     """`+12 ±3`, or `+12` without an error."""
     return value if error is None else f"{value} ±{error:,.{digits}f}"
+
+
+TOO_FEW = "[–]"
+"""What stands in the place of an interval that too few values do not give."""
+
+
+def with_interval(value: str, interval: Interval | None, number: Callable[[float], str]) -> str:
+    """`0.645 [0.61, 0.68]`, its ends written by `number`; `0.645 [–]` without an interval."""
+    if interval is None:
+        return f"{value} {TOO_FEW}"
+    return f"{value} [{number(interval.low)}, {number(interval.high)}]"
+
+
+def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:
+    """The line below a table that says what its intervals are; `unit` is what one value is of."""
+    shown = set(map(bool, intervals))
+    parts = []
+    if True in shown:
+        parts.append(
+            f"[low, high] is a {100 * LEVEL:.0f} % interval: at most 1 in 20 of them is wrong. "
+            f"Its unit is the {unit}."
+        )
+    if False in shown:
+        parts.append(f"{TOO_FEW}: the values are too few or too much alike to say.")
+    return " ".join(parts)
+
+
+def interval_fields(interval: Interval | None) -> dict[str, object]:
+    """An interval as `--json` prints it; all fields are null if there is none."""
+    if interval is None:
+        return {"interval": None, "level": None, "method": None}
+    ends = [interval.low, interval.high]
+    return {"interval": ends, "level": interval.level, "method": interval.method}

@@ -13,9 +13,11 @@ from arena.cli import _output as output
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.engine.rules import Game
+from arena.lab import intervals
 from arena.lab.crosstable import CrossTable, tables
 from arena.lab.in_process import derived_seed
-from arena.lab.series import unit
+from arena.lab.series import Sitting, unit
+from arena.strength.interval import Interval
 from protocol.errors import UsageError
 from protocol.strategy import house_bots
 
@@ -37,8 +39,8 @@ def command(series: SeriesOptions) -> None:
     played at all tables of different bots; with fewer bots than seats, each sits at every table,
     some repeatedly. Against the dealer each plays alone.
 
-    Without options the game says how many matches a table plays, enough for a standard error or for
-    all seatings, by the settings of a competition. ± is one standard error.
+    Without options the game says how many matches a table plays, enough for an interval or for
+    all seatings, by the settings of a competition.
 
     With --bot the named bots play, if any, and after them those of the commands. All of them run
     as processes, under the limits below and a referee, as in a competition, and as many pairings
@@ -51,8 +53,10 @@ def command(series: SeriesOptions) -> None:
     A bot that offends is out: its pairings count for nobody, and the exit status is 1.
 
     --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name,
-    units, won, total, total_error, mean, mean_error, eliminated}], `tables` [{bots, matches, units,
-    scores, score_errors, points, won, eliminated}]; `seed` is null with --bot.
+    units, won, total, total_error, mean, mean_error, interval, level, method, eliminated}],
+    `tables` [{bots, matches, units, scores, score_errors, intervals, points, won, eliminated}];
+    `seed` is null with --bot. An error is one standard error, from single units; an interval
+    [low, high] is of the mean per unit and null if there are too few units, `intervals` by bot.
     """
     lab_runs.check(series.commands, series.seed, series.limits)
     game = series.game
@@ -110,9 +114,10 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
                 "total_error": standing.total_error,
                 "mean": standing.mean,
                 "mean_error": standing.mean_error,
+                **output.interval_fields(standing.interval),
                 "eliminated": lab_runs.offence_document(standing.offence, names),
             }
-            for standing in table.standings()
+            for standing in table.standings(planned.game)
         ],
         "tables": [
             {
@@ -121,6 +126,10 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
                 "units": sitting.samples[0].count,
                 "scores": sitting.scores,
                 "score_errors": [sample.error_of_total for sample in sitting.samples],
+                "intervals": [
+                    output.interval_fields(intervals.of_mean(planned.game, [(sitting, place)]))
+                    for place in range(len(sitting.bots))
+                ],
                 "points": sitting.points,
                 "won": sitting.won,
                 "eliminated": lab_runs.offence_document(sitting.offence, names),
@@ -131,7 +140,7 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
 
 
 def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
-    standings = table.standings()
+    standings = table.standings(planned.game)
     order = [standing.bot for standing in standings]
     pairs = planned.game.seats == 2
     what = unit(planned.game)
@@ -145,26 +154,40 @@ def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
     columns = [table.names[bot] for bot in order] if pairs else [output.several(what), won]
     for column in (*columns, "total", f"per {what}"):
         shown.add_column(column, justify="right")
+    shown_intervals: list[Interval | None] = []
     for standing in standings:
         if pairs:
-            cells = [_cell(planned, table, standing.bot, other) for other in order]
+            sittings = [_met(table, standing.bot, other) for other in order]
+            cells = [_cell(planned, sitting, standing.bot) for sitting in sittings]
         else:
             cells = [f"{standing.units:,}", f"{standing.won:,}"]
-        total = output.with_error(planned.score(standing.total), standing.total_error)
-        mean = output.with_error(planned.score(standing.mean, 3), standing.mean_error, 3)
-        if not standing.units:
-            total = "–"  # it met only itself and bots that are out
+        total = _total(planned, standing.total, standing.units, standing.interval)
+        mean = planned.with_interval(standing.mean, standing.interval, 3)
+        if standing.units:
+            shown_intervals.append(standing.interval)
+        else:
+            total = mean = "–"  # it met only itself and bots that are out
         if standing.offence is not None:
             total, mean = "eliminated", standing.offence.kind
         shown.add_row(table.names[standing.bot], *cells, total, mean)
     output.print_table(title, shown)
+    click.echo(planned.interval_note(shown_intervals))
 
 
-def _cell(planned: SeriesPlan, table: CrossTable, bot: int, other: int) -> str:
-    """What `bot` scored against `other`; against itself, what its first instance scored."""
-    for sitting in table.counting():
-        if sorted(sitting.bots) == sorted((bot, other)):
-            place = sitting.bots.index(bot)
-            score = planned.score(sitting.scores[place])
-            return output.with_error(score, sitting.samples[place].error_of_total)
-    return "–"
+def _met(table: CrossTable, bot: int, other: int) -> Sitting | None:
+    bots = sorted((bot, other))
+    return next((sitting for sitting in table.counting() if sorted(sitting.bots) == bots), None)
+
+
+def _cell(planned: SeriesPlan, sitting: Sitting | None, bot: int) -> str:
+    """What `bot` scored at a table; against itself, what its first instance scored."""
+    if sitting is None:
+        return "–"
+    place = sitting.bots.index(bot)
+    interval = intervals.of_mean(planned.game, [(sitting, place)])
+    return _total(planned, sitting.scores[place], sitting.samples[place].count, interval)
+
+
+def _total(planned: SeriesPlan, score: int, units: int, interval: Interval | None) -> str:
+    """A score over so many units, with the interval of its mean made one of the score."""
+    return planned.with_interval(score, None if interval is None else interval.scaled(units))

@@ -11,7 +11,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.games import GAMES
 from arena.sandbox.doctor import Layer, examine
-from protocol.entry_points import LEFT_OUT
+from protocol.entry_points import first_left_out
 
 __all__ = ["command"]
 
@@ -46,5 +46,5 @@ def _games() -> Iterator[Layer]:
     others = (f"{game.name} of {game.package}" for game in GAMES.values() if game.package)
     if text := ", ".join(others):
         yield Layer("games from outside", True, text)
-    for left in LEFT_OUT:
+    for left in first_left_out():
         yield Layer(f"{left.name} of {left.package}", False, f"left out ({left.group}): {left.why}")

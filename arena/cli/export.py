@@ -58,10 +58,10 @@ def command(
 ) -> None:
     """Write competitions into FOLDER, all of them or those named.
 
-    For each there are standings.csv, cross_table.csv or ranking.csv, verdicts.csv with all
-    evidence, matches.csv with a row for every seat, matches.jsonl with a match and its record in
-    every line, which `arena verify` checks, and competition.json with the plan, the standings, the
-    verdicts and what instructors did. index.html shows all of it in a browser.
+    For each there are standings.csv, cross_table.csv (and marks.csv) or ranking.csv, verdicts.csv
+    with all evidence, matches.csv with a row for every seat, matches.jsonl with a match and its
+    record in every line, which `arena verify` checks, and competition.json with the plan, the
+    standings, the verdicts and what instructors did. index.html shows all of it in a browser.
 
     An export is the instructor's: a record has what players could not see, such as the cards of
     those who quit. What is over may be handed to everybody if it was written with --no-emails;

@@ -13,6 +13,7 @@ from arena.engine.rules import Game
 from arena.games.three_card_poker import GAME
 from arena.lab.odds import exact_counts, odds
 from arena.sandbox.worker_pool import usable_cores
+from arena.strength.interval import wilson
 from protocol.errors import UsageError
 
 __all__ = ["command"]
@@ -36,8 +37,8 @@ def command(game: Game, trials: int, jobs: int | None, seed: int | None, as_json
 
     GAME is three_card_poker, the only game with categories.
 
-    --json prints {game, trials, seed, dealt, exact, counts}: percentages by category, and how many
-    of all 22,100 hands there are.
+    --json prints {game, trials, seed, dealt, exact, counts, intervals}: percentages by category,
+    how many of all 22,100 hands there are, and of what was dealt {interval, level, method}.
     """
     if game is not GAME:
         raise UsageError(f"odds are of {GAME.name} only, got {game.name}")
@@ -47,12 +48,18 @@ def command(game: Game, trials: int, jobs: int | None, seed: int | None, as_json
     counts = exact_counts()
     hands = sum(counts.values())
     exact = {label: 100 * number / hands for label, number in counts.items()}
+    intervals = {label: wilson(share / 100, trials).scaled(100) for label, share in dealt.items()}
     if as_json:
         document = {"game": game.name, "trials": trials, "seed": seed}
-        output.print_json({**document, "dealt": dealt, "exact": exact, "counts": counts})
+        fields = {label: output.interval_fields(each) for label, each in intervals.items()}
+        document |= {"dealt": dealt, "exact": exact, "counts": counts, "intervals": fields}
+        output.print_json(document)
         return
     columns = ("category", "dealt %", "exact %", f"of {hands:,}")
     table = output.new_table(*columns, words=("category",))
     for label in reversed(counts):
-        table.add_row(label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}")
+        came = output.with_interval(f"{dealt[label]:.3f}", intervals[label], "{:.3f}".format)
+        table.add_row(label, came, f"{exact[label]:.3f}", f"{counts[label]:,}")
     output.print_table(f"{title}, {output.plural(trials, 'hand')} dealt, seed {seed}", table)
+    note = output.interval_note(intervals.values(), "hand")
+    click.echo(f"{note} The exact share is known, and lies outside as rarely.")

@@ -11,6 +11,8 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
+from arena.lab import intervals
+from arena.lab.recent_matches import LabMatches
 from arena.lab.series import Sitting, unit
 from protocol.errors import UsageError
 
@@ -20,7 +22,7 @@ __all__ = ["command"]
 @click.command(name="play", cls=LimitsCommand)
 @lab_runs.series_options
 def command(series: SeriesOptions) -> None:
-    """Play a match or a pairing here and now, and say who won.
+    """Play a match or a pairing here and now, and say who won, unless that may be chance.
 
     GAME is a game or its alias. Each BOT is the name of a house bot or a FILE.py with one class in
     it; a bot may play itself. Against the dealer there is one. Without options it is one match by
@@ -30,11 +32,13 @@ def command(series: SeriesOptions) -> None:
     commands, and all of them play as processes, under the limits below and a referee, as in a
     competition. The same cards cannot be dealt again then.
 
-    The first offence ends it, and the exit status is 1.
+    The first offence ends it, and the exit status is 1. `arena replay last` shows the last match.
 
     --json prints {game, settings, matches, seed, unit, bots: [{name, won, score, points, mean,
-    standard_error}], winners, eliminated}: `bots` as given, `mean` per unit, `winners` their
-    numbers from 0, `eliminated` null or {bot, name, kind, text, match}; `seed` is null with --bot.
+    standard_error, interval, level, method}], winners, sure, eliminated}: `bots` as given, `mean`
+    per unit, `winners` their numbers from 0, `sure` whether chance alone would hardly make them
+    win, `eliminated` null or {bot, name, kind, text, match}; `seed` is null with --bot. The
+    standard error is one, from single units; `interval` is [low, high], null for too few units.
     """
     game, bots, commands = series.game, series.bots, series.commands
     if (got := len(bots) + len(commands)) != game.seats:
@@ -44,13 +48,15 @@ def command(series: SeriesOptions) -> None:
         raise UsageError(f"{game.name} is played by {expected}, got {got}{more}")
     lab_runs.check(commands, series.seed, series.limits)
     planned = lab_runs.plan(series)
-    table = tuple(range(game.seats))
+    table, recent = tuple(range(game.seats)), LabMatches()
     if commands:
         seed = None
-        names, [sitting] = lab_runs.launched(planned, series, bots, [table])
+        names, [sitting] = lab_runs.launched(planned, series, bots, [table], recent)
     else:
         seed = options.fresh_seed(series.seed)
-        names, [sitting] = bots, lab_runs.in_process(planned, bots, {table: seed}, seed)
+        seeds = {table: seed}
+        names, [sitting] = bots, lab_runs.in_process(planned, bots, seeds, seed, recent=recent)
+    recent.keep(names)
     if series.as_json:
         output.print_json(_document(planned, names, sitting, seed))
     else:
@@ -76,10 +82,12 @@ def _document(
                 "points": sitting.points[place],
                 "mean": sitting.samples[place].mean,
                 "standard_error": sitting.samples[place].standard_error,
+                **output.interval_fields(intervals.of_mean(planned.game, [(sitting, place)])),
             }
             for place, name in enumerate(bots)
         ],
         "winners": sitting.leaders if planned.game.seats > 1 else (),
+        "sure": _is_sure(planned, sitting),
         "eliminated": lab_runs.offence_document(sitting.offence, bots),
     }
 
@@ -89,22 +97,30 @@ def _show(planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: in
     columns = ("bot", won, "score", f"per {unit(planned.game)}")
     has_points = any(sitting.points)
     table = output.new_table(*columns, *(["points"] * has_points), words=("bot",))
+    found = [intervals.of_mean(planned.game, [(sitting, place)]) for place in range(len(bots))]
     for place, name in enumerate(bots):
-        sample = sitting.samples[place]
         points = [f"{sitting.points[place]:,}"] * has_points
         table.add_row(
             name,
             f"{sitting.won[place]:,}",
             planned.score(sitting.scores[place]),
-            output.with_error(planned.score(sample.mean, 3), sample.standard_error, 3),
+            planned.with_interval(sitting.samples[place].mean, found[place], 3),
             *points,
         )
     output.print_table(f"{planned.title}{lab_runs.seed_shown(seed)}", table)
+    click.echo(planned.interval_note(found))
     if planned.game.seats > 1:
-        click.echo(_verdict(bots, sitting))
+        click.echo(_verdict(planned, bots, sitting))
 
 
-def _verdict(bots: tuple[str, ...], sitting: Sitting) -> str:
+def _is_sure(planned: SeriesPlan, sitting: Sitting) -> bool | None:
+    """Whether the one winner is better for sure; None if there is not one, or by an offence."""
+    if planned.game.seats == 1 or sitting.offence is not None or len(sitting.leaders) > 1:
+        return None
+    return intervals.is_ahead_for_sure(planned.game, sitting, sitting.leaders[0])
+
+
+def _verdict(planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting) -> str:
     """Who won, in a sentence; bots of the same name are told apart by their places."""
     names = [
         name if bots.count(name) == 1 else f"{name} ({place + 1})"
@@ -112,6 +128,11 @@ def _verdict(bots: tuple[str, ...], sitting: Sitting) -> str:
     ]
     leaders = [names[place] for place in sitting.leaders]
     if len(leaders) == 1:
+        if _is_sure(planned, sitting) is False:
+            units = sitting.samples[0].count
+            few = output.plural(units, unit(planned.game))
+            few += " is" if units == 1 else " are"
+            return f"{leaders[0]} is ahead, but {few} too few to say that it is better"
         return f"{leaders[0]} wins"
     *rest, last = leaders
     together = f"{', '.join(rest)} and {last}"

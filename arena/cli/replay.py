@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
 from arena.lab.in_process import entrant
+from arena.lab.recent_matches import MOST_KEPT, recent_match
 from arena.records import document as sheet
 from arena.records import narrative
 from arena.records.document import MatchDocument
@@ -35,6 +37,7 @@ from protocol.vocabulary import Question, shorten
 __all__ = ["command"]
 
 _LAST = "last"
+_RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` the one before it
 _LONGEST_LINE = 2000
 
 
@@ -45,10 +48,11 @@ class _FoundRecord(msgspec.Struct, frozen=True):
     document: MatchDocument | None = None
     verdict: Verdict | None = None
     limits: Limits = Limits()
+    seated: tuple[str, ...] = ()  # the names by seat, without a document
 
     @property
     def players(self) -> tuple[str, ...]:
-        return () if self.document is None else self.document.players
+        return self.seated if self.document is None else self.document.players
 
     @property
     def name(self) -> str:
@@ -79,7 +83,9 @@ class _FoundRecord(msgspec.Struct, frozen=True):
     "as in protocol/vectors/transcripts/.",
 )
 @options.json_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     match: str,
     db: str,
     seat: int | None,
@@ -92,7 +98,9 @@ def command(
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
-    dot, `last`, or a file as `arena export` and this command's --json write it.
+    dot, or a file as `arena export` and this command's --json write it. `last` is the match that
+    `arena play` or `arena compare` played last on this machine, `last-2` the one before, up to 20;
+    with --db, or where the database in this folder has a later one, the last in the database.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
     the same news; the others answer as they did. It stops at the first answer that differs. The
@@ -112,7 +120,8 @@ def command(
         raise UsageError("expected --bot with --seed")
     if frames and (seat is None or bot is not None or round_number or as_json):
         raise UsageError("expected --seat with --frames, and nothing else to show")
-    found = _find(match, db)
+    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
+    found = (None if is_told else _recent(match, db)) or _find(match, db)
     if as_json and seat is None:
         _print_record(found)  # which takes no rules
         return
@@ -149,6 +158,24 @@ def _find(match: str, db: str) -> _FoundRecord:
         return _FoundRecord(document)
     with audit_database.opened(db) as store:
         return _stored(store, match)
+
+
+def _recent(match: str, db: str) -> _FoundRecord | None:
+    """A match that was played here without a database; None if it is none of these."""
+    number = _RECENT.fullmatch(match)
+    if number is None or Path(match).is_file():
+        return None
+    recent = recent_match(int(number[1] or 1))
+    if match != _LAST and recent is None:
+        raise UsageError(f"expected one of the last {MOST_KEPT} matches played here, got {match}")
+    if recent is None:
+        return None
+    # The database has no match that is later than its last change.
+    if match == _LAST and Path(db).is_file() and Path(db).stat().st_mtime > recent.finished_at:
+        stored = _find(match, db)
+        if stored.document is not None and stored.document.finished_at > recent.finished_at:
+            return stored
+    return _FoundRecord(recent.record, seated=recent.players)
 
 
 def _stored(store: Store, match: str) -> _FoundRecord:

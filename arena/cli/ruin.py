@@ -64,7 +64,7 @@ def command(
     """See how often a bot turns a stake into a goal before it goes broke.
 
     GAME is one that is played for chips against the dealer; BOT is the name of a house bot or a
-    FILE.py. ± is one standard error.
+    FILE.py.
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
@@ -74,7 +74,8 @@ def command(
     again then.
 
     --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided,
-    offences, share, standard_error}]}, a result per ante; `seed` is null with --bot.
+    offences, share, standard_error, interval, level, method}]}, a result per ante; `seed` is null
+    with --bot. The standard error is one; `interval` is [low, high] of the share.
     """
     lab_runs.check(commands, seed, limits)
     if len(commands) + (bot is not None) != 1:
@@ -181,6 +182,7 @@ def _print(
             "offences": result.offences,
             "share": result.share,
             "standard_error": result.standard_error,
+            **output.interval_fields(result.interval),
         }
         for ante, result in zip(antes, results, strict=True)
     ]
@@ -201,7 +203,9 @@ def _show(
         columns["ante"] = [f"{ante:,}" for ante in antes]
     columns["reached the goal"] = [f"{result.wins:,}" for result in results]
     columns["%"] = [
-        output.with_error(f"{100 * result.share:.2f}", 100 * result.standard_error, 2)
+        output.with_interval(
+            f"{100 * result.share:.2f}", result.interval.scaled(100), "{:.2f}".format
+        )
         for result in results
     ]
     columns["went broke"] = [f"{result.broke:,}" for result in results]
@@ -213,3 +217,4 @@ def _show(
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
     output.print_table(title, table)
+    click.echo(output.interval_note([result.interval for result in results], "trial"))

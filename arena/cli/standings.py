@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import click
@@ -15,12 +15,20 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.competitions.ledger import CompetitionReport
+from arena.formats.intervals import with_interval
+from arena.formats.settled import settled_note
+from arena.formats.spec import Plan
+from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.live_results import LiveResults
 from arena.storage.store import CompetitionRow, Store
 from protocol.messages import Progress, Verdict
 
 __all__ = ["command"]
 
+_WITHOUT_LUCK = (
+    "Without luck: the score minus what the cards gave beyond average cards; it ranks nobody. "
+    "[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong."
+)
 INTERVAL_S = 1.0  # between two looks of `--follow`: nobody reads faster
 
 
@@ -38,7 +46,8 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
     Without it, and with several in the database, they are listed. Nothing is changed, and an arena
     that runs on the database is not held up.
 
-    --json prints the fields that `arena demo --json` has, and `progress`.
+    --json prints the fields that `arena demo --json` has, `progress`, and `luck`: what each bot won
+    per round with and without luck, as far as that was measured.
     """
     with Store(options.database(db), create=False) as store:
         if competition is None:
@@ -52,24 +61,42 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
         results = LiveResults(store, found.id)
         if follow:
             _follow(results, as_json)
-        _print(results, as_json)
+        _print(results, LuckTable(store.luck(found.id)).lines(), as_json)
 
 
-def _print(results: LiveResults, as_json: bool) -> None:
+def _print(results: LiveResults, luck: Mapping[str, LuckLine], as_json: bool) -> None:
     done = _report_of(results)
     is_unranked = results.missing is not None and not (done.standings or done.ranking)
     if as_json:
-        output.print_json({**msgspec.structs.asdict(done), "progress": results.progress})
+        document = {**msgspec.structs.asdict(done), "progress": results.progress, "luck": luck}
+        output.print_json(document)
     elif is_unranked:
         click.echo(_title(done, results.progress))
     else:
         output.print_table(_title(done, results.progress), report.table_of(done))
+        report.show_unit(done)
     if is_unranked:
         click.echo(f"arena: {results.missing}", err=True)
     if as_json:
         return
+    if note := settled_note(done.standings):
+        click.echo(note)
+    if luck:
+        _print_luck(luck, results.plan)
     for verdict in done.verdicts:
         click.echo(_evidence(verdict))
+
+
+def _print_luck(luck: Mapping[str, LuckLine], plan: Plan) -> None:
+    measure = None if plan.missing is not None else plan.rules.luck
+    unit = "point" if measure is None else measure.unit
+    table = output.new_table("bot", "matches", "per round", "without luck", words=("bot",))
+
+    for name, line in sorted(luck.items(), key=lambda entry: -entry[1].mean):
+        without = with_interval(line.mean, line.interval, output.signed, 3)
+        table.add_row(name, f"{line.matches:,}", output.signed(line.gain, 3), without)
+    output.print_table(f"{output.several(unit)} per round, without luck", table)
+    click.echo(_WITHOUT_LUCK)
 
 
 def _report_of(results: LiveResults) -> CompetitionReport:
@@ -89,6 +116,7 @@ def _report_of(results: LiveResults) -> CompetitionReport:
         played=results.played,
         seconds=results.seconds,
         not_there=competition.plan.not_there,
+        unit=results.unit,
     )
 
 
@@ -97,9 +125,9 @@ def _title(done: CompetitionReport, progress: Progress) -> str:
 
 
 def _how_far(progress: Progress) -> str:
-    """`running, 12 of 40, about 3 min left`."""
+    """`running, 12 of 40, about 3 min left`; the number of all matches only if it is known."""
     words = [progress.state]
-    if progress.form != "ladder":
+    if progress.form != "ladder" and progress.scheduled:
         words.append(f"{progress.settled:,} of {progress.scheduled:,}")
     if progress.left_s is not None:
         words.append(f"about {output.duration(progress.left_s)} left")

@@ -26,7 +26,8 @@ def test_all_house_bots_of_every_game(run: Run, game: str) -> None:
     out = run("cross", game, *SHORT[game], "--seed", "1").text
 
     assert all(name in out for name in house_bots(game))
-    assert "±" in out
+    assert "±" not in out
+    assert "too few" in out or "95 % interval" in out
     assert "total" in out
     assert "seed 1" in out
 
@@ -99,8 +100,8 @@ def test_games_may_be_a_setting(run: Run) -> None:
 def test_one_bot_meets_itself(run: Run) -> None:
     ran = run("cross", "akq", "nash", "--hands", "10")
 
-    row = next(line for line in ran.out.splitlines() if "nash" in line and "±" in line)
-    assert row.count("–") == 2
+    row = next(line for line in ran.out.splitlines() if line.startswith("│ nash"))
+    assert row.count(" – ") == 2
 
 
 def test_J3_an_offender_is_out_and_harms_nobody(run: Run, bot_file: Callable[..., str]) -> None:
@@ -140,3 +141,35 @@ def test_B14_a_shuffle_that_is_chosen_is_respected(run: Run) -> None:
     argv = ["cross", "blackjack", "--games", "1", "--set", "shuffle=riffle", "--json"]
 
     assert run(*argv).document["settings"]["shuffle"] == "riffle"
+
+
+def test_every_mean_has_an_interval_by_blocks_of_the_game(run: Run) -> None:
+    argv = ["cross", "akq", "honest", "bluffer", "--hands", "500", "--seed", "1"]
+    document = run(*argv, "--json").document
+    best = document["bots"][0]
+
+    low, high = best["interval"]
+    assert low < best["mean"] < high
+    assert (best["level"], best["method"]) == (0.95, "Student")
+    # Of 10 blocks, with Student's quantile: wider than two errors of single hands.
+    assert high - low > 4 * best["mean_error"] * 0.7
+    shares = [table["intervals"] for table in document["tables"]]
+    assert all(each["interval"] is not None for table in shares for each in table)
+    assert "Its unit is the block of 50 hands." in run(*argv).out
+
+
+def test_too_few_matches_of_a_bankroll_have_no_interval(run: Run) -> None:
+    argv = ["cross", "tcp", "q64", "--games", "19", "--set", "rounds=5", "--seed", "1"]
+    [bot] = run(*argv, "--json").document["bots"]
+
+    assert (bot["interval"], bot["level"], bot["method"]) == (None, None, None)
+    assert "too few" in run(*argv).out
+
+
+def test_nothing_is_ever_shown_as_sure_though_all_games_were_won(run: Run) -> None:
+    argv = ["cross", "gin", "simple", "random", "--games", "3", "--set", "target=1"]
+    document = run(*argv, "--seed", "1", "--json").document
+
+    for bot in document["bots"]:
+        low, high = bot["interval"]
+        assert 0 <= low < high <= 1

@@ -27,7 +27,18 @@ def test_as_json(run: Run) -> None:
     document = run(*argv).document
 
     assert document == run(*argv).document
-    assert list(document) == ["game", "trials", "seed", "dealt", "exact", "counts"]
+    assert list(document) == ["game", "trials", "seed", "dealt", "exact", "counts", "intervals"]
     assert sum(document["dealt"].values()) == pytest.approx(100)
     assert sum(document["counts"].values()) == 22_100
     assert document["exact"]["Pair"] == pytest.approx(100 * 3744 / 22_100)
+    for label, share in document["dealt"].items():
+        low, high = document["intervals"][label]["interval"]
+        assert low <= share <= high
+        assert low < high
+
+
+def test_what_was_dealt_has_an_interval(run: Run) -> None:
+    out = run("odds", "tcp", "--trials", "500", "--seed", "1").text
+
+    assert "is a 95 % interval" in out
+    assert "The exact share is known" in out

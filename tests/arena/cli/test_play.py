@@ -36,9 +36,12 @@ def test_every_game_as_json_and_repeatable(run: Run, game: str) -> None:
 
     assert document == run(*argv).document
     head = ["game", "settings", "matches", "seed", "unit"]
-    assert list(document) == [*head, "bots", "winners", "eliminated"]
+    assert list(document) == [*head, "bots", "winners", "sure", "eliminated"]
     assert [bot["name"] for bot in document["bots"]] == TABLES[game]
-    assert set(document["bots"][0]) == {"name", "won", "score", "points", "mean", "standard_error"}
+    assert set(document["bots"][0]) == {
+        *("name", "won", "score", "points", "mean", "standard_error"),
+        *("interval", "level", "method"),
+    }
     assert document["eliminated"] is None
 
 
@@ -92,16 +95,28 @@ def test_a_setting_that_is_text(run: Run) -> None:
 
 def test_a_winner_and_a_loser(run: Run, bot_file: Callable[..., str]) -> None:
     timid = bot_file("timid.py", answer="question.legal[-1]")
-    ran = run("play", "akq", "honest", timid, "--hands", "500", "--seed", "1")
+    argv = ["play", "akq", "bluffer", timid, "--hands", "500", "--seed", "1"]
 
-    assert ran.out.splitlines()[-1] == "honest wins"
+    assert run(*argv).out.splitlines()[-1] == "bluffer wins"
+    assert run(*argv, "--json").document["sure"] is True
+
+
+def test_who_is_ahead_by_chance_is_no_winner(run: Run) -> None:
+    argv = ["play", "gin", "expert", "simple", "--games", "20", "--seed", "1"]
+    last = run(*argv).out.splitlines()[-1]
+
+    assert last == "expert is ahead, but 20 games are too few to say that it is better"
+    document = run(*argv, "--json").document
+    assert (document["winners"], document["sure"]) == ([0], False)
 
 
 def test_bots_of_one_name_are_told_apart(run: Run) -> None:
     ran = run("play", "akq", "nash", "nash", "--hands", "5", "--seed", "2")
 
     last = ran.out.splitlines()[-1]
-    assert last in {"nash (1) wins", "nash (2) wins", "nash (1) and nash (2) share first place"}
+    few = "is ahead, but 5 hands are too few to say that it is better"
+    shared = "nash (1) and nash (2) share first place"
+    assert last in {f"nash (1) {few}", f"nash (2) {few}", shared}
 
 
 def test_an_even_score_is_shared(run: Run, bot_file: Callable[..., str]) -> None:

@@ -13,12 +13,13 @@ Run = Callable[..., Any]
 SMALL = ["--stake", "20", "--goal", "40", "--trials", "30", "--seed", "1"]
 
 
-def test_T10_the_share_with_its_error(run: Run) -> None:
+def test_T10_the_share_with_its_interval(run: Run) -> None:
     out = run("ruin", "three_card_poker", "q64", *SMALL).text
 
     assert "reached the goal" in out
     assert "went broke" in out
-    assert "±" in out
+    assert "is a 95 % interval" in out
+    assert "±" not in out
     assert "undecided" not in out
 
 
@@ -46,7 +47,7 @@ def test_the_ante_is_the_bots(run: Run) -> None:
 
     assert (one["ante"], ten["ante"]) == (1, 10)
     assert one["reached"] != ten["reached"]
-    assert len(run(*argv).out.splitlines()) == 1 + 3 + 2 + 1  # title, head, rows, foot
+    assert len(run(*argv).out.splitlines()) == 1 + 3 + 2 + 1 + 1  # title, head, rows, foot, note
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such limit")

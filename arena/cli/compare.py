@@ -1,0 +1,204 @@
+"""`arena compare`: plays two bots until it is known which is better."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._comparison_report import ComparisonSoFar, show
+from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.engine.rules import Game
+from arena.games import competition_settings, game_named
+from arena.lab import compare as playing
+from arena.lab.compare import Matchup, MatchupPart
+from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
+from arena.lab.series import unit
+from arena.sandbox.bot_spec import BotSpec
+from arena.sandbox.worker_pool import usable_cores
+from protocol.errors import UsageError
+from protocol.messages import Limits
+
+__all__ = ["command"]
+
+_MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
+_LEVEL = 2.0
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """How it is played; `paths` are those of the bots that are no commands."""
+
+    paths: tuple[str, ...]
+    commands: tuple[BotSpec, ...]
+    jobs: int | None
+    limits: Limits
+
+
+@click.command(name="compare", cls=LimitsCommand)
+@click.argument("bots", nargs=-1, metavar="[GAME] [V1] [V2]")
+@options.bot_option
+@click.option(
+    "--level",
+    type=click.FloatRange(min=0, min_open=True, max=50),
+    default=_LEVEL,
+    show_default=True,
+    metavar="X",
+    help="Call them level if they differ by less: in games of 100, "
+    "or in per cent of an ante or a chip.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Play at most about N units (hands, games or matches), by default {_MOST_BLOCKS:,} "
+    "or as many blocks of them.",
+)
+@options.jobs_option("play up to N matches side by side, by default one per core")
+@options.set_option
+@options.seed_option
+@options.json_option
+@limits_options
+def command(
+    bots: tuple[str, ...],
+    commands: tuple[BotSpec, ...],
+    level: float,
+    most: int | None,
+    jobs: int | None,
+    settings: dict[str, object],
+    seed: int | None,
+    as_json: bool,
+    limits: Limits,
+) -> None:
+    """Play two bots against each other until it is known which is better.
+
+    V1 and V2 are each the name of a house bot, a FILE.py, or a FILE.py@COMMIT: the file as it was
+    at a commit in git, with the others in its folder. --bot takes the place of one of them, or of
+    both. GAME may be left out where a FILE.py says which it is.
+
+    It ends when one is better for sure, when they are level within --level, or after --most. It may
+    look after every match, and is still wrong at most once in 20 times. Seats and cards are the
+    same for both, as far as that is possible. Against the dealer each plays alone, on the same
+    cards. At a table of more than two each has half of the seats, in all ways.
+
+    With --bot all run as processes, under the limits below and a referee, as in a competition. The
+    same cards cannot be dealt again then. The first offence ends it, and the exit status is 1.
+
+    `arena replay last` shows the last match.
+
+    --json prints {game, settings, seed, bots, verdict, better, unit, units, value, counted_in,
+    interval, level, method, level_within, more, measures, eliminated}: `verdict` is better, level,
+    alike or open, `better` the number of the better bot, 0 or 1, or null, `value` what the first
+    won of a game, or how much more than the other it gained, in `counted_in`, `interval` [low,
+    high] of that, and `more` about how many more units would settle it, null for too many.
+    """
+    lab_runs.check(commands, seed, limits)
+    game_name, bots = _read_bots(bots, commands)
+    with contextlib.ExitStack() as stack:
+        paths = tuple(stack.enter_context(bot_path(bot)) for bot in bots)
+        with output.stdout_for_results():
+            game = _game(game_name, bots, paths)
+        matchup = Matchup(game, competition_settings(game, settings))
+        per_unit = 1 if game.unit is None else game.unit.block
+        seed = None if commands else options.fresh_seed(seed)
+        most = most or _MOST_BLOCKS * per_unit
+        run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
+        try:
+            _play(run, _Asked(paths, commands, jobs, limits))
+        except Interrupted:
+            show(run, as_json=as_json)
+            raise Interrupted(_how_to_go_on(run)) from None
+    show(run, as_json=as_json)
+    if run.offence is not None:
+        raise output.Eliminated(lab_runs.out(run.names[run.offence.bot], run.offence))
+
+
+def _read_bots(
+    words: tuple[str, ...], commands: Sequence[BotSpec]
+) -> tuple[str | None, tuple[str, ...]]:
+    """The game, if it is given, and the bots that are no commands."""
+    if (count := len(words) + len(commands)) not in (2, 3) or len(commands) > 2:
+        raise UsageError(f"expected two bots, and perhaps a game before them, got {count} words")
+    return (words[0], words[1:]) if count == 3 else (None, words)
+
+
+def _game(name: str | None, bots: Sequence[str], paths: Sequence[str]) -> Game:
+    if name is not None:
+        return game_named(name)
+    for bot, path in zip(bots, paths, strict=True):
+        if is_file(bot):
+            return game_of(path)
+    raise UsageError("expected a game before the bots: only a FILE.py says which it plays")
+
+
+def _play(run: ComparisonSoFar, asked: _Asked) -> None:
+    """Play until it is settled, or enough; Ctrl-C raises `Interrupted`."""
+    try:
+        if run.seed is None:
+            _play_launched(run, asked)
+        else:
+            _play_here(run, asked, run.seed)
+    finally:
+        run.recent.keep(run.names)
+
+
+def _play_here(run: ComparisonSoFar, asked: _Asked, seed: int) -> None:
+    game = run.matchup.game
+    with (
+        output.stdout_for_results(),
+        output.progress(*_bar(run), seed=seed, less="--most") as progress,
+    ):
+        playing.compare(
+            run.matchup,
+            entrants_of(game, run.names, asked.paths),
+            _counting(run, progress),
+            seed=seed,
+            jobs=asked.jobs or usable_cores(),
+        )
+
+
+def _play_launched(run: ComparisonSoFar, asked: _Asked) -> None:
+    from arena.lab.launched import compare
+
+    bots = lab_runs.guests(run.matchup.game, asked.paths, asked.commands)
+    run.names += tuple(bot.name for bot in bots[len(run.names) :])
+    lab_runs.run(
+        lambda progress: compare(
+            run.matchup,
+            bots,
+            _counting(run, progress),
+            limits=asked.limits,
+            jobs=asked.jobs or usable_cores(),
+        ),
+        *_bar(run),
+        "--most",
+    )
+
+
+def _bar(run: ComparisonSoFar) -> tuple[str, int, str]:
+    return run.matchup.game.vocabulary.title, run.most, unit(run.matchup.game)
+
+
+def _counting(
+    run: ComparisonSoFar, progress: output.ProgressCount
+) -> Callable[[MatchupPart], bool]:
+    def on_part(part: MatchupPart) -> bool:
+        progress.tick(part.units)
+        return run.add(part)
+
+    return on_part
+
+
+def _how_to_go_on(run: ComparisonSoFar) -> str:
+    done = output.plural(run.units, unit(run.matchup.game))
+    if run.seed is None:
+        return f"interrupted after {done}, all bots are stopped"
+    return (
+        f"interrupted after {done}; the same command with --seed {run.seed} plays these again "
+        "and goes on, and a smaller --most or a larger --level shortens it"
+    )
