@@ -24,9 +24,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 @pytest.fixture(autouse=True, scope="session")
 def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No bot of a test leaves its session in the home directory of whoever runs it."""
+    """No bot or command of a test leaves anything in the home directory of whoever runs it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        for variable in "XDG_STATE_HOME", "LOCALAPPDATA":
+            patch.setenv(variable, str(tmp_path_factory.mktemp("state")))
         yield
 
 

@@ -228,6 +228,19 @@ def test_standings_sort_and_say_so(look: BrowserWindow, views: dict[str, str]) -
     assert head.get_attribute("aria-sort") == "ascending"
     assert _column(page, "Score") == sorted(scores)
     assert page.locator("tbody .errorbar").count() == len(scores)
+    # Each mean has its interval or says that there are too few, and a line below says what it is.
+    means = page.locator("tbody td", has=page.locator("[title='95 % interval']")).all_inner_texts()
+    few = page.locator("tbody td", has_text="(too few)").count()
+    assert len(means) + few == len(scores)
+    assert [text for text in means if not INTERVAL.fullmatch(text.strip())] == []
+    assert page.get_by_text(NOTE).count() == 1
+    assert "±" not in page.locator("main").inner_text()
+
+
+INTERVAL = re.compile(r"[+−]?[\d.,]+ \[[+−]?[\d.,]+, [+−]?[\d.,]+\]")
+NOTE = (
+    "[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong; each is computed from"
+)
 
 
 def _column(page: Page, title: str) -> list[int]:
@@ -244,6 +257,7 @@ def test_a_cell_of_the_cross_table_opens_the_pairing_and_that_a_match(
     page = look.to(views["ace_king_queen cross"])
     page.get_by_role("link", name=re.compile("^Ada against Ben: ")).click()
     page.get_by_role("heading", name="Ada against Ben").wait_for()
+    page.get_by_text(NOTE).wait_for()
     _follow(page, page.locator(TO_MATCH).first)
     page.get_by_label("Step through the match").wait_for()
 

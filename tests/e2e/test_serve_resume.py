@@ -16,7 +16,7 @@ import pytest
 
 from tests.e2e.test_pipe import PYTHON, bot, write_bots
 from tests.support import independent_audit
-from tests.support.arena_process import printed
+from tests.support.arena_process import printed, run
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -184,6 +184,55 @@ def test_what_the_instructor_has_done_survives_a_kill(
 
 
 # ---- Runs
+
+SETTLING = """
+[serve]
+port = 0
+db = "class.db"
+once = true
+
+[[run]]
+name = "evening"
+game = "ace_king_queen"
+least = 4
+house = ["nash", "honest", "bluffer", "random"]
+settle = "pairs"
+matches = 6
+most = 40
+settings = { hands = 10 }
+"""
+
+
+def test_K6_a_settling_run_that_is_killed_goes_on_alike_and_is_verified(
+    serve: Serve, tmp_path: Path
+) -> None:
+    (tmp_path / "class.toml").write_text(SETTLING)
+    for after in (8, 60):  # in the first two blocks, and in later ones
+        arena = serve("--config", "class.toml")
+        for _ in range(after):
+            arena.until("completed")
+        arena.kill()
+    status, out, err = serve("--config", "class.toml").ends()
+    report = printed("standings", "--db", str(tmp_path / "class.db"))
+    verified = printed("verify", str(tmp_path / "class.db"))
+    [numbers] = played(tmp_path, "class.db")
+
+    assert status == 0, err + out
+    assert err.count("goes on: evening") == 1
+    assert numbers == [*range(1, len(numbers) + 1)]
+    assert len(numbers) > 100
+    assert verified["failed"] == []
+    rows = report["standings"]
+    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in rows)
+    assert all(cell["mark"] in "<>=?" for cell in report["cross_table"]["nash"].values())
+
+    # Who forges a result must forge all blocks that follow from it.
+    with closing(sqlite3.connect(tmp_path / "class.db")) as database, database:
+        database.execute("UPDATE matches SET pairing = ? WHERE pairing = ?", (1_000, len(numbers)))
+    forged = run("verify", str(tmp_path / "class.db"))
+
+    assert forged.returncode == 1
+    assert "the schedule asks for no pairing 1000" in forged.stdout
 
 
 def test_a_run_without_a_time_is_not_played_twice(

@@ -127,7 +127,7 @@ def test_a_cross_table_is_shown(python: Run, seats: int) -> None:
     shown = python("-m", "arena", "cross", toy_name(seats)).stdout
 
     assert f"120 matches per {({1: 'bot', 2: 'pairing'}).get(seats, 'table')}" in shown
-    assert "±" in shown
+    assert "95 % interval" in shown
 
 
 @EACH_TOY

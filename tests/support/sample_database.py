@@ -12,7 +12,7 @@ import msgspec
 
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.shuffle import commitment
-from arena.formats.formats import schedule_of
+from arena.formats.formats import open_stages, schedule_of
 from arena.formats.schedule import Outcome, Pairing, Ranking
 from arena.formats.spec import Form, Plan, form_of
 from arena.games import GAMES
@@ -31,7 +31,7 @@ def plan(game: str, **more: Any) -> Plan:
     """A competition of a game, in its usual form, with three bots or five."""
     rules = GAMES[game]
     settings = rules.vocabulary.read_settings(more.pop("settings", SHORT[game]))
-    form = form_of(rules)
+    form = more.pop("form", form_of(rules))
     fields: dict[str, Any] = {
         "players": ("ann", "ben", "cem", "dee", "eva")[: 3 if rules.seats <= 2 else 5],
         "house": ("h1", "h2", "h3")[: rules.seats - 1] if form is Form.ELIMINATION else (),
@@ -149,27 +149,21 @@ def play_out(
     plan: Plan, finished: Callable[[Pairing, MatchResult], object], offender_in: int | None = None
 ) -> Ranking:
     """Play all that a schedule asks for, and return its ranking; in one pairing seat 1 offends."""
-    schedule = schedule_of(plan)
+    stages = open_stages(plan)
     out: set[str] = set()
-    try:
-        stage = next(schedule)
-        while True:
-            outcomes = []
-            for pairing in stage:
-                result = None
-                if out.isdisjoint(pairing.players):
-                    offender = 0 if pairing.number == offender_in else None
-                    result = play(
-                        plan.game, pairing.number, settings=plan.settings, offender=offender
-                    )
-                    finished(pairing, result)
-                    if offender is not None and plan.form is not Form.ELIMINATION:
-                        out.add(pairing.players[offender])
-                outcomes.append(Outcome(pairing, result))
-            stage = schedule.send(tuple(outcomes))
-    except StopIteration as end:
-        ranking: Ranking = end.value
-        return ranking
+    while stage := stages.oldest:
+        outcomes = []
+        for pairing in stage:
+            result = None
+            if out.isdisjoint(pairing.players):
+                offender = 0 if pairing.number == offender_in else None
+                result = play(plan.game, pairing.number, settings=plan.settings, offender=offender)
+                finished(pairing, result)
+                if offender is not None and plan.form is not Form.ELIMINATION:
+                    out.add(pairing.players[offender])
+            outcomes.append(Outcome(pairing, result))
+        stages.hear(tuple(outcomes))
+    return stages.ranking or ()
 
 
 class SampleWriter:
