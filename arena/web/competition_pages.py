@@ -15,6 +15,7 @@ from arena.engine.match import Result
 from arena.formats.bracket import BracketStage
 from arena.formats.elimination import advanced
 from arena.formats.formats import expected_matches
+from arena.formats.intervals import PairingScores, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import game_title
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 MOST_MATCHES = 200  # of one answer
+_BAND_MATCHES, _BAND_POINTS = 2_000, 100  # of two bots: a band of a screen's width needs no more
 _DIGITS = 6  # of a mean in a cross table, which may have 40,000 cells
 
 
@@ -122,9 +124,27 @@ def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> docume
         cell=None if cell is None else opponent(b, cell),
         matches=tuple(map(outline, played[:MOST_MATCHES])),
         matches_more=len(played) > MOST_MATCHES,
+        band=tuple(_band(cached, a, b)),
         # Who sees all luck sees that of two bots: an owner may see its own sum alone (J8).
         luck=cached.luck().against(a, b) if sees_luck(a, 0, cached.is_over, viewer) else None,
     )
+
+
+def _band(cached: CachedCompetition, a: str, b: str) -> Iterator[documents.BandPoint]:
+    """How the interval of a pairing's mean has narrowed; nothing if `a` is `b`."""
+    latest = cached.reader.latest(cached.id, _BAND_MATCHES, bots=(a, b))
+    completed = [row for row in reversed(latest) if row.counts and not row.result.out]
+    if a == b or cached.results.plan.form is not Form.ROUND_ROBIN:
+        return
+    shown = set(documents.thinned(range(1, len(completed) + 1), _BAND_POINTS))
+    kind, scores = unit_kind(cached.results.plan), PairingScores()
+    for number, row in enumerate(completed, start=1):
+        seat = row.players.index(a)
+        scores.add(row.result.scores[seat], row.units, seat)
+        if number in shown:
+            found = interval_of([scores], kind)
+            low, high = (None, None) if found is None else found.bounds
+            yield documents.BandPoint(number, scores.matches.mean or 0.0, low, high)
 
 
 def matches(cached: CachedCompetition, before: int | None, limit: int) -> documents.Matches:

@@ -8,7 +8,7 @@ a document is made, not here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from protocol.messages import Limits, Termination, Verdict
 from protocol.watching import View
 
 __all__ = [
+    "BandPoint",
     "BotPage",
     "Cards",
     "CompetitionLine",
@@ -242,10 +243,21 @@ class Opponent(msgspec.Struct, frozen=True):
     method: str | None
 
 
+class BandPoint(NamedTuple):
+    """How sure a mean was after so many matches; without an interval where they were too few."""
+
+    matches: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
 class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
     """`…/pairing.json`: two bots; `cell` is the cross table's entry for `a`, null without one.
 
-    `luck` is what `a` won without luck; null if that is not known, or not to be seen yet (J8).
+    `band` has the mean score of `a` per match as it was after its matches that count, at most 100
+    points. `luck` is what `a` won without luck; null if that is not known, or not to be seen yet
+    (J8).
     """
 
     a: str
@@ -254,6 +266,7 @@ class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
     cell: Opponent | None
     matches: tuple[Outline, ...]
     matches_more: bool
+    band: tuple[BandPoint, ...]
     luck: LuckLine | None
 
 

@@ -229,8 +229,9 @@ def test_standings_sort_and_say_so(look: BrowserWindow, views: dict[str, str]) -
     assert _column(page, "Score") == sorted(scores)
     assert page.locator("tbody .errorbar").count() == len(scores)
     # Each mean has its interval or says that there are too few, and a line below says what it is.
-    means = page.locator("tbody td", has=page.locator("[title='95 % interval']")).all_inner_texts()
-    few = page.locator("tbody td", has_text="(too few)").count()
+    cells = page.get_by_role("table", name="Standings").locator("tbody td")
+    means = cells.filter(has=page.locator("[title='95 % interval']")).all_inner_texts()
+    few = cells.filter(has_text="(too few)").count()
     assert len(means) + few == len(scores)
     assert [text for text in means if not INTERVAL.fullmatch(text.strip())] == []
     assert page.get_by_text(NOTE).count() == 1

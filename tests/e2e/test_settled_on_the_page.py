@@ -73,8 +73,8 @@ def url(tmp_path: Path) -> Iterator[str]:
         arena.wait(20)
 
 
-def read(url: str, path: str) -> Any:
-    with urllib.request.urlopen(f"{url}/api/{path}.json") as answer:
+def read(url: str, path: str, query: str = "") -> Any:
+    with urllib.request.urlopen(f"{url}/api/{path}.json{query}") as answer:
         return json.load(answer)
 
 
@@ -130,5 +130,16 @@ def test_rank_ranges_are_bars_that_narrow_and_the_cross_table_has_marks(
             assert sorted(cell.strip()[0] for cell in shown) == sorted(cross["marks"])
             assert "Each mark is wrong at most once in 20" in page.locator("body").inner_text()
             look.sound("cross")
+
+            pairing = read(url, f"competitions/{id_}/pairing", "?a=random&b=nash")
+            page = look.to(f"#/c/{id_}/pairing/random/nash")
+            page.locator(".chart .band").wait_for()
+            widths = [high - low for _, _, low, high in pairing["band"] if low is not None]
+            assert len(widths) > 10
+            assert widths[-1] < widths[0], "it narrows"
+            cell = pairing["cell"]
+            assert pairing["band"][-1] == [cell["played"], cell["mean"], *cell["interval"]]
+            assert "and its 95 % interval" in page.locator("figcaption").first.inner_text()
+            look.sound("pairing")
         finally:
             look.close()

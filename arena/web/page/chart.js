@@ -19,8 +19,9 @@ const STEPS_S = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21_600, 43_200, DAY_S
  * @param {boolean} [props.times]  x are Unix seconds
  * @param {string} [props.xTitle]  what x counts
  * @param {number} [props.height]  in pixels
+ * @param {{low: (number | null)[], high: (number | null)[]}} [props.band]  around the first curve
  */
-export function Chart({ label, x, series, times = false, xTitle = "", height = HEIGHT }) {
+export function Chart({ label, x, series, times = false, xTitle = "", height = HEIGHT, band }) {
   const place = useRef(null);
   const [width, setWidth] = useState(0);
   const [on, setOn] = useState(null);
@@ -29,8 +30,8 @@ export function Chart({ label, x, series, times = false, xTitle = "", height = H
     sized.observe(place.current);
     return () => sized.disconnect();
   }, []);
-  const drawn = useMemo(() => width > 0 && x.length > 0 && frameOf(x, series, width, height, times), [x, series, width, height]);
-  const picture = useMemo(() => drawn && html`<${Axes} ...${drawn} />${series.map(({ y }, index) => html`<path class=${`curve line-${index + 1}`} d=${pathOf(x, y, drawn)} />`)}`, [drawn]);
+  const drawn = useMemo(() => width > 0 && x.length > 0 && frameOf(x, band ? [...series, { y: band.low }, { y: band.high }] : series, width, height, times), [x, series, band, width, height]);
+  const picture = useMemo(() => drawn && html`<${Axes} ...${drawn} />${band && html`<path class="band" d=${areaOf(x, band, drawn)} />`}${series.map(({ y }, index) => html`<path class=${`curve line-${index + 1}`} d=${pathOf(x, y, drawn)} />`)}`, [drawn]);
   const at = (event) => nearest(x, drawn.valueAt(event.clientX - place.current.getBoundingClientRect().left));
   const is = drawn && on !== null && on < x.length;
   return html`<figure class="chart">
@@ -92,6 +93,13 @@ function Axes({ xs, ys, px, py, width, height, times, long }) {
     ${ys.map((y) => html`<line class=${y === 0 ? "nought" : ""} x1=${MARGIN.left} x2=${width - MARGIN.right} y1=${py(y)} y2=${py(y)} /><text x=${MARGIN.left - 8} y=${py(y) + 4} text-anchor="end">${number(y, Number.isInteger(y) ? 0 : 2)}</text>`)}
     ${xs.map((x) => html`<line x1=${px(x)} x2=${px(x)} y1=${MARGIN.top} y2=${height - MARGIN.bottom} /><text x=${px(x)} y=${height - 6} text-anchor="middle">${say ? say.format(x * 1000) : number(x)}</text>`)}
   </g>`;
+}
+
+/** The outline of a band: along its lower edge and back along the upper one. */
+function areaOf(x, { low, high }, { px, py }) {
+  const known = x.map((_, index) => index).filter((index) => low[index] !== null);
+  const points = (edge) => known.map((index) => `${Math.round(px(x[index]) * 10) / 10} ${Math.round(py(edge[index]) * 10) / 10}`);
+  return known.length ? `M${[...points(low), ...points(high).reverse()].join("L")}Z` : "";
 }
 
 /** The line through the points; where many share a pixel, the first, least, greatest and last of them. */

@@ -22,7 +22,7 @@ export default function Pairing({ route }) {
   <//>`;
 }
 
-function Shown({ competition, pairing: { a, b, cell, luck, unit, matches, matches_more: more } }) {
+function Shown({ competition, pairing: { a, b, band, cell, luck, unit, matches, matches_more: more } }) {
   if (!matches.length) return html`<${Empty} title="They have not met yet." text="Their matches will be listed here." />`;
   return html`
     ${cell && cell.played > 0 &&
@@ -38,12 +38,25 @@ function Shown({ competition, pairing: { a, b, cell, luck, unit, matches, matche
       ]} />
       ${luck && html`<${Figures} items=${[["Without luck, per round", html`<${Mean} mean=${luck.mean} interval=${luck.interval} say=${signed} digits=${3} />`]]} />`}
       <p class="faint small">${intervalNote(unit)}</p>
+      ${band.length > 2 && html`<${Band} name=${a} band=${band} />`}
       ${matches.length > 2 && !more && html`<${Course} name=${a} matches=${matches} />`}
     <//>`}
     <${Panel} title=${`Matches (${more ? "the latest " : ""}${number(matches.length)})`}>
       <${Matches} competition=${competition} matches=${matches} self=${a === b ? null : a} />
     <//>
   `;
+}
+
+/** How sure the mean has become: the band is its 95 % interval after each match. */
+function Band({ name, band }) {
+  const { x, series, edges } = useMemo(() => ({
+    x: band.map(([matches]) => matches),
+    series: [{ title: "per match", y: band.map(([, mean]) => mean) }],
+    edges: { low: band.map(([, , low]) => low), high: band.map(([, , , high]) => high) },
+  }), [band]);
+  const [matches, mean, low, high] = band[band.length - 1];
+  const range = low === null ? "" : ` [${signed(low, 2)}, ${signed(high, 2)}]`;
+  return html`<${Chart} label=${`Mean of ${name} per match, and its 95 % interval: ${signed(mean, 2)}${range} after ${count(matches, "match", "matches")}`} x=${x} series=${series} band=${edges} xTitle="matches" height=${200} />`;
 }
 
 /** How the score grew from match to match. */
