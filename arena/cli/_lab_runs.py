@@ -61,7 +61,7 @@ FEWER = "--games or --hands"
 class SeriesOptions(msgspec.Struct, frozen=True):
     """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`.
 
-    `jobs` is None if `--jobs` is not given.
+    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards in all seats.
     """
 
     game: Game
@@ -74,6 +74,7 @@ class SeriesOptions(msgspec.Struct, frozen=True):
     as_json: bool
     limits: Limits
     jobs: int | None = 1
+    duplicate: bool = False
 
 
 def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., None]:
@@ -90,11 +91,12 @@ def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., No
 
 
 class SeriesPlan(msgspec.Struct, frozen=True):
-    """Which game is played, how many matches, and by which settings."""
+    """Which game is played, how many matches, by which settings; `duplicate` as in the options."""
 
     game: Game
     matches: int
     settings: Settings
+    duplicate: bool = False
 
     @property
     def units(self) -> int:
@@ -117,7 +119,9 @@ class SeriesPlan(msgspec.Struct, frozen=True):
 
     def interval_note(self, intervals: Iterable[Interval | None]) -> str:
         per_match = units_per_match(self.game, self.settings)
-        return output.interval_note(intervals, sampled_unit(self.game, per_match))
+        what = sampled_unit(self.game, per_match)
+        seats = " with the same cards in all seats" if self.duplicate else ""
+        return output.interval_note(intervals, what + seats)
 
     @property
     def title(self) -> str:
@@ -223,6 +227,7 @@ def in_process(
             seeds=seeds.values(),
             matches=planned.matches,
             settings=planned.settings,
+            duplicate=planned.duplicate,
             report=progress.tick,
             jobs=jobs or usable_cores(),
             on_match=None if recent is None else recent.add,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
@@ -30,6 +31,11 @@ _TABLES = {1: "bot", 2: "pairing"}  # what one table is called, by seats; else a
 @options.jobs_option(
     "play up to N pairings side by side, by default as many as the bots take tables"
 )
+@click.option(
+    "--duplicate",
+    is_flag=True,
+    help="Deal the same cards in all seats, each time to new bots: fewer games tell two apart.",
+)
 @lab_runs.series_options
 def command(series: SeriesOptions) -> None:
     """Let every bot of a game play against every bot.
@@ -41,6 +47,10 @@ def command(series: SeriesOptions) -> None:
 
     Without options the game says how many matches a table plays, enough for an interval or for
     all seatings, by the settings of a competition.
+
+    With --duplicate the same cards are dealt once for every seat, so that each bot has had them
+    all; such matches are one value of an interval. Against the dealer all bots have the same cards.
+    It helps where the cards decide much, and hardly where play is long.
 
     With --bot the named bots play, if any, and after them those of the commands. All of them run
     as processes, under the limits below and a referee, as in a competition, and as many pairings
@@ -65,6 +75,8 @@ def command(series: SeriesOptions) -> None:
     planned = lab_runs.plan(
         series, matches=game.cross.matches, defaults=game.cross.settings, competition=True
     )
+    if series.duplicate:
+        planned = _in_all_seats(planned, series)
     seed = None if series.commands else options.fresh_seed(series.seed)
     table = _play(planned, series, names, seed)
     if series.as_json:
@@ -83,8 +95,31 @@ def _play(
     pairings = tables(series.game.seats, count, itself=series.game.meets_itself)
     if seed is None:
         return CrossTable(*lab_runs.launched(planned, series, names, pairings))
-    seeds = {pairing: derived_seed(seed, "table", *pairing) for pairing in pairings}
+    alone = planned.duplicate and series.game.seats == 1  # all bots have the same cards
+    seeds = {
+        pairing: derived_seed(seed, "table", *(() if alone else pairing)) for pairing in pairings
+    }
     return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed, series.jobs))
+
+
+def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
+    """The plan with as many matches as all seats need, unless they were asked for."""
+    if series.commands:
+        raise UsageError(
+            "expected no --bot with --duplicate: a process could remember the cards it has seen"
+        )
+    seats, matches = planned.game.seats, planned.matches
+    if (
+        matches % seats
+        and series.games is not None
+        and "games" not in planned.settings.__struct_fields__
+    ):
+        raise UsageError(
+            f"expected a multiple of {seats} matches with --duplicate, a match for every seat, "
+            f"got {matches:,}"
+        )
+    matches = -(-matches // seats) * seats
+    return msgspec.structs.replace(planned, matches=matches, duplicate=True)
 
 
 def _check_names(game: Game, names: Sequence[str], commands: int) -> None:

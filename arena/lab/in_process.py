@@ -122,6 +122,7 @@ def sittings(
     report: Callable[[int], None],
     jobs: int = 1,
     on_match: Callable[[tuple[int, ...], Record], None] | None = None,
+    duplicate: bool = False,
 ) -> tuple[Sitting, ...]:
     """Play all tables, without those of bots that have offended at a table before (J3).
 
@@ -130,7 +131,14 @@ def sittings(
     result does not depend on how many processes there are, `jobs`: a process is given matches of
     one table, `MATCHES_AT_ONCE`, and makes new instances for them. With one job `on_match` gets
     the record of every match, and who sat where, as numbers in `entrants` by seat.
+
+    With `duplicate` the same cards are dealt as often as there are seats, so that every bot has had
+    the cards of every seat, each time to new instances. So many matches must be a part of
+    `matches`.
     """
+    duplicates = game.seats if duplicate else 1
+    assert matches % duplicates == 0, "the caller has seen to that"
+    at_once = MATCHES_AT_ONCE - MATCHES_AT_ONCE % duplicates
     assert jobs == 1 or on_match is None, "another process would call a copy of it"
     played: dict[int, Sitting] = {}
     out: set[int] = set()
@@ -142,12 +150,12 @@ def sittings(
             out.add(sitting.offence.bot)
 
     parts = [
-        _Part(number, table, seed, range(first, min(first + MATCHES_AT_ONCE, matches)))
+        _Part(number, table, seed, range(first, min(first + at_once, matches)))
         for number, (table, seed) in enumerate(zip(tables, seeds, strict=True))
-        for first in range(0, matches, MATCHES_AT_ONCE)
+        for first in range(0, matches, at_once)
     ]
     work_through(
-        partial(_play_part, game.name, entrants, settings, on_match),
+        partial(_play_part, game.name, entrants, settings, on_match, duplicates),
         parts,
         add,
         jobs=jobs,
@@ -156,6 +164,10 @@ def sittings(
         wanted=lambda part: out.isdisjoint(part.table),
     )
     return tuple(played[number] for number in sorted(played))
+
+
+def _instances(entrants: Sequence[Entrant], table: Sequence[int], seed: int) -> list[Strategy]:
+    return [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)]
 
 
 def derived_seed(seed: int, *parts: object) -> int:
@@ -177,16 +189,20 @@ def _play_part(
     entrants: Sequence[Entrant],
     settings: Settings,
     on_match: Callable[[tuple[int, ...], Record], None] | None,
+    duplicates: int,
     part: _Part,
     tick: Callable[[], None],
 ) -> Sitting:
     rules, first = game_named(game), part.matches.start
     seed = derived_seed(part.seed, "part", first) if first else part.seed
     random.seed(seed)  # for bots that draw from the module instead of a generator of their own
-    strategies = [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(part.table)]
-    series = Series(rules, part.table, part.matches, tick)
+    strategies = _instances(entrants, part.table, seed)
+    series = Series(rules, part.table, part.matches, tick, duplicates)
     for number, seats in zip(part.matches, series, strict=False):
-        match_seed = derived_seed(part.seed, "match", number) if number else part.seed
+        deal = number - number % duplicates
+        match_seed = derived_seed(part.seed, "match", deal) if deal else part.seed
+        if number > deal:  # nobody may remember these cards
+            strategies = _instances(entrants, part.table, derived_seed(seed, "again", number))
         match = MatchState(series.begin(), settings, seed=seed_from_int(match_seed))
         drive(match, [strategies[place] for place in seats])
         result = match.result()

@@ -165,11 +165,20 @@ class Series:
 
     It yields who sits where, as indices in `bots` by seat. How `play` reaches the bots is up to the
     caller. `tick` is called after every unit. `matches` are their numbers at this table, from 0.
+    Each `duplicates` matches after one another have the same cards: their units are sampled
+    together, as what one gains by the cards another has lost by them.
     """
 
     def __init__(
-        self, game: Game, bots: tuple[int, ...], matches: range, tick: Callable[[], None]
+        self,
+        game: Game,
+        bots: tuple[int, ...],
+        matches: range,
+        tick: Callable[[], None],
+        duplicates: int = 1,
     ) -> None:
+        self._duplicates = duplicates
+        self._same: list[list[list[float]]] = []  # by match with the same cards, unit and place
         self._game, self._bots, self._tick = game, bots, tick
         self._numbers = matches
         self._unit = game.unit
@@ -236,14 +245,23 @@ class Series:
         )
 
     def _add_blocks(self) -> None:
-        """Sample the whole blocks of a match, or the match if it is shorter than one."""
-        payoffs, size = self._payoffs, min(self._block, len(self._payoffs)) or 1
-        for end in range(size, len(payoffs) + 1, size):
-            self._blocked += size
-            values = [0.0] * len(self._bots)
-            for unit_payoffs in payoffs[end - size : end]:
-                for place, payoff in zip(self._seats, unit_payoffs, strict=True):
-                    values[place] += payoff
+        """Sample the whole blocks of a match, or the match if it is shorter than one.
+
+        With duplicates they are those of all matches with the same cards.
+        """
+        places = sorted(range(len(self._seats)), key=lambda seat: self._seats[seat])
+        self._same.append([[payoffs[seat] for seat in places] for payoffs in self._payoffs])
+        if len(self._same) < self._duplicates:
+            return
+        units = [
+            [sum(of_place) for of_place in zip(*alike, strict=True)]
+            for alike in zip(*self._same, strict=False)
+        ]
+        self._same = []
+        size = min(self._block, len(units)) or 1
+        for end in range(size, len(units) + 1, size):
+            self._blocked += size * self._duplicates
+            values = [sum(of_place) for of_place in zip(*units[end - size : end], strict=True)]
             for value, sample in zip(values, self._blocks, strict=True):
                 sample.add(value)
             for (first, second), gap in self._gaps.items():

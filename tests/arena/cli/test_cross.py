@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,3 +174,63 @@ def test_nothing_is_ever_shown_as_sure_though_all_games_were_won(run: Run) -> No
     for bot in document["bots"]:
         low, high = bot["interval"]
         assert 0 <= low < high <= 1
+
+
+# ---- The same cards in all seats
+
+
+def test_duplicate_deals_the_same_cards_in_all_seats_and_says_so(run: Run) -> None:
+    argv = ["cross", "akq", "nash", "bluffer", "--hands", "500", "--seed", "5"]
+    shown = run(*argv, "--duplicate").text
+
+    assert "2 matches, 1,000 hands" in shown
+    assert "the block of 50 hands with the same cards in all seats" in shown
+    [against] = [
+        table
+        for table in run(*argv, "--duplicate", "--json").document["tables"]
+        if table["bots"] == ["bluffer", "bluffer"]
+    ]
+    assert against["scores"] == [0, 0], "it plays the same in both seats, with the same cards"
+
+
+def test_duplicate_tells_bots_apart_with_a_narrower_interval(run: Run) -> None:
+    widths = []
+    for more in [], ["--duplicate"]:
+        argv = ["cross", "akq", "honest", "bluffer", "--games", "4", "--seed", "2", "--json", *more]
+        document = run(*argv).document
+        low, high = document["bots"][0]["interval"]
+        widths.append(high - low)
+
+    assert widths[1] < widths[0] / 1.5
+
+
+def test_duplicate_gives_the_same_with_any_number_of_jobs(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = ["cross", "high_low", "bold", "timid", "--games", "48", *SHORT["high_low"][2:]]
+    one = run(*argv, "--seed", "3", "--duplicate", "--json").document
+    monkeypatch.setattr(worker_pool, "_ALONE_S", -1.0)
+    monkeypatch.setattr(worker_pool, "_WORTH_S", -1.0)
+
+    assert run(*argv, "--seed", "3", "--duplicate", "--json", "--jobs", "2").document == one
+
+
+def test_duplicate_against_the_dealer_gives_all_the_same_cards(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.py"
+    copy.write_text("from bots.blackjack import Simple\n\nclass Copy(Simple):\n    pass\n")
+    argv = ["cross", "blackjack", "simple", str(copy), *SHORT["blackjack"], "--seed", "1", "--json"]
+    for more, alike in ([], False), (["--duplicate"], True):
+        one, other = run(*argv, *more).document["tables"]
+
+        assert (one["scores"] == other["scores"]) is alike
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["high_low", "--games", "5"], "expected a multiple of 4 matches with --duplicate"),
+        (["akq", "--bot", "true", "nash"], "expected no --bot with --duplicate: a process could"),
+    ],
+)
+def test_duplicate_is_refused_where_it_cannot_be(run: Run, more: list[str], line: str) -> None:
+    assert run("cross", *more, "--duplicate").refusal().startswith(line)
