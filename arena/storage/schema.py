@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ __all__ = [
 _APPLICATION = "card-arena"
 _SCHEMA = 2  # raised with every change of a table that an older arena could not read
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
+_LOOK_S = 0.05  # between two tries to switch to a write-ahead log
 _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
 
 _TABLES = sa.MetaData()
@@ -301,11 +303,7 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
     """Make the tables if there are none, and check that the database can be written."""
     is_sqlite = engine.dialect.name == "sqlite"
     if is_sqlite:
-        driver = engine.raw_connection()
-        try:
-            driver.cursor().execute("PRAGMA journal_mode = WAL")
-        finally:
-            driver.close()
+        _write_ahead(engine)
     if is_empty:
         _make(engine, name)
         return
@@ -317,6 +315,23 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
         is_complete = has_sums(connection)
     if not is_complete:
         _add_sums(engine)
+
+
+def _write_ahead(engine: sa.Engine) -> None:
+    """Switch SQLite to a write-ahead log, which two cannot do at the same time."""
+    until = time.monotonic() + _BUSY_S
+    while True:
+        driver = engine.raw_connection()
+        try:
+            driver.cursor().execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # It does not wait for the other one, as for any other lock.
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+        finally:
+            driver.close()
+        time.sleep(_LOOK_S)
 
 
 def _add_sums(engine: sa.Engine) -> None:

@@ -245,9 +245,10 @@ NOTE = (
 
 
 def _column(page: Page, title: str) -> list[int]:
+    standings = page.get_by_role("table", name="Standings")
     """The figures of a column, without those of bots that are out."""
-    titles = [text.strip(" ▲▼\n") for text in page.locator("thead th").all_inner_texts()]
-    cells = page.locator(f"tbody tr > :nth-child({titles.index(title) + 1})")
+    titles = [text.strip(" ▲▼\n") for text in standings.locator("thead th").all_inner_texts()]
+    cells = standings.locator(f"tbody tr > :nth-child({titles.index(title) + 1})")
     texts = [text.replace("−", "-").replace(",", "") for text in cells.all_inner_texts()]
     return [int(text) for text in texts if text.strip()]
 

@@ -353,13 +353,12 @@ def test_every_sheet_of_a_table_has_the_heads_of_its_columns(
     page = look.to(school.route("c", id_, "standings"))
     page.locator("tbody tr").nth(MANY - 1).wait_for()
     page.emulate_media(media="print")
-    heads = page.locator("thead th").all_inner_texts()
+    head = page.get_by_role("table", name="Standings").locator("thead")
+    heads = head.locator("th").all_inner_texts()
 
-    assert {"Bot", "Won", "Lost", "Score"} <= {head.strip(" ▲▼") for head in heads}
+    assert {"Bot", "Won", "Lost", "Score"} <= {each.strip(" ▲▼") for each in heads}
     assert page.locator("thead button:visible").count() == 0, "which are not repeated"
-    assert (
-        page.locator("thead").evaluate("it => getComputedStyle(it).display") == "table-header-group"
-    )
+    assert head.evaluate("it => getComputedStyle(it).display") == "table-header-group"
 
 
 def test_a_bracket_of_forty_is_printed(window: Open, school: ClassWithPage) -> None:

@@ -177,7 +177,9 @@ def test_what_the_instructor_has_done_survives_a_kill(
     assert not book.matches[match].counts
     again = [played.id for played in matches if played.pairing == int(pairing)]
     assert match not in again
-    assert len(again) == ("eve" not in book.matches[match].players)
+    # It may have been played again before eve was removed.
+    assert len(again) <= 1
+    assert again or "eve" in book.matches[match].players
     rows = {row["name"]: row["eliminated"] for row in json.loads(out)["standings"]}
     assert rows.pop("eve")["kind"] == "removed"
     assert rows == {"ann": None, "ben": None}

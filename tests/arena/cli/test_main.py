@@ -278,7 +278,7 @@ def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
 def test_the_processes_of_long_work_end_with_the_command(
     bot_file: Callable[..., str], number: signal.Signals
 ) -> None:
-    path = bot_file(init="import os, sys; print(os.getpid(), file=sys.stderr, flush=True)")
+    path = bot_file(init="import os; os.write(2, b'%d\\n' % os.getpid())")
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from arena.cli import main; sys.exit(main())"
