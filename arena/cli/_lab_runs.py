@@ -120,7 +120,8 @@ class SeriesPlan(msgspec.Struct, frozen=True):
     def interval_note(self, intervals: Iterable[Interval | None]) -> str:
         per_match = units_per_match(self.game, self.settings)
         what = sampled_unit(self.game, per_match)
-        seats = " with the same cards in all seats" if self.duplicate else ""
+        is_together = self.duplicate and not self.game.is_count  # games won are shares, one by one
+        seats = " with the same cards in all seats" if is_together else ""
         return output.interval_note(intervals, what + seats)
 
     @property

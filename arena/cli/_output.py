@@ -35,7 +35,6 @@ __all__ = [
     "signed",
     "stdout_for_results",
     "ticking",
-    "with_error",
     "with_interval",
 ]
 
@@ -173,11 +172,6 @@ def signed(value: float | None, digits: int = 0) -> str:
         return "–"
     text = f"{value:+,.{digits}f}"
     return text[1:] if not any(digit in text for digit in "123456789") else text
-
-
-def with_error(value: str, error: float | None, digits: int = 0) -> str:
-    """`+12 ±3`, or `+12` without an error."""
-    return value if error is None else f"{value} ±{error:,.{digits}f}"
 
 
 TOO_FEW = "[–]"

@@ -15,7 +15,7 @@ from arena.cli import _output as output
 from arena.cli._comparison_report import ComparisonSoFar, show
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
-from arena.games import competition_settings, game_named
+from arena.games import GAMES, competition_settings, game_named
 from arena.lab import compare as playing
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
@@ -24,6 +24,7 @@ from arena.sandbox.bot_spec import BotSpec
 from arena.sandbox.worker_pool import usable_cores
 from protocol.errors import UsageError
 from protocol.messages import Limits
+from protocol.strategy import house_bots
 
 __all__ = ["command"]
 
@@ -133,7 +134,10 @@ def _game(name: str | None, bots: Sequence[str], paths: Sequence[str]) -> Game:
     for bot, path in zip(bots, paths, strict=True):
         if is_file(bot):
             return game_of(path)
-    raise UsageError("expected a game before the bots: only a FILE.py says which it plays")
+    fits = [game for game in GAMES.values() if {*bots} <= {*house_bots(game.name)}]
+    if len(fits) != 1 or not bots:
+        raise UsageError("expected a game before the bots: more than one or none fits them")
+    return fits[0]
 
 
 def _play(run: ComparisonSoFar, asked: _Asked) -> None:

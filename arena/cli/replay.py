@@ -170,8 +170,9 @@ def _recent(match: str, db: str) -> _FoundRecord | None:
         raise UsageError(f"expected one of the last {MOST_KEPT} matches played here, got {match}")
     if recent is None:
         return None
-    # The database has no match that is later than its last change.
-    if match == _LAST and Path(db).is_file() and Path(db).stat().st_mtime > recent.finished_at:
+    # The database has no match that is later than its last change, which may be in its log yet.
+    files = [file for file in (Path(db), Path(f"{db}-wal")) if file.is_file()]
+    if match == _LAST and any(file.stat().st_mtime > recent.finished_at for file in files):
         stored = _find(match, db)
         if stored.document is not None and stored.document.finished_at > recent.finished_at:
             return stored

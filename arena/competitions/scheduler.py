@@ -254,11 +254,9 @@ class Scheduler:
         competition = self._host.resume(row)
         competition.started_at = row.started_at
         state = " (paused)" if competition.is_paused else ""
-        scheduled = competition.progress.scheduled or "ever more"
-        self._tell(
-            f"{row.id} goes on: {competition.title}, "
-            f"{competition.played:,} of {scheduled} matches played{state}"
-        )
+        scheduled = competition.progress.scheduled
+        far = f"{competition.played:,}" + (f" of {scheduled}" if scheduled else "")
+        self._tell(f"{row.id} goes on: {competition.title}, {far} matches played{state}")
         if (why := other_rules(row.plan.game, row.plan.package)) is not None:
             self._tell(f"{row.id} goes on by other rules: {why}")
         return competition

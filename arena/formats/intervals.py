@@ -41,6 +41,7 @@ __all__ = [
     "with_interval",
 ]
 
+_MOST_DIGITS = 6  # of the ends of an interval that people are shown
 ENOUGH = 10
 """Completed matches from which on their own spread is known well enough to be looked at."""
 
@@ -125,7 +126,7 @@ def with_interval(
         return f"{say(value, digits)} (too few)"
     low, high = interval
     if high > low:
-        digits = max(digits, -floor(log10(high - low)))
+        digits = max(digits, min(_MOST_DIGITS, 1 - floor(log10(high - low))))
     return f"{say(value, digits)} [{say(low, digits)}, {say(high, digits)}]"
 
 

@@ -9,6 +9,7 @@ that one bot wins. What is sure stands in `arena/strength/settle.py`. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Result
+from arena.formats.intervals import unit_kind
 from arena.formats.schedule import (
     OpenStages,
     Outcome,
@@ -110,15 +112,24 @@ def settled_schedule(plan: Plan) -> Schedule:
 
 
 def _gone(outcomes: Outcomes) -> frozenset[str]:
-    """The bots that are out, as none of their pairings in this block was played."""
-    names = {name for outcome in outcomes for name in outcome.pairing.players}
+    """The fewest bots that explain why pairings of this block were not played: these are out."""
     played = {
         name
         for outcome in outcomes
         if outcome.result is not None
         for name in outcome.pairing.players
     }
-    return frozenset(names - played)
+    left = [
+        frozenset(outcome.pairing.players) - played
+        for outcome in outcomes
+        if outcome.result is None
+    ]
+    gone = {name for names in left if len(names) == 1 for name in names}
+    # Of two that have both played nothing here, the one is out that more others wait for.
+    while left := [names for names in left if names and gone.isdisjoint(names)]:
+        waits = Counter(name for names in set(left) for name in names)
+        gone |= {name for name, many in waits.items() if many == max(waits.values())}
+    return frozenset(gone)
 
 
 class _PairBlocks:
@@ -242,7 +253,7 @@ class SettledRoundRobin(RoundRobin):
     """The standings of a round robin with `settle`: by the mean share over opponents (K6)."""
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(plan.players, plan.not_there)
+        super().__init__(plan.players, plan.not_there, unit_kind(plan))
         self._progress = _Progress(plan)
 
     def add(self, outcome: Outcome) -> None:

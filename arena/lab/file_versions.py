@@ -78,11 +78,17 @@ def _git(bot: str, folder: Path, *words: str) -> bytes | None:
     """What git prints; None if it fails."""
     try:
         done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, timeout=_GIT_S, check=False
+            ["git", *words],
+            cwd=folder,
+            capture_output=True,
+            timeout=_GIT_S,
+            check=False,
+            # A hook of git exports where its own repository is.
+            env={name: value for name, value in os.environ.items() if name[:4] != "GIT_"},
         )
     except FileNotFoundError:
         raise UsageError(f"{bot}: expected git on this machine, found none") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"{bot}: git cannot be used: {error}") from None
     return done.stdout if done.returncode == 0 else None
 

@@ -32,8 +32,8 @@ __all__ = ["LADDER_S", "OWN_MATCHES", "Viewer", "ViewerKind", "seen", "sees_luck
 LADDER_S = 86_400.0
 """How long after a match on a ladder, which is never over, everybody may see all of it."""
 OWN_MATCHES = 20
-"""The fewest matches over which an owner may see its luck before everybody does: of a single match
-it would tell the other seats' cards.
+"""An owner may see its luck before everybody does over so many matches, or a multiple of them: of a
+single match it would tell the other seats' cards.
 """
 
 
@@ -66,15 +66,12 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
     return View("public")
 
 
-def sees_luck(name: str, matches: int, is_over: bool, viewer: Viewer) -> bool:
-    """Whether a viewer may see the luck of a bot, added up over so many matches (J8).
+def sees_luck(is_over: bool, viewer: Viewer) -> bool:
+    """Whether a viewer may see the luck of all bots: luck is made of the cards (J8).
 
-    Luck is made of the cards: it is seen as whole records are.
+    Others may see that of their own bots over `OWN_MATCHES`, and on a ladder after `LADDER_S`.
     """
-    if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
-        return True
-    is_own = viewer.kind is ViewerKind.OWNER and owner_of(name) == viewer.name
-    return is_own and matches >= OWN_MATCHES
+    return is_over or viewer.kind is ViewerKind.INSTRUCTOR
 
 
 def seen(

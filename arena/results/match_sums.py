@@ -98,7 +98,7 @@ def next_sums(store: StoreReader, after: int) -> SumsBatch:
     query = sa.select(MATCHES.c.number, MATCHES.c.id, MATCHES.c.record).where(*where)
     with reading(store.engine) as connection:
         rows = connection.execute(query.order_by(MATCHES.c.number).limit(_FEW)).all()
-    made = [(row.id, _sums_of(row.record)) for row in rows]
+    made = [(row.id, _sums_of(_stored(row.record))) for row in rows]
     return SumsBatch(
         rows[-1].number if rows else None,
         tuple((match, sums) for match, sums in made if isinstance(sums, MatchSums)),
@@ -161,11 +161,12 @@ def _batches(store: Store, again: bool) -> Iterator[_Batch]:
         if not rows:
             return
         number = rows[-1].number
-        # A damaged record may be no blob any more.
-        yield [
-            (row.id, row.record if isinstance(row.record, bytes) else str(row.record).encode())
-            for row in rows
-        ]
+        yield [(row.id, _stored(row.record)) for row in rows]
+
+
+def _stored(record: object) -> bytes:
+    """A record as it is stored; a damaged one may be no blob any more."""
+    return record if isinstance(record, bytes) else str(record).encode()
 
 
 def _write(store: Store, rows: Sequence[dict[str, str]]) -> None:

@@ -146,7 +146,7 @@ class StoreReader:
         )
 
     def sums_revision(self) -> str | None:
-        """Another text whenever sums were written after their matches; None in old databases."""
+        """Another text whenever an arena has written sums after matches; None if it is old."""
         for row in self._read(sa.select(META.c.value).where(META.c.key == "sums")):
             return str(row.value)
         return None

@@ -45,6 +45,7 @@ _MIX = 11.4  # the same for means: the narrowest at about 100 values
 # Where at most three units were won, or lost: in how many on average so many or more are rarer than
 # 1 in 20 (Poisson's lower bounds; Brown, Cai and DasGupta 2001).
 _RARE = {1: 0.0513, 2: 0.3554, 3: 0.8177}
+_ROUNDING = 1e-9  # of a mean: what adding many numbers up leaves
 _HALVINGS = 60  # of a bisection: more than the digits of a float
 _NEAR_WHOLE = 1e-6  # so far degrees may be below a whole number by rounding
 _TERMS, _NEAR = 1000, 1e-15  # of a continued fraction, and when it has come to its end
@@ -120,9 +121,9 @@ def wilson(share: float, count: float, level: float = LEVEL) -> Interval:
 def student(mean: float, error: float, degrees: float, level: float = LEVEL) -> Interval | None:
     """Student's interval of a mean from its standard error; None if all values were the same.
 
-    Values that are all the same say nothing about how far they spread.
+    Values that are all the same, but for rounding, say nothing about how far they spread.
     """
-    if error <= 0 or degrees <= 0:
+    if error <= abs(mean) * _ROUNDING or degrees <= 0:
         return None
     # To three digits, downwards: a large table has thousands of degrees that hardly differ, and a
     # quantile takes a millisecond.

@@ -306,16 +306,19 @@ class LeagueRace(Race):
             self._narrow(name, self._samples[name])
 
     def _narrow(self, name: str, sample: Sample) -> None:
-        """Keep what a bot's intervals so far have in common, as all hold at once."""
+        """Keep what the intervals of a share so far have in common, as all hold at once.
+
+        Those of chips are about right one by one: an early one, from matches that happened to be
+        alike, may be far too narrow and must not stay.
+        """
         alpha = _ALPHA / self._entered
-        found: Interval | None = None
-        if self._is_share:
-            found = beta_sequence(sample.total, sample.count, alpha)
-        elif sample.variance is not None:
+        if not self._is_share:
             mean = sample.total / sample.count
-            found = normal_sequence(mean, sample.variance, sample.count, alpha)
-        if found is None:
+            latest = normal_sequence(mean, sample.variance or 0.0, sample.count, alpha)
+            if latest is not None:
+                self._intervals[name] = latest
             return
+        found = beta_sequence(sample.total, sample.count, alpha)
         old = self._intervals.get(name, found)
         low, high = max(old.low, found.low), min(old.high, found.high)
         if low <= high:

@@ -13,19 +13,20 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from arena.engine.names import owner_of
-from arena.records.visibility import Viewer, ViewerKind
-from arena.results.luck_table import LuckTable
+from arena.records.visibility import OWN_MATCHES, Viewer, ViewerKind
+from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.live_results import LiveResults
 from arena.storage.reader import StoreReader
 from arena.web.documents import Ruling, RulingWithEvidence
 from arena.web.sized_cache import SizedCache
 from protocol.messages import Verdict
 
-__all__ = ["CachedCompetition", "is_open_to", "ruling"]
+__all__ = ["LUCK_S", "CachedCompetition", "is_open_to", "ruling"]
 
 _DOCUMENTS = 256  # of one competition that are cached
 _REST = 9.0  # times what making a document took: how long it is cached in any case
 _CURVES = 64  # bots whose curves are cached
+LUCK_S = 600.0  # between two looks at whose luck may be seen by now
 _LOOK_S = 0.2  # between two looks at the database, for a class that asks all at once
 
 Made = TypeVar("Made")
@@ -106,11 +107,30 @@ class CachedCompetition:
 
     def luck(self, until: float | None = None) -> LuckTable:
         """What the bots won without luck; with `until`, in matches that were over by then."""
-        is_all = until is None
-        table: LuckTable = self.cached(
-            ("luck", is_all), lambda: LuckTable(self.reader.luck(self.id, until))
-        )
+        # What is due by then becomes more without anything new.
+        key = "luck", until and until // LUCK_S
+        table: LuckTable = self.cached(key, lambda: LuckTable(self.reader.luck(self.id, until)))
         return table
+
+    def own_luck(self, owner: str) -> dict[str, LuckLine]:
+        """What an owner's bots won without luck in whole twenties of their matches.
+
+        Two looks never tell the luck of a single match.
+        """
+
+        def lines() -> dict[str, LuckLine]:
+            played = self.reader.luck(self.id)
+            names = {name for players, _ in played for name in players if owner_of(name) == owner}
+            found = {}
+            for name in names:
+                own = [match for match in played if name in match[0]]
+                table = LuckTable(own[: len(own) // OWN_MATCHES * OWN_MATCHES])
+                if name in (by_bot := table.lines()):
+                    found[name] = by_bot[name]
+            return found
+
+        own: dict[str, LuckLine] = self.cached(("own luck", owner), lines)
+        return own
 
     def curve(self, bot: str) -> tuple[tuple[float, int], ...]:
         """(when, score up to then) after each match of a bot that counts; reads only new ones."""

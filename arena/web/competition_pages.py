@@ -125,8 +125,7 @@ def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> docume
         matches=tuple(map(outline, played[:MOST_MATCHES])),
         matches_more=len(played) > MOST_MATCHES,
         band=tuple(_band(cached, a, b)),
-        # Who sees all luck sees that of two bots: an owner may see its own sum alone (J8).
-        luck=cached.luck().against(a, b) if sees_luck(a, 0, cached.is_over, viewer) else None,
+        luck=cached.luck().against(a, b) if sees_luck(cached.is_over, viewer) else None,
     )
 
 
@@ -201,13 +200,13 @@ def rulings(
 
 def _luck(cached: CachedCompetition, viewer: Viewer, now: float) -> dict[str, LuckLine]:
     """What the bots won without luck, of those whose luck the viewer may see (J8)."""
-    lines = {
-        name: line
-        for name, line in cached.luck().lines().items()
-        if sees_luck(name, line.matches, cached.is_over, viewer)
-    }
-    if cached.results.plan.form is Form.LADDER and not cached.is_over:
-        return {**cached.luck(now - LADDER_S).lines(), **lines}
+    if sees_luck(cached.is_over, viewer):
+        return dict(cached.luck().lines())
+    lines: dict[str, LuckLine] = {}
+    if cached.results.plan.form is Form.LADDER:
+        lines.update(cached.luck(now - LADDER_S).lines())
+    if viewer.kind is ViewerKind.OWNER:
+        lines.update(cached.own_luck(viewer.name))
     return lines
 
 

@@ -2,8 +2,9 @@
 
 That takes about as long as the rules took in the match, so it is done beside the matches, at a
 lower priority, a few matches at a time. The process reads the database; this one writes what it
-answers. Matches that were over when an arena stopped have their turn after the next start. Nothing
-else depends on it: if the process dies, luck is seen later, or when `arena luck` has measured it.
+answers. Matches that were over when an arena stopped have their turn when one has ended after the
+next start. Nothing else depends on it: if the process dies twice at the same matches, luck is seen
+when `arena luck` has measured it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 _PAUSE_S = 5.0  # for more matches to end: one question for all of them
 _AGAIN_S = 60.0  # after a failure
+_IDLE_S = 60.0  # without a match, after which the process is not needed for now
+_MOST_S = 600.0  # for a few matches
 
 
 class LuckFiller:
@@ -54,17 +57,31 @@ class LuckFiller:
     # --- within ---
 
     async def _run(self) -> None:
+        failed_at: int | None = None  # a record that ends the process would end it again
         while True:
-            await self._work.wait()
+            await self._wait()
             await asyncio.sleep(self._pause_s)
             try:
                 await self._fill()
             except (StoreFailed, UsageError):
                 return  # nothing is written any more, and the arena says so
-            except (ReaderDied, OSError, msgspec.DecodeError) as error:
-                log.warning("luck is measured later: %s", error or "its process has died")
+            except (ReaderDied, OSError, TimeoutError, msgspec.DecodeError) as error:
                 await self._process.end(at_once=True)
+                if self._after == failed_at:
+                    log.warning("luck is measured no more; `arena luck` says why not: %s", error)
+                    return
+                failed_at = self._after
+                log.warning("luck is measured later: %s", str(error) or "its process has died")
                 await asyncio.sleep(self._again_s)
+                self._work.set()
+
+    async def _wait(self) -> None:
+        """Wait for a match; the process is ended if none is over for a while."""
+        try:
+            await asyncio.wait_for(self._work.wait(), _IDLE_S)
+        except TimeoutError:
+            await self._process.end()
+            await self._work.wait()
 
     async def _fill(self) -> None:
         """Fill in all that is there; what comes meanwhile has its turn in the next pause."""
@@ -76,7 +93,8 @@ class LuckFiller:
             self._asked += 1
             query = {"after": str(self._after)} if self._after else {}
             question = ReaderQuestion(id=self._asked, path=SUMS, query=query)
-            header, body = await self._process.ask(question)
+            async with asyncio.timeout(_MOST_S):
+                header, body = await self._process.ask(question)
             if header.status != 200:
                 raise ReaderDied(body.decode(errors="replace"))
             batch = msgspec.json.decode(body, type=SumsBatch)

@@ -18,7 +18,7 @@ from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
 from arena.web import bot_pages, competition_pages, match_pages
-from arena.web.competition_cache import CachedCompetition
+from arena.web.competition_cache import LUCK_S, CachedCompetition
 from arena.web.documents import Refusal, error
 from arena.web.match_rounds import RecordedMatches
 from arena.web.reader_questions import QUERY, SUMS, Query, ReaderQuestion, ReaderReply, route
@@ -87,7 +87,7 @@ class DocumentAnswers:
         competition = self._competition(id_)
         key: tuple[Any, ...] = (name, *sorted(question.query.items()))
         if name in ("overview", "pairing", "bot"):
-            key = (*key, viewer)
+            key = (*key, viewer, time.time() // LUCK_S)
 
         def make() -> bytes:
             return msgspec.json.encode(self._of_competition(name, competition, query, viewer))

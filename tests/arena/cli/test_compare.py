@@ -119,7 +119,7 @@ def test_a_file_says_which_game_it_plays(run: Run, bot_file: Callable[..., str])
         ((), "expected two bots, and perhaps a game before them, got 0 words"),
         (("akq",), "expected two bots, and perhaps a game before them, got 1 words"),
         (("akq", "a", "b", "c"), "expected two bots, and perhaps a game before them, got 4 words"),
-        (("nash", "honest"), "expected a game before the bots: only a FILE.py says which it plays"),
+        (("random", "random"), "expected a game before the bots: more than one or none fits them"),
         (("akq", "nash", "none"), "no house bot 'none' for ace_king_queen; expected one of: "),
         (("akq", "nash", "honest", "--level", "0"), "0"),
     ],

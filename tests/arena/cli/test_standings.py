@@ -52,7 +52,8 @@ def without_intervals(table: str) -> list[str]:
     rows = [
         " ".join(words) for words in cells(table)[1:] if words[:1] and words[0][0] in "–123456789"
     ]
-    return [re.sub(r" \[[^]]*\]| \(too few\)", "", row) for row in rows]
+    means = [re.sub(r" \[[^]]*\]| \(too few\)", "", row) for row in rows]
+    return [re.sub(r"(\.\d)\d+", r"\1", row) for row in means]
 
 
 def cells(table: str) -> list[list[str]]:

@@ -1063,7 +1063,7 @@ async def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed
 
     [ladder] = evening.stand.started
     assert ladder.is_closed
-    assert evening.lines == ["akq-1 goes on: ladder, 3 of ever more matches played"]
+    assert evening.lines == ["akq-1 goes on: ladder, 3 matches played"]
 
 
 # --- what was interrupted, what cannot go on ---

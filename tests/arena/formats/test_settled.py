@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from arena.engine.match import Result
+from arena.formats import settled
 from arena.formats.formats import expected_matches, open_stages, standings_of
 from arena.formats.schedule import Outcome, Pairing, Stage
 from arena.formats.scorebook import ScheduleRun, Scorebook
@@ -346,3 +347,25 @@ def seated(stage: Stage) -> set[str]:
 
 def _win(pairing: Pairing, name: str) -> tuple[int, int]:
     return (1, 0) if pairing.players[0] == name else (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("played", "unplayed", "gone"),
+    [
+        ("ab", ["ac", "bc"], "c"),
+        ("cd", ["ab", "ac", "ad", "bc", "bd"], "ab"),
+        # Nothing was played: each other one waits for these two alone.
+        ("", ["ab", "ac", "ad", "ae", "bc", "bd", "be"], "ab"),
+        ("", ["ab"], "ab"),
+        ("ab", ["ab"], ""),
+        ("", ["a"], "a"),
+    ],
+)
+def test_the_fewest_that_explain_why_pairings_were_not_played_are_out(
+    played: str, unplayed: list[str], gone: str
+) -> None:
+    result = Result((1, 0), (0, 0), Termination(Ending.COMPLETED))
+    outcomes = [Outcome(Pairing(1, tuple(played)), result)] if played else []
+    outcomes += [Outcome(Pairing(2, tuple(names)), None) for names in unplayed]
+
+    assert settled._gone(tuple(outcomes)) == frozenset(gone)

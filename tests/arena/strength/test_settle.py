@@ -191,3 +191,15 @@ def test_who_is_first_of_40_costs_few_games() -> None:
 
     assert (found.is_settled, found.wrong) == (True, False)
     assert found.games <= 0.12 * 780 * 1_000
+
+
+def test_chips_that_happened_to_be_alike_at_first_do_not_keep_a_range_for_ever() -> None:
+    found = LeagueRace(("ann", "ben"), Goal.ORDER, 0.0, is_share=False)
+    found.add(
+        [(name, start + n % 2) for name, start in (("ann", 110), ("ben", 100)) for n in range(20)]
+    )
+    assert found.ranges()["ann"] == RankRange(1, 1)
+
+    found.add([(name, value) for name in ("ann", "ben") for value in (0.0, 240.0) * 200])
+
+    assert found.ranges()["ann"] == found.ranges()["ben"] == RankRange(1, 2)

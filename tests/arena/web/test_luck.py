@@ -129,6 +129,16 @@ def test_an_export_has_the_luck_when_all_may_see_it(tmp_path: Path) -> None:
     assert [line.split(",")[:3] for line in lines] == [["ann", "2", "200"], ["ben", "2", "200"]]
 
 
+def test_J8_two_looks_never_tell_an_owner_the_luck_of_one_match(tmp_path: Path) -> None:
+    lines = []
+    for matches in (20, 21, 39, 40):
+        reader = measured(written(tmp_path / f"{matches}.db", matches))
+        lines.append(reader.get("competitions/c.json", owner("ann"))["luck"]["ann"])
+
+    assert [line["matches"] for line in lines] == [20, 20, 20, 40]
+    assert lines[0] == lines[1] == lines[2] != lines[3]
+
+
 # ---- The process that measures it
 
 
