@@ -23,6 +23,7 @@ from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games import game_named, game_title
 from arena.sandbox.bot_spec import some
+from arena.strength.interval import Bounds
 from protocol import messages
 from protocol.errors import UsageError, one_line
 
@@ -246,7 +247,7 @@ def _round_robin(report: CompetitionReport) -> Table:
     def cells(row: Any) -> Iterator[str]:
         if ranks:
             yield _rank_range(row)
-            yield f"{row.share:.3f}"
+            yield with_interval(row.share, _share_bounds(row), _number, 3)
         yield from (str(getattr(row, name)) for name in counts)
         yield output.signed(row.score)
         yield with_interval(row.mean, row.interval, output.signed, 1)
@@ -293,6 +294,10 @@ def _percent(share: float, digits: int) -> str:
 def _ranks(report: CompetitionReport) -> tuple[str, ...]:
     """The title of the column with rank ranges, if there are any."""
     return ("ranks",) if any(hasattr(row, "rank_low") for row in report.standings) else ()
+
+
+def _share_bounds(row: Any) -> Bounds | None:
+    return None if row.share_low is None else Bounds(row.share_low, row.share_high)
 
 
 def _rank_range(row: Any) -> str:

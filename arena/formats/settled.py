@@ -30,6 +30,7 @@ from arena.formats.schedule import (
 )
 from arena.formats.spec import Form, Plan, Settling
 from arena.formats.standings import Cell, League, LeagueRow, RoundRobin, Row, ranked
+from arena.strength.interval import SharePart, share_of
 from arena.strength.settle import LeagueRace, Mark, Meeting, PairRace, RankRange, block_size
 
 __all__ = [
@@ -61,10 +62,13 @@ class SettledRow(Row, frozen=True, kw_only=True):
     """A bot's line in a round robin that is settled.
 
     `share` ranks: the mean over its opponents of the share that it won, a draw half; None if it has
-    met nobody. Its rank is surely one from `rank_low` to `rank_high`.
+    met nobody. Its interval of 95 % is from `share_low` to `share_high`. Its rank is surely one
+    from `rank_low` to `rank_high`.
     """
 
     share: float | None = None
+    share_low: float | None = None
+    share_high: float | None = None
     rank_low: int | None = None
     rank_high: int | None = None
 
@@ -276,9 +280,16 @@ class SettledRoundRobin(RoundRobin):
         ranks = {name: rank for rank, name in places}
         order = [*ranks, *(name for name in plain if name not in ranks)]
         return tuple(
-            SettledRow(**_settled(plain[name], ranks.get(name), ranges), share=shares.get(name))
+            self._row(_settled(plain[name], ranks.get(name), ranges), shares.get(name))
             for name in order
         )
+
+    def _row(self, fields: dict[str, Any], share: float | None) -> SettledRow:
+        if share is None:
+            return SettledRow(**fields)
+        found = share_of(self._parts(fields["name"]))
+        low, high = (None, None) if found is None else found.bounds
+        return SettledRow(**fields, share=share, share_low=low, share_high=high)
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
         race = self._progress.race(self._eliminated)
@@ -293,12 +304,19 @@ class SettledRoundRobin(RoundRobin):
 
     def _share(self, name: str) -> float:
         """The mean over the opponents that a bot has met of the share that it won, a draw half."""
-        shares = [
-            (tally.wins + tally.draws / 2) / tally.played
+        parts = self._parts(name)
+        return sum(part.won / part.count for part in parts) / len(parts)
+
+    def _parts(self, name: str) -> list[SharePart]:
+        """What a bot has won against each opponent that it has met, with equal weight."""
+        met = [
+            tally
             for other in self._remaining()
             if other != name and (tally := self._tallies.get((name, other))) and tally.played
         ]
-        return sum(shares) / len(shares)
+        return [
+            SharePart(1 / len(met), tally.wins + tally.draws / 2, tally.played) for tally in met
+        ]
 
 
 class SettledLeague(League):

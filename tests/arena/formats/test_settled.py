@@ -18,6 +18,7 @@ from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.settled import SettledRoundRobin
 from arena.formats.spec import Form, Plan, Settling, plan_of
 from arena.games import game_named
+from arena.strength.interval import SharePart, share_of
 from arena.strength.settle import Goal, Mark
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
@@ -369,3 +370,20 @@ def test_the_fewest_that_explain_why_pairings_were_not_played_are_out(
     outcomes += [Outcome(Pairing(2, tuple(names)), None) for names in unplayed]
 
     assert settled._gone(tuple(outcomes)) == frozenset(gone)
+
+
+def test_K6_the_share_that_ranks_has_its_interval_with_equal_weight_for_every_opponent() -> None:
+    standings = SettledRoundRobin(plan(players=NAMES[:3]))
+    won, lost = (
+        Result(scores, (0, 0), Termination(Ending.COMPLETED)) for scores in ((1, 0), (0, 1))
+    )
+    for number in range(1, 41):
+        standings.add(Outcome(Pairing(number, ("ann", "ben")), won if number % 4 else lost))
+    for number in range(41, 45):
+        standings.add(Outcome(Pairing(number, ("ann", "cem")), won))
+    row = next(row for row in standings.rows() if row.name == "ann")
+    expected = share_of([SharePart(0.5, 30, 40), SharePart(0.5, 4, 4)])
+
+    assert row.share == (30 / 40 + 1) / 2
+    assert expected is not None
+    assert (row.share_low, row.share_high) == expected.bounds

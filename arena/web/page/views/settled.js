@@ -1,6 +1,7 @@
 // A competition that goes on until it is settled: between which ranks a bot is, and the mark of each pairing.
 
 import { html } from "../lib/preact.js";
+import { Mean } from "../components.js";
 import { number, percent } from "../format.js";
 
 /** Whether the rows are of such a competition. */
@@ -20,7 +21,7 @@ export function settledColumns(rows) {
   if (!rows.some((row) => "share" in row)) return [ranges];
   const share = {
     id: "share", title: "Share won", hint: "what ranks: the share of matches won, a draw half, as the mean over its opponents", number: true,
-    value: (row) => row.share, cell: (row) => (row.share === null ? "" : percent(row.share, 1)),
+    value: (row) => row.share, cell: (row) => row.share !== null && html`<${Mean} mean=${row.share} interval=${row.share_low === null ? null : [row.share_low, row.share_high]} say=${(value, digits) => percent(value, Math.max(0, digits - 2))} digits=${3} />`,
   };
   return [ranges, share];
 }
