@@ -41,7 +41,7 @@ house = ["nash", "honest", "bluffer", "random"]
 settle = "first"
 matches = 10
 most = 60
-settings = { hands = 10 }
+settings = { hands = 60 }
 """
 
 

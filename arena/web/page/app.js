@@ -50,7 +50,6 @@ function toMain(event) {
   document.getElementById("main")?.focus();
 }
 
-/** Whether the arena answers. */
 function Line() {
   const { lobby, live } = useLobby();
   const [patient, setPatient] = useState(true);
@@ -103,10 +102,7 @@ function View({ route }) {
   }
 }
 
-/**
- * Wait until the arena answers; false if nobody waits any more, or if it has answered all the time and the page has
- * just been loaded again: a module that is faulty would have it loaded without end.
- */
+/** Wait until the arena answers; false if nobody waits any more, or the page was just loaded again and it does answer. */
 async function comesBack(isOff) {
   const page = new URL("../../", import.meta.url);
   const answers = () => fetch(page, { cache: "no-store" }).then((response) => response.ok, () => false);

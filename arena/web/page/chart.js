@@ -95,11 +95,10 @@ function Axes({ xs, ys, px, py, width, height, times, long }) {
   </g>`;
 }
 
-/** The outline of a band: along its lower edge and back along the upper one. */
+/** The outline of a band: its lower edge and back along the upper one. */
 function areaOf(x, { low, high }, { px, py }) {
-  const known = x.map((_, index) => index).filter((index) => low[index] !== null);
-  const points = (edge) => known.map((index) => `${Math.round(px(x[index]) * 10) / 10} ${Math.round(py(edge[index]) * 10) / 10}`);
-  return known.length ? `M${[...points(low), ...points(high).reverse()].join("L")}Z` : "";
+  const points = (edge) => x.flatMap((at, index) => (edge[index] === null ? [] : [`${px(at).toFixed(1)} ${py(edge[index]).toFixed(1)}`]));
+  return `M${[...points(low), ...points(high).reverse()].join("L")}Z`;
 }
 
 /** The line through the points; where many share a pixel, the first, least, greatest and last of them. */

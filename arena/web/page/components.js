@@ -8,7 +8,6 @@ import { formTitle, title as gameTitle, number, signed, digitsFor, digitsOf, spa
 export { Table } from "./grid.js";
 export { Chart, Histogram } from "./chart.js";
 
-/** The tab's title while a view is shown. */
 function useTitle(text) {
   useEffect(() => {
     document.title = text ? `${text} · arena` : "arena";
@@ -34,7 +33,6 @@ export function Page({ title, label, crumbs = [], side, lead, children }) {
   </div>`;
 }
 
-/** A part of a page with its own heading. */
 export function Panel({ title, side, look = "", children }) {
   return html`<section class=${`panel ${look}`}>
     <div class="heading"><h2>${title}</h2>${side}</div>
@@ -47,13 +45,11 @@ export function Name({ name, look = "" }) {
   return html`<bdi class=${`name ${look}`} title=${name}>${name}</bdi>`;
 }
 
-/** A bot's name that leads to its page, in a competition. */
 export function BotLink({ competition, name, look = "" }) {
   if (!competition) return html`<${Name} name=${name} look=${look} />`;
   return html`<a class=${`name ${look}`} href=${href("c", competition, "bot", name)} title=${name}><bdi>${name}</bdi></a>`;
 }
 
-/** Leads to a match, at a moment if one is given. */
 export function MatchLink({ match, round, step, children }) {
   return html`<a href=${href("m", match, round, round ? step : undefined)}>${children ?? match}</a>`;
 }
@@ -81,12 +77,10 @@ export function competitionTitle({ run, game, form }) {
   return run && run !== game && spaced(run) !== gameTitle(game) ? { title: run, about } : { title: gameTitle(game), about: [formTitle(form)] };
 }
 
-/** The bots that something waits for. */
 export function Waits({ names, most = 4 }) {
   return html`<span class="small waits">waits for ${names.slice(0, most).map((name, index) => html`${index > 0 && ", "}<${Name} name=${name} look="short" />`)}${names.length > most && ` and ${number(names.length - most)} more`}</span>`;
 }
 
-/** The way back to a competition, by its name once that is known. */
 export function crumbsOf(id, competition) {
   const title = competition ? competitionTitle(competition).title : "Competition";
   return [{ href: href("competitions"), title: "Competitions" }, { href: href("c", id), title }];
@@ -141,7 +135,6 @@ export function Dialog({ title, onEnd, children }) {
   </dialog>`;
 }
 
-/** While a document is on its way. */
 export function Loading({ what = "" }) {
   return html`<p class="loading" role="status">Loading${what && ` ${what}`}…</p>`;
 }
@@ -171,7 +164,6 @@ export function useFew(items, few, what) {
   return [items.slice(0, few), html`<p><button type="button" class="plain" onClick=${() => setAll(true)}>Show all ${number(items.length)} ${what}</button></p>`];
 }
 
-/** How far something is. */
 export function Progress({ done, all, label }) {
   return html`<progress value=${done} max=${Math.max(1, all)} aria-label=${label}>${number(done)} of ${number(all)}</progress>`;
 }

@@ -67,7 +67,6 @@ export function intervalNote(unit) {
   return `[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong; each is computed from ${what}${without}.`;
 }
 
-/** 0.5 → "50 %". */
 export function percent(share, digits = 0) {
   return share == null ? "–" : number(share * 100, digits) + " %";
 }
@@ -126,12 +125,10 @@ export function title(game) {
   return GAMES[game]?.title ?? spaced(game);
 }
 
-/** "round_robin" → "round robin". */
 export function formTitle(form) {
   return FORMS[form] ?? String(form).replaceAll("_", " ");
 }
 
-/** People count seats from 1. */
 export function seatName(seat) {
   return `seat ${seat + 1}`;
 }
@@ -143,27 +140,22 @@ export function cardName(card) {
   return card[1] ? `${rank} of ${SUITS[card[1]] ?? card[1]}` : rank;
 }
 
-/** A card as briefly as it can be said: "10♦". */
 export function cardSign(card) {
   return card ? `${card[0] === "T" ? "10" : card[0]}${card[1] ? SIGNS[card[1]] + AS_TEXT : ""}` : "a card";
 }
 
-/** The ending's one word (J2) in words. */
 export function termination(kind) {
   return ENDINGS[kind] ?? spaced(kind);
 }
 
-/** Whether an ending is somebody's fault. */
 export function isOffence(kind) {
   return kind !== "completed" && kind !== "void" && kind != null;
 }
 
-/** With a capital. */
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** "max_turns" → "Max turns". */
 export function spaced(word) {
   return capital(String(word).replaceAll("_", " "));
 }

@@ -76,7 +76,6 @@ function Jump({ round, first, last, unit, onJump }) {
   </form>`;
 }
 
-/** Which keys there are. */
 export function KeyHelp({ unit }) {
   const keys = [["←", "back"], ["→", "step"], ["P", `previous ${unit}`], ["N", `next ${unit}`], ["Home", "first"], ["End", "last"], ["space", "play or pause"], ["+ −", "speed"]];
   return html`<details class="keys"><summary>? Keys</summary>

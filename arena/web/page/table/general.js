@@ -65,7 +65,6 @@ function told(state, event, { closes, by_seat: bySeat }) {
   return { ...next, scores, gains: gains ?? null, result: text ?? "", done: true, turn: null };
 }
 
-/** The fields that are known. */
 function factsOf(what) {
   return Object.entries(what).filter(([field, value]) => !NO_FACTS.has(field) && value != null).map(([label, value]) => ({ label, value }));
 }

@@ -5,7 +5,6 @@ import { MatchSteps, isAfter, isEnd } from "./steps.js";
 
 const MOST = 60; // rounds that can be looked back to while it is played
 
-/** A match that is being watched. */
 export class Live {
   /** @param {any} game  the game's module @param {any} scene  the arena's `scene` */
   constructor(game, scene) {

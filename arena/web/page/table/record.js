@@ -7,7 +7,6 @@ const PAGE = 40; // rounds; the arena gives 50 at most
 const MOST = 12; // pages
 const NEAR = 10; // rounds from the end of a page: time to fetch the next
 
-/** The rounds of a recorded match. */
 export class Record {
   /**
    * @param {any} game  the game's module

@@ -25,7 +25,6 @@ export function useWord() {
   return [word, say];
 }
 
-/** What the arena answered. */
 export function Heard({ word }) {
   return html`<div role="status">
     ${word.busy && html`<p class="faint">Asking the arena…</p>`}

@@ -105,7 +105,6 @@ function bounds({ least, most }) {
   return `${number(least)} to ${number(most)}`;
 }
 
-/** The defaults of the fields. */
 function textsOf(settings) {
   return Object.fromEntries(settings.map((setting) => [setting.name, setting.default === null ? "" : String(setting.default)]));
 }

@@ -6,16 +6,17 @@ import { count, number, signed } from "../format.js";
 
 const DIGITS = 3;
 
-/** The bots of a competition, the best without luck first; nothing if nothing is known, or to be seen yet. */
+/** The bots of a competition, best first; nothing before it is known and may be seen. */
 export function Luck({ competition }) {
   const rows = Object.entries(competition.luck ?? {}).map(([name, line]) => ({ name, ...line }));
   if (!rows.length) return null;
   rows.sort((a, b) => b.mean - a.mean);
+  const figure = (id, title, cell) => ({ id, title, number: true, value: (row) => row[id], cell });
   const columns = [
     { id: "name", title: "Bot", head: true, value: (row) => row.name, cell: (row) => html`<${BotLink} competition=${competition.id} name=${row.name} />` },
-    { id: "matches", title: "Matches", number: true, value: (row) => row.matches, cell: (row) => number(row.matches) },
-    { id: "gain", title: "Won", number: true, value: (row) => row.gain, cell: (row) => signed(row.gain, DIGITS) },
-    { id: "mean", title: "Without luck", number: true, value: (row) => row.mean, cell: (row) => html`<${Mean} mean=${row.mean} interval=${row.interval} say=${signed} digits=${DIGITS} />` },
+    figure("matches", "Matches", (row) => number(row.matches)),
+    figure("gain", "Won", (row) => signed(row.gain, DIGITS)),
+    figure("mean", "Without luck", (row) => html`<${Mean} mean=${row.mean} interval=${row.interval} say=${signed} digits=${DIGITS} />`),
   ];
   return html`<${Panel} title="Without luck">
     <${Table} caption="What bots won, and what they won without luck" columns=${columns} rows=${rows} keyOf=${(row) => row.name} />
@@ -23,7 +24,7 @@ export function Luck({ competition }) {
   <//>`;
 }
 
-/** The curves of a match, of the seat that has won most: with two seats one's luck is the other's bad luck. */
+/** The curves of a match, of the seat that has won most. */
 export function MatchLuck({ document: { luck, players, result } }) {
   if (!luck || luck.after.length < 2) return null;
   const seat = result.scores.indexOf(Math.max(...result.scores));

@@ -9,12 +9,10 @@ import { SPEEDS } from "../table/controls.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";
 
-/** A step after all steps. */
 export const LAST = 1e9;
 const SAY_MS = 2000; // between two lines that are read aloud: a match is faster than anybody listens
 const COPIED_MS = 4000;
 
-/** The heading. */
 export function Frame({ scene, state, side, children }) {
   const { players, competition, game } = scene;
   const crumbs = competition ? [{ href: href("c", competition), title: "Competition" }] : [{ href: href(), title: "Lobby" }];

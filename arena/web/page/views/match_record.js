@@ -85,7 +85,6 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
   <//>`;
 }
 
-/** The result of a recorded match. */
 function Facts({ document, id, unit }) {
   const { result, players, started_at: from, finished_at: until } = document;
   const { termination: end, scores, points } = result;

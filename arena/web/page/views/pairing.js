@@ -59,7 +59,6 @@ function Band({ name, band }) {
   return html`<${Chart} label=${`Mean of ${name} per match, and its 95 % interval: ${signed(mean, 2)}${range} after ${count(matches, "match", "matches")}`} x=${x} series=${series} band=${edges} xTitle="matches" height=${200} />`;
 }
 
-/** How the score grew from match to match. */
 function Course({ name, matches }) {
   const { x, series, end } = useMemo(() => {
     let sum = 0;

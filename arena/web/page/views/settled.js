@@ -4,7 +4,6 @@ import { html } from "../lib/preact.js";
 import { Mean } from "../components.js";
 import { number, percent } from "../format.js";
 
-/** Whether the rows are of such a competition. */
 export function isSettled(rows) {
   return rows.some((row) => "rank_low" in row);
 }
@@ -53,7 +52,6 @@ export function settledNote({ settle, form }) {
 
 export const MARKS_NOTE = "Each mark is wrong at most once in 20: > surely better, < surely worse, = level, ? open. Marks change when a block of matches is complete.";
 
-/** A mark in words. */
 export function markText(mark) {
   return MARKS[mark] ?? "";
 }
