@@ -90,8 +90,6 @@ def conventions(words: Vocabulary) -> None:
         raise _bad("private: expected news for one seat, got those that end a round for all")
     if strange := [cls for cls in words.passes if cls not in kinds]:
         raise _bad(f"passes: expected questions or news of {name}, got {strange[0]!r}")
-    if not callable(words.payoffs):
-        raise _bad(f"payoffs: expected a function, got {shorten(words.payoffs)}")
     for cls in (words.settings, *kinds):
         _check_types(cls)
     for cls in kinds:
@@ -123,8 +121,6 @@ def _is_of(given: object, kind: Any) -> bool:
     origin = get_origin(kind) or kind
     if origin is Callable:
         return callable(given)
-    if kind is Any or not isinstance(origin, type):
-        return True
     if origin is int:
         return type(given) is int
     if origin is tuple and isinstance(given, tuple):
@@ -141,10 +137,9 @@ def _kind_in_words(kind: Any) -> str:
         bool: "True or False",
         int: "a whole number",
         str: "a text",
+        tuple: "a tuple",
         type: "a class",
     }
-    if origin is tuple:
-        return f"a tuple of {getattr(get_args(kind)[0], '__name__', 'classes')}"
     return words.get(origin) or f"a {origin.__name__}"
 
 

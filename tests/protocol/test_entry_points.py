@@ -14,6 +14,7 @@ from protocol import entry_points
 from protocol.entry_points import (
     LeftOut,
     Package,
+    first_left_out,
     has_others,
     leave_out,
     load_all,
@@ -130,6 +131,10 @@ def test_broken_metadata_leaves_its_package_out_and_no_other(
     ("source", "why"),
     [
         ("def f(:\n", "SyntaxError"),
+        (
+            "import msgspec\nclass S(msgspec.Struct):\n    closes: int\nS()\n",
+            "a game's convention is broken: closes: expected one in the description, got none",
+        ),
         ("raise SystemExit(3)\n", "SystemExit: 3"),
         ("def f():\n    f()\nf()\n", "RecursionError"),
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
@@ -207,3 +212,15 @@ def test_nothing_is_left_out_twice(left_out: list[LeftOut]) -> None:
         leave_out(LeftOut(GROUP, "ape", "zoo 1.0", "why"))
 
     assert [str(left) for left in left_out] == ["ape of zoo 1.0 is left out (protocol.games): why"]
+
+
+def test_what_follows_from_the_first_fault_of_a_game_is_not_shown(left_out: list[LeftOut]) -> None:
+    faults = [
+        LeftOut(group, name, "zoo 1.0", "why")
+        for name in ("ape", "bee")
+        for group in ("protocol.games", "arena.games", "arena.bots")
+    ]
+    for fault in faults:
+        leave_out(fault)
+
+    assert first_left_out() == [faults[0], faults[3]]

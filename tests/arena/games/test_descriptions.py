@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from importlib.metadata import EntryPoint
+from types import ModuleType
 
 import msgspec
 import pytest
 
+import arena.games
 from arena.authoring.conformance.table import AnyLegal
 from arena.engine.drive import drive
 from arena.engine.match import MatchState, MatchStep
@@ -14,15 +17,17 @@ from arena.engine.rules import EVERYONE, NOBODY, Variation
 from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES, competition_settings, style_path
 from arena.games.blackjack_script import BlackjackScript
+from arena.lab.in_process import play
+from arena.records.luck import luck_of
 from protocol.blackjack import BlackjackSettings
 from protocol.codec import Encoding, encode, encode_all
-from protocol.errors import UsageError
+from protocol.errors import BadGame, UsageError
 from protocol.gin_rummy import Offer
 from protocol.gin_words import melding
 from protocol.high_low import RoundOver
 from protocol.messages import Goodbye
 from protocol.schema.definitions import _answer_type
-from protocol.strategy import house_modules
+from protocol.strategy import house_bots, house_modules
 from protocol.vocabulary import News, Question, Vocabulary
 from protocol.words import Told
 
@@ -131,3 +136,25 @@ def test_modules_of_house_bots_and_frames_of_several_messages() -> None:
     goodbye = encode(Goodbye(), Encoding.JSON)
     assert encode_all([Goodbye()], Encoding.JSON) == goodbye
     assert encode_all([Goodbye(), Goodbye()], Encoding.JSON) == b"[%b,%b]" % (goodbye, goodbye)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_luck_of_every_game_is_measured_in_a_match_of_its_house_bots(name: str) -> None:
+    game = GAMES[name]
+    chosen = {"shuffle": "uniform"} if name == "blackjack" else {}
+    settings = {**game.rounds(40), **chosen}
+    bots = list(house_bots(name).values())
+    record = play(name, [bots[0]() for _ in range(game.seats)], settings=settings, seed=4).record
+    luck = luck_of(record)
+
+    assert luck.rounds
+    assert any(any(each.luck) for each in luck.rounds)
+
+
+def test_a_description_without_a_vocabulary_is_refused() -> None:
+    module = ModuleType("some.rules")
+    module.GAME = msgspec.structs.replace(GAMES["ace_king_queen"], vocabulary=None)  # type: ignore[attr-defined]
+    point = EntryPoint("ace_king_queen", "some.rules", "arena.games")
+
+    with pytest.raises(BadGame, match="vocabulary: expected the `VOCABULARY` of the game"):
+        arena.games._read(point, module)
