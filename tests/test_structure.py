@@ -34,6 +34,7 @@ FLOORS = (
     ("formats", "records", "referee", "sandbox"),
     ("storage",),
     ("server", "results"),
+    ("submissions",),
     ("competitions",),
     ("authoring", "lab", "web"),
     ("cli",),

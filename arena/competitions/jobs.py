@@ -1,0 +1,76 @@
+"""Matches as jobs: what is to be played between bots of which none is connected by itself.
+
+A job says what is played and by whom, and nothing of how: no seed, no process. Who takes it has it
+played and says what came of it. Here the one who takes jobs is the arena itself
+(`arena/competitions/job_runner.py`); the seam is small so that a bus can stand behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from arena.engine.match import MatchResult
+from arena.referee.live_match import Forgives
+from protocol.messages import Limits, Verdict
+
+__all__ = ["JobWatcher", "Jobs", "MatchJob"]
+
+
+class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that is to be played.
+
+    Attributes:
+        id: the same for the same attempt at the same pairing; put twice, it is played once.
+        settings: all of the game's.
+        players: names by seat.
+        submissions: by seat, the number of the submission that plays; None for a bot that the
+            arena has launched otherwise, under its name.
+        package: of a game that is not ours.
+    """
+
+    id: str
+    game: str
+    settings: dict[str, Any]
+    limits: Limits
+    players: tuple[str, ...]
+    submissions: tuple[int | None, ...]
+    package: str | None = None
+
+
+class JobWatcher(Protocol):
+    """Who has put a job, as it is told of it."""
+
+    @property
+    def forgives(self) -> Forgives:
+        """Whether an offence costs a bot no more than the match (J3)."""
+
+    def progressed(self, job: str, match: str, decisions: int) -> None:
+        """The job is being played, as a match of that id, and has come so far."""
+
+    def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
+        """The match is over, or void; called once."""
+
+
+class Jobs(Protocol):
+    """Carries jobs from those who want them played to those who play them."""
+
+    def put(self, job: MatchJob, watcher: JobWatcher) -> None:
+        """Have a job played; with an id that was put and is not done, only the watcher changes."""
+
+    async def take(self) -> MatchJob:
+        """The next job, once there is one; it is the caller's until it is `done` or cancelled."""
+
+    def progress(self, job: str, match: str, decisions: int) -> None:
+        """The taker says how far a job is; of one that is cancelled or done it means nothing."""
+
+    def cancel(self, job: str, why: str) -> None:
+        """Have a job end as void; again, or of one that is done, it means nothing."""
+
+    def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
+        """The taker says what came of a job; only the first time counts."""
+
+    def on_cancel(self, call: Callable[[str, str], None]) -> None:
+        """Have the taker told of jobs that are cancelled while it plays them."""

@@ -1,0 +1,39 @@
+"""What the course file says of submissions; the one place where the defaults stand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+__all__ = ["SubmissionSettings"]
+
+_A_DAY_S = 86_400
+
+
+class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table `[submissions]`; without the table nothing can be handed in.
+
+    Attributes:
+        opens, closes: when submissions are taken: a date and time each; None for no limit. What has
+            arrived before closing counts, whenever it is checked.
+        a_day: how many submissions of an owner a day, of this machine's clock.
+        languages: which may be handed in, as `arena new` names them; empty for all that are here.
+        cores: how many submitted bots compute at once; None for all cores but one, at least one.
+        build_s: how long a build may take.
+        build_mib: its memory, and as much again for the files that it writes.
+        check_s: how long a check may take.
+        wait_s: how long a run waits at most for what arrived before it started and is not checked.
+        comparisons: how many comparisons of an owner a day.
+    """
+
+    opens: Any = None
+    closes: Any = None
+    a_day: Annotated[int, Meta(ge=1, le=1_000)] = 20
+    languages: tuple[str, ...] = ()
+    cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
+    build_s: Annotated[int, Meta(ge=1, le=3_600)] = 120
+    build_mib: Annotated[int, Meta(ge=16, le=65_536)] = 512
+    check_s: Annotated[int, Meta(ge=10, le=3_600)] = 300
+    wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = 600.0
+    comparisons: Annotated[int, Meta(ge=0, le=1_000)] = 5
