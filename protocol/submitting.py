@@ -57,7 +57,7 @@ __all__ = [
     "Submissions",
     "Submit",
     "ToSubmitter",
-    "Turn",
+    "UploadTurn",
     "Use",
     "decode_from_submitter",
     "encode_to_submitter",
@@ -223,7 +223,7 @@ class Rules(Struct, frozen=True, tag_field="type", tag="rules"):
     unsafe: str = ""
 
 
-class Turn(Struct, frozen=True, tag_field="type", tag="turn"):
+class UploadTurn(Struct, frozen=True, tag_field="type", tag="turn"):
     """Other uploads are on; this one is at that position, from 1."""
 
     position: int
@@ -374,7 +374,7 @@ FromSubmitter: TypeAlias = (
 )
 ToSubmitter: TypeAlias = (
     Rules
-    | Turn
+    | UploadTurn
     | Send
     | Got
     | Progressing
