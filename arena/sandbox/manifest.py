@@ -1,21 +1,21 @@
-"""What a submitted program is: its language, how it is built and run, and what it plays."""
+"""What a program that was handed in is: its language, and how it is built and started."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+import msgspec
 
 __all__ = ["ProgramManifest"]
 
 
-class ProgramManifest(Struct, frozen=True):
-    """What a submitted program is.
+class ProgramManifest(msgspec.Struct, frozen=True):
+    """How a program is built and started, in its folder.
 
     Attributes:
-        language: as `arena new` names it; empty if it is none of these.
-        command: how it is run, in its folder.
-        stdio: whether it speaks the protocol in lines over its standard streams.
-        build: the command that builds it, in its folder; empty if nothing is to be built.
-        games: the games that it plays; empty if it says so itself when it connects.
+        language: as `arena new` names it, or `other`.
+        command: the words that start it. A FILE.py with a strategy is started by our client.
+        stdio: whether it speaks in lines over its standard streams.
+        build: the words that build it; none if there is nothing to build.
+        games: those that it says it plays; none if it says so in `hello`.
     """
 
     language: str

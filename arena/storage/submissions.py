@@ -228,7 +228,8 @@ class Submissions:
         """Make a submission its owner's next version, and put it in play in its games.
 
         One that is decided already stays as it is, and one that was accepted before it was reopened
-        keeps its number. A later submission that is in play in a game remains there.
+        keeps its number. A later submission that is in play in a game remains there, and one that
+        is disabled already is not put in play.
         """
         with self._changes() as connection:
             was = self._known(connection, number)
@@ -245,7 +246,7 @@ class Submissions:
                 text=stored_text(text),
                 decided_at=float(at),
             )
-            if was.version is None:
+            if was.version is None and was.disabled_at is None:
                 later = IN_PLAY.c.submission > number
                 query = sa.select(IN_PLAY.c.game).where(IN_PLAY.c.owner == was.owner, later)
                 taken = set(connection.execute(query).scalars())

@@ -320,6 +320,16 @@ def test_an_instructor_takes_one_out_and_lets_it_back(
     ]
 
 
+def test_one_that_is_disabled_before_it_is_accepted_replaces_nothing(
+    hands_in: HandsIn, submissions: Submissions
+) -> None:
+    hands_in("ann", AKQ)
+    submissions.disable(hands_in("ann").number, 9.0, "prof")
+
+    assert submissions.accepted(2, MANIFEST, (AKQ,), "fine", 10.0).version == 2
+    assert playing(submissions) == [("ann", AKQ, 1)]
+
+
 def test_every_change_of_what_is_in_play_is_seen_by_those_who_poll(
     hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
 ) -> None:
