@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given
-from hypothesis import strategies as st
 
-from arena.storage import submissions as module
+from arena.storage import quota
 from arena.storage.programs import Programs
 from arena.storage.roster import Roster
 from arena.storage.schema import open_database
 from arena.storage.store import Act, Store
-from arena.storage.submissions import (
-    StoredSubmission,
-    Submission,
-    Submissions,
-    SubmissionState,
-    surplus,
-)
+from arena.storage.submissions import Submission, Submissions, SubmissionState
 from protocol.errors import StoreFailed, UsageError
 from tests.support.databases import rows
 from tests.support.submitted_programs import (
@@ -189,6 +180,16 @@ def test_one_that_is_rebuilt_keeps_its_number_and_stays_in_play(
     assert submissions.accepted(1, MANIFEST, (AKQ,), "still fine", 8.0).version == 1
     assert submissions.get(1).text == "still fine"
     assert [(one.version, one.at) for one in submissions.in_play()] == [(1, 1.5)]
+
+
+def test_one_that_is_rebuilt_is_out_of_play_where_it_no_longer_plays(
+    hands_in: HandsIn, submissions: Submissions
+) -> None:
+    hands_in("ann", AKQ, GIN)
+    submissions.reopened(1)
+    submissions.accepted(1, MANIFEST, (GIN,), "fine", 8.0)
+
+    assert playing(submissions) == [("ann", GIN, 1)]
 
 
 def test_one_that_no_longer_builds_is_in_play_no_longer(
@@ -447,7 +448,7 @@ def test_the_oldest_go_first_with_all_that_is_theirs(
     database: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_VERSIONS", 2)
+    monkeypatch.setattr(quota, "MOST_VERSIONS", 2)
     made = [hands_in("ann", AKQ) for _ in range(4)]
     submissions.log(1, "build", "javac")
     submissions.note_stderr("ann", 1, "m-1", 1.0, "oops")
@@ -468,7 +469,7 @@ def test_the_oldest_go_first_with_all_that_is_theirs(
 def test_what_is_needed_stays_whatever_the_quota(
     hands_in: HandsIn, submissions: Submissions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_STORED", 1)
+    monkeypatch.setattr(quota, "MOST_STORED", 1)
     hands_in("ann", AKQ, GIN)  # in play in gin rummy
     hands_in("ann", AKQ)  # in the plan of a competition
     hands_in("ann")  # waits
@@ -485,7 +486,7 @@ def test_what_is_needed_stays_whatever_the_quota(
 def test_a_program_of_two_owners_stays_while_one_of_them_needs_it(
     hands_in: HandsIn, submissions: Submissions, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_VERSIONS", 1)
+    monkeypatch.setattr(quota, "MOST_VERSIONS", 1)
     for owner in ("ann", "ben"):
         hands_in(owner, AKQ, data=b"a starter")
         hands_in(owner, AKQ)
@@ -494,32 +495,6 @@ def test_a_program_of_two_owners_stays_while_one_of_them_needs_it(
 
     assert submissions.make_room("ben") == (3,)
     assert hashed_program(b"a starter") not in Programs(engine)
-
-
-KEPT = st.builds(lambda program, is_needed: (program, is_needed), st.integers(0, 30), st.booleans())
-
-
-@given(st.lists(KEPT, max_size=70), st.integers(1, 30))
-def test_the_quota_takes_as_few_as_it_can_of_those_that_nobody_needs(
-    kept: list[tuple[int, bool]], most_mib: int
-) -> None:
-    stored = [
-        StoredSubmission(number, str(program), (1 + program % 5) * most_mib << 19, is_needed)
-        for number, (program, is_needed) in enumerate(kept)
-    ]
-    gone = surplus(stored)
-
-    def fits(left: list[StoredSubmission]) -> bool:
-        size = sum({one.program: one.stored for one in left}.values())
-        return len(left) <= module.MOST_VERSIONS and size <= module.MOST_STORED
-
-    free = [one.number for one in stored if not one.is_needed]
-    left = [one for one in stored if one.number not in gone]
-    assert list(gone) == free[: len(gone)]  # the oldest first
-    assert fits(left) or len(gone) == len(free)
-    if gone:
-        assert not fits([one for one in stored if one.number not in gone[:-1]])
-    assert max(Counter(gone).values(), default=1) == 1
 
 
 # --- databases of before ---
