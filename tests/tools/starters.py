@@ -28,8 +28,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from arena.authoring.starter import ADDRESS, Language
+from arena.authoring.starter import ADDRESS
 from arena.games import GAMES
+from arena.sandbox.languages import Language
 
 __all__ = ["CommandFailed", "StarterTrial", "main", "missing"]
 
@@ -38,7 +39,7 @@ START_S = 60  # an arena, until it says where it is
 STEPS = ("build", "test", "try", "check", "connect")
 NEEDS = {
     Language.PYTHON: (),
-    Language.JAVASCRIPT: ("node", "npm"),
+    Language.JAVASCRIPT: ("node",),
     Language.JAVA: ("javac", "make"),
     Language.CPP: ("g++", "make"),
     Language.GO: ("go", "make"),
