@@ -61,7 +61,9 @@ async def launched(
     (folder / ".data").touch()
     findings: asyncio.Queue[Finding] = asyncio.Queue()
     launcher = Launcher(
-        limits or Limits(), [folder.parent / "secret"], lambda _, found: findings.put_nowait(found)
+        limits or Limits(),
+        [folder.parent / "arena" / "arena.db"],
+        lambda _, found: findings.put_nowait(found),
     )
     name = f"sealed-{uuid4()}"
     manifest = ProgramManifest("python", (sys.executable, "bot.py", *arguments), stdio=False)
@@ -82,9 +84,9 @@ async def launched(
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a submission lies, beside a database and another submission."""
-    for name in ("scratch", "ann", "ben"):
+    for name in ("scratch", "arena", "ann", "ben"):
         (tmp_path / name).mkdir()
-    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "arena" / "arena.db").write_text("secret")
     (tmp_path / "ben" / "bot.py").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     return tmp_path / "ann"
@@ -95,7 +97,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_it_sees_its_own_files_and_reaches_nobody(folder: Path) -> None:
     look = LOOK.replace("print(json.dumps({", 'print(json.dumps({"mine": sorted(os.listdir()),')
-    targets = (str(folder.parent / "secret"), str(folder.parent / "ben"))
+    targets = (str(folder.parent / "arena" / "arena.db"), str(folder.parent / "ben"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         async with launched(folder, CONNECT + look, *targets, port, str(os.getpid())) as finding:
