@@ -10,7 +10,7 @@ from arena.sandbox import bubblewrap
 
 
 def test_every_layer_is_shown_with_why_not(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap, "probe", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "probe", lambda **_: "bubblewrap is not installed")
     ran = run("doctor")
 
     assert (ran.status, ran.err) == (0, "")
