@@ -13,12 +13,25 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["CONNECTED", "Spellings", "alike", "owner_of", "spelled", "version_label", "versioned"]
+__all__ = [
+    "CONNECTED",
+    "Spellings",
+    "alike",
+    "is_process",
+    "owner_of",
+    "process_name",
+    "public_name",
+    "spelled",
+    "version_label",
+    "versioned",
+]
 
 CONNECTED = "connected"
 """The version of a bot that has connected by itself."""
 
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
+
+_PROCESS = "\x1f"  # a control character: no `hello` can say it
 
 _UNSEEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
@@ -53,6 +66,21 @@ def versioned(name: str, version: str | None) -> str:
     if version == CONNECTED:
         return f"{name} ({CONNECTED})"
     return f"{name} {version}" if version else name
+
+
+def process_name(name: str, number: int) -> str:
+    """What tells one process of a submitted bot from the others, which all have its name."""
+    return f"{name}{_PROCESS}{number}"
+
+
+def is_process(name: str) -> bool:
+    """Whether `process_name` has made this name."""
+    return _PROCESS in name
+
+
+def public_name(name: str) -> str:
+    """The name that people and other bots know: `ann` for `ann` and for each process of it."""
+    return name.partition(_PROCESS)[0]
 
 
 def spelled(name: str, known: Iterable[str]) -> str:
