@@ -122,8 +122,8 @@ class Process:
 
         Its command is looked up on the PATH of `environment`, which is all that it gets; the
         supervisor removes its directory at the end. What it writes to stderr goes to
-        `stderr_tail`. Raises `ArenaError` if it cannot be executed, or the machine has no process or
-        descriptor left.
+        `stderr_tail`. Raises `ArenaError` if it cannot be executed, or the machine has no process
+        or descriptor left.
         """
         program = prepared.command[0]
         try:
