@@ -2,7 +2,7 @@
 
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
 Tables of another version are refused. A column that came later and may be null is added when an
-arena opens the database for writing; until then readers take it as null (`has_sums`).
+arena opens the database for writing; until then readers take it as null (`has_column`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "SEATS",
     "VERDICTS",
     "changing",
-    "has_sums",
+    "has_column",
     "open_database",
     "shown",
 ]
@@ -107,7 +107,11 @@ SEATS = sa.Table(
     sa.Column("points", sa.BigInteger, nullable=False),
     # This seat is out with the offender, as its bot did not come either.
     sa.Column("also_out", sa.Boolean, nullable=False, server_default=sa.false()),
+    # As in the record; null for a bot of the house's, and where nobody takes submissions.
+    sa.Column("version", sa.Text),
 )
+
+_LATER = (MATCHES.c.sums, SEATS.c.version)  # texts that the first databases of this schema lack
 
 VERDICTS = sa.Table(
     "verdicts",
@@ -197,10 +201,10 @@ def changing(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
     return engine.execution_options(writes=True).begin()
 
 
-def has_sums(connection: sa.Connection) -> bool:
-    """Whether matches have the column `sums`, which the first databases of this schema lack."""
-    columns = sa.inspect(connection).get_columns(MATCHES.name)
-    return any(column["name"] == MATCHES.c.sums.name for column in columns)
+def has_column(connection: sa.Connection, column: sa.Column[Any]) -> bool:
+    """Whether the database has a column that the first ones of this schema lack."""
+    columns = sa.inspect(connection).get_columns(column.table.name)
+    return any(other["name"] == column.name for other in columns)
 
 
 def shown(url: sa.URL) -> str:
@@ -312,9 +316,9 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
             # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
     with engine.connect() as connection:
-        is_complete = has_sums(connection)
+        is_complete = all(has_column(connection, column) for column in _LATER)
     if not is_complete:
-        _add_sums(engine)
+        _add_columns(engine)
 
 
 def _write_ahead(engine: sa.Engine) -> None:
@@ -334,13 +338,18 @@ def _write_ahead(engine: sa.Engine) -> None:
         time.sleep(_LOOK_S)
 
 
-def _add_sums(engine: sa.Engine) -> None:
+def _add_columns(engine: sa.Engine) -> None:
     with changing(engine) as connection:
         _lock_making(connection)
-        if not has_sums(connection):  # another process may have added them meanwhile
-            connection.exec_driver_sql(f"ALTER TABLE {MATCHES.name} ADD COLUMN sums TEXT")
-            connection.execute(META.delete().where(META.c.key == "sums"))
-            connection.execute(META.insert(), {"key": "sums", "value": ""})
+        for column in _LATER:
+            if has_column(connection, column):  # another process may have added it meanwhile
+                continue
+            connection.exec_driver_sql(
+                f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} TEXT"
+            )
+            if column is MATCHES.c.sums:
+                connection.execute(META.delete().where(META.c.key == "sums"))
+                connection.execute(META.insert(), {"key": "sums", "value": ""})
 
 
 def _lock_making(connection: sa.Connection) -> None:
