@@ -151,7 +151,8 @@ def _least(run: PlannedRun, expected: int, needed: int) -> int:
 
     - of the roster, or of named bots that are to be submitted, and without a time with everybody,
       but a ladder is open for those who come later;
-    - with other named bots and without a time with one of them, as their matches wait for the others;
+    - with other named bots and without a time with one of them, as their matches wait for the
+      others;
     - otherwise with as many as the game has seats.
     """
     least = run.at_least - len(run.house)

@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from msgspec import UNSET
+
 from arena.competitions.forfeit import verdict_outside_play
 from arena.competitions.jobs import Jobs, JobWatcher, MatchJob, unplayed
 from arena.competitions.process_pool import ReservedSeat, StartFailed
@@ -105,7 +107,9 @@ class JobRunner:
         jobs: Jobs,
         players: Mapping[str, BotSession],
         referee: Referee,
-        game_of: Callable[[MatchJob], Game] = lambda job: game_named(job.game, job.package),
+        game_of: Callable[[MatchJob], Game] = lambda job: game_named(
+            job.game, job.package or UNSET
+        ),
     ) -> None:
         self.jobs = jobs
         self.pool: SeatPool | None = None
@@ -291,18 +295,12 @@ class JobRunner:
         playing = [running for running in self._running.values() if running.table is not None]
         for running in playing:
             assert running.table is not None, "they are being played"
-            running.watcher.progressed(
-                running.job.id, running.table.id, running.table.decisions
-            )
+            running.watcher.progressed(running.job.id, running.table.id, running.table.decisions)
         if playing:
             self._ticks = self._loop.call_later(_PROGRESS_S, self._tick)
 
     def _over(
-        self,
-        running: _RunningJob,
-        table: LiveMatch,
-        result: MatchResult,
-        verdict: Verdict | None,
+        self, running: _RunningJob, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         self._end(running, table.id, result, verdict)
 
@@ -313,11 +311,7 @@ class JobRunner:
             game = self._game_of(job)
             settings = game.vocabulary.read_settings(job.settings)
             match = MatchState(
-                game,
-                settings,
-                seed=secrets.token_bytes(32),
-                start=False,
-                versions=job.versions,
+                game, settings, seed=secrets.token_bytes(32), start=False, versions=job.versions
             )
             event = finding.event or f"{job.id}.{seat}"
             name = job.players[seat]
@@ -350,11 +344,7 @@ class JobRunner:
             player.held -= 1
 
     def _end(
-        self,
-        running: _RunningJob,
-        match: str,
-        result: MatchResult,
-        verdict: Verdict | None = None,
+        self, running: _RunningJob, match: str, result: MatchResult, verdict: Verdict | None = None
     ) -> None:
         """Say what came of a job, and give its seats back."""
         job = running.job.id
