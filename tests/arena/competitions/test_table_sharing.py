@@ -117,6 +117,9 @@ class SimulatedCompetition:
     def player(self, name: str) -> Any:
         return self.night.bots[name]
 
+    def submission(self, name: str) -> None:
+        """Nobody is played from a submission."""
+
     def known(self, pairing: Pairing) -> None:
         return None
 
