@@ -17,6 +17,7 @@ __all__ = [
     "CONNECTED",
     "Spellings",
     "alike",
+    "is_process",
     "owner_of",
     "process_name",
     "public_name",
@@ -58,6 +59,11 @@ def owner_of(name: str) -> str:
 def process_name(name: str, number: int) -> str:
     """What tells one process of a submitted bot from the others, which all have its name."""
     return f"{name}{_PROCESS}{number}"
+
+
+def is_process(name: str) -> bool:
+    """Whether `process_name` has made this name."""
+    return _PROCESS in name
 
 
 def public_name(name: str) -> str:

@@ -29,7 +29,7 @@ class LiveMatch:
 
     Attributes:
         chairs: its seats; none when it is over.
-        names: the names of the players, by seat.
+        names: the public names of the players, by seat.
         nonces: by seat, once it has begun; empty for a seat that was never ready.
         versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
     """
@@ -75,7 +75,7 @@ class LiveMatch:
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
         self.match: MatchState | None = None
-        self.names = tuple(player.name for player in players)
+        self.names = tuple(player.public_name for player in players)
         self.versions = tuple(versions)
         self.nonces: tuple[str, ...] = ()
         self.chairs = [
