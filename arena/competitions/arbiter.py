@@ -25,7 +25,7 @@ from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, MatchState, Result
-from arena.engine.names import CONNECTED, owner_of, public_name
+from arena.engine.names import CONNECTED, owner_of
 from arena.engine.verdict import Finding
 from arena.formats.elimination import saved
 from arena.formats.eta import Workload
@@ -209,8 +209,6 @@ class Arbiter:
 
     def _may_climb(self, name: str) -> bool:
         """Whether a bot that is here may climb a ladder, which may take submissions only."""
-        if public_name(name) != name:
-            return False  # it is the process of a submission
         return self.plan.take is not Take.SUBMITTED or name in self._own_bots
 
     async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:

@@ -202,7 +202,7 @@ class JobRunner:
         job, named, submitted = running.job, list[BotSession](), dict[int, tuple[str, int]]()
         for seat, (name, number) in enumerate(zip(job.players, job.submissions, strict=True)):
             if number is None:
-                named.append(self._here(name))
+                named.append(self._here(running, name))
             else:
                 submitted[seat] = name, number
         for player in named:
@@ -222,9 +222,13 @@ class JobRunner:
         running.held = tuple(named)
         return True
 
-    def _here(self, name: str) -> BotSession:
+    def _here(self, running: _RunningJob, name: str) -> BotSession:
+        """The bot of that name; one that went away while processes started is not waited for."""
         player = self._players.get(name)
-        if player is None or player.leaving or player.is_away or player.is_unresponsive:
+        is_here = player is not None and not player.leaving
+        if is_here and running.is_submitted:
+            is_here = not (player.is_away or player.is_unresponsive)
+        if player is None or not is_here:
             raise _NotHere(f"{name} is not here")
         return player
 
@@ -237,9 +241,13 @@ class JobRunner:
     async def _seat(self, running: _RunningJob) -> None:
         """Wait for the processes of a job's submissions, and open its match."""
         seats = running.seats
-        began = await asyncio.gather(
-            *(seat.session() for seat in seats.values()), return_exceptions=True
-        )
+        began: list[BotSession | BaseException] = []
+        for _ in seats:  # the second time they are there, unless one has ended meanwhile
+            began = await asyncio.gather(
+                *(seat.session() for seat in seats.values()), return_exceptions=True
+            )
+            if any(isinstance(each, BaseException) for each in began):
+                break
         running.task = None
         came = dict(zip(seats, began, strict=True))
         for seat, session in came.items():
@@ -254,7 +262,7 @@ class JobRunner:
         try:
             for name, number in zip(running.job.players, running.job.submissions, strict=True):
                 if number is None:
-                    self._here(name)
+                    self._here(running, name)
         except _NotHere as error:
             self._end(running, "", unplayed(running.job, str(error)))
             return
@@ -266,7 +274,7 @@ class JobRunner:
     def _open(self, running: _RunningJob, sessions: Mapping[int, BotSession]) -> None:
         job = running.job
         players = [
-            sessions[seat] if seat in sessions else self._here(name)
+            sessions[seat] if seat in sessions else self._here(running, name)
             for seat, name in enumerate(job.players)
         ]
         self._let_go(running)

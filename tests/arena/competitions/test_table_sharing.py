@@ -41,7 +41,7 @@ class SimulatedBot:
     link = RoundTripFloor()
     is_away = is_unresponsive = False
     answers, _busy_s = 1_000, 0.05
-    tables = TABLES
+    tables, held = TABLES, 0
     free_tables = BotSession.free_tables
 
     def __init__(self, name: str) -> None:
