@@ -279,6 +279,7 @@ class Host:
             store.results(row.id),
             store.actions(row.id),
             store.verdicts(row.id),
+            store.version_changes(row.id),
         )
 
     def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:

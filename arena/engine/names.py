@@ -3,6 +3,8 @@
 `ANN`, `ａｎｎ` and `ann` with an invisible character in it are one name; the spelling that
 came first is shown. Letters of different scripts, such as the Latin and the Cyrillic `a`, stay
 different.
+
+Where submissions are taken, a bot's name is shown with the version that has played.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["Spellings", "alike", "owner_of", "spelled"]
+__all__ = ["CONNECTED", "Spellings", "alike", "owner_of", "spelled", "version_label", "versioned"]
+
+CONNECTED = "connected"
+"""The version of a bot that has connected by itself."""
 
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
 
@@ -36,6 +41,18 @@ def alike(name: str) -> str:
 def owner_of(name: str) -> str:
     """The owner of a bot: `ann` for `ann` and for `ann/two`, as names on a roster have no slash."""
     return name.partition("/")[0]
+
+
+def version_label(number: int) -> str:
+    """How records and people call a version: 3 is `v3`."""
+    return f"v{number}"
+
+
+def versioned(name: str, version: str | None) -> str:
+    """A bot with the version that has played, for people: `ann v3`, or `ann (connected)`."""
+    if version == CONNECTED:
+        return f"{name} ({CONNECTED})"
+    return f"{name} {version}" if version else name
 
 
 def spelled(name: str, known: Iterable[str]) -> str:
