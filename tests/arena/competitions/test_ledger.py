@@ -375,7 +375,7 @@ STEPS = st.one_of(
     st.tuples(st.just("version"), st.sampled_from(NAMES), st.integers(1, 3)),
     st.tuples(st.just("back"), st.integers(0, 9), st.none()),
     st.tuples(st.just("remove"), st.sampled_from(NAMES), st.none()),
-    st.tuples(st.sampled_from(("restart", "look", "turn", "rated")), st.none(), st.none()),
+    st.tuples(st.sampled_from(("restart", "look", "peek", "turn", "rated")), st.none(), st.none()),
 )
 
 
@@ -423,6 +423,9 @@ class WrittenLadder:
                 await self.live.rated()
                 self.live = self.again()
             case "look":
+                self.store.flush()
+                self.results.update()
+            case "peek":  # while it is being written
                 self.results.update()
             case "turn":
                 await asyncio.sleep(0.001)
@@ -455,7 +458,9 @@ def written_ladders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]
 @given(steps=st.lists(STEPS, min_size=1, max_size=30))
 @settings(max_examples=40, deadline=None)
 @example([WON, ("version", "ann", 2), WON, LOOK, WON])  # a reader reads a bit at a time
-@example([WON, ("back", 0, None), WON, ("version", "ann", 2), WON])  # it is rated anew meanwhile
+@example(
+    [WON, WON, ("back", 0, None), WON, ("version", "ann", 2), WON]
+)  # it is rated anew meanwhile
 @example([WON, ("match", NAMES, "void"), ("version", "ann", 2), ("restart", None, None), WON])
 @example([WON, WON, ("version", "ann", 2), ("back", 1, None), WON])  # its match counts no more
 @example([("match", NAMES[::-1], "won"), ("version", "cem", 2), ("remove", "dan", None), WON])
