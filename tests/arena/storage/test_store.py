@@ -699,8 +699,8 @@ def test_K4_version_changes_come_with_the_match_that_they_follow(store: Store) -
     acts = ((None, "ann"), ("m-1", "ben"), ("m-1", "ann"), ("m-2", "ann"))
     for number, match in enumerate(("m-1", "m-2"), start=1):
         finish_match(store, competition, match, number)
-    for match, bot in acts:
-        store.acted(act(VERSION, competition=competition, match=match, bot=bot))
+    for follows, bot in acts:
+        store.acted(act(VERSION, competition=competition, match=follows, bot=bot))
     store.acted(act(VERSION, competition=other, bot="cem"))
     store.acted(act("pause", competition=competition))
     store.flush()
