@@ -32,6 +32,7 @@ from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.gateway import Gateway
+from arena.storage.models import VERSION, VersionChange, seated_versions
 from arena.storage.store import Act, CompetitionState, MatchRow, Store
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
@@ -147,6 +148,7 @@ class FakeStore:
             started_at=started_at,
             finished_at=finished_at,
             digest="",
+            versions=seated_versions(result.record.versions or ()),
         )
         self.rows.append(played)
         if verdict is not None:
@@ -190,6 +192,14 @@ class FakeStore:
     def results(self, competition: str = "c") -> list[MatchRow]:
         """The matches that count."""
         return [row for row in self.rows if row.counts and row.competition == competition]
+
+    def version_changes(self, competition: str = "c") -> tuple[VersionChange, ...]:
+        numbers = {row.id: row.number for row in self.rows}
+        return tuple(
+            VersionChange(act.bot or "", act.match, numbers.get(act.match or "", 0))
+            for act in self.acts
+            if act.what == VERSION
+        )
 
     def counted(self) -> Counter[tuple[str, ...]]:
         """How often which bots have met in a match that ran its course."""
