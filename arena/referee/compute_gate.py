@@ -26,7 +26,7 @@ class ComputeGate:
 
     def enter(self, who: Hashable, begin: Callable[[], None]) -> None:
         """Call `begin` once there is a core: now, or when another leaves."""
-        assert who not in self._computing and who not in self._waiting, "it has left before"
+        assert who not in self._computing | self._waiting.keys(), "it has left before"
         self._waiting[who] = begin
         self._admit()
 
