@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["Spellings", "alike", "owner_of", "process_name", "public_name", "spelled"]
+__all__ = ["Spellings", "alike", "is_process", "owner_of", "process_name", "public_name", "spelled"]
 
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
 
@@ -43,6 +43,11 @@ def owner_of(name: str) -> str:
 def process_name(name: str, number: int) -> str:
     """What tells one process of a submitted bot from the others, which all have its name."""
     return f"{name}{_PROCESS}{number}"
+
+
+def is_process(name: str) -> bool:
+    """Whether `process_name` has made this name."""
+    return _PROCESS in name
 
 
 def public_name(name: str) -> str:

@@ -13,7 +13,7 @@ from math import ceil, inf
 
 from protocol.messages import Limits
 
-__all__ = ["TICK_S", "Lag", "RoundTripFloor", "SeatClock", "charged_from"]
+__all__ = ["TICK_S", "Lag", "RoundTripFloor", "SeatClock", "charged_from", "start_cap_ms"]
 
 _STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
 _CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
@@ -58,6 +58,14 @@ def charged_from(asked_at: float, last_answer: float, waiting: int, decision_ms:
     begins at the latest after `decision_ms` for each question that was `waiting` at its arrival.
     """
     return min(max(asked_at, last_answer), asked_at + waiting * decision_ms / 1000)
+
+
+def start_cap_ms(limits: Limits) -> int:
+    """The cap on the wall, until it grows, for a start that is charged `start_ms` of CPU time.
+
+    That is from the launch of a bot to its `hello`, and from `match` to `ready`.
+    """
+    return max(limits.wall_ms, limits.start_ms)
 
 
 class RoundTripFloor:

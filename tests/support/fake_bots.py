@@ -84,11 +84,15 @@ class FakeBotProcess:
 
     def __init__(self) -> None:
         self.used_ms = 0.0
+        self.overbooked_ms = 0.0
         self.looks = 0
 
     def cpu_ms(self) -> float:
         self.looks += 1
         return self.used_ms
+
+    def waited_ms(self) -> float:
+        return self.overbooked_ms
 
     def tail(self) -> str:
         return "the last that it said"
