@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 from arena.engine.match import MatchResult
@@ -77,7 +77,7 @@ class FakeBotConnection:
 
 
 class FakeBotProcess:
-    """The processes of a launched bot, whose CPU time is what a test says."""
+    """The processes of a launched bot, whose CPU time and waits are what a test says."""
 
     enforced = "time, memory and processes (sampled)"
     is_metered = True
@@ -85,6 +85,7 @@ class FakeBotProcess:
     def __init__(self) -> None:
         self.used_ms = 0.0
         self.overbooked_ms = 0.0
+        self.overbooked_looks = 0
         self.looks = 0
 
     def cpu_ms(self) -> float:
@@ -92,6 +93,7 @@ class FakeBotProcess:
         return self.used_ms
 
     def waited_ms(self) -> float:
+        self.overbooked_looks += 1
         return self.overbooked_ms
 
     def tail(self) -> str:
@@ -216,7 +218,6 @@ class FakeArena:
         *bots: FakeBot,
         game: str | Game = "ace_king_queen",
         limits: Limits = LIMITS,
-        versions: Sequence[str] = (),
         **settings: object,
     ) -> LiveMatch:
         rules = GAMES[game] if isinstance(game, str) else game
@@ -226,7 +227,6 @@ class FakeArena:
             [bot.player for bot in bots],
             limits,
             lambda *over: self.results.append(over),
-            versions=versions,
         )
 
     def say(self, bot: FakeBot, message: BotMessage) -> None:
