@@ -25,6 +25,7 @@ import msgspec
 
 from arena.engine.names import public_name
 from arena.engine.verdict import Finding
+from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import TAIL_BYTES, Process, StderrTail
 from arena.sandbox.process_table import probe, reader
@@ -109,12 +110,19 @@ class Launcher:
     """
 
     def __init__(
-        self, limits: Limits, hidden: Iterable[Path], on_finding: OnFinding, *, isolate: bool = True
+        self,
+        limits: Limits,
+        hidden: Iterable[Path],
+        on_finding: OnFinding,
+        *,
+        isolate: bool = True,
+        scratch_mib: int = SCRATCH_MIB,
     ) -> None:
         self._limits = limits
         self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
+        self._scratch_mib = scratch_mib
         self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
         self._root: Path | None = None
@@ -128,11 +136,13 @@ class Launcher:
         *,
         url: str = "",
         token: str = "",
+        on_stderr: Callable[[bytes], None] = lambda chunk: None,
         stderr_bytes: int = TAIL_BYTES,
     ) -> LaunchedBot:
         """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        The program is told its public name. Of its stderr so many bytes are kept.
+        The program is told its public name. Of its stderr so many bytes are kept; `on_stderr` is
+        called with all that a `stdio` program writes there.
 
         Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
         names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
@@ -150,13 +160,18 @@ class Launcher:
                 root=self._make_root(),
                 hidden=self._hidden,
                 isolate=self._isolate,
+                scratch_mib=self._scratch_mib,
             )
             try:
                 if self._closed:
                     raise ArenaError(f"cannot start {public}: the arena is closing")
                 variables = environment(public, prepared.scratch, url, token)
                 process = await _KIND.start(
-                    prepared, variables, stdio=program.stdio, stderr_bytes=stderr_bytes
+                    prepared,
+                    variables,
+                    stdio=program.stdio,
+                    on_stderr=on_stderr,
+                    stderr_bytes=stderr_bytes,
                 )
             except BaseException:
                 clear(prepared)

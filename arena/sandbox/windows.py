@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from arena.sandbox.process import TAIL_BYTES, StderrTail
@@ -72,6 +72,7 @@ class PlainProcess:
         environment: Mapping[str, str],
         *,
         stdio: bool = False,
+        on_stderr: Callable[[bytes], None] = lambda chunk: None,
         stderr_bytes: int = TAIL_BYTES,
     ) -> PlainProcess:
         """Start a program; raises `UsageError` for `stdio`, `ArenaError` if it does not start."""
