@@ -62,13 +62,17 @@ class LobbyGame(msgspec.Struct, frozen=True):
 
 
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
-    """The arena itself; `page_since` changes when it is restarted."""
+    """The arena itself; `page_since` changes when it is restarted.
+
+    `submissions` says whether programs can be handed in at `/submit`.
+    """
 
     version: str
     practice: bool
     page_since: float
     games: tuple[LobbyGame, ...]
     requires_token: bool
+    submissions: bool
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +179,8 @@ def lobby(
     spectators: Spectators,
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
+    *,
+    takes_submissions: bool = False,
 ) -> bytes:
     """The document as it is now; `latest` begins with the newest result."""
     competitions = host.competitions
@@ -201,6 +207,7 @@ def lobby(
             page_since=_SINCE,
             games=_games(),
             requires_token=host.gateway.admission.requires_token,
+            submissions=takes_submissions,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(map(_bot, islice(bots, _BOTS))),

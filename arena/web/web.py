@@ -50,7 +50,10 @@ _UNWRITTEN = "results are not written down any more; the arena's log says why"
 
 
 class Web:
-    """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen."""
+    """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen.
+
+    `takes_submissions` says whether the page has its views for handing programs in.
+    """
 
     def __init__(self, host: Host, store: Store) -> None:
         self._host = host
@@ -59,6 +62,7 @@ class Web:
         self._clock = asyncio.get_running_loop().time
         self._lobby_until = 0.0
         self._latest = LatestMatches()
+        self.takes_submissions = False
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
         self.people = PeopleTables(host)
@@ -105,7 +109,13 @@ class Web:
         """The lobby's document, at most one second old."""
         now = self._clock()
         if now >= self._lobby_until:
-            self._lobby = lobby(self._host, self._spectators, self._latest, self.upcoming())
+            self._lobby = lobby(
+                self._host,
+                self._spectators,
+                self._latest,
+                self.upcoming(),
+                takes_submissions=self.takes_submissions,
+            )
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
