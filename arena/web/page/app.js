@@ -22,10 +22,15 @@ const WAYS = [
   { title: "Lobby", href: href(), views: ["lobby"] },
   { title: "Competitions", href: href("competitions"), views: ["competitions", "competition", "bot", "pairing"] },
   { title: "Play", href: href("play"), views: ["play"] },
-  { title: "Hand in", href: href("submit"), views: ["submit"], isFor: (me, arena) => me?.kind === "owner" && arena?.submissions },
-  { title: "Instructor", href: href("instructor"), views: ["instructor"] },
+  { title: "Hand in", href: href("submit"), views: ["submit"], isFor: handsIn },
+  { title: "Instructor", href: href("instructor"), views: ["instructor"], isFor: (me, arena) => !handsIn(me, arena) },
   { title: "Docs", href: "docs/", views: [] },
 ];
+
+/** Whether somebody hands programs in here; a phone has room for that or for the instructor's page. */
+function handsIn(me, arena) {
+  return me?.kind === "owner" && Boolean(arena?.submissions);
+}
 
 function App() {
   const route = useRoute();

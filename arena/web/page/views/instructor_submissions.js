@@ -54,12 +54,12 @@ function All({ entries }) {
     link.download = `${whose}-${version ? `v${version}` : submission}.zip`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    return `downloaded ${link.download}`;
+    return `Downloaded ${link.download}`;
   };
   return html`
     ${queue.length > 0 && html`<h3>The queue (${number(queue.length)})</h3>
       <ol class="lines">${queue.map((entry) => html`<li key=${entry.submission}><${Name} name=${entry.owner} look="short" /> <${Became} entry=${entry} /> <span class="faint small">${entry.name}${turnOf(entry) && `; ${turnOf(entry)}`}</span></li>`)}</ol>`}
-    <form class="row" onSubmit=${find}>
+    <form class="row find" onSubmit=${find}>
       <label class="field">Of whom
         <input value=${owner} list="owners" maxlength="64" placeholder="everybody" spellcheck="false" autocomplete="off" onInput=${(event) => setOwner(event.target.value)} />
       </label>
@@ -75,10 +75,10 @@ function All({ entries }) {
         const what = html`<span class="unseen"> ${entry.name} of ${entry.owner}</span>`;
         return html`<li key=${submission}><${Entry} entry=${entry} withOwner>
           <button type="button" disabled=${word.busy} onClick=${() => attempt(download(entry), "")}>Download${what}</button>
-          <button type="button" disabled=${word.busy || !isDecided(entry)} onClick=${() => attempt(change({ type: "rebuild", submission }), "it is built again")}>Rebuild${what}</button>
+          <button type="button" disabled=${word.busy || !isDecided(entry)} onClick=${() => attempt(change({ type: "rebuild", submission }), "It is built and checked again.")}>Rebuild${what}</button>
           ${is_disabled
-            ? html`<button type="button" disabled=${word.busy} onClick=${() => attempt(change({ type: "disable", submission, again: true }), "it may play again")}>Allow again${what}</button>`
-            : html`<button type="button" class="danger" disabled=${word.busy} onClick=${() => attempt(change({ type: "disable", submission }), "it is out of play")}>Disable${what}</button>`}
+            ? html`<button type="button" disabled=${word.busy} onClick=${() => attempt(change({ type: "disable", submission, again: true }), "It may play again.")}>Allow again${what}</button>`
+            : html`<button type="button" class="danger" disabled=${word.busy} onClick=${() => attempt(change({ type: "disable", submission }), "It is out of play.")}>Disable${what}</button>`}
         <//></li>`;
       })}
     </ul>

@@ -34,6 +34,7 @@ function File({ most, busy }) {
   const [fault, setFault] = useState("");
   const [message, setMessage] = useState("");
   const [isOver, setOver] = useState(false);
+  const input = useRef(null);
   const take = (some) => {
     setFiles(some);
     const size = some.reduce((sum, file) => sum + file.size, 0);
@@ -42,6 +43,7 @@ function File({ most, busy }) {
   const drop = (event) => {
     event.preventDefault();
     setOver(false);
+    input.current.value = ""; // what was chosen there before
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
     if (entries.some((entry) => entry?.isDirectory)) {
       setFiles([]);
@@ -61,7 +63,7 @@ function File({ most, busy }) {
   return html`<form class="stack" onSubmit=${submit}>
     <div class=${isOver ? "drop over" : "drop"} onDragOver=${(event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
       <label class="field">A single FILE.py, or a zip of a folder: drop it here or choose it
-        <input type="file" multiple onChange=${(event) => take([...event.target.files])} aria-describedby="drop-status" />
+        <input type="file" multiple ref=${input} onChange=${(event) => take([...event.target.files])} aria-describedby="drop-status" />
       </label>
       <div id="drop-status" role="status">
         ${files.length > 0 && html`<p>${files.map((file) => `${file.name} (${bytes(file.size)})`).join(", ")}${files.length > 1 ? ", in one zip" : ""}</p>`}
@@ -109,7 +111,6 @@ function Editor({ game, language, owner, busy }) {
   const [text, setText] = useState("");
   const [message, setMessage] = useState("");
   const [asking, setAsking] = useState(false);
-  const field = useRef(null);
   useEffect(() => {
     let gone = false;
     setError(null);
@@ -151,7 +152,7 @@ function Editor({ game, language, owner, busy }) {
   };
   return html`<form class="stack" onSubmit=${submit}>
     <label class="field"><span class="faint small"><code>${edit}</code> is yours to change; what you write stays in this browser.</span>
-      <textarea class="code" rows="22" wrap="off" spellcheck="false" autocapitalize="off" autocomplete="off" ref=${field} value=${text} aria-label=${edit}
+      <textarea class="code" rows="22" wrap="off" spellcheck="false" autocapitalize="off" autocomplete="off" value=${text} aria-label=${edit}
         onInput=${(event) => write(event.target.value)} onKeyDown=${keyed}></textarea>
     </label>
     ${others.length > 0 && html`<p class="faint small">It is handed in with the starter's other files: ${others.join(", ")}.</p>`}

@@ -145,7 +145,10 @@ export function request(message, hear, signal) {
     const timer = setTimeout(() => end(reject, new ArenaError("the arena has not answered")), ANSWER_MS);
     const answered = (answer) => {
       if (answer.type === "refused") return end(reject, new ArenaError(answer.text));
-      if (answer.type === "rules") return socket.send(message);
+      if (answer.type === "rules") {
+        if (link.rules) link.rules = answer; // how many are left today has changed
+        return socket.send(message);
+      }
       clearTimeout(timer);
       const value = hear(answer, socket);
       if (value !== undefined) end(resolve, value);
@@ -199,7 +202,7 @@ export async function handIn(name, blob, message) {
     }, giveUp.signal);
     say({ busy: false, submission });
     if (link.socket) follow(submission);
-    look();
+    request({ type: "list" }, (answer) => (heard(answer), true)).catch(look);
     return true;
   } catch (error) {
     const text = giveUp.signal.aborted ? "" : error.message === LOST ? `${LOST}; see below whether it has arrived, or else hand it in again` : error.message;
