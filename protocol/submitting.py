@@ -54,7 +54,7 @@ __all__ = [
     "Send",
     "StarterFiles",
     "StderrOf",
-    "Submissions",
+    "SubmissionList",
     "Submit",
     "ToSubmitter",
     "UploadTurn",
@@ -310,7 +310,7 @@ class InPlayEntry(Struct, frozen=True):
     who: str
 
 
-class Submissions(Struct, frozen=True, tag_field="type", tag="submissions"):
+class SubmissionList(Struct, frozen=True, tag_field="type", tag="submissions"):
     """The answer to `list` and to what changes it; the latest first."""
 
     entries: tuple[EntryOf, ...]
@@ -378,7 +378,7 @@ ToSubmitter: TypeAlias = (
     | Send
     | Got
     | Progressing
-    | Submissions
+    | SubmissionList
     | LogText
     | StarterFiles
     | Comparing
