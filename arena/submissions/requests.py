@@ -59,17 +59,20 @@ class SubmissionRequests:
         games: Sequence[str],
         starter: Callable[[str, str], StarterFiles],
     ) -> None:
-        self._service = service
+        self.service = service
         self._games = tuple(games)
         self._starter = starter
 
     async def receive(self, upload: Upload, submitter: Submitter) -> None:
         """Take a program in, and have its sender told what becomes of it."""
-        submission = await self._service.receive(upload)
-        self._service.pipeline.feed.follow(submission.number, submitter)
+        submission = await self.service.receive(upload)
+        self.service.pipeline.feed.follow(submission.number, submitter)
 
     def disconnected(self, submitter: Submitter) -> None:
-        self._service.pipeline.feed.forget(submitter)
+        self.service.pipeline.feed.forget(submitter)
+
+    def roster_changed(self) -> None:
+        self.service.roster_changed()
 
     async def answer(self, submitter: Submitter, message: FromSubmitter) -> None:
         """Do what a message asks for, and say so; raises `ArenaError` if that cannot be."""
@@ -100,18 +103,17 @@ class SubmissionRequests:
     # --- within ---
 
     async def _rules(self, submitter: Submitter) -> Rules:
-        service, owner = self._service, submitter.owner
+        service, owner = self.service, submitter.owner
         settings = service.settings
-        taken = [
+        languages = [
             InstalledLanguage(tool.name, tool.title, tool.version, tool.missing)
-            for tool in service.languages
-            if not settings.languages or tool.name in settings.languages
+            for tool in await service.languages()
         ]
         return Rules(
             owner=owner,
             most_bytes=MOST_BYTES,
             games=self._games,
-            languages=tuple(taken),
+            languages=tuple(languages),
             opens_at=settings.opens,
             closes_at=settings.closes,
             left_today=None if owner is None else await service.left_today(owner),
@@ -121,7 +123,7 @@ class SubmissionRequests:
     async def _visible(self, submitter: Submitter, number: int) -> Submission:
         """A submission that a submitter may know of; else it is as if there were none."""
         try:
-            found = await self._service.get(number)
+            found = await self.service.get(number)
         except UsageError:
             found = None
         if found is None or submitter.owner not in (None, found.owner):
@@ -135,12 +137,12 @@ class SubmissionRequests:
 
     async def _follow(self, submitter: Submitter, number: int) -> None:
         one = await self._visible(submitter, number)
-        if not self._service.pipeline.feed.follow(number, submitter):
+        if not self.service.pipeline.feed.follow(number, submitter):
             said = Progressing(number, one.state, text=one.text, version=one.version)
             submitter.tell(said)
 
     async def _list(self, submitter: Submitter, owner: str | None, text: str = "") -> None:
-        service = self._service
+        service = self.service
         found = await asyncio.to_thread(service.submissions.of, owner)
         in_play = [row for row in service.all_in_play() if owner in (None, row.owner)]
         playing: dict[int, list[str]] = {}
@@ -160,7 +162,7 @@ class SubmissionRequests:
         )
 
     def _entry(self, one: Submission, in_play: Sequence[str]) -> EntryOf:
-        pipeline = self._service.pipeline
+        pipeline = self.service.pipeline
         return EntryOf(
             submission=one.number,
             owner=one.owner,
@@ -183,8 +185,8 @@ class SubmissionRequests:
 
     async def _log(self, submitter: Submitter, number: int) -> None:
         one = await self._visible(submitter, number)
-        logs = await asyncio.to_thread(self._service.submissions.logs, number)
-        stderr = await asyncio.to_thread(self._service.submissions.stderr, one.owner)
+        logs = await asyncio.to_thread(self.service.submissions.logs, number)
+        stderr = await asyncio.to_thread(self.service.submissions.stderr, one.owner)
         submitter.tell(
             LogText(
                 number,
@@ -199,7 +201,7 @@ class SubmissionRequests:
     async def _use(self, submitter: Submitter, message: Use) -> None:
         if submitter.owner is None:
             raise UsageError("expected a student's token: each has versions of its own")
-        await self._service.use(submitter.owner, message.version, message.game)
+        await self.service.use(submitter.owner, message.version, message.game)
         where = "" if message.game is None else f" in {message.game}"
         await self._list(submitter, submitter.owner, f"v{message.version} is in play{where}")
 
@@ -215,7 +217,7 @@ class SubmissionRequests:
     def _zip(self, sha256: str) -> tempfile._TemporaryFileWrapper[bytes]:
         zipped = tempfile.TemporaryFile()
         with tempfile.TemporaryFile() as tar:
-            self._service.open_program(sha256, tar)
+            self.service.open_program(sha256, tar)
             tar.seek(0)
             as_zip(tar, zipped)
         zipped.seek(0)
@@ -224,12 +226,12 @@ class SubmissionRequests:
     async def _disable(self, submitter: Submitter, message: Disable) -> None:
         who = self._instructor(submitter)
         one = await self._visible(submitter, message.submission)
-        await self._service.disable(one.number, who, again=message.again)
+        await self.service.disable(one.number, who, again=message.again)
         done = "can be in play again" if message.again else "is out of play"
         await self._list(submitter, None, f"submission {one.number} of {one.owner} {done}")
 
     async def _rebuild(self, submitter: Submitter, number: int) -> None:
         self._instructor(submitter)
         one = await self._visible(submitter, number)
-        await self._service.rebuild(number)
+        await self.service.rebuild(number)
         await self._list(submitter, None, f"submission {number} of {one.owner} is built again")

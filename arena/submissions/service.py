@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class SubmissionService:
-    """The submissions of one arena; use it as an asynchronous context.
+    """The submissions of one arena.
 
     Args:
         folder: for spooled uploads and built programs; made if it is not there.
@@ -66,7 +66,6 @@ class SubmissionService:
         self.unsafe = unsafe
         self.on_change: list[Callable[[], None]] = []
         self.in_use: Callable[[], Collection[int]] = lambda: ()
-        self.languages: tuple[Toolchain, ...] = ()
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
         self._uploads = Uploads(folder / "uploads")
@@ -80,16 +79,20 @@ class SubmissionService:
         self._playing_programs: frozenset[str] = frozenset()
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
+        self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
 
-    async def __aenter__(self) -> SubmissionService:
-        await asyncio.to_thread(self._start)
+    async def start(self) -> None:
+        """Go on with what is undecided; what was half done before is gone."""
+        # Each compiler is tried, which takes some seconds: nobody waits for that to start.
+        self._languages = asyncio.create_task(asyncio.to_thread(installed))
+        await asyncio.to_thread(self._sweep)
         await self._refresh()
         for submission in await asyncio.to_thread(self.submissions.undecided):
             self.pipeline.add(submission)
         self._tasks.start(self.pipeline.run())
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def close(self) -> None:
+        """End what is being built or checked; another arena begins it again."""
         self._tasks.cancel()
         await self._tasks.ended()
 
@@ -147,6 +150,13 @@ class SubmissionService:
             await self._check_open(upload.owner)
             return await self._arrive(upload, sent)
 
+    async def languages(self) -> tuple[Toolchain, ...]:
+        """The languages that programs can be in here, and what is missing for others."""
+        assert self._languages is not None, "it was entered"
+        found = await asyncio.shield(self._languages)
+        taken = self.settings.languages
+        return tuple(one for one in found if not taken or one.name in taken)
+
     async def left_today(self, owner: str) -> int:
         """How many submissions of an owner are still taken today, of this machine's clock."""
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
@@ -181,12 +191,11 @@ class SubmissionService:
 
     # --- within ---
 
-    def _start(self) -> None:
-        """What takes a moment and needs nobody: in a thread."""
+    def _sweep(self) -> None:
+        """Remove what an arena that was killed has left half done."""
         self._uploads.sweep()
         self._builds.sweep()
         self.submissions.restarted()
-        self.languages = installed()
 
     async def _check_open(self, owner: str) -> None:
         now, settings = time.time(), self.settings

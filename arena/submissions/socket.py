@@ -67,6 +67,9 @@ class SubmitterRequests(Protocol):
     def disconnected(self, submitter: Submitter) -> None:
         """Tell this one nothing any more."""
 
+    def roster_changed(self) -> None:
+        """Look again at who owns what."""
+
 
 class Submitter:
     """One peer; `viewer` is the public until it has entered with its token."""
@@ -151,6 +154,7 @@ class SubmitterSockets:
 
     def roster_changed(self) -> None:
         """Disconnect those whose token is now another's, or nobody's."""
+        self._requests.roster_changed()
         for submitter in tuple(self._submitters.values()):
             if submitter.has_entered and not self._is_same(submitter):
                 submitter.connection.close(CLOSE_REFUSED, "the token was replaced")
