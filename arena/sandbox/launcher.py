@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from arena.engine.verdict import Finding
+from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import Process
 from arena.sandbox.process_table import probe, reader
@@ -96,12 +97,19 @@ class Launcher:
     """
 
     def __init__(
-        self, limits: Limits, hidden: Iterable[Path], on_finding: OnFinding, *, isolate: bool = True
+        self,
+        limits: Limits,
+        hidden: Iterable[Path],
+        on_finding: OnFinding,
+        *,
+        isolate: bool = True,
+        scratch_mib: int = SCRATCH_MIB,
     ) -> None:
         self._limits = limits
         self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
+        self._scratch_mib = scratch_mib
         self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
         self._root: Path | None = None
@@ -128,6 +136,7 @@ class Launcher:
                 root=self._make_root(),
                 hidden=self._hidden,
                 isolate=self._isolate,
+                scratch_mib=self._scratch_mib,
             )
             try:
                 if self._closed:
