@@ -81,7 +81,7 @@ class _Tools(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     plumbing: tuple[str, ...] = ()
-    edit: str = ""
+    edit: str
     needs: str = ""
     build: str = "make"
     test: str = "make test"

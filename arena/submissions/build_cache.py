@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
 
 from arena.sandbox.archive import unpack
+from arena.sandbox.build import build
 from arena.sandbox.manifest import ProgramManifest, manifest_of
 from arena.sandbox.workdir import remove
 from arena.storage.programs import Programs
+from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 
-__all__ = ["BuildCache", "BuildFailed", "BuiltProgram", "Builder"]
+__all__ = ["BuildCache", "BuildFailed", "BuiltProgram"]
 
 _MOST_BYTES = 8 << 30
 _MANIFEST = "manifest.json"
@@ -43,23 +45,26 @@ class BuiltProgram(msgspec.Struct, frozen=True):
     log: str = ""
 
 
-Builder = Callable[[Path, ProgramManifest, Path], Awaitable[str]]
-"""Builds what is in one folder into another, an empty one; returns the log, raises `BuildFailed`."""
-
-
 class BuildCache:
-    """Builds programs, once each; `kept` says which must not make room for others."""
+    """Builds programs, once each.
+
+    Args:
+        hidden: what no build sees, besides the cache itself.
+        kept: says which programs must not make room for others.
+    """
 
     def __init__(
         self,
         folder: Path,
         programs: Programs,
-        build: Builder,
+        settings: SubmissionSettings,
+        hidden: Sequence[Path],
         kept: Callable[[], Collection[str]],
     ) -> None:
         self._folder = folder
         self._programs = programs
-        self._build = build
+        self._settings = settings
+        self._hidden = (*hidden, folder)
         self._kept = kept
         self._lock = asyncio.Lock()
 
@@ -101,7 +106,18 @@ class BuildCache:
         (made / _PROGRAM).mkdir(parents=True)
         log = ""
         if manifest.build:
-            log = await self._build(source, manifest, made / _PROGRAM)
+            outcome = await build(
+                source,
+                manifest,
+                build_s=self._settings.build_s,
+                build_mib=self._settings.build_mib,
+                into=work / "built.tar",
+                hidden=self._hidden,
+            )
+            log = outcome.log
+            if outcome.why:
+                raise BuildFailed(f"the build failed: {outcome.why}", log)
+            await asyncio.to_thread(_unpack, work / "built.tar", made / _PROGRAM)
         else:
             os.rename(source, made / _PROGRAM)
         (made / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
@@ -110,10 +126,10 @@ class BuildCache:
 
     def _unpack(self, sha256: str, into: Path) -> ProgramManifest:
         into.mkdir()
-        with tempfile.TemporaryFile(dir=self._folder) as tar:
+        stored = into.with_name("stored.tar")
+        with stored.open("wb") as tar:
             self._programs.open(sha256, tar)
-            tar.seek(0)
-            unpack(tar, into)
+        _unpack(stored, into)
         return manifest_of(into)
 
     def _find(self, sha256: str) -> BuiltProgram | None:
@@ -137,6 +153,12 @@ class BuildCache:
             if path.name not in kept:
                 remove(path)
                 total -= sizes[path]
+
+
+def _unpack(tar: Path, into: Path) -> None:
+    with tar.open("rb") as file:
+        unpack(file, into)
+    tar.unlink()
 
 
 def _size(folder: Path) -> int:

@@ -24,7 +24,7 @@ from arena.sandbox.toolchains import Toolchain, installed
 from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
 from arena.storage.submissions import InPlay, Submission, Submissions
-from arena.submissions.build_cache import BuildCache, Builder
+from arena.submissions.build_cache import BuildCache
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.uploads import Upload, Uploads
@@ -41,7 +41,7 @@ class SubmissionService:
 
     Args:
         folder: for spooled uploads and built programs; made if it is not there.
-        build: builds a program in the sandbox.
+        hidden: what no build may see, besides that folder.
         check: the command line of the process that checks one.
         unsafe: what every student could read, where programs are not isolated; else empty.
 
@@ -58,7 +58,7 @@ class SubmissionService:
         limits: Limits,
         folder: Path,
         *,
-        build: Builder,
+        hidden: Sequence[Path],
         check: Sequence[str],
         unsafe: str = "",
     ) -> None:
@@ -70,7 +70,11 @@ class SubmissionService:
         self._programs = Programs(engine)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
-            folder / "builds", self._programs, build, lambda: self._playing_programs
+            folder / "builds",
+            self._programs,
+            settings,
+            (*hidden, folder),
+            lambda: self._playing_programs,
         )
         self.pipeline = Pipeline(
             self.submissions, self._builds, check, settings, limits, self._decided
