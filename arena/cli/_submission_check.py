@@ -18,7 +18,7 @@ from arena.authoring.conformance.run import run
 from arena.authoring.conformance.table import seed_of
 from arena.cli._signals import stops_at_sigterm
 from arena.cli.check import lines_of, summary_of, verdict_on
-from arena.sandbox.relay import sealed_program
+from arena.sandbox.command import sealed_program
 from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, nicer
 
 __all__ = ["main", "passed_games", "verdict"]

@@ -20,7 +20,7 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.submitting import StarterFiles
 
-__all__ = ["check_safety", "cache_folder", "submission_requests"]
+__all__ = ["cache_folder", "check_safety", "submission_requests"]
 
 _STARTER_NAME = "bot"
 _OPTION = "--submissions-without-isolation"

@@ -148,4 +148,3 @@ class SubmitterConnection:
 
     def _gone(self, error: Exception) -> Unreachable:
         return Unreachable(f"the connection to {self.url} is lost: {error}")
-

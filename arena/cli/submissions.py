@@ -15,8 +15,8 @@ from arena.cli._submission_progress import SubmissionProgress
 from arena.cli._submitter import SubmitterConnection, submitter_options
 from protocol.errors import UsageError, one_line
 from protocol.submitting import (
-    Comparing,
     Compare,
+    Comparing,
     Disable,
     Download,
     EntryOf,
@@ -36,7 +36,7 @@ __all__ = ["command"]
 _number = click.argument("number", type=click.IntRange(min=1), metavar="N")
 
 
-class _VersionNumber(click.ParamType):
+class _VersionNumber(click.ParamType):  # type: ignore[type-arg]
     """`v3` or `3`."""
 
     name = "version"
@@ -180,9 +180,7 @@ def rebuild(number: int, arena: SubmitterConnection, as_json: bool) -> None:
 @click.argument("second", type=_VersionNumber(), metavar="vM")
 @submitter_options
 @options.json_option
-def compare(
-    game: str, first: int, second: int, arena: SubmitterConnection, as_json: bool
-) -> None:
+def compare(game: str, first: int, second: int, arena: SubmitterConnection, as_json: bool) -> None:
     """Have the arena play two of your versions until it is known which is better.
 
     --json prints {text, is_over, position}.
@@ -225,7 +223,7 @@ def _show_entries(entries: Sequence[EntryOf]) -> None:
             _time(entry.arrived_at),
             entry.name,
             state,
-            one_line(entry.message and f"{entry.message}: {entry.text}" or entry.text, 400),
+            one_line((entry.message and f"{entry.message}: {entry.text}") or entry.text, 400),
         )
     output.print_table("Submissions", table)
 

@@ -1,8 +1,9 @@
 """Settings from a TOML file, read once into frozen structs.
 
 A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[submissions]`, `[[bot]]` and
-`[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits` and of the games' settings;
-`class.example.toml` beside this module shows them all. Every field is checked by its exact type:
+`[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`, of
+`SubmissionSettings` and of the games' settings; `class.example.toml` beside this module shows them
+all. Every field is checked by its exact type:
 `true` and `4.0` are not 4. An error is one line that says where it is, such as `run[0].matches`,
 what was expected and what came. Paths are relative to the file's own folder, so that it means the
 same wherever the arena is started. Flags win over the file; that is done in `arena/cli`.
@@ -245,9 +246,9 @@ def _submissions(table: Mapping[str, Any]) -> SubmissionSettings:
             with _field(f"submissions.{name}"):
                 moments[name] = once(table[name]).timestamp()
     settings = _convert({**table, **moments}, SubmissionSettings, "submissions")
-    if settings.opens is not None and settings.closes is not None:
-        if settings.opens >= settings.closes:
-            raise UsageError("submissions.closes: expected it later than opens")
+    opens, closes = settings.opens, settings.closes
+    if opens is not None and closes is not None and opens >= closes:
+        raise UsageError("submissions.closes: expected it later than opens")
     return settings
 
 

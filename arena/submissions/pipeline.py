@@ -141,7 +141,9 @@ class Pipeline:
             f"passed the check in {', '.join(verdict.games)}",
             time.time(),
         )
-        in_play = [row.game for row in await self._in_play(submission.owner) if row.submission == number]
+        in_play = [
+            row.game for row in await self._in_play(submission.owner) if row.submission == number
+        ]
         where = f"in play in {', '.join(in_play)}" if in_play else "not in play: a later one is"
         self._decided(decided, f"v{decided.version} is {where}")
 
@@ -193,16 +195,13 @@ class Pipeline:
         self._decided(await asyncio.to_thread(self._submissions.get, number), text)
 
     async def _in_play(self, owner: str) -> list[InPlay]:
-        return [row for row in await asyncio.to_thread(self._submissions.in_play) if row.owner == owner]
+        return [
+            row for row in await asyncio.to_thread(self._submissions.in_play) if row.owner == owner
+        ]
 
     def _decided(self, submission: Submission, text: str) -> None:
         self.feed.say(
-            Progressing(
-                submission.number,
-                submission.state,
-                text=text,
-                version=submission.version,
-            )
+            Progressing(submission.number, submission.state, text=text, version=submission.version)
         )
         self._on_decided(submission)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import BinaryIO
 
 from arena.sandbox.archive import MOST_BYTES, as_zip
 from arena.storage.submissions import Submission
@@ -207,21 +208,20 @@ class SubmissionRequests:
 
     async def _download(self, submitter: Submitter, number: int) -> None:
         one = await self._visible(submitter, number)
-        with await asyncio.to_thread(self._zip, one.program) as file:
+        with tempfile.TemporaryFile() as file:
+            await asyncio.to_thread(self._zip, one.program, file)
             while data := await asyncio.to_thread(file.read, PIECE_BYTES):
                 if not await submitter.has_read():
                     return
                 submitter.tell(Piece(data))
             submitter.tell(Piece(b""))
 
-    def _zip(self, sha256: str) -> tempfile._TemporaryFileWrapper[bytes]:
-        zipped = tempfile.TemporaryFile()
+    def _zip(self, sha256: str, zipped: BinaryIO) -> None:
         with tempfile.TemporaryFile() as tar:
             self.service.open_program(sha256, tar)
             tar.seek(0)
             as_zip(tar, zipped)
         zipped.seek(0)
-        return zipped
 
     async def _disable(self, submitter: Submitter, message: Disable) -> None:
         who = self._instructor(submitter)

@@ -18,8 +18,7 @@ from typing import BinaryIO
 import sqlalchemy as sa
 
 from arena.sandbox.archive import MOST_BYTES, canonical
-from arena.sandbox.command import Program
-from arena.sandbox.relay import sealed_program
+from arena.sandbox.command import Program, sealed_program
 from arena.sandbox.toolchains import Toolchain, installed
 from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
@@ -176,7 +175,7 @@ class SubmissionService:
     async def disable(self, number: int, who: str, *, again: bool) -> None:
         """An instructor takes a submission out of play, or lets it back."""
         now = time.time()
-        await asyncio.to_thread(self.submissions.disable, number, None if again else now, who, now)
+        await asyncio.to_thread(self.submissions.disable, number, None if again else now, who)
         await self._changed()
 
     async def rebuild(self, number: int) -> None:
@@ -247,13 +246,9 @@ class SubmissionService:
             one.program for one in everything if one.number in needed
         )
 
-    async def _note_stderr(
-        self, owner: str, number: int, match: str, at: float, text: str
-    ) -> None:
+    async def _note_stderr(self, owner: str, number: int, match: str, at: float, text: str) -> None:
         try:
-            await asyncio.to_thread(
-                self.submissions.note_stderr, owner, number, match, at, text
-            )
+            await asyncio.to_thread(self.submissions.note_stderr, owner, number, match, at, text)
         except ArenaError as error:  # the owner is off the roster, or the database fails
             log.warning("stderr of %s is not kept: %s", owner, error)
 

@@ -242,7 +242,7 @@ class SubmitterSockets:
     def _takes(self, submitter: Submitter, piece: Piece) -> bool:
         """Give a piece to its upload; False for one that counts as a message.
 
-        What still comes of an upload that was refused is dropped: it was sent before that was known.
+        What still comes of an upload that was refused is dropped: its sender did not know yet.
         """
         upload, size = submitter.upload, len(piece.data)
         if upload is not None and upload.is_on:

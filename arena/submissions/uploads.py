@@ -101,7 +101,7 @@ class Uploads:
         """
         if any(other.owner == upload.owner for other in self._uploads):
             raise UsageError("another upload of yours is on; wait until it has arrived")
-        with await asyncio.to_thread(tempfile.TemporaryFile, dir=self.folder) as file:
+        with tempfile.TemporaryFile(dir=self.folder) as file:
             self._uploads.append(upload)
             try:
                 await self._wait_for_turn(upload)
