@@ -117,12 +117,19 @@ class Launcher:
         self._closed = False
 
     async def start(
-        self, name: str, program: Program, *, url: str = "", token: str = ""
+        self,
+        name: str,
+        program: Program,
+        *,
+        url: str = "",
+        token: str = "",
+        on_stderr: Callable[[bytes], None] = lambda chunk: None,
     ) -> LaunchedBot:
         """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
-        names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
+        `on_stderr` is called with all that a `stdio` program writes there. Raises `UsageError` if a
+        running bot has that name, or the program cannot be shown what it names; `ArenaError` if it
+        cannot be started on this machine, or the launcher is closed.
         """
         if name in self._bots or name in self._starting:
             raise UsageError(f"expected a name that no bot has, got {name!r}")
@@ -142,7 +149,9 @@ class Launcher:
                 if self._closed:
                     raise ArenaError(f"cannot start {name}: the arena is closing")
                 variables = environment(name, prepared.scratch, url, token)
-                process = await _KIND.start(prepared, variables, stdio=program.stdio)
+                process = await _KIND.start(
+                    prepared, variables, stdio=program.stdio, on_stderr=on_stderr
+                )
             except BaseException:
                 clear(prepared)
                 raise
