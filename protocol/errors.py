@@ -6,6 +6,7 @@
     │   ├── BadGame                  a game that breaks a convention, or takes a name that is taken
     │   ├── UnknownBot               no house bot of that name, no file with a bot in it
     │   ├── BadSettings              a setting that is unknown or out of its range
+    │   ├── BadArchive               a program that is handed in, packed as none may be
     │   ├── BadDeck                  a stacked deck that is invalid
     │   │   ├── OutOfDecks           the decks or cuts given are used up
     │   │   └── DeckEmpty            dealing from a deck with no cards left (B3)
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 __all__ = [
     "ArenaError",
+    "BadArchive",
     "BadDeck",
     "BadGame",
     "BadSettings",
@@ -72,6 +74,10 @@ class UnknownBot(UsageError):
 
 class BadSettings(UsageError):
     """A setting is unknown, of the wrong type or out of its range."""
+
+
+class BadArchive(UsageError):
+    """A program that is handed in is no file or zip of files that can safely be unpacked."""
 
 
 class BadDeck(UsageError):

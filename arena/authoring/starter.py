@@ -59,10 +59,14 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class Starter(msgspec.Struct, frozen=True):
-    """A bot to begin with: the texts of its files by name, and commands in their order of use."""
+    """A bot to begin with: the texts of its files by name, and commands in their order of use.
+
+    `edit` is the file with the bot's answers.
+    """
 
     files: Mapping[str, str]
     commands: tuple[ShellCommand, ...]
+    edit: str = ""
 
 
 class _Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +165,7 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     written[SAMPLES] = "".join(
         encode(message, Encoding.JSON).decode() + "\n" for message in samples(game)
     )
-    return Starter(dict(sorted(written.items())), commands)
+    return Starter(dict(sorted(written.items())), commands, tools.edit)
 
 
 def plain_name(name: str) -> str:

@@ -26,11 +26,14 @@ from arena.sandbox.command import (
 )
 from protocol.errors import one_line
 
-__all__ = ["probe", "wrap"]
+__all__ = ["IN_MEMORY", "SCRATCH_MIB", "knows", "probe", "wrap"]
 
 _PROBE_S = 10.0  # a loaded machine; it takes some milliseconds
 # No process is charged for this memory: enough for locks and pipes, too little to hoard in.
-_TMPFS_BYTES = 64 << 20
+SCRATCH_MIB = 64
+"""The room in each of a bot's three directories in memory, where bubblewrap can bound it."""
+IN_MEMORY = ("/dev/shm", "/tmp")
+"""These are such directories, beside the one that the bot starts in."""
 # In /etc, for an arena that runs as root: a bot must not read these.
 _SECRETS = ("shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "ssh", "ssl/private")
 _NAMESPACES = (
@@ -82,16 +85,19 @@ def wrap(
     shown: Sequence[VisiblePath] = (),
     hidden: Sequence[Path] = (),
     network: bool = True,
+    program: str | None = None,
+    scratch_mib: int = SCRATCH_MIB,
 ) -> list[str]:
     """The command line that runs a program in a sandbox, where only `scratch` can be written to.
 
     It starts in `scratch`: relative places in `shown` are there, and `command` is looked up there
     or on PATH. The `hidden` paths are resolved, and not seen even in the system's directories.
+    What `program` needs is seen, by default the first word of `command`.
     """
     words = _frame(hidden, network=network)
     bound = [Path(path) for path in SYSTEM]
     outside: list[VisiblePath] = []
-    for path in _support(command[0]):
+    for path in _support(program or command[0]):
         if not _is_in(path, bound) and not holds_home(path):
             bound.append(path)
             outside += expose(path, path, hidden)
@@ -101,7 +107,7 @@ def wrap(
     for item in sorted(outside, key=lambda item: len(item.place.parts)):
         words += ["--ro-bind-try", str(item.source), str(item.place)]
     # In memory where it can be bounded, so that no bot fills the arena's disk.
-    words += _tmpfs(str(scratch)) or ["--bind", str(scratch), str(scratch)]
+    words += _tmpfs(str(scratch), scratch_mib) or ["--bind", str(scratch), str(scratch)]
     for item in shown:
         if not item.place.is_absolute():
             words += ["--ro-bind-try", str(item.source), str(scratch / item.place)]
@@ -117,7 +123,7 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
     words = [shutil.which("bwrap") or "bwrap", *_NAMESPACES]
     if not network:
         words.append("--unshare-net")
-    if _knows("--disable-userns"):  # in a user namespace it could mount memory of its own
+    if knows("--disable-userns"):  # in a user namespace it could mount memory of its own
         words.append("--disable-userns")
     for path in SYSTEM:
         if os.path.islink(path):
@@ -135,18 +141,18 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
             words += ["--ro-bind", os.devnull, secret]
     words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     # No process is charged for files in memory: bound them, or forbid them.
-    for folder in ("/dev/shm", "/tmp"):
+    for folder in IN_MEMORY:
         words += _tmpfs(folder) or ["--tmpfs", folder, "--remount-ro", folder]
     return words
 
 
-def _tmpfs(folder: str) -> list[str]:
+def _tmpfs(folder: str, mib: int = SCRATCH_MIB) -> list[str]:
     """A bounded directory in memory; nothing where bubblewrap cannot bound one."""
-    return ["--size", str(_TMPFS_BYTES), "--tmpfs", folder] if _knows("--size") else []
+    return ["--size", str(mib << 20), "--tmpfs", folder] if knows("--size") else []
 
 
 @functools.cache
-def _knows(option: str) -> bool:
+def knows(option: str) -> bool:
     """Whether bubblewrap has an option: `--size` since 0.7, `--disable-userns` since 0.8."""
     done = subprocess.run(
         [shutil.which("bwrap") or "bwrap", "--help"],

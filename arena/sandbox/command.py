@@ -20,6 +20,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,6 +29,9 @@ from protocol.entry_points import OUR_PACKAGES, package_of, points
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from protocol.strategy import house_bots
+
+if TYPE_CHECKING:  # it reads command lines too
+    from arena.sandbox.manifest import ProgramManifest
 
 __all__ = [
     "SYSTEM",
@@ -40,6 +44,7 @@ __all__ = [
     "game_packages",
     "holds_home",
     "read_program",
+    "sealed_program",
     "search_path",
     "views",
 ]
@@ -47,6 +52,7 @@ __all__ = [
 _MOST_SHOWN = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
 _PATIENCE_S = 5  # after this a house bot whose arena has died ends by itself
 _STDIO = "stdio:"
+_RELAY = Path(__file__).with_name("relay.py").resolve()
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt")
 """The system's own directories, which every program sees."""
@@ -56,11 +62,25 @@ class Program(msgspec.Struct, frozen=True):
     """A bot's command line; with `stdio` it speaks the protocol in lines over its standard streams.
 
     Relative paths start from `folder`; None is for a command without paths, which sees no file.
+
+    Attributes:
+        sealed: it is shown all of `folder`, dot files too, and nothing else, whatever its words
+            name.
+        script: a Python program of ours that starts it: it gets `words` as its arguments.
     """
 
     words: tuple[str, ...]
     stdio: bool = False
     folder: Path | None = None
+    sealed: bool = False
+    script: Path | None = None
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What is executed."""
+        if self.script is None:
+            return self.words
+        return (sys.executable, "-I", "-S", str(self.script), *self.words)
 
 
 class VisiblePath(msgspec.Struct, frozen=True):
@@ -127,6 +147,23 @@ def _command(word: str, folder: Path) -> str:
     return word
 
 
+def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
+    """How a submission is launched: it sees all of `folder`, has no network, and speaks by pipes.
+
+    A program that speaks WebSocket runs behind `arena/sandbox/relay.py`. Raises `UsageError` if
+    there is no such program.
+    """
+    folder = folder.resolve()
+    program, *arguments = manifest.command
+    return Program(
+        words=(_command(program, folder), *arguments),
+        stdio=True,
+        folder=folder,
+        sealed=True,
+        script=None if manifest.stdio else _RELAY,
+    )
+
+
 def search_path() -> str:
     """Our PATH as bots get it, without relative entries: those would mean the bots' directories."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -182,21 +219,36 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
     if folder is None:
         return ()
     secret = tuple(path.resolve() for path in hidden)
-    tops, wants_all = _named(program.words, folder)
-    if wants_all:
-        tops |= {name for name in _names_in(folder) if not name.startswith(".")}
-    exposed = [(folder / top, Path(top)) for top in sorted(tops)]
-    exposed += [(file, file) for path in _absolute(program.words) for file in _around(path)]
+    if program.sealed:
+        # Built programs lie in a folder that is hidden from all others.
+        secret = tuple(path for path in secret if not folder.is_relative_to(path))
+        exposed = [(folder / name, Path(name)) for name in _names_in(folder)]
+        todo = "put them into folders"
+    else:
+        exposed = _exposed(program.words, folder)
+        todo = (
+            "put the bot into a folder of its own there, and name that, as in 'python3 ann/bot.py'"
+        )
     shown = {
         item.place: item for source, place in exposed for item in expose(source, place, secret)
     }
     if len(shown) > _MOST_SHOWN:
         raise UsageError(
             f"expected at most {_MOST_SHOWN:,} files beside the bot, "
-            f"got {len(shown):,} in {folder}; "
-            "put the bot into a folder of its own there, and name that, as in 'python3 ann/bot.py'"
+            f"got {len(shown):,} in {folder}; {todo}"
         )
+    if program.script is not None:
+        shown[program.script] = VisiblePath(program.script, program.script)
     return tuple(shown.values())
+
+
+def _exposed(words: Sequence[str], folder: Path) -> list[tuple[Path, Path]]:
+    """What a command line names: where it lies, and where it is to be seen."""
+    tops, wants_all = _named(words, folder)
+    if wants_all:
+        tops |= {name for name in _names_in(folder) if not name.startswith(".")}
+    exposed = [(folder / top, Path(top)) for top in sorted(tops)]
+    return exposed + [(file, file) for path in _absolute(words) for file in _around(path)]
 
 
 def expose(

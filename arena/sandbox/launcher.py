@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from arena.engine.verdict import Finding
+from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import Process
 from arena.sandbox.process_table import probe, reader
@@ -96,12 +97,19 @@ class Launcher:
     """
 
     def __init__(
-        self, limits: Limits, hidden: Iterable[Path], on_finding: OnFinding, *, isolate: bool = True
+        self,
+        limits: Limits,
+        hidden: Iterable[Path],
+        on_finding: OnFinding,
+        *,
+        isolate: bool = True,
+        scratch_mib: int = SCRATCH_MIB,
     ) -> None:
         self._limits = limits
         self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
+        self._scratch_mib = scratch_mib
         self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
         self._root: Path | None = None
@@ -109,12 +117,19 @@ class Launcher:
         self._closed = False
 
     async def start(
-        self, name: str, program: Program, *, url: str = "", token: str = ""
+        self,
+        name: str,
+        program: Program,
+        *,
+        url: str = "",
+        token: str = "",
+        on_stderr: Callable[[bytes], None] = lambda chunk: None,
     ) -> LaunchedBot:
         """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
-        names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
+        `on_stderr` is called with all that a `stdio` program writes there. Raises `UsageError` if a
+        running bot has that name, or the program cannot be shown what it names; `ArenaError` if it
+        cannot be started on this machine, or the launcher is closed.
         """
         if name in self._bots or name in self._starting:
             raise UsageError(f"expected a name that no bot has, got {name!r}")
@@ -128,12 +143,15 @@ class Launcher:
                 root=self._make_root(),
                 hidden=self._hidden,
                 isolate=self._isolate,
+                scratch_mib=self._scratch_mib,
             )
             try:
                 if self._closed:
                     raise ArenaError(f"cannot start {name}: the arena is closing")
                 variables = environment(name, prepared.scratch, url, token)
-                process = await _KIND.start(prepared, variables, stdio=program.stdio)
+                process = await _KIND.start(
+                    prepared, variables, stdio=program.stdio, on_stderr=on_stderr
+                )
             except BaseException:
                 clear(prepared)
                 raise

@@ -10,6 +10,7 @@ from math import ceil
 from typing import NamedTuple
 
 from arena.engine.verdict import Finding
+from arena.sandbox import relay
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry
 from protocol.messages import Ending, Limits, Mechanism
 
@@ -25,7 +26,8 @@ class ProcessReading(NamedTuple):
 
     `pss_bytes` has each page divided by the number of processes that share it; None if it was not
     read. `is_structure` means a process of the sandbox. It does not count as one of the bot's, but
-    its memory does, a MiB or two: a bot gains nothing by looking like one.
+    its memory does, 2 MiB of bubblewrap's and 10 of the relay's: a bot gains nothing by looking
+    like one.
     """
 
     pid: int
@@ -76,7 +78,8 @@ def tree_of(supervisor: int, table: Iterable[ProcessEntry]) -> tuple[list[Proces
     """All processes below the supervisor, parents first, and which of them are the sandbox's.
 
     bwrap is the supervisor's only child, and its only child is bwrap again, as the first process
-    of the bot's namespace. A bot that imitates them gains two processes and nothing else.
+    of the bot's namespace. Below them, or below the supervisor, may be the relay, once. A bot that
+    imitates them gains three processes and nothing else.
     """
     children: dict[int, list[ProcessEntry]] = {}
     for entry in table:
@@ -97,7 +100,8 @@ def _structure(supervisor: int, tree: Sequence[ProcessEntry]) -> set[int]:
             break
         parent = below[0].pid
         structure.add(parent)
-    return structure
+    relays = [entry.pid for entry in tree if entry.parent == parent and entry.name == relay.NAME]
+    return structure | set(relays[:1])
 
 
 class Meter:

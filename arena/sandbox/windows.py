@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from arena.sandbox.process import TAIL_BYTES
@@ -63,7 +63,12 @@ class PlainProcess:
 
     @classmethod
     async def start(
-        cls, prepared: PreparedBot, environment: Mapping[str, str], *, stdio: bool = False
+        cls,
+        prepared: PreparedBot,
+        environment: Mapping[str, str],
+        *,
+        stdio: bool = False,
+        on_stderr: Callable[[bytes], None] = lambda chunk: None,
     ) -> PlainProcess:
         """Start a program; raises `UsageError` for `stdio`, `ArenaError` if it does not start."""
         if stdio:

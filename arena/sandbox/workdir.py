@@ -70,11 +70,12 @@ def prepare(
     root: Path,
     hidden: Sequence[Path],
     isolate: bool,
+    scratch_mib: int = bubblewrap.SCRATCH_MIB,
 ) -> PreparedBot:
     """Make a bot's directory with the files that it sees, in `root`.
 
-    No bot sees `root`, nor what is `hidden`. `isolate` uses bubblewrap where it works. Raises
-    `UsageError` if the program cannot be shown what it names.
+    No bot sees `root`, nor what is `hidden`. `isolate` uses bubblewrap where it works; there is
+    room for `scratch_mib` then. Raises `UsageError` if the program cannot be shown what it names.
     """
     isolated = isolate and bubblewrap.probe() is None
     network = not program.stdio or bubblewrap.probe(network=False) is not None
@@ -82,10 +83,18 @@ def prepare(
     shown = views(program, hidden)
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:20].strip("-")
     scratch = Path(tempfile.mkdtemp(prefix=f"{plain}-", dir=root))
-    command = program.words
+    command = program.command
     if isolated:
         command = tuple(
-            bubblewrap.wrap(command, scratch=scratch, shown=shown, hidden=hidden, network=network)
+            bubblewrap.wrap(
+                command,
+                program=program.words[0],
+                scratch=scratch,
+                shown=shown,
+                hidden=hidden,
+                network=network,
+                scratch_mib=scratch_mib,
+            )
         )
     else:
         _link(scratch, shown)

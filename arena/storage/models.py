@@ -83,7 +83,9 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     competition: str | None = None  # its id, None if it was done to the arena
     at: float  # in Unix seconds
     who: str  # the instructor's name, or `ARENA`
-    what: str  # an `Action`, or `out` and `in`: a bot offended outside of a match, and was excused
+    # An `Action`; or `out` and `in`: a bot offended outside of a match, and was excused; or `use`,
+    # `disable` and `enable`: of a submitted version.
+    what: str
     match: str | None = None
     bot: str | None = None
     text: str = ""  # what came of it, for people

@@ -5,7 +5,8 @@ change is one short transaction in the calling thread and raises the roster's re
 `arena/storage/roster_watch.py` polls. A token is shown once, when it is made, as only its hash is
 stored. Revoking a token reserves the name. A name can also be changed or removed: results keep the
 old name, and the acts written with the change say whose they are
-(`arena/storage/name_history.py`).
+(`arena/storage/name_history.py`). What was submitted goes with it
+(`arena/storage/submissions.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from arena.storage.models import Act, CompetitionState
 from arena.storage.name_history import Change, NameHistory
 from arena.storage.roster_csv import Student, check_name
 from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, META, ROSTER, SEATS
+from arena.storage.submissions import owner_removed, owner_renamed
 from arena.storage.tokens import Access, hashed
 from arena.storage.writer import reading, writing
 from protocol.errors import UsageError
@@ -150,6 +152,7 @@ class Roster:
                     f"got {new!r}, and {other!r} is on it"
                 )
             self._set(connection, row.name, {"name": new})
+            owner_renamed(connection, row.name, new)
             self._acted(connection, Action.RENAME, row.name, new, who)
         return str(row.name)
 
@@ -158,6 +161,7 @@ class Roster:
         with self._changes() as connection:
             row = self._idle(connection, name)
             connection.execute(ROSTER.delete().where(ROSTER.c.name == row.name))
+            owner_removed(connection, row.name, self._now())
             self._acted(connection, Action.UNLIST, row.name, "", who)
         return str(row.name)
 

@@ -1,8 +1,9 @@
 """The tables of the database, and how it is opened: only an empty or an arena's own is touched.
 
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
-Tables of another version are refused. A column that came later and may be null is added when an
-arena opens the database for writing; until then readers take it as null (`has_sums`).
+Tables of another version are refused. What came later, columns that may be null and the tables of
+submissions, is added when an arena opens the database for writing; until then readers take a column
+as null (`has_sums`) and a table as empty (`has_submissions`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ __all__ = [
     "ACTIONS",
     "COMPETITIONS",
     "INSTRUCTORS",
+    "IN_PLAY",
     "MATCHES",
     "META",
+    "PROGRAMS",
+    "PROGRAM_PARTS",
     "ROSTER",
     "SEATS",
+    "STDERR",
+    "SUBMISSIONS",
+    "SUBMISSION_LOGS",
     "VERDICTS",
     "changing",
+    "has_submissions",
     "has_sums",
     "open_database",
     "shown",
@@ -44,7 +52,9 @@ _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making o
 _TABLES = sa.MetaData()
 
 META = sa.Table(
-    "meta",  # `application`, `schema`, and the revisions of the `roster` and of matches' `sums`
+    # `application`, `schema`, and the revisions of the `roster`, of matches' `sums`, and of what is
+    # `in play`.
+    "meta",
     _TABLES,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
@@ -154,6 +164,73 @@ INSTRUCTORS = sa.Table(
     sa.Column("made_at", sa.Double, nullable=False),
 )
 
+PROGRAMS = sa.Table(
+    "programs",  # that are there in whole
+    _TABLES,
+    sa.Column("sha256", sa.Text, primary_key=True),  # of the tar, as is `size`
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("stored", sa.BigInteger, nullable=False),  # bytes of all its parts
+    sa.Column("upload", sa.Text, nullable=False),  # whose parts it has
+    sa.Column("parts", sa.Integer, nullable=False),
+)
+
+PROGRAM_PARTS = sa.Table(
+    "program_parts",  # without a program while they are uploaded, or if that was cut short
+    _TABLES,
+    sa.Column("upload", sa.Text, primary_key=True),
+    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),  # a part of the tar's zlib stream
+)
+
+SUBMISSIONS = sa.Table(
+    "submissions",
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),  # in the order of arrival
+    # A name on the roster, or one that none can have (`arena/storage/submissions.py`).
+    sa.Column("owner", sa.Text, nullable=False, index=True),
+    sa.Column("version", sa.Integer),  # its number among the owner's, once it was accepted
+    sa.Column("name", sa.Text, nullable=False),  # of the file that was handed in
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("arrived_at", sa.Double, nullable=False),
+    sa.Column("program", sa.ForeignKey(PROGRAMS.c.sha256), nullable=False, index=True),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # a SubmissionState
+    sa.Column("games", sa.Text, nullable=False),  # JSON: list of names
+    sa.Column("manifest", sa.Text),  # JSON: ProgramManifest, once it was accepted
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("decided_at", sa.Double),
+    sa.Column("disabled_at", sa.Double),
+)
+
+IN_PLAY = sa.Table(
+    "in_play",
+    _TABLES,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("game", sa.Text, primary_key=True),
+    sa.Column("submission", sa.ForeignKey(SUBMISSIONS.c.number), nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+)
+
+SUBMISSION_LOGS = sa.Table(
+    "submission_logs",
+    _TABLES,
+    sa.Column("submission", sa.ForeignKey(SUBMISSIONS.c.number), primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+)
+
+STDERR = sa.Table(
+    "stderr",  # of the latest matches of each owner
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),  # in the order of writing
+    sa.Column("owner", sa.Text, nullable=False, index=True),
+    sa.Column("submission", sa.ForeignKey(SUBMISSIONS.c.number), nullable=False, index=True),
+    sa.Column("match", sa.Text, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+)
+
 
 def open_database(
     where: str | Path, *, create: bool, exclusive: bool = False
@@ -201,6 +278,11 @@ def has_sums(connection: sa.Connection) -> bool:
     """Whether matches have the column `sums`, which the first databases of this schema lack."""
     columns = sa.inspect(connection).get_columns(MATCHES.name)
     return any(column["name"] == MATCHES.c.sums.name for column in columns)
+
+
+def has_submissions(connection: sa.Connection) -> bool:
+    """Whether the tables of submissions are there, which older databases of this schema lack."""
+    return sa.inspect(connection).has_table(SUBMISSIONS.name)
 
 
 def shown(url: sa.URL) -> str:
@@ -312,9 +394,9 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
             # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
     with engine.connect() as connection:
-        is_complete = has_sums(connection)
+        is_complete = has_sums(connection) and has_submissions(connection)
     if not is_complete:
-        _add_sums(engine)
+        _add_later(engine)
 
 
 def _write_ahead(engine: sa.Engine) -> None:
@@ -334,13 +416,17 @@ def _write_ahead(engine: sa.Engine) -> None:
         time.sleep(_LOOK_S)
 
 
-def _add_sums(engine: sa.Engine) -> None:
+def _add_later(engine: sa.Engine) -> None:
+    """Add what came later, unless another process has added it meanwhile."""
     with changing(engine) as connection:
         _lock_making(connection)
-        if not has_sums(connection):  # another process may have added them meanwhile
+        if not has_sums(connection):
             connection.exec_driver_sql(f"ALTER TABLE {MATCHES.name} ADD COLUMN sums TEXT")
             connection.execute(META.delete().where(META.c.key == "sums"))
             connection.execute(META.insert(), {"key": "sums", "value": ""})
+        if not has_submissions(connection):
+            _TABLES.create_all(connection)  # those that are missing
+            connection.execute(META.insert(), {"key": "in play", "value": "0"})
 
 
 def _lock_making(connection: sa.Connection) -> None:
@@ -355,6 +441,7 @@ def _make(engine: sa.Engine, name: str) -> None:
             return  # another process has made them meanwhile
         _TABLES.create_all(connection)
         meta = {"application": _APPLICATION, "schema": str(_SCHEMA), "roster": "0", "sums": ""}
+        meta["in play"] = "0"
         rows = [{"key": key, "value": value} for key, value in meta.items()]
         connection.execute(META.insert(), rows)
 

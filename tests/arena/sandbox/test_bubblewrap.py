@@ -25,7 +25,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = "") -> list
     monkeypatch.setattr(
         "arena.sandbox.bubblewrap.shutil.which", lambda name, **_: f"/usr/bin/{name}"
     )
-    monkeypatch.setattr("arena.sandbox.bubblewrap._knows", lambda option: True)
+    monkeypatch.setattr("arena.sandbox.bubblewrap.knows", lambda option: True)
     monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
     return calls
 
@@ -190,7 +190,7 @@ def test_a_program_behind_links_comes_with_all_that_they_lead_to(
 def test_where_it_cannot_bound_files_in_memory_there_are_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("arena.sandbox.bubblewrap._knows", lambda option: False)
+    monkeypatch.setattr("arena.sandbox.bubblewrap.knows", lambda option: False)
     words = " ".join(bubblewrap.wrap(["true"], scratch=tmp_path))
 
     assert "--tmpfs /tmp --remount-ro /tmp" in words

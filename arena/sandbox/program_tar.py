@@ -1,0 +1,174 @@
+"""The tar that a program is stored as: how it is written, and how any tar is read.
+
+`tarfile` would read a header in one piece, however long it says it is, and follow sparse files and
+global headers. Here a header is a block or a short name, and all but plain files and folders is
+refused: a hostile build may have written it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from arena.sandbox.program_files import (
+    LONGEST_NAME,
+    MOST_ENTRIES,
+    FileListing,
+    Parts,
+    not_plain,
+    parts_of,
+    plain_mode,
+)
+from protocol.errors import BadArchive
+from protocol.vocabulary import shorten
+
+__all__ = ["CanonicalProgram", "TarWriter", "tar_entries"]
+
+_BLOCK = tarfile.BLOCKSIZE
+_CHUNK = 1 << 16
+_MOST_HEADERS = 3 * MOST_ENTRIES  # an entry may have one before it; a folder may come again
+_LONGEST_HEADER = 4 * LONGEST_NAME  # bytes: a name, and in a pax header times and owners
+_PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
+_KINDS = {
+    tarfile.LNKTYPE: "a hard link",
+    tarfile.SYMTYPE: "a link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a pipe",
+    tarfile.GNUTYPE_SPARSE: "a sparse file",
+}
+
+
+class CanonicalProgram(Struct, frozen=True):
+    """What is known of a program that was taken: its tar's SHA-256 and size, and its entries."""
+
+    sha256: str
+    size: int
+    entries: int
+
+
+class TarWriter:
+    """Writes a tar that is the same for the same entries, if they come sorted."""
+
+    def __init__(self, into: BinaryIO) -> None:
+        self._into, self._hash = into, hashlib.sha256()
+        self._size = self._entries = 0
+
+    def add(self, parts: Parts, mode: int, size: int, pieces: Iterable[bytes]) -> None:
+        """Write a file; the pieces have `size` bytes together."""
+        self._header(parts, tarfile.REGTYPE, plain_mode(mode), size)
+        for piece in pieces:
+            self._write(piece)
+        self._write(bytes(-size % _BLOCK))
+
+    def add_folder(self, parts: Parts) -> None:
+        self._header(parts, tarfile.DIRTYPE, plain_mode(0, is_folder=True), 0)
+
+    def close(self) -> CanonicalProgram:
+        """Write the end of the tar; `into` stays open."""
+        self._write(bytes(2 * _BLOCK))
+        return CanonicalProgram(self._hash.hexdigest(), self._size, self._entries)
+
+    def _header(self, parts: Parts, kind: bytes, mode: int, size: int) -> None:
+        info = tarfile.TarInfo("/".join(parts))
+        info.type, info.mode, info.size = kind, mode, size
+        self._write(info.tobuf(tarfile.GNU_FORMAT, "utf-8", "strict"))
+        self._entries += 1
+
+    def _write(self, data: bytes) -> None:
+        self._into.write(data)
+        self._hash.update(data)
+        self._size += len(data)
+
+
+def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterator[bytes]]]:
+    """Each entry of a tar with its content, which must be read to its end before the next entry.
+
+    Of a pax header only the name counts. Raises `BadArchive` at the first entry that is no plain
+    file or folder, has a name that no program may have, or is more than a program may have.
+    """
+    listing = FileListing[bool]()
+    longer: str | None = None  # the name of the next entry, if its header had no room for it
+    for _ in range(_MOST_HEADERS):
+        block = _exactly(tar, _BLOCK)
+        if not any(block):
+            return
+        try:
+            info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        except (tarfile.HeaderError, ValueError) as error:
+            raise _bad(str(error)) from None
+        if info.size < 0:
+            raise _bad("a negative size")
+        if info.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
+            if longer is not None or info.size > _LONGEST_HEADER:
+                raise _bad("a header that is too long, or a second one for the same entry")
+            header = b"".join(_content(tar, info.size))
+            is_pax = info.type == tarfile.XHDTYPE
+            longer = _pax_name(header) if is_pax else _text(header.removesuffix(b"\0"))
+            continue
+        name, longer = longer or info.name, None
+        if info.type not in _PLAIN:
+            raise not_plain(name, _KINDS.get(info.type, "something else"))
+        if info.isdir() and info.size:
+            raise not_plain(name, "a folder with data")
+        name = name.removesuffix("/").removeprefix("./")  # as `tar -C FOLDER .` begins them
+        if name == ".":
+            continue
+        parts = parts_of(name)
+        listing.add(parts, info.size, None if info.isdir() else True)
+        pieces = _content(tar, info.size)
+        yield parts, info, pieces
+        assert next(pieces, None) is None, "an entry is read to its end before the next one"
+    raise _bad("more headers than so many files and folders need")
+
+
+def _content(tar: BinaryIO, size: int) -> Iterator[bytes]:
+    """So many bytes, in pieces; what fills the last block is passed over."""
+    left = size
+    while left:
+        piece = _exactly(tar, min(left, _CHUNK))
+        left -= len(piece)
+        yield piece
+    _exactly(tar, -size % _BLOCK)
+
+
+def _exactly(tar: BinaryIO, size: int) -> bytes:
+    data = b""
+    while len(data) < size:  # a pipe gives what it has
+        piece = tar.read(size - len(data))
+        if not piece:
+            raise _bad("its end too early")
+        data += piece
+    return data
+
+
+def _pax_name(header: bytes) -> str | None:
+    """The name in a pax header, if it has one; records of times and owners are passed over."""
+    name = None
+    while header:
+        length = header[:5].partition(b" ")[0]
+        size = int(length) if length.isdigit() else 0
+        key, equals, value = header[len(length) + 1 : size].partition(b"=")
+        if not equals or value[-1:] != b"\n" or size > len(header):
+            raise _bad("a pax header that cannot be read")
+        if key == b"path":
+            name = _text(value[:-1])
+        elif key == b"size" or key.startswith(b"GNU.sparse"):
+            raise _bad(f"{shorten(_text(key), 40)} in a pax header")
+        header = header[size:]
+    return name
+
+
+def _text(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise _bad(f"the name {shorten(name.decode(errors='replace'), 80)}, not UTF-8") from None
+
+
+def _bad(got: str) -> BadArchive:
+    return BadArchive(f"expected a whole tar of plain files and folders, got {got}")
