@@ -179,8 +179,6 @@ def lobby(
     spectators: Spectators,
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
-    *,
-    takes_submissions: bool = False,
 ) -> bytes:
     """The document as it is now; `latest` begins with the newest result."""
     competitions = host.competitions
@@ -207,7 +205,7 @@ def lobby(
             page_since=_SINCE,
             games=_games(),
             requires_token=host.gateway.admission.requires_token,
-            submissions=takes_submissions,
+            submissions=host.gateway.entrance.submitters is not None,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(map(_bot, islice(bots, _BOTS))),

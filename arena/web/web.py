@@ -50,10 +50,7 @@ _UNWRITTEN = "results are not written down any more; the arena's log says why"
 
 
 class Web:
-    """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen.
-
-    `takes_submissions` says whether the page has its views for handing programs in.
-    """
+    """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen."""
 
     def __init__(self, host: Host, store: Store) -> None:
         self._host = host
@@ -62,7 +59,6 @@ class Web:
         self._clock = asyncio.get_running_loop().time
         self._lobby_until = 0.0
         self._latest = LatestMatches()
-        self.takes_submissions = False
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
         self.people = PeopleTables(host)
@@ -109,13 +105,7 @@ class Web:
         """The lobby's document, at most one second old."""
         now = self._clock()
         if now >= self._lobby_until:
-            self._lobby = lobby(
-                self._host,
-                self._spectators,
-                self._latest,
-                self.upcoming(),
-                takes_submissions=self.takes_submissions,
-            )
+            self._lobby = lobby(self._host, self._spectators, self._latest, self.upcoming())
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 

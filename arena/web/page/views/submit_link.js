@@ -41,7 +41,12 @@ function heard(message) {
   } else if (type === "submissions") {
     Object.assign(link, { entries: message.entries, inPlay: message.in_play });
     // An instructor sees the queue in the list itself.
-    if (link.rules?.owner) for (const entry of message.entries) if (!isDecided(entry) && !link.runs.has(entry.submission)) follow(entry.submission);
+    if (link.rules?.owner) {
+      for (const entry of message.entries) {
+        const run = link.runs.get(entry.submission);
+        if (!isDecided(entry) && (!run || isDecided(run))) follow(entry.submission); // an instructor may have it built again
+      }
+    }
   } else if (type === "progress") {
     progressed(message);
   } else if (type === "lost") {
@@ -65,12 +70,7 @@ export function follow(submission) {
 function progressed({ submission, state, step, status, text, position, expected_s, version }) {
   const before = link.runs.get(submission);
   if (!before) return;
-  const steps = before.steps.slice();
-  if (step) {
-    const at = steps.findLastIndex((one) => one.step === step && one.status === "begun");
-    if (at >= 0) steps[at] = { step, status, text };
-    else steps.push({ step, status, text });
-  }
+  const steps = step ? [...before.steps.filter((one) => one.status !== "begun"), { step, status, text }] : before.steps; // one at a time
   const run = { submission, state, steps, text: step ? before.text : text, position, expected_s, version };
   link.runs.set(submission, run);
   if (isDecided(run) && !isDecided(before)) look();
