@@ -190,8 +190,9 @@ class Pipeline:
     async def _refuse(self, submission: Submission, why: str) -> None:
         number = submission.number
         others = [row for row in await self._in_play(submission.owner) if row.submission != number]
-        text = f"{why}; {stays_in_play(row.version for row in others)}"
+        text = f"{why.rstrip('.')}; {stays_in_play(row.version for row in others)}"
         await asyncio.to_thread(self._submissions.refused, number, text, time.time())
+        await self._builds.drop(submission.program)
         self._decided(await asyncio.to_thread(self._submissions.get, number), text)
 
     async def _in_play(self, owner: str) -> list[InPlay]:
