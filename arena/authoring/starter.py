@@ -35,14 +35,10 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class Starter(msgspec.Struct, frozen=True):
-    """A bot to begin with: the texts of its files by name, and commands in their order of use.
-
-    `edit` is the file with the bot's answers.
-    """
+    """A bot to begin with: the texts of its files by name, and commands in their order of use."""
 
     files: Mapping[str, str]
     commands: tuple[ShellCommand, ...]
-    edit: str = ""
 
 
 ADDRESS = f"ws://127.0.0.1:{ServeSection().port}"  # an arena on the same machine
@@ -76,7 +72,7 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     written[SAMPLES] = "".join(
         encode(message, Encoding.JSON).decode() + "\n" for message in samples(game)
     )
-    return Starter(dict(sorted(written.items())), commands, tools.edit)
+    return Starter(dict(sorted(written.items())), commands)
 
 
 def plain_name(name: str) -> str:

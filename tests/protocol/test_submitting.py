@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from typing import Any
 
@@ -170,10 +171,8 @@ def test_a_frame_that_is_too_long_is_not_read() -> None:
 @given(st.binary() | st.recursive(st.text(), st.lists).map(msgspec.json.encode))
 def test_any_bytes_are_a_message_or_a_protocol_error(sent: bytes) -> None:
     for decode in (decode_from_submitter, decode_to_submitter):
-        try:
+        with contextlib.suppress(ProtocolError):
             decode(sent)
-        except ProtocolError as error:
-            assert str(error).isprintable()
 
 
 @given(
