@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from importlib.resources import files
 from itertools import cycle, islice
 
@@ -21,34 +20,11 @@ from arena.authoring.samples import samples
 from arena.authoring.strategy_source import interface
 from arena.competitions.config import ServeSection
 from arena.engine.rules import Game
+from arena.sandbox.languages import LANGUAGES, Language
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots
 
-__all__ = [
-    "ADDRESS",
-    "Language",
-    "ShellCommand",
-    "Starter",
-    "plain_name",
-    "rivals",
-    "starter",
-    "with_bot",
-]
-
-
-class Language(StrEnum):
-    """The languages of starters. The values are also the names of folders."""
-
-    PYTHON = "python"
-    JAVASCRIPT = "javascript"
-    JAVA = "java"
-    CPP = "cpp"
-    GO = "go"
-    BASH = "bash"
-
-    @property
-    def shown(self) -> str:
-        return _TOOLS[self].title
+__all__ = ["ADDRESS", "ShellCommand", "Starter", "plain_name", "rivals", "starter", "with_bot"]
 
 
 class ShellCommand(msgspec.Struct, frozen=True):
@@ -59,80 +35,11 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class Starter(msgspec.Struct, frozen=True):
-    """A bot to begin with: the texts of its files by name, and commands in their order of use.
-
-    `edit` is the file with the bot's answers.
-    """
+    """A bot to begin with: the texts of its files by name, and commands in their order of use."""
 
     files: Mapping[str, str]
     commands: tuple[ShellCommand, ...]
-    edit: str = ""
 
-
-class _Tools(msgspec.Struct, frozen=True, kw_only=True):
-    """The files and commands of bots in one language.
-
-    Attributes:
-        plumbing: the files that are copied from the example; the first one has the session.
-        edit: the file with the bot's answers.
-        needs: the packages that it needs, by their names in Debian.
-        start: the command that starts it, as `--bot` takes it.
-    """
-
-    title: str
-    plumbing: tuple[str, ...] = ()
-    edit: str
-    needs: str = ""
-    build: str = "make"
-    test: str = "make test"
-    start: str = "./bot"
-
-
-# By default a JVM's heap may take a quarter of the machine's memory; the arena allows 512 MiB.
-_JAVA = "java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -jar bot.jar"
-
-_TOOLS = {
-    Language.PYTHON: _Tools(
-        title="Python", edit="bot.py", build="", test="python -m unittest", start="bot.py"
-    ),
-    Language.JAVASCRIPT: _Tools(
-        title="JavaScript",
-        plumbing=("session.js",),
-        edit="bot.js",
-        needs="nodejs and npm",
-        build="npm install --no-package-lock",
-        test="node --test",
-        start="node main.js",
-    ),
-    Language.JAVA: _Tools(
-        title="Java",
-        plumbing=("Session.java", "Makefile"),
-        edit="Bot.java",
-        needs="default-jdk-headless, libgoogle-gson-java and make",
-        start=_JAVA,
-    ),
-    Language.CPP: _Tools(
-        title="C++",
-        plumbing=("session.cpp", "session.hpp", "main.cpp", "bot.hpp", "Makefile"),
-        edit="bot.cpp",
-        needs="g++, libboost-dev, nlohmann-json3-dev and make",
-    ),
-    Language.GO: _Tools(
-        title="Go",
-        plumbing=("session.go", "Makefile"),
-        edit="bot.go",
-        needs="golang-go, golang-github-gorilla-websocket-dev and make",
-    ),
-    Language.BASH: _Tools(
-        title="Bash",
-        plumbing=("session.sh", "session.jq"),
-        edit="bot.sh",
-        needs="jq",
-        build="",
-        test="bash test.sh",
-        start="stdio: bash bot.sh",
-    ),
-}
 
 ADDRESS = f"ws://127.0.0.1:{ServeSection().port}"  # an arena on the same machine
 SAMPLES = "samples.jsonl"
@@ -153,7 +60,7 @@ _LONGEST_NAME = 24
 
 def starter(game: Game, language: Language, name: str) -> Starter:
     """A bot for a game in a language; `plain_name` gives a good name."""
-    tools = _TOOLS[language]
+    tools = LANGUAGES[language]
     commands = _commands(game, language, name)
     values = {"name": name, **_values(game, language, commands)}
     examples = files("bots") / "examples" / language
@@ -165,7 +72,7 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     written[SAMPLES] = "".join(
         encode(message, Encoding.JSON).decode() + "\n" for message in samples(game)
     )
-    return Starter(dict(sorted(written.items())), commands, tools.edit)
+    return Starter(dict(sorted(written.items())), commands)
 
 
 def plain_name(name: str) -> str:
@@ -175,7 +82,7 @@ def plain_name(name: str) -> str:
 
 
 def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, ...]:
-    tools = _TOOLS[language]
+    tools = LANGUAGES[language]
     play = ["arena", "play", game.name]
     if language is Language.PYTHON:
         play += ["bot.py", *(rivals(game) or ["bot.py"] * (game.seats - 1))]
@@ -215,7 +122,7 @@ def _quoted(command: str) -> str:
 def _values(
     game: Game, language: Language, commands: tuple[ShellCommand, ...]
 ) -> Mapping[str, object]:
-    words, tools = game.vocabulary, _TOOLS[language]
+    words, tools = game.vocabulary, LANGUAGES[language]
     python = interface(game.name)
     return {
         "build": "",
@@ -225,7 +132,7 @@ def _values(
         "seats": game.seats,
         "house": next(iter(rivals(game)), ""),
         "language": tools.title,
-        "needs": tools.needs,
+        "needs": [need.package for need in tools.needs],
         "edit": tools.edit,
         "plumbing": tools.plumbing[0] if tools.plumbing else "",
         "websocket": not tools.start.startswith(_LINES),

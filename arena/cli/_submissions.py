@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from arena.authoring.starter import Language, starter
+from arena.authoring.starter import starter
 from arena.cli._addresses import Endpoint
 from arena.games import game_named
+from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.safety import unsafe_because
 from arena.storage.store import Store
 from arena.submissions.requests import SubmissionRequests
@@ -84,4 +85,4 @@ def _starter(game: str, language: str) -> StarterFiles:
         known = ", ".join(Language)
         raise UsageError(f"expected one of {known}, got {language!r}")
     made = starter(game_named(game), Language(language), _STARTER_NAME)
-    return StarterFiles(dict(made.files), made.edit)
+    return StarterFiles(dict(made.files), LANGUAGES[Language(language)].edit)

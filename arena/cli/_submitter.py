@@ -51,9 +51,9 @@ def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Your token of the roster, or the instructor's.",
     )
     @functools.wraps(command)
-    def gathered(url: str, token: str, **given: Any) -> Any:
+    def gathered(*args: Any, url: str, token: str, **given: Any) -> Any:
         # A token copied from tokens.csv may have the line's end with it.
-        return command(arena=SubmitterConnection(url, token.strip()), **given)
+        return command(*args, arena=SubmitterConnection(url, token.strip()), **given)
 
     return gathered
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from arena.authoring.other_language import other_language
-from arena.authoring.starter import Language, plain_name, starter
+from arena.authoring.starter import plain_name, starter
 from arena.cli import _new_folder as new_folder
 from arena.cli import _options as options
 from arena.engine.rules import Game
+from arena.sandbox.languages import Language
 
 __all__ = ["command"]
 

@@ -33,6 +33,8 @@ from protocol.submitting import (
 
 __all__ = ["command"]
 
+_LONGEST_TEXT = 120  # in the list; `log` shows all
+
 _number = click.argument("number", type=click.IntRange(min=1), metavar="N")
 
 
@@ -223,7 +225,7 @@ def _show_entries(entries: Sequence[EntryOf]) -> None:
             _time(entry.arrived_at),
             entry.name,
             state,
-            one_line((entry.message and f"{entry.message}: {entry.text}") or entry.text, 400),
+            one_line(": ".join(filter(None, (entry.message, entry.text))), _LONGEST_TEXT),
         )
     output.print_table("Submissions", table)
 

@@ -41,6 +41,7 @@ from arena.formats.timetable import once, parse
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
+from arena.sandbox.languages import Language
 from arena.server.origin import Origins, read_base_path
 from arena.server.proxies import Proxies
 from arena.strength.settle import Goal
@@ -246,6 +247,12 @@ def _submissions(table: Mapping[str, Any]) -> SubmissionSettings:
             with _field(f"submissions.{name}"):
                 moments[name] = once(table[name]).timestamp()
     settings = _convert({**table, **moments}, SubmissionSettings, "submissions")
+    for language in settings.languages:
+        if language not in set(Language):
+            got = one_line(repr(language), 60)
+            raise UsageError(
+                f"submissions.languages: expected some of: {', '.join(Language)}, got {got}"
+            )
     opens, closes = settings.opens, settings.closes
     if opens is not None and closes is not None and opens >= closes:
         raise UsageError("submissions.closes: expected it later than opens")

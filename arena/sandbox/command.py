@@ -46,6 +46,7 @@ __all__ = [
     "read_program",
     "sealed_program",
     "search_path",
+    "split_command",
     "views",
 ]
 
@@ -96,9 +97,22 @@ def read_program(text: str, folder: Path | None = None) -> Program:
     Relative paths start from `folder`, by default the current directory. Raises `UsageError` if
     the command is missing, its quotes are not closed, or there is no such program.
     """
+    folder = (folder or Path()).resolve()
+    words, stdio = split_command(text)
+    if not stdio and len(words) == 1 and _is_strategy(folder / words[0]):
+        name = Path(words[0]).stem
+        return Program(words=tuple(bot_command(words, name=name)), folder=folder)
+    words[0] = _command(words[0], folder)
+    return Program(words=tuple(words), stdio=stdio, folder=folder)
+
+
+def split_command(text: str) -> tuple[list[str], bool]:
+    """The words of a command line, and whether `stdio:` stands before them.
+
+    Raises `UsageError` if the command is missing or its quotes are not closed.
+    """
     if "\0" in text:
         raise UsageError(f"expected a command line without NUL, got {text!r}")
-    folder = (folder or Path()).resolve()
     stdio = text.lstrip().startswith(_STDIO)
     line = text.lstrip().removeprefix(_STDIO)
     try:
@@ -107,11 +121,7 @@ def read_program(text: str, folder: Path | None = None) -> Program:
         raise UsageError(f"expected a command line with its quotes closed, got {text!r}") from error
     if not words or not words[0]:
         raise UsageError(f"expected a command line such as 'python3 bot.py', got {text!r}")
-    if not stdio and len(words) == 1 and _is_strategy(folder / words[0]):
-        name = Path(words[0]).stem
-        return Program(words=tuple(bot_command(words, name=name)), folder=folder)
-    words[0] = _command(words[0], folder)
-    return Program(words=tuple(words), stdio=stdio, folder=folder)
+    return words, stdio
 
 
 def _is_strategy(file: Path) -> bool:

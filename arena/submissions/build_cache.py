@@ -91,6 +91,11 @@ class BuildCache:
                 await asyncio.to_thread(remove, work)
                 await asyncio.to_thread(self._make_room)
 
+    async def drop(self, sha256: str) -> None:
+        """Remove a program that was refused, unless the same one is kept for a version."""
+        if sha256 not in self._kept():
+            await self.forget(sha256)
+
     async def forget(self, sha256: str) -> None:
         """Have a program built again when it is needed next."""
         async with self._lock:

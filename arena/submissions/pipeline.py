@@ -11,7 +11,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -44,7 +44,7 @@ class Pipeline:
 
     Args:
         check: the command line of the process that checks a program.
-        on_decided: called in the event loop with each submission that has just been decided.
+        on_decided: awaited when a submission has been decided, before anybody is told.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Pipeline:
         check: Sequence[str],
         settings: SubmissionSettings,
         limits: Limits,
-        on_decided: Callable[[Submission], None],
+        on_decided: Callable[[], Awaitable[None]],
     ) -> None:
         self.feed = ProgressFeed()
         self._submissions = submissions
@@ -145,7 +145,7 @@ class Pipeline:
             row.game for row in await self._in_play(submission.owner) if row.submission == number
         ]
         where = f"in play in {', '.join(in_play)}" if in_play else "not in play: a later one is"
-        self._decided(decided, f"v{decided.version} is {where}")
+        await self._decided(decided, f"v{decided.version} is {where}")
 
     async def _built(self, submission: Submission) -> BuiltProgram:
         await self._begin(submission, SubmissionState.BUILDING)
@@ -190,20 +190,22 @@ class Pipeline:
     async def _refuse(self, submission: Submission, why: str) -> None:
         number = submission.number
         others = [row for row in await self._in_play(submission.owner) if row.submission != number]
-        text = f"{why}; {stays_in_play(row.version for row in others)}"
+        text = f"{why.rstrip('.')}; {stays_in_play(row.version for row in others)}"
         await asyncio.to_thread(self._submissions.refused, number, text, time.time())
-        self._decided(await asyncio.to_thread(self._submissions.get, number), text)
+        await self._builds.drop(submission.program)
+        await self._decided(await asyncio.to_thread(self._submissions.get, number), text)
 
     async def _in_play(self, owner: str) -> list[InPlay]:
         return [
             row for row in await asyncio.to_thread(self._submissions.in_play) if row.owner == owner
         ]
 
-    def _decided(self, submission: Submission, text: str) -> None:
+    async def _decided(self, submission: Submission, text: str) -> None:
+        self._undecided.pop(submission.number, None)
+        await self._on_decided()
         self.feed.say(
             Progressing(submission.number, submission.state, text=text, version=submission.version)
         )
-        self._on_decided(submission)
 
     async def _begin(self, submission: Submission, state: SubmissionState) -> None:
         await asyncio.to_thread(self._submissions.began, submission.number, state)

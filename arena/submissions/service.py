@@ -76,7 +76,7 @@ class SubmissionService:
             lambda: self._playing_programs,
         )
         self.pipeline = Pipeline(
-            self.submissions, self._builds, check, settings, limits, self._decided
+            self.submissions, self._builds, check, settings, limits, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
         self._playing_programs: frozenset[str] = frozenset()
@@ -109,10 +109,10 @@ class SubmissionService:
         """What is in play, by owner and game."""
         return self._in_play
 
-    def undecided_before(self, at: float) -> tuple[Submission, ...]:
+    def undecided_before(self, at: float, game: str | None = None) -> tuple[Submission, ...]:
         """What arrived before a time, in Unix seconds, and is not decided yet.
 
-        Which games it plays is known only when it is decided.
+        Which games it plays is known only when it is decided, so `game` leaves nothing out.
         """
         return tuple(one for one in self.pipeline.undecided if one.arrived_at < at)
 
@@ -226,9 +226,6 @@ class SubmissionService:
             return self.submissions.arrived(
                 upload.owner, submit.name, submit.message, program.sha256, program.size, at
             )
-
-    def _decided(self, submission: Submission) -> None:
-        self._tasks.start(self._changed())
 
     async def _changed(self) -> None:
         await self._refresh()

@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import pytest
 
-from arena.authoring.starter import Language
 from arena.games import GAMES
+from arena.sandbox.languages import Language
 from tests.tools.starters import CommandFailed, StarterTrial, missing
 
 pytestmark = pytest.mark.e2e

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from arena.authoring.starter import Language
+from arena.sandbox.languages import Language
 from tests.support.toy_games import toy_name, write_toy
 from tests.tools.starters import StarterTrial, missing
 

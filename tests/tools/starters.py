@@ -28,8 +28,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from arena.authoring.starter import ADDRESS, Language
+from arena.authoring.starter import ADDRESS
 from arena.games import GAMES
+from arena.sandbox.languages import Language
 
 __all__ = ["CommandFailed", "StarterTrial", "main", "missing"]
 

@@ -10,9 +10,10 @@ import pytest
 from jinja2 import UndefinedError
 
 from arena.authoring import starter as starters
-from arena.authoring.starter import Language, Starter, plain_name, starter
+from arena.authoring.starter import Starter, plain_name, starter
 from arena.cli import COMMANDS
 from arena.games import GAMES
+from arena.sandbox.languages import Language
 from protocol.strategy import house_bots
 
 EACH = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arena.authoring.starter import Language
+from arena.sandbox.languages import Language
 
 Run = Callable[..., Any]
 
