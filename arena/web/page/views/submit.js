@@ -64,7 +64,7 @@ function Own({ route }) {
     <${Unsafe} text=${rules.unsafe} />
     ${!route.tab && html`<${Rules} rules=${rules} />`}
     ${upload && !(upload.submission && runs.has(upload.submission)) && html`<${Upload} upload=${upload} />`}
-    ${latest.map((run) => html`<${Run} key=${run.submission} run=${run} entry=${entries.find((one) => one.submission === run.submission)} />`)}
+    ${latest.map((run) => html`<${Run} key=${run.submission} run=${run} isNew=${upload?.submission === run.submission} entry=${entries.find((one) => one.submission === run.submission)} />`)}
     ${route.tab ? html`<${Versions} entries=${entries} inPlay=${inPlay} owner=${rules.owner} />` : html`<${Forms} rules=${rules} busy=${Boolean(upload?.busy)} />`}
   `;
 }

@@ -40,7 +40,7 @@ export function turnOf({ state, position, expected_s }) {
 export function Upload({ upload }) {
   const { name, size, got, position, busy, error, giveUp } = upload;
   const box = useRef(null);
-  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), [busy]);
+  useEffect(() => box.current?.scrollIntoView(), [busy]);
   if (!busy && !error) return null;
   return html`<section class="panel" ref=${box} aria-label="What is being handed in">
     <h2>${name}</h2>
@@ -53,11 +53,11 @@ export function Upload({ upload }) {
   </section>`;
 }
 
-/** @param {{run: import("./submit_link.js").Run, entry: any}} props */
-export function Run({ run, entry }) {
+/** @param {{run: import("./submit_link.js").Run, entry: any, isNew?: boolean}} props  isNew: just handed in on this page */
+export function Run({ run, entry, isNew }) {
   const { submission, state, steps, text, version } = run;
   const box = useRef(null);
-  useEffect(() => box.current?.scrollIntoView({ block: "nearest" }), []);
+  useEffect(() => isNew && box.current?.scrollIntoView(), [isNew]);
   const now = steps.findLast((one) => one.status === "begun");
   const failed = steps.filter((one) => one.status === "FAILED").length;
   const words = {
