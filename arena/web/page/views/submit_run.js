@@ -59,13 +59,12 @@ export function Run({ run, entry, isNew }) {
   const box = useRef(null);
   useEffect(() => isNew && box.current?.scrollIntoView(), [isNew]);
   const now = steps.findLast((one) => one.status === "begun");
-  const failed = steps.filter((one) => one.status === "FAILED").length;
   const words = {
     waiting: `It waits${turnOf(run) && `: ${turnOf(run)}`}.`,
     building: "It is being built.",
     checking: `It is being checked${now ? `: ${now.step}` : ""}.`,
     accepted: `Accepted as v${version}.`,
-    refused: failed ? `Not accepted: ${failed === 1 ? "a step" : `${failed} steps`} failed.` : "Not accepted.",
+    refused: "Not accepted:",
   };
   return html`<div ref=${box}><${Panel} title=${entry ? `${entry.name}${entry.message && `: ${entry.message}`}` : `Submission ${submission}`} side=${html`<${State} state=${LOOKS[state]}>${state}<//>`}>
     <div role="status">
