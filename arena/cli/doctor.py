@@ -11,6 +11,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.games import GAMES
 from arena.sandbox.doctor import Layer, examine
+from arena.sandbox.toolchains import installed
 from protocol.entry_points import first_left_out
 
 __all__ = ["command"]
@@ -21,6 +22,8 @@ __all__ = ["command"]
 def command(as_json: bool) -> None:
     """See what is active on this machine to hold launched bots to their limits, and why not.
 
+    It also says whether submissions are safe here, and in which languages they can be.
+
     Games that other packages have brought are listed with package and version, and what is left out
     of such a package with the reason.
 
@@ -29,7 +32,7 @@ def command(as_json: bool) -> None:
     --json prints {layers: [{name, active, detail}]}.
     """
     report = examine()
-    report = msgspec.structs.replace(report, layers=(*report.layers, *_games()))
+    report = msgspec.structs.replace(report, layers=(*report.layers, *_languages(), *_games()))
     if as_json:
         output.print_json(report)
         return
@@ -39,6 +42,13 @@ def command(as_json: bool) -> None:
     for layer in report.layers:
         table.add_row(layer.name, "yes" if layer.active else "no", layer.detail)
     output.print_table("What is active on this machine", table)
+
+
+def _languages() -> Iterator[Layer]:
+    """The languages in which a submission can be built and played."""
+    for tool in installed():
+        detail = f"not installed: {tool.missing}" if tool.missing else tool.version
+        yield Layer(f"submissions in {tool.title}", not tool.missing, detail)
 
 
 def _games() -> Iterator[Layer]:

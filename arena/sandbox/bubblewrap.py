@@ -170,6 +170,8 @@ def _support(command: str) -> Iterator[Path]:
     """Our Python with its packages and games, JAVA_HOME, and where the program is installed."""
     yield Path(sys.base_prefix)
     yield Path(sys.prefix)
+    # Elsewhere are packages that a .pth file has added.
+    yield from (Path(entry) for entry in sys.path if os.path.basename(entry) == "site-packages")
     for package in ("bots", "protocol"):
         spec = importlib.util.find_spec(package)
         for place in (spec and spec.submodule_search_locations) or ():

@@ -16,6 +16,8 @@ import time
 import msgspec
 
 from arena.sandbox import bubblewrap, cgroup, process_table
+from arena.sandbox.safety import fitting_bots, unsafe_because
+from protocol.messages import Limits
 
 __all__ = ["DoctorReport", "Layer", "examine"]
 
@@ -78,6 +80,15 @@ def _isolation() -> tuple[bool, str]:
     return False, (
         f"not isolated: {why}. Launched bots can read and write what you can: "
         f"{todo}, or start only bots that you trust"
+    )
+
+
+def _submissions() -> tuple[bool, str]:
+    limits = Limits()
+    if reasons := unsafe_because(limits):
+        return False, "not safe here: " + "; ".join(reasons)
+    return True, (
+        f"safe here; memory for {fitting_bots(limits):,} bots at once of {limits.memory_mib} MiB"
     )
 
 
@@ -163,6 +174,7 @@ _CHECKS = {
     "sampler": _sampler,
     "memory by cgroup v2": _cgroup,
     "isolation by bubblewrap": _isolation,
+    "submissions": _submissions,
     "subreaper": _subreaper,
     "CPU metering": _cpu,
     "clock": _clock,

@@ -83,6 +83,7 @@ class SubmissionService:
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
+        self._worker: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Go on with what is undecided; what was half done before is gone."""
@@ -92,11 +93,14 @@ class SubmissionService:
         await self._refresh()
         for submission in await asyncio.to_thread(self.submissions.undecided):
             self.pipeline.add(submission)
-        self._tasks.start(self.pipeline.run())
+        self._worker = asyncio.create_task(self.pipeline.run())
 
     async def close(self) -> None:
         """End what is being built or checked; another arena begins it again."""
-        self._tasks.cancel()
+        for task in (self._worker, self._languages):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         await self._tasks.ended()
 
     # --- what competitions ask ---

@@ -33,8 +33,10 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
     a_day: Annotated[int, Meta(ge=1, le=1_000)] = 20
     languages: tuple[str, ...] = ()
     cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
-    build_s: Annotated[int, Meta(ge=1, le=3_600)] = 120
-    build_mib: Annotated[int, Meta(ge=16, le=65_536)] = 512
+    # The C++ starter takes 40 s on an idle core, and builds have what matches leave.
+    build_s: Annotated[int, Meta(ge=1, le=3_600)] = 300
+    # g++ holds 760 MiB for the C++ starter, measured.
+    build_mib: Annotated[int, Meta(ge=16, le=65_536)] = 1_024
     check_s: Annotated[int, Meta(ge=10, le=3_600)] = 300
     wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = 600.0
     comparisons: Annotated[int, Meta(ge=0, le=1_000)] = 5

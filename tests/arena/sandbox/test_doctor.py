@@ -13,6 +13,7 @@ NAMES = (
     "sampler",
     "memory by cgroup v2",
     "isolation by bubblewrap",
+    "submissions",
     "subreaper",
     "CPU metering",
     "clock",
