@@ -87,7 +87,7 @@ function Rules({ rules }) {
       <div><dt>Installed here</dt><dd>${here.length ? html`<ul>${here.map((one) => html`<li>${one.version.startsWith(one.title) ? one.version : `${one.title}: ${one.version}`}</li>`)}</ul>` : "no language"}</dd></div>
     </dl>
     ${missing.length > 0 && html`<details><summary>Not installed here</summary><ul>${missing.map((one) => html`<li>${one.title}: ${one.missing}</li>`)}</ul></details>`}
-    <p class="faint small">A program is built on the server without a network, so what else it needs lies in its own folder. It is then checked as <code>arena check</code> does, and plays twenty rounds of each of its games. If something fails, what was in play stays in play.</p>
+    <p class="faint small">A program is built on the server without a network, so what else it needs lies in its own folder. It is then checked as <code>arena check</code> does, and plays twenty rounds of each of its games. If something fails, what was in play stays in play. <a href="docs/bots/README.md#hand-it-in">How to hand in</a></p>
   </section>`;
 }
 
