@@ -2,14 +2,16 @@
 
 A starter consists of the session files of that language's example, unchanged, and of the templates
 in `bots/starters/<language>/`. They are filled from the game's vocabulary: its kinds of questions
-and news, their fields, and the legal answers. Both folders are read as data: no bot is imported.
+and news, their fields, and the legal answers. A library that is not installed with the language
+comes from `bots/vendor/`. All three folders are read as data: no bot is imported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import cycle, islice
 
 import msgspec
@@ -20,7 +22,7 @@ from arena.authoring.samples import samples
 from arena.authoring.strategy_source import interface
 from arena.competitions.config import ServeSection
 from arena.engine.rules import Game
-from arena.sandbox.languages import LANGUAGES, Language
+from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots
 
@@ -65,6 +67,8 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     values = {"name": name, **_values(game, language, commands)}
     examples = files("bots") / "examples" / language
     written = {file: (examples / file).read_text(encoding="utf-8") for file in tools.plumbing}
+    for library in tools.libraries:
+        written |= _below(files("bots") / "vendor" / library, f"{LIBRARIES}/{library}")
     for path in _TEMPLATES.list_templates(extensions=[_SUFFIX]):
         folder, _, file = path.removesuffix(f".{_SUFFIX}").partition("/")
         if folder in (_COMMON, language):
@@ -73,6 +77,15 @@ def starter(game: Game, language: Language, name: str) -> Starter:
         encode(message, Encoding.JSON).decode() + "\n" for message in samples(game)
     )
     return Starter(dict(sorted(written.items())), commands)
+
+
+def _below(folder: Traversable, name: str) -> Iterator[tuple[str, str]]:
+    """The texts of all files in a folder and below, by their names in the starter."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _below(entry, f"{name}/{entry.name}")
+        else:
+            yield f"{name}/{entry.name}", entry.read_text(encoding="utf-8")
 
 
 def plain_name(name: str) -> str:

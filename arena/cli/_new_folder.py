@@ -10,6 +10,7 @@ import click
 
 from arena.authoring.starter import Starter
 from arena.cli import _output as output
+from arena.sandbox.languages import LIBRARIES
 from protocol.errors import ArenaError, UsageError
 
 __all__ = ["show", "write"]
@@ -30,9 +31,10 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             file = folder / name
-            if not file.parent.is_dir():
-                file.parent.mkdir()
-                made.append(file.parent)
+            for above in reversed(file.parents):
+                if not above.is_dir():
+                    above.mkdir()
+                    made.append(above)
             written.append(file)
             file.write_text(text, encoding="utf-8", newline="\n")
     except BaseException as error:  # Ctrl-C, too: half a starter would be in the way
@@ -52,7 +54,9 @@ def show(about: Mapping[str, object], contents: str, made: Starter, *, as_json: 
     if as_json:
         output.print_json({**about, "files": list(made.files), "commands": made.commands})
         return
-    click.echo(f"{about['folder']} has {contents}: {', '.join(made.files)}")
+    library = f"{LIBRARIES}/"
+    names = dict.fromkeys(library if name.startswith(library) else name for name in made.files)
+    click.echo(f"{about['folder']} has {contents}: {', '.join(names)}")
     click.echo("In that folder:\n")
     width = max(len(command.purpose) for command in made.commands)
     for command in made.commands:

@@ -171,7 +171,8 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
 def remove(name: str, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
-    Results keep the name. Nobody is removed while a bot of that name, or of one below it as
+    Results keep the name. What was handed in is in play no longer, and whoever gets the name later
+    does not have it. Nobody is removed while a bot of that name, or of one below it as
     ann/NAME, is connected or takes part in a competition that is not over, or, beside a running
     arena, while a [[run]] of its file that is still to be played names it. Without an arena nobody
     looks at files: change them as well. To keep somebody out and the name kept, revoke the token

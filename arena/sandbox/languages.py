@@ -10,7 +10,10 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["LANGUAGES", "Language", "LanguageNeed", "LanguageTools"]
+__all__ = ["LANGUAGES", "LIBRARIES", "Language", "LanguageNeed", "LanguageTools"]
+
+LIBRARIES = "node_modules"
+"""The folder in a program where Node looks for the libraries that it imports."""
 
 
 class Language(StrEnum):
@@ -55,6 +58,7 @@ class LanguageTools(msgspec.Struct, frozen=True, kw_only=True):
         marks: the files by which a starter's folder is known again.
         plumbing: the files that are copied from the example; the first one has the session.
         edit: the file with the bot's answers.
+        libraries: those of others that go into the program's `LIBRARIES`; `bots/vendor` has them.
         needs: what must be installed; the first is the language itself.
         start: the command that starts it, as `--bot` takes it.
     """
@@ -63,6 +67,7 @@ class LanguageTools(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[str, ...]
     plumbing: tuple[str, ...] = ()
     edit: str
+    libraries: tuple[str, ...] = ()
     needs: tuple[LanguageNeed, ...] = ()
     build: str = "make"
     test: str = "make test"
@@ -97,6 +102,7 @@ LANGUAGES = {
         marks=("package.json", "main.js"),
         plumbing=("session.js",),
         edit="bot.js",
+        libraries=("ws",),
         needs=(
             LanguageNeed(
                 package="nodejs", name="Node", probe=("node", "--version"), oldest=(18, 17)

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from arena.sandbox.command import SYSTEM, find_program, read_program, split_command
-from arena.sandbox.languages import LANGUAGES, Language
+from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.errors import UsageError, one_line
 from protocol.games import vocabulary_named
 from protocol.vocabulary import shorten
@@ -27,7 +27,6 @@ _MOST_BYTES = 1 << 16  # of a file that says what a program is
 _STRATEGY = LANGUAGES[Language.PYTHON].edit
 _TESTS = "test_"
 _PACKAGE = "package.json"
-_LIBRARIES = "node_modules"
 _OTHER = "other"  # a language that no starter is in
 # All files are of the same age when they are unpacked: without it what was built elsewhere stays.
 _MAKE_ALL = {"make": ("make", "--always-make")}
@@ -222,7 +221,7 @@ def _check_libraries(folder: Path) -> None:
         package = msgspec.json.decode(_text(folder / _PACKAGE), type=_Package)
     except (RecursionError, ValueError) as error:  # not JSON, or not UTF-8
         raise UsageError(f"{_PACKAGE}: {one_line(str(error))}") from None
-    libraries = folder / _LIBRARIES
+    libraries = folder / LIBRARIES
     there = {
         path.relative_to(libraries).as_posix()
         for pattern in ("*", "@*/*")
@@ -231,7 +230,7 @@ def _check_libraries(folder: Path) -> None:
     missing = sorted(package.dependencies.keys() - there)
     if missing:
         raise UsageError(
-            f"expected the dependencies of {_PACKAGE} in {_LIBRARIES}, got no {_some(missing)}: "
+            f"expected the dependencies of {_PACKAGE} in {LIBRARIES}, got no {_some(missing)}: "
             "an arena has no network to fetch them; run npm install, and hand in the folder again"
         )
 

@@ -85,9 +85,9 @@ class Programs:
                     break
                 into.write(data)
         except zlib.error as error:
-            raise self._damaged(sha256, str(error)) from error
+            raise self._damaged(sha256) from error
         if size != row.size or digest.hexdigest() != sha256:
-            raise self._damaged(sha256, "its bytes are not those that were handed in")
+            raise self._damaged(sha256)
 
     def remove(self, sha256: str) -> None:
         """Delete a program that no submission needs; of another, or of none, nothing is done."""
@@ -175,7 +175,9 @@ class Programs:
     def _no_program(self, sha256: str) -> UsageError:
         return UsageError(f"expected a program that is in {self._where}, got {sha256}")
 
-    def _damaged(self, sha256: str, why: str) -> StoreFailed:
+    def _damaged(
+        self, sha256: str, why: str = "its bytes are not those that were handed in"
+    ) -> StoreFailed:
         return failed(f"read program {sha256} in", self._where, ValueError(why))
 
 

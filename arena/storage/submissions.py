@@ -13,10 +13,8 @@ not find them.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -26,6 +24,7 @@ from arena.records.document import stored_text
 from arena.sandbox.manifest import ProgramManifest
 from arena.storage.models import Act
 from arena.storage.programs import Programs
+from arena.storage.quota import StoredSubmission, surplus
 from arena.storage.schema import (
     ACTIONS,
     IN_PLAY,
@@ -38,23 +37,20 @@ from arena.storage.schema import (
     has_submissions,
     shown,
 )
+from arena.storage.submission_rows import InPlay, MatchStderr, Submission, SubmissionState
 from arena.storage.writer import failed, reading, writing
 from protocol.errors import UsageError
 
 __all__ = [
     "InPlay",
     "MatchStderr",
-    "StoredSubmission",
     "Submission",
     "SubmissionState",
     "Submissions",
     "owner_removed",
     "owner_renamed",
-    "surplus",
 ]
 
-MOST_STORED = 64 << 20  # bytes of an owner's programs, compressed
-MOST_VERSIONS = 50  # of an owner, what was refused included
 MOST_STDERR = 20  # matches of an owner
 STDERR_BYTES = 64 << 10  # of a match
 
@@ -62,83 +58,7 @@ _REVISION = "in play"  # of the table `meta`
 _LEFT = "/left"  # behind the name of an owner who has left: no roster has a name with a slash
 
 
-class SubmissionState(StrEnum):
-    """The states of a submission."""
-
-    WAITING = "waiting"
-    BUILDING = "building"
-    CHECKING = "checking"
-    ACCEPTED = "accepted"
-    REFUSED = "refused"
-
-    @property
-    def is_decided(self) -> bool:
-        return self in (SubmissionState.ACCEPTED, SubmissionState.REFUSED)
-
-
 _UNDECIDED = tuple(state.value for state in SubmissionState if not state.is_decided)
-
-
-class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission; times in Unix seconds.
-
-    Attributes:
-        number: in this arena, in the order of arrival.
-        owner: a name on the roster; `ann/left` of somebody who was taken off.
-        version: its number among the owner's, from the day it was accepted.
-        name: of the file that was handed in.
-        program: its SHA-256.
-        size: of the program's tar.
-        games: what it plays, once it was accepted.
-        manifest: None until it was accepted.
-        text: why it was refused, or what was found.
-        disabled_at: when an instructor took it out of play; else None.
-    """
-
-    number: int
-    owner: str
-    version: int | None
-    name: str
-    message: str
-    arrived_at: float
-    program: str
-    size: int
-    state: SubmissionState
-    games: tuple[str, ...]
-    manifest: ProgramManifest | None
-    text: str
-    decided_at: float | None
-    disabled_at: float | None
-
-
-class InPlay(msgspec.Struct, frozen=True):
-    """A version that is in play in a game, since when, and who has put it there."""
-
-    owner: str
-    game: str
-    submission: int  # its number
-    version: int
-    at: float
-    who: str
-
-
-class MatchStderr(msgspec.Struct, frozen=True):
-    """The end of what a submission wrote on stderr in a match."""
-
-    match: str
-    at: float
-    submission: int  # its number
-    version: int | None
-    text: str
-
-
-class StoredSubmission(msgspec.Struct, frozen=True):
-    """What a quota looks at: a submission, its program and the bytes of that, compressed."""
-
-    number: int
-    program: str
-    stored: int
-    is_needed: bool  # it must stay
 
 
 class Submissions:
@@ -228,7 +148,8 @@ class Submissions:
         """Make a submission its owner's next version, and put it in play in its games.
 
         One that is decided already stays as it is, and one that was accepted before it was reopened
-        keeps its number. A later submission that is in play in a game remains there.
+        keeps its number. A later submission that is in play in a game remains there, and one that
+        is disabled already is not put in play.
         """
         with self._changes() as connection:
             was = self._known(connection, number)
@@ -242,10 +163,12 @@ class Submissions:
                 state=SubmissionState.ACCEPTED.value,
                 games=_json(tuple(games)),
                 manifest=_json(manifest),
-                text=stored_text(text),
+                text=_stored(text),
                 decided_at=float(at),
             )
-            if was.version is None:
+            gone = (IN_PLAY.c.submission == number) & IN_PLAY.c.game.not_in(games)
+            connection.execute(IN_PLAY.delete().where(gone))
+            if was.version is None and was.disabled_at is None:
                 later = IN_PLAY.c.submission > number
                 query = sa.select(IN_PLAY.c.game).where(IN_PLAY.c.owner == was.owner, later)
                 taken = set(connection.execute(query).scalars())
@@ -264,7 +187,7 @@ class Submissions:
                 return
             connection.execute(IN_PLAY.delete().where(IN_PLAY.c.submission == number))
             state = SubmissionState.REFUSED.value
-            self._set(connection, number, state=state, text=stored_text(text), decided_at=float(at))
+            self._set(connection, number, state=state, text=_stored(text), decided_at=float(at))
 
     # --- what there is ---
 
@@ -470,23 +393,6 @@ class Submissions:
 
 
 _SELECT = sa.select(*(SUBMISSIONS.c[name] for name in Submission.__struct_fields__))
-
-
-def surplus(stored: Sequence[StoredSubmission]) -> tuple[int, ...]:
-    """Which of an owner's submissions, of which the oldest comes first, are to go by the quota."""
-    uses = Counter(one.program for one in stored)
-    size = sum({one.program: one.stored for one in stored}.values())
-    left = len(stored)
-    gone = []
-    for one in stored:
-        if left <= MOST_VERSIONS and size <= MOST_STORED:
-            break
-        if not one.is_needed:
-            gone.append(one.number)
-            left -= 1
-            uses[one.program] -= 1
-            size -= 0 if uses[one.program] else one.stored
-    return tuple(gone)
 
 
 def owner_renamed(connection: sa.Connection, owner: str, new: str) -> None:

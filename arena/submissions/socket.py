@@ -248,7 +248,11 @@ class SubmitterSockets:
         if upload is not None and upload.is_on:
             is_large = size >= _SMALL_PIECE_BYTES or upload.got + size == upload.submit.size
             if is_large or self._is_within_limits(submitter, self._now):
-                upload.feed(piece.data)
+                try:
+                    upload.feed(piece.data)
+                except UsageError:
+                    self._end(submitter, upload)
+                    raise
             return True
         if 0 < size <= submitter.stray_bytes:
             submitter.stray_bytes -= size
@@ -268,7 +272,7 @@ class SubmitterSockets:
                 raise UsageError("expected pieces only after `send`")
             case Abort():
                 if submitter.upload is not None:
-                    submitter.upload.end()
+                    self._end(submitter, submitter.upload)
                 return
             case Submit():
                 self._begin(submitter, message)
@@ -300,9 +304,15 @@ class SubmitterSockets:
             log.exception("the arena failed at an upload of %s", upload.owner)
             submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
         finally:
-            submitter.upload = None
-            # What is on its way and in buffers; honest clients send nothing after that.
-            submitter.stray_bytes = max(0, upload.submit.size - upload.got) + PIECE_BYTES
+            if submitter.upload is upload:
+                self._end(submitter, upload)
+
+    def _end(self, submitter: Submitter, upload: Upload) -> None:
+        """An upload is over for its sender, who may begin another one."""
+        upload.end()
+        submitter.upload = None
+        # What is on its way and in buffers; an honest client sends no more than that.
+        submitter.stray_bytes = max(0, upload.submit.size - upload.got) + PIECE_BYTES
 
     async def _work(self, submitter: Submitter) -> None:
         """Answer the requests of one connection until none waits."""

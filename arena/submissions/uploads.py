@@ -38,9 +38,10 @@ class Upload:
         self.tell = tell
         self.is_on = False
         """Whether its pieces are taken: from `send` until the last one has come."""
+        self.has_ended = False
+        """Whether it was given up, or too much has come: another one may begin."""
         self.got = 0
         self._pending = bytearray()
-        self._has_ended = False
         self._news = asyncio.Event()
 
     def feed(self, data: bytes) -> None:
@@ -63,14 +64,14 @@ class Upload:
         self._news.set()
 
     def _give_up(self) -> None:
-        self._has_ended, self.is_on = True, False
+        self.has_ended, self.is_on = True, False
         self._news.set()
 
     async def wait(self) -> None:
         """Wait until something has happened; raises `UploadEnded` if the sender gives it up."""
         await self._news.wait()
         self._news.clear()
-        if self._has_ended:
+        if self.has_ended:
             raise UploadEnded("the upload was given up")
 
     def take(self) -> bytes:
@@ -99,7 +100,7 @@ class Uploads:
         Raises `UsageError` if the owner sends another one just now, or it comes too slowly, and
         `UploadEnded` if it is given up.
         """
-        if any(other.owner == upload.owner for other in self._uploads):
+        if any(one.owner == upload.owner and not one.has_ended for one in self._uploads):
             raise UsageError("another upload of yours is on; wait until it has arrived")
         with tempfile.TemporaryFile(dir=self.folder) as file:
             self._uploads.append(upload)

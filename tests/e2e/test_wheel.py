@@ -80,7 +80,10 @@ def test_what_a_bot_in_any_language_is_written_from_is_there(installed: Path) ->
 def test_a_starter_and_the_configuration_of_a_class_are_written(installed: Path) -> None:
     started(installed, "-m", "arena", "new", "akq", "mine")
 
+    started(installed, "-m", "arena", "new", "akq", "in-js", "--lang", "javascript")
+
     assert (installed.parent / "mine").is_dir()
+    assert (installed.parent / "in-js/node_modules/ws/lib/websocket.js").is_file()
 
 
 def test_the_page_of_an_export_has_its_template(installed: Path) -> None:

@@ -8,7 +8,7 @@ the example in JavaScript, and plain `websockets` with its keepalive left on
 
 In the end no bot may be out, every match must count once, `tests/support/independent_audit.py` and
 `arena verify` must agree with the standings, and every bot must have ended with status 0. The exit
-status is 1 if anything is wrong. Linux and macOS; it needs Node and npm. It takes a quarter of an
+status is 1 if anything is wrong. Linux and macOS; it needs Node. It takes a quarter of an
 hour; `--stalls 3 --longest 10` takes a minute or two.
 """
 
@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from arena.sandbox.languages import LIBRARIES
 from tests.support import arena_process, independent_audit
 from tests.support.independent_audit import AuditedDatabase
 
@@ -47,6 +48,7 @@ GAMES = {
 """What `arena connect` plays there, and what the run says."""
 
 _EXAMPLES = arena_process.ROOT / "bots" / "examples"
+_VENDOR = arena_process.ROOT / "bots" / "vendor"
 _BUILT = shutil.ignore_patterns("node_modules", "__pycache__")
 _BETWEEN_S = 3.0, 12.0  # stalls
 _LOOK_S = 0.5
@@ -148,12 +150,7 @@ class Stalls:
     def _come(self) -> None:
         """Start all bots, and wait until each is there."""
         shutil.copytree(_EXAMPLES / "javascript", self._folder / "js", ignore=_BUILT)
-        subprocess.run(
-            ["npm", "install", "--silent", "--no-package-lock", "--no-audit"],
-            cwd=self._folder / "js",
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        shutil.copytree(_VENDOR, self._folder / "js" / LIBRARIES)
         for number, name in enumerate(self._names["connect"]):
             game = self._game_of(number)
             self._start(
@@ -346,8 +343,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the stalls")
     parser.add_argument("--folder", type=Path, help="keep everything there")
     options = parser.parse_args()
-    if sys.platform == "win32" or not (shutil.which("node") and shutil.which("npm")):
-        parser.error("expected a system with SIGSTOP, and node and npm on the path")
+    if sys.platform == "win32" or not shutil.which("node"):
+        parser.error("expected a system with SIGSTOP, and node on the path")
     seed = random.randrange(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as temporary:

@@ -39,7 +39,7 @@ START_S = 60  # an arena, until it says where it is
 STEPS = ("build", "test", "try", "check", "connect")
 NEEDS = {
     Language.PYTHON: (),
-    Language.JAVASCRIPT: ("node", "npm"),
+    Language.JAVASCRIPT: ("node",),
     Language.JAVA: ("javac", "make"),
     Language.CPP: ("g++", "make"),
     Language.GO: ("go", "make"),

@@ -13,7 +13,7 @@ from arena.authoring import starter as starters
 from arena.authoring.starter import Starter, plain_name, starter
 from arena.cli import COMMANDS
 from arena.games import GAMES
-from arena.sandbox.languages import Language
+from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.strategy import house_bots
 
 EACH = [
@@ -51,11 +51,28 @@ def test_every_kind_of_question_and_news_has_its_place(game: str, language: Lang
 @pytest.mark.parametrize(("game", "language"), EACH)
 def test_nothing_is_left_of_a_template(game: str, language: Language) -> None:
     for name, text in made_for(game, language).files.items():
+        if name.startswith(f"{LIBRARIES}/"):
+            continue
         assert not re.search(r"\{\{ |\{%", text), name
         assert not name.endswith(".jinja")
         assert text.endswith("\n")
         assert not re.search(r"[ \t]$", text, re.MULTILINE), name
         assert "\n\n\n\n" not in text, name
+
+
+@pytest.mark.parametrize("language", Language)
+def test_the_libraries_that_come_with_it_are_whole_and_have_their_licence(
+    language: Language,
+) -> None:
+    files = made_for("high_low", language).files
+    there = {name.split("/")[1] for name in files if name.startswith(f"{LIBRARIES}/")}
+
+    assert there == {*LANGUAGES[language].libraries}
+    for library in there:
+        folder = f"{LIBRARIES}/{library}"
+        package = json.loads(files[f"{folder}/package.json"])
+        assert files[f"{folder}/{package['main']}"]
+        assert files[f"{folder}/LICENSE"]
 
 
 def test_a_name_that_a_template_misspells_is_an_error() -> None:

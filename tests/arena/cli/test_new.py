@@ -35,7 +35,8 @@ def test_as_json(run: Run, tmp_path: Path, language: str) -> None:
     assert [document[key] for key in ("folder", "game", "language")] == [
         *(str(folder), "high_low", language)
     ]
-    assert sorted(document["files"]) == sorted(file.name for file in folder.iterdir())
+    written = [file.relative_to(folder) for file in folder.rglob("*") if file.is_file()]
+    assert sorted(document["files"]) == sorted(file.as_posix() for file in written)
     purposes = {command["purpose"] for command in document["commands"]}
     assert {"try", "check", "connect"} <= purposes
     assert ("test" in purposes) == (language != "other")

@@ -15,8 +15,10 @@ import pytest
 from arena.games import GAMES
 from arena.storage.reader import document_of
 from arena.storage.store import Store
+from arena.storage.submissions import Submissions
 from protocol.entry_points import Package
 from tests.support.sample_database import play, write
+from tests.support.submitted_programs import enrol, hand_in
 
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
 
@@ -53,6 +55,18 @@ def test_a_database_that_fits(run: Run, file: Path) -> None:
         "7 matches (2 of them void or taken back) of 2 competitions: all fit\n",
         "",
     )
+
+
+def test_what_was_handed_in_changes_nothing(run: Run, file: Path, tmp_path: Path) -> None:
+    before = run("verify", str(file))
+    with Store(file) as store:
+        enrol(store.engine, "ann")
+        made = hand_in(store.engine, "ann", b"a bot")
+        Submissions(store.engine).disable(made.number, 1.0, "prof")
+
+    assert run("verify", str(file)) == before
+    assert run("export", str(tmp_path / "out"), "--db", str(file)).status == 0
+    assert run("verify", str(tmp_path / "out")).status == 0
 
 
 # ---- Games of other packages

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from arena.sandbox import relay
 from arena.sandbox.command import (
     Program,
     VisiblePath,
@@ -17,9 +18,11 @@ from arena.sandbox.command import (
     game_folders,
     game_packages,
     read_program,
+    sealed_program,
     search_path,
     views,
 )
+from arena.sandbox.manifest import ProgramManifest
 from protocol import entry_points
 from protocol.errors import UsageError
 from tests.support.toy_games import write_toy
@@ -318,3 +321,42 @@ def test_without_games_from_elsewhere_a_bot_gets_no_import_path(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
     assert game_folders() == ""
+
+
+# ---- A submission
+
+
+def manifest(*command: str, stdio: bool = True) -> ProgramManifest:
+    return ProgramManifest("other", command, stdio)
+
+
+def test_a_submission_is_shown_all_of_its_folder_whatever_its_words_name(folder: Path) -> None:
+    outside = folder.parent / "elsewhere.txt"
+    outside.touch()
+    program = sealed_program(folder, manifest("./mybot", "ann/bot.py", str(outside)))
+
+    assert program.stdio
+    assert {item.place for item in views(program, ())} == set(map(Path, os.listdir(folder)))
+    assert program.command == ("./mybot", "ann/bot.py", str(outside))
+
+
+def test_a_submission_that_connects_runs_behind_the_relay(folder: Path) -> None:
+    program = sealed_program(folder, manifest("./mybot", "--fast", stdio=False))
+    script = Path(relay.__file__).resolve()
+
+    assert program.stdio  # to the arena
+    assert program.command == (sys.executable, "-I", "-S", str(script), "./mybot", "--fast")
+    assert VisiblePath(script, script) in views(program, ())
+
+
+def test_a_submission_without_its_program_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"'\./nothing', which is in neither"):
+        sealed_program(folder, manifest("./nothing"))
+
+
+def test_a_submission_may_have_as_many_entries_at_the_top_as_can_be_shown(folder: Path) -> None:
+    for number in range(1_001):
+        (folder / f"{number}.txt").touch()
+
+    with pytest.raises(UsageError, match=r"at most 1,000 files .* put them into folders"):
+        views(sealed_program(folder, manifest("./mybot")), ())

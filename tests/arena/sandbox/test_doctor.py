@@ -30,7 +30,7 @@ def layer(name: str) -> Layer:
 @pytest.fixture(autouse=True)
 def _all_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (cgroup, process_table, bubblewrap):
-        monkeypatch.setattr(module, "probe", lambda: None)
+        monkeypatch.setattr(module, "probe", lambda **_: None)
 
 
 def test_every_layer_has_a_line() -> None:
@@ -54,7 +54,7 @@ def test_a_layer_that_does_not_work_says_why(
 
 def test_what_is_not_isolated_says_so_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert layer("isolation by bubblewrap").active
-    monkeypatch.setattr(bubblewrap, "probe", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "probe", lambda **_: "bubblewrap is not installed")
     found = layer("isolation by bubblewrap")
 
     assert not found.active
@@ -139,3 +139,11 @@ def test_python_is_told_with_its_version() -> None:
 )
 def test_steps_are_told_in_a_unit_that_suits_them(seconds: float, text: str) -> None:
     assert doctor._short(seconds) == text
+
+
+def test_where_submissions_are_not_safe_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
+    assert layer("submissions").detail.startswith("safe here; memory for ")
+    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ("no bwrap", "no /proc"))
+
+    assert layer("submissions") == Layer("submissions", False, "not safe here: no bwrap; no /proc")

@@ -162,10 +162,10 @@ def test_it_is_said_what_was_looked_for_and_what_is_there(
 
 
 def test_it_says_how_a_bot_is_built_and_started_and_what_it_plays(tmp_path: Path) -> None:
-    text = "run = 'stdio: ./bot --fast'\nbuild = 'make -j2'\ngames = ['hl', 'blackjack', 'hl']"
+    text = "run = 'stdio: ./bot --fast'\nbuild = 'make -j2'\ngames = ['gin', 'blackjack', 'gin']"
 
     assert said(tmp_path, text, "Makefile", "bot.go") == ProgramManifest(
-        "go", ("./bot", "--fast"), True, ("make", "-j2"), ("high_low", "blackjack")
+        "go", ("./bot", "--fast"), True, ("make", "-j2"), ("gin_rummy", "blackjack")
     )
 
 

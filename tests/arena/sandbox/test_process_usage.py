@@ -164,6 +164,13 @@ def test_the_sandbox_is_two_processes_between_supervisor_and_bot() -> None:
     assert pids(10, *lines) == ([11, 12, 13, 14], {11, 12})
 
 
+def test_the_relay_is_the_sandboxs_once_in_it_and_without_it() -> None:
+    inside = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 arena-relay", "14 < 13 bot")
+
+    assert pids(10, *inside, "15 < 12 arena-relay")[1] == {11, 12, 13}
+    assert pids(10, "11 < 10 arena-relay", "12 < 11 arena-relay")[1] == {11}
+
+
 def test_a_bot_that_calls_itself_like_the_sandbox_hides_nobody_else() -> None:
     lines = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 bwrap", "14 < 13 bwrap")
 

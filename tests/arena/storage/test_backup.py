@@ -12,8 +12,10 @@ from arena.formats.spec import Form
 from arena.storage import backup as module
 from arena.storage.backup import backup
 from arena.storage.store import CompetitionState, Store
+from arena.storage.submissions import Submissions
 from protocol.errors import ArenaError, UsageError
 from tests.support.arena_process import ROOT
+from tests.support.submitted_programs import enrol, hand_in, read_program_bytes
 from tests.support.written_competition import WrittenCompetition, plan, play
 
 
@@ -66,6 +68,17 @@ def test_what_another_is_writing_just_now_is_not_in_it(db: Path, tmp_path: Path)
         assert copy.execute("SELECT count(*) FROM seats").fetchone() == (2,)
     writer.close()
     copy.close()
+
+
+def test_what_was_handed_in_is_in_it(db: Path, tmp_path: Path) -> None:
+    with Store(db) as store:
+        enrol(store.engine, "ann")
+        made = hand_in(store.engine, "ann", b"a bot")
+    copied(db, tmp_path / "copy.db")
+
+    with Store(tmp_path / "copy.db", create=False) as copy:
+        assert Submissions(copy.engine).of("ann") == (made,)
+        assert read_program_bytes(copy.engine, made.program) == b"a bot"
 
 
 @pytest.mark.parametrize("taken", ["copy.db", "copy.db-wal", "copy.db-journal"])

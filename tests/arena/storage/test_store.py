@@ -835,7 +835,7 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
         thread.join(30)
 
     assert counts == [0, 0]
-    assert rows(database, "SELECT count(*) FROM meta") == [(4,)]
+    assert rows(database, "SELECT count(*) FROM meta") == [(5,)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,169 @@
+"""Submissions as they are played: built, sealed off, behind the relay; honest ones and hostile ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from arena.authoring.starter import starter
+from arena.competitions.arena_host import Host
+from arena.engine.verdict import Finding
+from arena.games import GAMES
+from arena.sandbox import bubblewrap
+from arena.sandbox.command import sealed_program
+from arena.sandbox.languages import Language
+from arena.sandbox.launcher import Launcher
+from arena.sandbox.manifest import ProgramManifest
+from arena.storage.store import Store
+from protocol.messages import Ending, Limits
+from tests.e2e.test_build import LEAVE, LOOK
+from tests.support.bot_processes import living, needs
+from tests.support.submitted import play, submitted
+from tests.tools.starters import missing
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
+
+TIMEOUT_S = 60.0
+# Connects as a bot does, and then does its deed.
+CONNECT = """
+import os, warnings
+from websockets.sync.client import connect
+warnings.simplefilter("ignore")  # it is not closed
+websocket = connect(os.environ["ARENA_URL"], compression=None)
+websocket.send("{}")
+"""
+
+
+def needs_isolation() -> None:
+    needs("bubblewrap", bubblewrap.probe(network=False))
+
+
+@asynccontextmanager
+async def launched(
+    folder: Path, script: str, *arguments: str, limits: Limits | None = None
+) -> AsyncIterator[Finding]:
+    """What is found of a submission with this script; in the end nothing of it is left."""
+    needs_isolation()
+    (folder / "bot.py").write_text(script)
+    (folder / ".data").touch()
+    findings: asyncio.Queue[Finding] = asyncio.Queue()
+    launcher = Launcher(
+        limits or Limits(),
+        [folder.parent / "arena" / "arena.db"],
+        lambda _, found: findings.put_nowait(found),
+    )
+    name = f"sealed-{uuid4()}"
+    manifest = ProgramManifest("python", (sys.executable, "bot.py", *arguments), stdio=False)
+    try:
+        bot = await launcher.start(name, sealed_program(folder, manifest))
+        assert bot.stdin_fd is not None
+        assert bot.stdout_fd is not None
+        async with asyncio.timeout(TIMEOUT_S):
+            yield await findings.get()
+        os.close(bot.stdin_fd)
+        os.close(bot.stdout_fd)
+    finally:
+        await launcher.close()
+        assert living(name) == []
+        assert list(Path(tempfile.gettempdir()).glob("arena-*")) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a submission lies, beside a database and another submission."""
+    for name in ("scratch", "arena", "ann", "ben"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "arena" / "arena.db").write_text("secret")
+    (tmp_path / "ben" / "bot.py").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    return tmp_path / "ann"
+
+
+# ---- Hostile ones
+
+
+async def test_it_sees_its_own_files_and_reaches_nobody(folder: Path) -> None:
+    look = LOOK.replace("print(json.dumps({", 'print(json.dumps({"mine": sorted(os.listdir()),')
+    targets = (str(folder.parent / "arena" / "arena.db"), str(folder.parent / "ben"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        async with launched(folder, CONNECT + look, *targets, port, str(os.getpid())) as finding:
+            saw = json.loads(finding.stderr or "")
+
+    assert saw.pop("mine") == [".data", "bot.py"]
+    del saw["write into the program"]  # it looks for that elsewhere, in a /tmp of its own
+    assert "got in" not in saw.values(), saw
+
+
+async def test_one_that_forks_is_found(folder: Path) -> None:
+    fork = "import time\nfor _ in range(60):\n    if not os.fork(): time.sleep(1000)\n"
+    async with launched(folder, f"{CONNECT}{fork}time.sleep(1000)") as finding:
+        assert finding.kind is Ending.PROCESSES
+
+
+async def test_the_relay_is_not_one_of_its_processes(folder: Path) -> None:
+    """One process is what it may have; it crashes by itself, later than the sampler would look."""
+    script = f"{CONNECT}import time; time.sleep(0.5); raise SystemExit('enough')"
+    async with launched(folder, script, limits=Limits(processes=1)) as finding:
+        assert finding.text == "crashed: exit status 1"
+        assert finding.stderr == "enough\n"
+
+
+async def test_one_that_hoards_memory_is_found(folder: Path) -> None:
+    hoard = "import time; hoard = b'x' * (200 << 20); time.sleep(1000)"
+    async with launched(folder, CONNECT + hoard, limits=Limits(memory_mib=64)) as finding:
+        assert finding.kind is Ending.MEMORY
+
+
+async def test_one_that_fills_its_directory_fills_no_disk(folder: Path) -> None:
+    fill = "file = open('large', 'wb')\nwhile True: file.write(bytes(1 << 20))"
+    async with launched(folder, CONNECT + fill) as finding:
+        assert finding.kind is Ending.CRASH
+        assert "No space left on device" in (finding.stderr or "")
+
+
+async def test_one_that_leaves_processes_takes_them_along(folder: Path) -> None:
+    async with launched(folder, CONNECT + LEAVE) as finding:
+        assert finding.text == "ended by itself: exit status 0"
+
+
+async def test_the_files_of_a_submission_stay_as_they_are(folder: Path) -> None:
+    async with launched(folder, CONNECT + "open('bot.py', 'a')") as finding:
+        assert "OSError: [Errno 30] Read-only file system" in (finding.stderr or "")
+
+
+# ---- Starters
+
+
+@pytest.mark.parametrize("language", [Language.PYTHON, Language.JAVA])
+async def test_a_starter_is_built_and_plays(
+    tmp_path: Path, folder: Path, language: Language
+) -> None:
+    needs_isolation()
+    needs(language.shown, ", ".join(missing(language)) or None)
+    game = GAMES["ace_king_queen"]
+    program = await submitted(starter(game, language, "mine").files, folder)
+
+    with Store(tmp_path / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), Host(store) as host:
+            report = await play(host, game, program)
+        await store.flushed()
+
+        assert report.verdicts == ()
+        [competition] = [found.id for found in store.competitions()]
+        assert {row.result.termination.kind for row in store.matches(competition)} == {
+            Ending.COMPLETED
+        }
