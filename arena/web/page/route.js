@@ -45,7 +45,10 @@ export function parse(hash) {
   if (head === "") return { view: "lobby" };
   if (head === "competitions" && parts.length === 1) return { view: "competitions" };
   if (head === "instructor" && parts.length === 1) return { view: "instructor" };
-  if (head === "submit" && parts.length < 3) return whole(id) ? { view: "submit", id } : { view: "submit", tab: id ?? "" };
+  if (head === "submit" && parts.length < 3) {
+    if (whole(id)) return { view: "submit", id };
+    if (!id || id === "versions") return { view: "submit", tab: id ?? "" };
+  }
   if (head === "play") return { view: "play", game: id };
   if (head === "m" && id) {
     if (third === "end" && rest.length === 0) return { view: "match", id, round: END, step: END };

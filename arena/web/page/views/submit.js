@@ -17,32 +17,36 @@ addStyles(new URL("submit.css", import.meta.url));
 export default function Submit({ route }) {
   const token = useToken();
   const { lobby } = useLobby();
-  const title = route.id ? `Submission ${route.id}` : route.tab ? "Your versions" : "Hand in";
-  const crumbs = route.id ? [{ href: href("submit", "versions"), title: "Your versions" }] : [];
-  return html`<${Page} title=${title} crumbs=${crumbs}>${shown()}<//>`;
-
-  function shown() {
-    if (!lobby) return html`<${Loading} what="the arena" />`;
-    if (!lobby.arena.submissions) {
-      return html`<${Empty} title="This arena takes no programs." text="Connect your bot from your own machine instead.">
+  if (!lobby) return html`<${Page} title="Hand in"><${Loading} what="the arena" /><//>`;
+  if (!lobby.arena.submissions) {
+    return html`<${Page} title="Hand in">
+      <${Empty} title="This arena takes no programs." text="Connect your bot from your own machine instead.">
         <p><a href="docs/bots/README.md#connecting-to-the-class">How to connect a bot</a></p>
-      <//>`;
-    }
-    if (!token) {
-      return html`<${Empty} title="Log in first." text="Programs are handed in with the token that your instructor has given you: “Log in” at the top of the page takes it." />`;
-    }
-    return html`<${Entered} route=${route} />`;
+      <//>
+    <//>`;
   }
+  if (!token) {
+    return html`<${Page} title="Hand in">
+      <${Empty} title="Log in first." text="Programs are handed in with the token that your instructor has given you: “Log in” at the top of the page takes it." />
+    <//>`;
+  }
+  return html`<${Entered} route=${route} />`;
 }
 
 function Entered({ route }) {
   const { rules, entries, error, live } = useSubmissions();
-  if (error) return html`<${Failure} error=${error} retry=${again} />`;
-  if (!rules || !entries) return html`<${Loading} what="what you have handed in" />`;
-  return html`
-    ${!live && html`<p class="heard bad" role="status">The connection is lost; trying again. What was handed in goes on without this page.</p>`}
-    ${route.id ? html`<${Log} submission=${Number(route.id)} />` : rules.owner === null ? html`<${ForInstructors} />` : html`<${Own} route=${route} />`}
-  `;
+  const heading = route.id ? `Submission ${route.id}` : route.tab ? "Your versions" : "Hand in";
+  const above = rules?.owner === null ? { href: href("instructor"), title: "Instructor" } : { href: href("submit", "versions"), title: "Your versions" };
+  return html`<${Page} title=${heading} crumbs=${route.id ? [above] : []}>${shown()}<//>`;
+
+  function shown() {
+    if (error) return html`<${Failure} error=${error} retry=${again} />`;
+    if (!rules || !entries) return html`<${Loading} what="what was handed in" />`;
+    return html`
+      ${!live && html`<p class="heard bad" role="status">The connection is lost; trying again. What was handed in goes on without this page.</p>`}
+      ${route.id ? html`<${Log} submission=${Number(route.id)} />` : rules.owner === null ? html`<${ForInstructors} />` : html`<${Own} route=${route} />`}
+    `;
+  }
 }
 
 function ForInstructors() {

@@ -97,6 +97,7 @@ function enter() {
 
 function leave() {
   clearTimeout(link.timer);
+  link.upload?.giveUp();
   link.socket?.stop();
   link.runs.clear();
   Object.assign(link, NOTHING, { socket: null, owner: "" });
