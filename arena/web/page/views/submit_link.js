@@ -25,7 +25,7 @@ const LOST = "the connection to the arena is lost";
 
 const NOTHING = { rules: null, entries: null, inPlay: [], live: false, error: null, upload: null };
 /** @type {any} */
-const link = { ...NOTHING, /** @type {Map<number, Run>} */ runs: new Map(), owner: "", socket: null, shown: "", timer: 0, leaving: 0, readers: new Set() };
+const link = { ...NOTHING, /** @type {Map<number, Run>} */ runs: new Map(), /** @type {Set<number>} */ followed: new Set(), owner: "", socket: null, shown: "", timer: 0, leaving: 0, readers: new Set() };
 
 function changed() {
   for (const reader of [...link.readers]) reader();
@@ -40,19 +40,17 @@ function heard(message) {
     look();
   } else if (type === "submissions") {
     Object.assign(link, { entries: message.entries, inPlay: message.in_play });
-    // An instructor sees the queue in the list itself.
-    if (link.rules?.owner) {
-      for (const entry of message.entries) {
-        const run = link.runs.get(entry.submission);
-        if (!isDecided(entry) && (!run || isDecided(run))) follow(entry.submission); // an instructor may have it built again
-      }
+    for (const entry of message.entries) {
+      const run = link.runs.get(entry.submission);
+      // An instructor sees the queue in the list itself.
+      if (!isDecided(entry)) link.rules?.owner && follow(entry.submission);
+      else if (run && !isDecided(run)) link.runs.set(entry.submission, { ...run, ...entry }); // decided while the connection was lost
     }
   } else if (type === "progress") {
     progressed(message);
   } else if (type === "lost") {
     link.live = false;
-    // What goes on is heard again from its beginning.
-    for (const [number, run] of link.runs) if (!isDecided(run)) link.runs.delete(number);
+    link.followed.clear();
   } else if (type === "refused" && !link.live) {
     link.error = new ArenaError(message.text);
     link.socket.stop(); // a token that is not known counts against everybody behind the same address
@@ -61,8 +59,10 @@ function heard(message) {
   changed();
 }
 
-/** Hear how far a submission is, from its beginning. @param {number} submission */
+/** Hear how far a submission is, from its beginning; once more does nothing. @param {number} submission */
 export function follow(submission) {
+  if (link.followed.has(submission)) return;
+  link.followed.add(submission);
   link.runs.set(submission, { submission, state: "waiting", steps: [], text: "", position: null, expected_s: null, version: null });
   link.socket?.send({ type: "follow", submission });
 }
@@ -73,7 +73,9 @@ function progressed({ submission, state, step, status, text, position, expected_
   const steps = step ? [...before.steps.filter((one) => one.status !== "begun"), { step, status, text }] : before.steps; // one at a time
   const run = { submission, state, steps, text: step ? before.text : text, position, expected_s, version };
   link.runs.set(submission, run);
-  if (isDecided(run) && !isDecided(before)) look();
+  if (!isDecided(run)) return;
+  link.followed.delete(submission); // an instructor may have it built again
+  look();
 }
 
 /** Ask what there is now. */
@@ -100,6 +102,7 @@ function leave() {
   link.upload?.giveUp();
   link.socket?.stop();
   link.runs.clear();
+  link.followed.clear();
   Object.assign(link, NOTHING, { socket: null, owner: "" });
 }
 

@@ -14,8 +14,8 @@ export function Log({ submission }) {
   const run = runs.get(submission);
   const decided = entry ? isDecided(entry) : false;
   useEffect(() => {
-    if (entry && !decided && !run && live) follow(submission);
-  }, [decided, !run, live]);
+    if (entry && !decided && live) follow(submission);
+  }, [decided, live]);
   if (!entry) return html`<${Empty} title="There is no such submission." text="It may be somebody else's, or have been removed to make room for later ones." />`;
   return html`
     <${Panel} title=${entry.name} side=${html`<${Became} entry=${entry} />`}>
