@@ -22,7 +22,7 @@ import msgspec
 from arena.engine.names import is_process, spelled
 from arena.engine.verdict import Finding
 from arena.formats.spec import RelaunchSpec
-from arena.referee.clock import start_cap_ms
+from arena.referee.clock import CoreWait, start_cap_ms
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import TAIL_BYTES
 from arena.server.background import BackgroundTasks
@@ -58,6 +58,7 @@ class SupervisedBot:
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.launched: LaunchedBot | None = None
         self.is_stopping = False
+        self._core_wait = CoreWait(0.0, 0.0)
 
     @property
     def enforced(self) -> str:
@@ -89,9 +90,8 @@ class SupervisedBot:
         `on_wall_s` is how long ago it was launched. It is charged CPU time, and the cap on the wall
         grows by the time for which it had no core, as in a match (J7).
         """
-        cap_ms: float = start_cap_ms(self._limits)
-        if on_wall_s * 1000 >= cap_ms:
-            cap_ms += min(self.waited_ms(), on_wall_s * 1000)
+        self._core_wait.look(self.waited_ms(), on_wall_s)
+        cap_ms = start_cap_ms(self._limits) + self._core_wait.total_ms
         wall_left_s = cap_ms / 1000 - on_wall_s
         if wall_left_s <= 0:
             return wall_left_s, f"within {cap_ms:,.0f} ms"

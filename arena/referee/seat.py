@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from arena.engine.verdict import Finding, advice, out_of_time
-from arena.referee.clock import Lag, SeatClock, charged_from, start_cap_ms
+from arena.referee.clock import CoreWait, Lag, SeatClock, charged_from, start_cap_ms
 from protocol import messages
 from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict
 from protocol.session import SeatStanding, ask_id
@@ -84,9 +84,9 @@ class MatchSeat:
     time_charge: TimeCharge | None = field(default=None, init=False)
     watched_until: float = field(default=math.inf, init=False)  # its time in the referee's heap
     _cap_ms: float = field(default=0.0, init=False)  # the cap on the wall at the latest look
-    # How long its processes had waited for a core at the first look at its question, and when.
-    _waited: tuple[float, float] = field(default=(0.0, 0.0), init=False)
-    _waited_of: tuple[int, float] | None = field(default=None, init=False)  # which question that is
+    # since a first look at its question, if it had to be looked at, and which question that is
+    _core_wait: CoreWait | None = field(default=None, init=False)
+    _waited_for: tuple[int, float] = field(default=(0, 0.0), init=False)
 
     def __post_init__(self) -> None:
         limits = self.limits
@@ -195,7 +195,7 @@ class MatchSeat:
         on_wall_ms = self._on_wall_ms(now, limits.wall_ms)
         self._cap_ms = start_cap_ms(limits) if is_starting else limits.wall_ms
         if on_wall_ms - credit_ms > self._cap_ms:
-            self._cap_ms += self._overbooked_ms(now)
+            self._cap_ms += self._look_at_waits(now)
             if on_wall_ms - credit_ms > self._cap_ms:
                 cap = Mechanism.WALL_CAP
                 return TimeCharge(late, on_wall_ms, self._cap_ms, credit_ms, cap)
@@ -220,7 +220,7 @@ class MatchSeat:
     def next_check(self, now: float, lag: Lag) -> float:
         """When to check again whether it is too late; it is too late if that is not after `now`."""
         if self.player.is_metered:
-            self._note_waited(now)
+            self._look_at_waits(now)
         time_charge = self.measure(now, lag)
         left_s = time_charge.left_ms / 1000
         if time_charge.mechanism is not Mechanism.CPU_CLOCK or left_s <= 0:
@@ -286,18 +286,13 @@ class MatchSeat:
         last_answer = self.player.last_answer
         return (now - charged_from(self.asked_at, last_answer, self.waiting, turn_ms)) * 1000
 
-    def _note_waited(self, now: float) -> None:
-        """At the first look at a question: from then on its cap grows by the waits for a core."""
-        which = self.asked, self.player.last_answer
-        if self._waited_of != which and self.player.process is not None:
-            self._waited_of = which
-            self._waited = self.player.process.waited_ms(), now
-
-    def _overbooked_ms(self, now: float) -> float:
-        """For how long its processes have had no core since the first look at its question."""
+    def _look_at_waits(self, now: float) -> float:
+        """For how many ms its bot has had no core since the first look at its question."""
         process = self.player.process
-        if process is None or self._waited_of != (self.asked, self.player.last_answer):
-            return 0.0
-        waited_ms, since = self._waited
-        # Those of several processes count together, but never for more than the time that passed.
-        return min(max(0.0, process.waited_ms() - waited_ms), (now - since) * 1000)
+        assert process is not None, "only of launched bots"
+        which = self.asked, self.player.last_answer
+        if self._core_wait is None or self._waited_for != which:
+            self._core_wait, self._waited_for = CoreWait(process.waited_ms(), now), which
+        else:
+            self._core_wait.look(process.waited_ms(), now)
+        return self._core_wait.total_ms

@@ -77,7 +77,7 @@ class FakeBotConnection:
 
 
 class FakeBotProcess:
-    """The processes of a launched bot, whose CPU time is what a test says."""
+    """The processes of a launched bot, whose CPU time and waits are what a test says."""
 
     enforced = "time, memory and processes (sampled)"
     is_metered = True
@@ -85,6 +85,7 @@ class FakeBotProcess:
     def __init__(self) -> None:
         self.used_ms = 0.0
         self.overbooked_ms = 0.0
+        self.overbooked_looks = 0
         self.looks = 0
 
     def cpu_ms(self) -> float:
@@ -92,6 +93,7 @@ class FakeBotProcess:
         return self.used_ms
 
     def waited_ms(self) -> float:
+        self.overbooked_looks += 1
         return self.overbooked_ms
 
     def tail(self) -> str:
