@@ -60,8 +60,8 @@ for line in sys.stdin:
 """
 
 
-class Matches:
-    """Matches between submissions, each given as its command line, in a pool of `most`."""
+class SubmissionMatches:
+    """SubmissionMatches between submissions, each given as its command line, in a pool of `most`."""
 
     def __init__(self, host: Host, cores: int, most: int) -> None:
         self._host = host
@@ -110,10 +110,12 @@ class Matches:
 
 
 @contextlib.asynccontextmanager
-async def matches(tmp_path: Path, *, cores: int = 1, most: int = 12) -> AsyncIterator[Matches]:
+async def matches(
+    tmp_path: Path, *, cores: int = 1, most: int = 12
+) -> AsyncIterator[SubmissionMatches]:
     with Store(tmp_path / "arena.db") as store:
         async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
-            yield Matches(host, cores, most)
+            yield SubmissionMatches(host, cores, most)
 
 
 @pytest.fixture
