@@ -21,6 +21,7 @@ from arena.competitions.listener import Listener
 from arena.competitions.presence import Presence
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
 from arena.competitions.table_sharing import in_turn
+from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan
@@ -359,7 +360,8 @@ class Host:
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""
-        if not self._relay.is_non_competing(name):
+        # What a process of a submission does outside a match costs its owner nothing.
+        if not (is_process(name) or self._relay.is_non_competing(name)):
             for competition in self._competitions:
                 competition.offended(name, finding)
         self.supervisor.offended(name, finding)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
+from arena.engine.names import public_name
 from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import RoundTripFloor
+from arena.referee.compute_gate import ComputeGate
 from arena.referee.losses import ConnectionLoss
 from arena.referee.missed_messages import MissedMessages
 from arena.referee.pings import LinkProbe
@@ -54,6 +56,7 @@ class BotSession:
     process: LaunchedProcess | None = None  # if the arena has launched it
 
     name: str = field(init=False)  # unique among those present
+    public_name: str = field(init=False)  # that it is known by, as other processes of a bot are
     own_name: str = field(init=False)  # what it calls itself
     games: frozenset[str] = field(init=False)
     tables: int = field(init=False)  # the most matches that it takes at once
@@ -61,6 +64,8 @@ class BotSession:
     secret: str = field(init=False)
     session: Session = field(default_factory=Session, init=False)
     leaving: bool = field(default=False, init=False)
+    has_offended: bool = field(default=False, init=False)  # in some match
+    gate: ComputeGate | None = field(default=None, init=False)  # it waits there for a core
 
     # by the id that `match` gave them, those that are not over
     chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
@@ -97,6 +102,7 @@ class BotSession:
 
     def __post_init__(self, hello: Hello, most_tables: int, assigned_name: str | None) -> None:
         self.name = assigned_name or hello.name
+        self.public_name = public_name(self.name)
         self.own_name = hello.name
         self.games = frozenset(hello.games)
         self.tables = min(hello.tables, most_tables)

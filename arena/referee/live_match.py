@@ -29,7 +29,7 @@ class LiveMatch:
 
     Attributes:
         chairs: its seats; none when it is over.
-        names: the names of the players, by seat.
+        names: the public names of the players, by seat.
         nonces: by seat, once it has begun; empty for a seat that was never ready.
     """
 
@@ -72,7 +72,7 @@ class LiveMatch:
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
         self.match: MatchState | None = None
-        self.names = tuple(player.name for player in players)
+        self.names = tuple(player.public_name for player in players)
         self.nonces: tuple[str, ...] = ()
         self.chairs = [
             MatchSeat(self, seat, player, by_seat[seat] if by_seat else limits)
