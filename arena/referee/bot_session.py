@@ -69,6 +69,7 @@ class BotSession:
 
     # by the id that `match` gave them, those that are not over
     chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
+    held: int = field(default=0, init=False)  # tables kept free for matches that wait for others
     pending: int = field(default=0, init=False)  # questions without an answer
     asks: int = field(default=0, init=False)  # questions put to it so far
     answers: int = field(default=0, init=False)  # the latest, of which `_busy_s` is the time
@@ -125,7 +126,7 @@ class BotSession:
 
     @property
     def is_free(self) -> bool:
-        return not (self.is_away or self.leaving) and len(self.chairs) < self.tables
+        return not (self.is_away or self.leaving) and len(self.chairs) + self.held < self.tables
 
     def free_tables(self, playing: int, progress: float, share: float = 1.0) -> int:
         """How many more matches of a competition to open with it now; below 0 if it has too many.
@@ -140,7 +141,7 @@ class BotSession:
         enough = math.ceil(share * most)
         if progress < 1.0:
             enough = min(enough, tables_at_once(progress, self.tables, answer_s, link_s))
-        return min(most - len(self.chairs), enough - playing)
+        return min(most - len(self.chairs) - self.held, enough - playing)
 
     def note_first_answer(self, asked_at: float, arrived: float) -> None:
         """Count the time to the first answer of a frame, from its question or the answer before."""

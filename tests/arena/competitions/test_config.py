@@ -326,7 +326,7 @@ RUN = "[[run]]\ngame = "
         (
             RUN + "'akq'\nwhen = 4",
             "run[0]: object contains unknown field `when`; expected some of: game, name, form, at, "
-            "until, players, least, matches, settle, level, most, split, with_itself, wait_s, "
+            "until, players, take, least, matches, settle, level, most, split, with_itself, wait_s, "
             "pause_s, forgive, house, settings, limits",
         ),
         (
