@@ -206,9 +206,9 @@ class Host:
             await self.web.close()
         if self._submitters is not None:
             await self._submitters.close()
-        if self.submissions is not None:
-            await self.submissions.close()
         await self.supervisor.close()
+        if self.submissions is not None:  # the last matches have told it their stderr
+            await self.submissions.close()
 
     def take_submissions(self, service: VersionService, pool: SeatPool, cores: int) -> None:
         """Have competitions play submissions, of which so many compute at once.
