@@ -78,9 +78,10 @@ class Limits(Struct, frozen=True, kw_only=True):
         decision_ms: a decision that takes no longer costs nothing.
         bank_ms: what decisions may take beyond that, in all, per match and seat.
         hard_ms: no single decision may take longer.
-        wall_ms: no single decision of a launched bot may take longer by the clock on the wall; its
-            other times are CPU time.
-        start_ms: from `match` to `ready`, without the credit.
+        wall_ms: no single decision or start of a launched bot may take longer by the clock on the
+            wall, without the time for which it had no core; its other times are CPU time.
+        start_ms: from `match` to `ready`, without the credit; of a launched bot in CPU time, and so
+            from its launch to `hello`, too.
         grace_ms: how long a connection may be lost, per match and seat in all; the clock stands
             meanwhile.
         hello_ms: from the connection to `hello`.

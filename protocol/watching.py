@@ -163,6 +163,7 @@ class Scene(Struct, frozen=True, tag_field="type", tag="scene"):
         competition: its id, or `null`.
         round: which one is played, from 1.
         scores: by seat.
+        versions: by seat, where submissions are taken: `v3`, `connected`, or empty for others.
     """
 
     match: str
@@ -174,6 +175,7 @@ class Scene(Struct, frozen=True, tag_field="type", tag="scene"):
     competition: str | None
     round: int
     scores: tuple[int, ...]
+    versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Events(Struct, frozen=True, tag_field="type", tag="events"):

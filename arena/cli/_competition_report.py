@@ -16,6 +16,7 @@ from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.engine.match import Result
+from arena.engine.names import versioned
 from arena.formats.bracket import reached
 from arena.formats.intervals import with_interval
 from arena.formats.schedule import Pairing
@@ -224,13 +225,14 @@ def _standings(
     """A table of all standings: rank and bot, then `cells` of the row, or why it has none."""
     table = output.new_table("rank", "bot", *columns, words=_WORDS)
     for row in report.standings:
+        name = versioned(row.name, row.version)
         if row.eliminated:
-            table.add_row("–", row.name, "out")
+            table.add_row("–", name, "out")
         elif getattr(row, "not_there", False):  # nobody can be absent from a ladder
-            table.add_row("–", row.name, "not there")
+            table.add_row("–", name, "not there")
         else:
             # No rank: it has played nothing.
-            table.add_row("–" if row.rank is None else str(row.rank), row.name, *cells(row))
+            table.add_row("–" if row.rank is None else str(row.rank), name, *cells(row))
     return table
 
 
@@ -327,8 +329,10 @@ def _elimination(report: CompetitionReport) -> Table:
     table = output.new_table(*columns, words=_WORDS)
     for placed, stage in reached(report.ranking):
         score = "" if placed.score is None else output.signed(placed.score)
+        out = "out" if placed.offence else ""
         for name in placed.names:
-            table.add_row(str(placed.rank), name, stage, score, "out" if placed.offence else "")
+            shown = versioned(name, report.versions.get(name))
+            table.add_row(str(placed.rank), shown, stage, score, out)
     for name in report.not_there:
         table.add_row("–", name, "not there", "", "")
     return table
@@ -339,5 +343,6 @@ def _bracket(report: CompetitionReport) -> Table:
     table = output.new_table("bot", "stage", "stands", words=_WORDS)
     for row in report.standings:
         out = "" if row.eliminated is None else f", {row.eliminated.kind.value}"
-        table.add_row(row.name, str(row.stage or "–"), f"{row.stands.value}{out}")
+        name = versioned(row.name, row.version)
+        table.add_row(name, str(row.stage or "–"), f"{row.stands.value}{out}")
     return table

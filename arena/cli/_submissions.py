@@ -10,9 +10,13 @@ from pathlib import Path
 
 from arena.authoring.starter import starter
 from arena.cli._addresses import Endpoint
+from arena.competitions.arena_host import Host
+from arena.competitions.process_pool import ProcessPool
 from arena.games import game_named
+from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.languages import LANGUAGES, Language
-from arena.sandbox.safety import unsafe_because
+from arena.sandbox.safety import fitting_bots, unsafe_because
+from arena.sandbox.worker_pool import usable_cores
 from arena.storage.store import Store
 from arena.submissions.requests import SubmissionRequests
 from arena.submissions.service import SubmissionService
@@ -21,7 +25,7 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.submitting import StarterFiles
 
-__all__ = ["cache_folder", "check_safety", "submission_requests"]
+__all__ = ["cache_folder", "check_safety", "play_submissions", "submission_requests"]
 
 _STARTER_NAME = "bot"
 _OPTION = "--submissions-without-isolation"
@@ -78,6 +82,26 @@ def submission_requests(
         unsafe=unsafe,
     )
     return SubmissionRequests(service, tuple(games), _starter)
+
+
+def play_submissions(arena: Host, service: SubmissionService) -> None:
+    """Have the competitions of an arena play what was submitted."""
+    settings = service.settings
+    cores = settings.cores or max(1, usable_cores() - 1)
+    # A match needs two of them, whatever is built meanwhile.
+    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
+    pool = ProcessPool(
+        arena.supervisor,
+        arena.gateway,
+        ComputeGate(cores),
+        service.program,
+        most,
+        service.note_stderr,
+    )
+    arena.take_submissions(service, pool, cores)
+    service.in_use = lambda: {
+        number for row in arena.unfinished() for number in row.plan.versions.values()
+    }
 
 
 def _starter(game: str, language: str) -> StarterFiles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ __all__ = ["SubmitterConnection", "submitter_options"]
 _TIMEOUT_S = 10.0  # to connect
 _ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
 _PATH = "submit"
+_DEFAULT = click.core.ParameterSource.DEFAULT
 
 Message = TypeVar("Message")
 
@@ -46,14 +48,21 @@ def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--token",
         envvar=["ARENA_TOKEN", "ARENA_INSTRUCTOR"],
-        required=True,
         show_envvar=True,
         help="Your token of the roster, or the instructor's.",
     )
     @functools.wraps(command)
-    def gathered(*args: Any, url: str, token: str, **given: Any) -> Any:
+    def gathered(*args: Any, url: str, token: str | None, **given: Any) -> Any:
+        context = click.get_current_context()
+        # What stands before the name of a command holds for it.
+        above = {} if context.parent is None else context.parent.params
+        if context.get_parameter_source("url") is _DEFAULT:
+            url = above.get("url", url)
+        token = token or above.get("token")
+        if token is None and context.invoked_subcommand is None:
+            raise UsageError("expected --token, or ARENA_TOKEN in the environment")
         # A token copied from tokens.csv may have the line's end with it.
-        return command(*args, arena=SubmitterConnection(url, token.strip()), **given)
+        return command(*args, arena=SubmitterConnection(url, (token or "").strip()), **given)
 
     return gathered
 
@@ -68,19 +77,21 @@ class SubmitterConnection:
     def __init__(self, url: str, token: str) -> None:
         self.url = url
         self._token = token
+        self._stack = ExitStack()
         self._websocket: ClientConnection | None = None
-        self.rules: Rules | None = None
 
     def __enter__(self) -> SubmitterConnection:
         from websockets.exceptions import InvalidURI, WebSocketException
         from websockets.sync.client import connect
 
         try:
-            self._websocket = connect(
-                f"{self.url.rstrip('/')}/{_PATH}",
-                open_timeout=_TIMEOUT_S,
-                compression=None,
-                max_size=None,
+            self._websocket = self._stack.enter_context(
+                connect(
+                    f"{self.url.rstrip('/')}/{_PATH}",
+                    open_timeout=_TIMEOUT_S,
+                    compression=None,
+                    max_size=None,
+                )
             )
         except InvalidURI:
             text = f"expected an address such as ws://127.0.0.1:7700, got {self.url!r}"
@@ -90,9 +101,9 @@ class SubmitterConnection:
             raise Unreachable(f"no arena answers at {self.url}: {why}") from None
         try:
             self.send(Enter(self._token))
-            self.rules = self.expect(Rules)
+            self.expect(Rules)
         except BaseException:
-            self._websocket.close()
+            self._stack.close()
             raise
         return self
 
@@ -102,8 +113,7 @@ class SubmitterConnection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._websocket is not None, "it was entered"
-        self._websocket.close()
+        self._stack.close()
 
     def send(self, message: FromSubmitter) -> None:
         from websockets.exceptions import ConnectionClosed

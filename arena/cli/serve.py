@@ -19,7 +19,7 @@ from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_o
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
-from arena.cli._submissions import cache_folder, check_safety, submission_requests
+from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_requests
 from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
@@ -281,6 +281,8 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             # Modules stay, and so do most bots and matches: collect garbage less often.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
+            if arena.submissions is not None:
+                play_submissions(arena, arena.submissions)
             _say_where(arena.url, endpoint, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):

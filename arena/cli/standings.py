@@ -117,6 +117,7 @@ def _report_of(results: LiveResults) -> CompetitionReport:
         seconds=results.seconds,
         not_there=competition.plan.not_there,
         unit=results.unit,
+        versions=results.versions,
     )
 
 

@@ -1,31 +1,37 @@
 """The arbiter of a competition: opens its matches, records their results, and rules on forfeits.
 
 The stages say when a match is opened (`stage_runner.py`, `ladder_runner.py`). The arbiter carries
-pairings to the referee and results to the ledger, and knows who may play and who is away. The
-referee rules in matches. The arbiter rules where there is no match: a bot that is absent, or has
+pairings to the referee and results to the ledger, and knows who may play and who is away. A match
+between bots of which none has connected by itself goes to the referee as a job. The referee rules
+in matches. The arbiter rules where there is no match: a bot that is absent, or has
 offended between matches, loses by forfeit (J2).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
 
+from arena.competitions.forfeit import verdict_outside_play
+from arena.competitions.job_match import JobMatch, OnMatchOver, OpenMatch
+from arena.competitions.job_runner import JobRunner
+from arena.competitions.jobs import MatchJob
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
+from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, MatchState, Result
-from arena.engine.names import owner_of
-from arena.engine.verdict import Finding, advice
+from arena.engine.names import CONNECTED, owner_of
+from arena.engine.verdict import Finding
 from arena.formats.elimination import saved
 from arena.formats.eta import Workload
 from arena.formats.schedule import Outcomes, Pairing
-from arena.formats.spec import WAIT_S, Form
+from arena.formats.spec import WAIT_S, Form, Take
 from arena.referee.bot_session import BotSession
-from arena.referee.live_match import LiveMatch, OnOver
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -44,7 +50,7 @@ class Arbiter:
 
     It begins with a pause if it was interrupted in one. If it is not attended, a match that is void
     three times ends it, as there is no instructor to ask (J5). `wall` is the time of day in Unix
-    seconds.
+    seconds. Without a `runner` there are no jobs, and without `submitted` no submissions.
 
     Attributes:
         guests: house bots that were started to play in it.
@@ -61,6 +67,8 @@ class Arbiter:
         *,
         is_paused: bool = False,
         is_attended: bool = False,
+        runner: JobRunner | None = None,
+        submitted: SubmittedBots | None = None,
     ) -> None:
         self.plan = ledger.plan
         self.is_paused = is_paused
@@ -72,16 +80,18 @@ class Arbiter:
         self._call_house = call_house
         self.listener = listener
         self._is_attended = is_attended
+        self._runner = runner
+        self._submitted = submitted
         self._rules = self.plan.rules
         self._settings = self.plan.read_settings()
         self.workload = Workload(self._rules.decisions(self._settings))
         self._loop = asyncio.get_running_loop()
-        self._tables: dict[int, LiveMatch] = {}
+        self._tables: dict[int, OpenMatch] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
 
     @property
-    def tables(self) -> tuple[LiveMatch, ...]:
+    def tables(self) -> tuple[OpenMatch, ...]:
         return tuple(self._tables.values())
 
     @property
@@ -106,21 +116,70 @@ class Arbiter:
 
     # --- who plays ---
 
+    def submission(self, name: str) -> int | None:
+        """The submission that plays as a bot in its next match; None if the bot has to be here.
+
+        On a ladder it stands back while a bot of that name is here, or may come back, if the run
+        takes either.
+        """
+        plan = self.plan
+        if plan.form is not Form.LADDER:
+            return plan.versions.get(name)
+        if self._submitted is None or plan.take is Take.CONNECTED or name in self._own_bots:
+            return None
+        player = self.gateway.players.get(name)
+        if plan.take is Take.EITHER and player is not None and plan.game in player.games:
+            return None
+        return self._submitted.in_play(plan.game).get(name)
+
+    def climbing_submissions(self) -> Sequence[str]:
+        """The bots of a ladder that are played from submissions now."""
+        if self._submitted is None or self.plan.take is Take.CONNECTED:
+            return ()
+        owners = self._submitted.in_play(self.plan.game)
+        return [name for name in owners if self.submission(name) is not None]
+
+    @property
+    def submitted_at_once(self) -> int:
+        """How many matches of a submitted bot are opened at once.
+
+        All bots together have then as many as are played at once, so that none of those has to wait
+        for the next match. A bot that meets itself needs two.
+        """
+        plan, at_once = self.plan, 1 if self._runner is None else self._runner.at_once
+        bots = len(plan.versions)
+        if plan.form is Form.LADDER:
+            bots = len(self.climbing_submissions())
+        each = math.ceil(at_once * self._rules.seats / max(1, bots))
+        return max(2 if plan.with_itself else 1, min(each, at_once))
+
     def player(self, name: str) -> BotSession | None:
-        """The bot of that name, if it is here and can be given new matches."""
+        """The bot of that name, if it is here and can be given new matches; None if it is played
+        from a submission.
+        """
+        if self.submission(name) is not None:
+            return None
         player = self.gateway.players.get(name)
         if player is None or player.leaving or self.plan.game not in player.games:
             return None
         return None if self.listener.is_non_competing(name) else player
 
     def plays(self) -> list[BotSession]:
-        """All bots that are here and play the game, without people and others' house bots."""
+        """All bots that are here and climb a ladder, without people and others' house bots."""
         others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
         players = self.gateway.players.of_game(self.plan.game)
-        return [bot for bot in players if not bot.leaving and bot.name not in others]
+        return [
+            bot
+            for bot in players
+            if not bot.leaving and bot.name not in others and self._may_climb(bot.name)
+        ]
 
     def climbs(self, name: str) -> bool:
-        """Whether a bot is one of those that `plays` returns."""
+        """Whether a bot is one of those that `plays` returns, or is played from a submission."""
+        if self.submission(name) is not None:
+            return True
+        if not self._may_climb(name):
+            return False
         others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
         return self.player(name) is not None and name not in others
 
@@ -143,6 +202,15 @@ class Arbiter:
         self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
+    @property
+    def _own_bots(self) -> Iterable[str]:
+        """The names of the bots that are launched for this competition."""
+        return (*(bot.name for bot in self.plan.bots), *self.plan.house)
+
+    def _may_climb(self, name: str) -> bool:
+        """Whether a bot that is here may climb a ladder, which may take submissions only."""
+        return self.plan.take is not Take.SUBMITTED or name in self._own_bots
+
     async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:
         """Start the house bots of unplayed pairings, or raise `ArenaError` if one cannot start."""
         for pairing in pairings:
@@ -152,27 +220,116 @@ class Arbiter:
 
     # --- matches ---
 
-    def open(self, pairing: Pairing, on_over: OnOver) -> LiveMatch:
+    def open(self, pairing: Pairing, on_over: OnMatchOver) -> OpenMatch:
         """Open a pairing's match; all its players are free."""
-        players = [self.gateway.players[name] for name in pairing.players]
+        names = pairing.players
+        submissions = tuple(map(self.submission, names))
+        versions = self._versions(names, submissions)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
-            for name in pairing.players:
+            for name, number, version in zip(names, submissions, versions or names, strict=True):
                 self.gateway.players.spellings.add(name)
-        table = self.gateway.referee.open(
+                if number is not None and version:
+                    self.ledger.version_in_play(name, version, self.wall())
+        over = partial(self._over, pairing, on_over)
+        is_connected = all(number is None for number in submissions)
+        if self._runner is not None and (not is_connected or self._are_launched(names)):
+            return self._open_job(self._runner, pairing, submissions, versions, over)
+        table = self._tables[pairing.number] = self.gateway.referee.open(
             self._rules,
             self._settings,
-            players,
+            [self.gateway.players[name] for name in names],
             self.plan.limits,
-            partial(self._over, pairing, on_over),
+            over,
             forgives=self.ledger.forgives,
+            versions=versions,
         )
-        self._tables[pairing.number] = table
         return table
 
+    def void(self, table: OpenMatch, why: str) -> None:
+        """Stop a match without a result."""
+        if isinstance(table, JobMatch):
+            table.cancel(why)
+        else:
+            self.gateway.referee.void(table, why)
+
+    def withdraw(self, why: str) -> None:
+        """Open none of the matches that have not begun; their pairings wait again."""
+        for table in self.tables:
+            if isinstance(table, JobMatch) and not table.has_begun:
+                table.cancel(why)
+
+    def removed(self, name: str, finding: Finding) -> None:
+        """End the matches of a bot that the instructor has removed, by that."""
+        live = [table.live if isinstance(table, JobMatch) else table for table in self.tables]
+        playing = [table for table in live if table is not None and name in table.names]
+        for player in {table.chairs[table.names.index(name)].player for table in playing}:
+            self.gateway.referee.offence(player, finding, playing)
+        for table in self.tables:
+            if isinstance(table, JobMatch) and name in table.names and table.live is None:
+                table.cancel(f"{name} was removed")
+
+    def _open_job(
+        self,
+        runner: JobRunner,
+        pairing: Pairing,
+        submissions: Sequence[int | None],
+        versions: Sequence[str],
+        on_over: OnMatchOver,
+    ) -> JobMatch:
+        """Have a match played by the runner: as a job, unless a bot has connected by itself."""
+        job = MatchJob(
+            id=f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(4)}",
+            game=self.plan.game,
+            settings=self.plan.settings,
+            limits=self.plan.limits,
+            players=pairing.players,
+            submissions=tuple(submissions),
+            package=None if self.plan.package is msgspec.UNSET else self.plan.package,
+            versions=tuple(versions),
+        )
+        is_job = self._are_launched(
+            name
+            for name, number in zip(pairing.players, submissions, strict=True)
+            if number is None
+        )
+        table = self._tables[pairing.number] = JobMatch(
+            job,
+            on_over,
+            self.ledger.forgives,
+            self._rules.decisions(self._settings),
+            self._loop.time,
+            runner.jobs.cancel if is_job else runner.cancel,
+            runner.live,
+        )
+        if is_job:
+            runner.jobs.put(job, table)
+        else:
+            runner.play(job, table)
+        return table
+
+    def _are_launched(self, names: Iterable[str]) -> bool:
+        return all(self.gateway.players[name].process is not None for name in names)
+
+    def _versions(self, names: Sequence[str], submissions: Sequence[int | None]) -> tuple[str, ...]:
+        """By seat, which version of its bot plays; empty where no submissions are taken."""
+        if self._submitted is None or self.plan.take is Take.CONNECTED:
+            return ()
+        versions = []
+        for name, number in zip(names, submissions, strict=True):
+            if number is not None:
+                versions.append(self._submitted.label(number))
+            else:
+                player = self.gateway.players.get(name)
+                is_ours = name in self._own_bots or (player is not None and bool(player.process))
+                versions.append("" if is_ours else CONNECTED)
+        return tuple(versions)
+
     def note(
-        self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
+        self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
     ) -> Result:
-        """Record a match that has ended; returns its result without the record."""
+        """Record a match that has ended, if it had begun; returns its result without the record."""
+        if isinstance(table, JobMatch) and not table.has_begun:
+            return Result(result.scores, result.points, result.termination)
         now = self._loop.time()
         is_whole = result.termination.kind is Ending.COMPLETED
         self.workload.ended(table.decisions, is_whole=is_whole)
@@ -206,7 +363,13 @@ class Arbiter:
         The bots in the seats `also` do not come either, and are out as well. A house bot never
         forfeits: the match is void.
         """
-        match = MatchState(self._rules, self._settings, seed=secrets.token_bytes(32), start=False)
+        match = MatchState(
+            self._rules,
+            self._settings,
+            seed=secrets.token_bytes(32),
+            start=False,
+            versions=self._versions(pairing.players, tuple(map(self.submission, pairing.players))),
+        )
         match_id = f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
         if pairing.players[seat] in self.plan.house:
             match.end(Ending.VOID, None, FAULT)
@@ -251,8 +414,8 @@ class Arbiter:
     def _over(
         self,
         pairing: Pairing,
-        on_over: OnOver,
-        table: LiveMatch,
+        on_over: OnMatchOver,
+        table: OpenMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
@@ -289,20 +452,12 @@ class Arbiter:
         limits, name = self.plan.limits, pairing.players[seat]
         finding = self._finding(name)
         event = finding.event or f"{match}.{seat}"
-        return Verdict(
-            kind=finding.kind,
+        return verdict_outside_play(
+            finding,
             match=match,
             game=self.plan.game,
             bot=name,
             seat=seat,
-            text=finding.text,
-            advice=advice(finding, limits),
-            mechanism=finding.mechanism,
-            got=finding.got,
-            exit_status=finding.exit_status,
-            stderr=finding.stderr,
-            enforced=finding.enforced,
-            bank_ms=limits.bank_ms,
             limits=limits,
             event=event,
             forgiven=self.ledger.forgives(name, finding.kind, event),

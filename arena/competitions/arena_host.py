@@ -16,14 +16,19 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
+from arena.competitions.job_runner import JobRunner, SeatPool
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
+from arena.competitions.local_jobs import LocalJobs
 from arena.competitions.presence import Presence
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
+from arena.competitions.stage_runner import ARENA_STOPPED
+from arena.competitions.submitted_bots import SubmittedBots, VersionService
 from arena.competitions.table_sharing import in_turn
+from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
-from arena.formats.spec import Form, Plan
+from arena.formats.spec import Form, Plan, Take
 from arena.referee.referee import Referee
 from arena.sandbox.launcher import Program
 from arena.server.address import ArenaAddress
@@ -103,6 +108,10 @@ class Host:
         access = roster.access()
         self.gateway = self._make_gateway(access, requires_token)
         self.supervisor = self._make_supervisor(hidden)
+        self._submitted: SubmittedBots | None = None
+        self._runner = self._relay.runner = JobRunner(
+            LocalJobs(), self.gateway.players, self.referee
+        )
         self.presence = Presence(
             self.gateway.players, self.supervisor, self._competitions, lambda: self.non_competing
         )
@@ -181,11 +190,13 @@ class Host:
         await self._address.open(self.gateway)
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
+        self._tasks.start(self._runner.run())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.supervisor.closes()
         self._bots.close()
+        self._runner.close(ARENA_STOPPED)
         self._tasks.cancel()
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
@@ -195,9 +206,33 @@ class Host:
             await self.web.close()
         if self._submitters is not None:
             await self._submitters.close()
-        if self.submissions is not None:
-            await self.submissions.close()
         await self.supervisor.close()
+        if self.submissions is not None:  # the last matches have told it their stderr
+            await self.submissions.close()
+
+    def take_submissions(self, service: VersionService, pool: SeatPool, cores: int) -> None:
+        """Have competitions play submissions, of which so many compute at once.
+
+        Some more matches than that are played at once, as questions and answers are on their way.
+        """
+        self._submitted = SubmittedBots(service, pool)
+        self._runner.pool = pool
+        self._runner.at_once = 2 * cores + 2
+        pool.on_room = self._runner.look
+        service.on_change.append(self._versions_changed)
+
+    def versions_in_play(self, game: str) -> Mapping[str, int]:
+        """By owner, the number of the submission that is in play in a game."""
+        return {} if self._submitted is None else self._submitted.in_play(game)
+
+    def undecided_before(self, at: float, game: str) -> int:
+        """How many submissions arrived before a time, and may come into play in a game."""
+        return 0 if self._submitted is None else self._submitted.undecided_before(at, game)
+
+    @property
+    def decides_within_s(self) -> float:
+        """How long a run waits at most for what has arrived and is not decided."""
+        return 0.0 if self._submitted is None else self._submitted.decides_within_s
 
     @property
     def url(self) -> str:
@@ -261,6 +296,7 @@ class Host:
 
     def compete(self, plan: Plan) -> Competition:
         """Set a competition up for `play` and record it, unless it raises `UsageError`."""
+        self._check_take(plan)
         if plan.form is Form.ELIMINATION:
             tag = secrets.token_hex(2)
             # As many as a final can have free chairs (K2).
@@ -268,7 +304,8 @@ class Host:
             seed = secrets.token_hex(32)
             plan = msgspec.structs.replace(plan, house=house, seed=seed)
         known = {bot.name for bot in plan.bots}
-        launched = self.supervisor.relaunch_specs(plan.players)
+        connected = [name for name in plan.players if name not in plan.versions]
+        launched = self.supervisor.relaunch_specs(connected)
         bots = (*plan.bots, *(bot for bot in launched if bot.name not in known))
         plan = msgspec.structs.replace(plan, bots=bots)
         if plan.form is not Form.LADDER:
@@ -297,10 +334,12 @@ class Host:
             store.results(row.id),
             store.actions(row.id),
             store.verdicts(row.id),
+            store.version_changes(row.id),
         )
 
     def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:
         """A competition that goes on from the results in its ledger."""
+        self._check_take(ledger.plan)
         self.presence.keep_spellings(ledger.plan.players)
         if ledger.plan.form is Form.LADDER:
             self.presence.keep_spellings(row.name for row in ledger.book.rows)
@@ -312,8 +351,17 @@ class Host:
             self._relay,
             is_paused=is_paused,
             is_attended=self._is_attended,
+            runner=self._runner,
+            submitted=self._submitted,
         )
         return Competition(arbiter)
+
+    def _check_take(self, plan: Plan) -> None:
+        if plan.take is not Take.CONNECTED and self._submitted is None:
+            raise UsageError(
+                f"expected an arena that takes submissions, as its bots are {plan.take.value}; "
+                "`[submissions]` in the file does that"
+            )
 
     async def play(self, competition: Competition) -> CompetitionReport:
         """Play a competition to its end; raises what `Competition.run` raises."""
@@ -321,12 +369,15 @@ class Host:
         if self.people is not None:
             self.people.competition_started(competition)
         try:
+            if self._submitted is not None:
+                await self._submitted.learn(competition.plan.versions.values())
             await self._bots.start(competition)
             return await competition.run()
         finally:
             self._is_interrupted |= not competition.is_over
             self._competitions.remove(competition)
             self._bots.dismiss(competition)
+            self._retire_versions()
 
     def restore(self, competition: Competition) -> None:
         """Bring the bots of a competition back that are to be launched or play with people."""
@@ -351,15 +402,31 @@ class Host:
 
     def _on_change(self) -> None:
         self._changed.set()
+        self._runner.look()
         moved = self.gateway.players.take_moved()
         for competition in in_turn(self._competitions):
             competition.changed(moved)
         if self.people is not None:
             self.people.changed()
 
+    def _versions_changed(self) -> None:
+        """Other versions are in play, or a submission has been decided."""
+        assert self._submitted is not None, "its service has called"
+        self._submitted.changed()
+        self._changed.set()
+        for competition in in_turn(self._competitions):
+            competition.versions_changed()
+        self._retire_versions()
+
+    def _retire_versions(self) -> None:
+        if self._submitted is not None:
+            plans = (competition.plan for competition in self._competitions)
+            self._submitted.retire({number for plan in plans for number in plan.versions.values()})
+
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""
-        if not self._relay.is_non_competing(name):
+        # What a process of a submission does outside a match costs its owner nothing.
+        if not (is_process(name) or self._relay.is_non_competing(name)):
             for competition in self._competitions:
                 competition.offended(name, finding)
         self.supervisor.offended(name, finding)

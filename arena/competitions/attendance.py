@@ -1,11 +1,11 @@
 """Which bots have come to a run, whether it starts, and what people are told while it waits (K5).
 
-Pure: the connected bots, the roster and the time are arguments.
+Pure: the connected bots, the versions in play, the roster and the time are arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from arena.competitions.planned_run import Participants, PlannedRun
 from arena.engine.names import Spellings, alike
 from arena.formats.formats import fewest
-from arena.formats.spec import Form
+from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
 
 __all__ = ["SHOWN", "Attendance", "Upcoming", "Wait", "attendance"]
@@ -25,7 +25,9 @@ class Upcoming(msgspec.Struct, frozen=True):
     To a run that waits now `come` of the `expected` bots have come, and it starts with `least` of
     them; its `own` house bots are counted in neither. Once enough are there it starts by
     `starts_by`, and sooner if nobody else comes. `missing` are some of the bots of the roster, or
-    of the named ones, that have not come. At `until` the run is skipped.
+    of the named ones, that have not come. At `until` the run is skipped. Of those that have come,
+    `submitted` play by their submissions, `null` where none are taken; it waits for the check of
+    `undecided` ones that arrived in time.
     """
 
     run: str
@@ -39,6 +41,8 @@ class Upcoming(msgspec.Struct, frozen=True):
     own: int = 0
     expected: int | None = None
     starts_by: float | None = None
+    submitted: int | None = None
+    undecided: int = 0
 
 
 SHOWN = 8  # names of missing bots in a line
@@ -51,6 +55,8 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         players: who takes part if it starts now, by the names under which they are here.
+        submitted: those of the players that play by their submissions.
+        take: by what they play.
         missing: names of the roster, or named by the run, that have not come.
         least: how many must have come before it starts.
         fewest: how many must have come even if it is started by hand.
@@ -61,6 +67,18 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
     come: int
     least: int
     fewest: int
+    submitted: tuple[str, ...] = ()
+    take: Take = Take.CONNECTED
+
+    @property
+    def here(self) -> str:
+        """How many have come, of how many if that is known, and by what."""
+        of = f" of {self.come + len(self.missing)}" if self.missing else ""
+        if self.take is Take.SUBMITTED:
+            return f"{self.come}{of} submitted"
+        submitted = len(self.submitted)
+        by = f" ({self.come - submitted} connected, {submitted} submitted)"
+        return f"{self.come}{of} here{by if self.take is Take.EITHER else ''}"
 
     @property
     def is_enough(self) -> bool:
@@ -74,35 +92,55 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
         return f"expected {self.least} bots, {self.come} came"
 
 
-def attendance(run: PlannedRun, here: Sequence[str], roster: Sequence[str]) -> Attendance:
+def attendance(
+    run: PlannedRun, here: Sequence[str], roster: Sequence[str], versions: Collection[str] = ()
+) -> Attendance:
     """Which of the bots that are to play a run have come to it (K5).
+
+    A bot whose owner has a version in play has come if the run takes submissions; where it takes
+    either, a connected bot comes first. `ann/two` is a bot of its own that `ann` has connected: it
+    stands for `ann` only where the run has a list of names.
 
     At least one of the roster or of the named bots must be there, and as many of the roster as the
     form needs. A run that is started by hand needs no more than that, whatever `least` says.
 
-    `here` are the connected bots that play its game, `roster` are all names on the roster.
+    `here` are the connected bots that play its game, `roster` are all names on the roster,
+    `versions` the owners of versions that are in play in it.
     """
+    if run.take is Take.CONNECTED:
+        versions = ()
+    elif run.take is Take.SUBMITTED:
+        here = ()
     needed = max(0, min(fewest(run.form), run.at_least) - len(run.house))
     if run.who is Participants.CONNECTED:
+        submitted = tuple(name for name in versions if name not in here)
+        players = (*here, *submitted)
         return Attendance(
-            players=tuple(here),
+            players=players,
             missing=(),
-            come=len(here),
-            least=_least(run, len(here), needed),
+            come=len(players),
+            least=_least(run, len(players), needed),
             fewest=needed,
+            submitted=submitted,
+            take=run.take,
         )
     is_named = run.who is Participants.NAMED
     names = tuple(map(Spellings(roster).of, run.players) if is_named else roster)
     came = _came(here, names)
+    submitted = tuple(name for name in names if name in versions and name not in came)
+    came |= {name: name for name in submitted}
     missing = tuple(name for name in names if name not in came)
-    # A named bot takes part even if it is away: its matches wait for it.
-    players = (came.get(name, name) for name in names if is_named or name in came)
+    # A named bot takes part even if it is away: its matches wait for it, if it can connect.
+    waits = is_named and run.take is not Take.SUBMITTED
+    players = tuple(came.get(name, name) for name in names if waits or name in came)
     return Attendance(
-        players=tuple(players),
+        players=players,
         missing=missing,
         come=len(names) - len(missing),
         least=_least(run, len(names), needed),
-        fewest=0 if is_named else needed,
+        fewest=0 if waits else needed,
+        submitted=submitted,
+        take=run.take,
     )
 
 
@@ -111,9 +149,10 @@ def _least(run: PlannedRun, expected: int, needed: int) -> int:
 
     The run says how many, its own house bots among them. If it does not, it starts
 
-    - of the roster and without a time with everybody, but a ladder is open for those who come
-      later;
-    - with named bots and without a time with one of them, as their matches wait for the others;
+    - of the roster, or of named bots that are to be submitted, and without a time with everybody,
+      but a ladder is open for those who come later;
+    - with other named bots and without a time with one of them, as their matches wait for the
+      others;
     - otherwise with as many as the game has seats.
     """
     least = run.at_least - len(run.house)
@@ -121,9 +160,9 @@ def _least(run: PlannedRun, expected: int, needed: int) -> int:
     match run.who:
         case Participants.CONNECTED:
             return max(0, least)
-        case Participants.NAMED:
+        case Participants.NAMED if run.take is not Take.SUBMITTED:
             return min(1 if is_unsaid else max(1, least), expected)
-        case Participants.ROSTER:
+        case _:
             if is_unsaid and run.form is not Form.LADDER:
                 least = expected
             return max(1, least, needed)
@@ -164,12 +203,14 @@ class Wait:
         moment: when it was due; None if it has no time.
         came: who has come, at the last look.
         starts_by: when it starts at the latest, once enough have come; None until then.
+        undecided: how many submissions have arrived in time and are not checked yet.
     """
 
     def __init__(self, run: PlannedRun, moment: datetime | None) -> None:
         self.moment = moment
         self.came = attendance(run, (), ())
         self.starts_by: datetime | None = None
+        self.undecided = 0
         self._run = run
         self._end: datetime | None = None
         self._told: tuple[str, ...] | None = None
@@ -192,6 +233,8 @@ class Wait:
             own=len(run.house),
             expected=came.come + len(came.missing) if came.missing else None,
             starts_by=None if self.starts_by is None else self.starts_by.timestamp(),
+            submitted=None if run.take is Take.CONNECTED else len(came.submitted),
+            undecided=self.undecided,
         )
 
     def is_over(self, now: datetime) -> bool:
@@ -216,14 +259,15 @@ class Wait:
                 f"{run.name} waits{until}: nobody is on the roster, "
                 "`arena roster import FILE.csv` puts a class on it"
             )
-        of = f" of {came.come + len(came.missing)}" if came.missing else ""
         missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""
         own = f" besides {len(run.house)} of its own" if run.house else ""
         starts = f"with {came.least}{own}"
         if self.starts_by is not None:
             zone = run.at.zone if run.at is not None else None
             starts = f"by {self.starts_by.astimezone(zone):%H:%M:%S}, sooner if nobody else comes"
-        return f"{run.name} waits{until}: {came.come}{of} here, it starts {starts}{missing}"
+        if self.undecided:
+            starts = f"when {self.undecided} submissions that came in time are checked"
+        return f"{run.name} waits{until}: {came.here}, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:
         """The `text`, if it should be told now, else an empty string.

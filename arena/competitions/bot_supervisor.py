@@ -1,12 +1,16 @@
 """The bots that an arena has launched, as processes with names.
 
-Each gets a token of its own, has a minute to connect, and leaves nothing behind when it has ended.
-What it plays and what an offence costs it is decided elsewhere.
+Each gets a token of its own, has `start_ms` of CPU time to say `hello`, and leaves nothing behind
+when it has ended. What it plays and what an offence costs it is decided elsewhere.
+
+The processes of submissions (`process_name`) have no tokens, as they are known by their pipes, and
+take no name that a bot could have.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
@@ -15,10 +19,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.engine.names import spelled
+from arena.engine.names import is_process, spelled
 from arena.engine.verdict import Finding
 from arena.formats.spec import RelaunchSpec
+from arena.referee.clock import CoreWait, start_cap_ms
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
+from arena.sandbox.process import TAIL_BYTES
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.stdio import Pipe
@@ -26,21 +32,33 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["BotSupervisor", "program_of"]
+__all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
 
-_LAUNCH_S = 60.0  # for a program to say hello on a machine that starts thirty of them
+_LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
+_CORES = os.cpu_count() or 1
 _DISMISSED = "nobody needs it any more"
 
 OnOffence: TypeAlias = Callable[[str, Finding], None]
 
 
-class _SupervisedBot:
-    """A launched bot, from before its process starts until after its end."""
+class SupervisedBot:
+    """A launched bot, from before its process starts until after its end.
 
-    def __init__(self, name: str, launcher: Launcher) -> None:
+    Attributes:
+        finding: why it ended or is ended, if not on purpose; the first cause counts.
+        gone: done when its processes have ended.
+    """
+
+    def __init__(self, name: str, launcher: Launcher, limits: Limits) -> None:
+        self.finding: Finding | None = None
         self._name = name
         self._launcher = launcher
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
         self.launched: LaunchedBot | None = None
+        self.is_stopping = False
+        self._core_wait = CoreWait(0.0, 0.0)
 
     @property
     def enforced(self) -> str:
@@ -54,9 +72,36 @@ class _SupervisedBot:
     def cpu_ms(self) -> float:
         return 0.0 if self.launched is None else self.launched.cpu_ms()
 
+    def waited_ms(self) -> float:
+        return 0.0 if self.launched is None else self.launched.waited_ms()
+
     def tail(self) -> str:
         """The last of what it wrote to stderr."""
         return self._launcher.tail(self._name)
+
+    @property
+    def first_look_s(self) -> float:
+        """For how long after its launch nothing can be wrong with its start."""
+        return max(_LEAST_LOOK_S, self._limits.start_ms / 1000 / _CORES)
+
+    def start_left_s(self, on_wall_s: float) -> tuple[float, str]:
+        """When to look at its start again, and why it has failed if that is not later.
+
+        `on_wall_s` is how long ago it was launched. It is charged CPU time, and the cap on the wall
+        grows by the time for which it had no core, as in a match (J7).
+        """
+        self._core_wait.look(self.waited_ms(), on_wall_s)
+        cap_ms = start_cap_ms(self._limits) + self._core_wait.total_ms
+        wall_left_s = cap_ms / 1000 - on_wall_s
+        if wall_left_s <= 0:
+            return wall_left_s, f"within {cap_ms:,.0f} ms"
+        if not self.is_metered:
+            return wall_left_s, ""
+        cpu_left_s = (self._limits.start_ms - self.cpu_ms()) / 1000
+        if cpu_left_s < 0:
+            return cpu_left_s, f"within {self._limits.start_ms:,} ms of CPU"
+        # With all cores at work it uses the time that is left so many times as fast.
+        return max(_LEAST_LOOK_S, min(wall_left_s, cpu_left_s / _CORES)), ""
 
 
 class BotSupervisor:
@@ -67,6 +112,7 @@ class BotSupervisor:
         url: returns the address of the arena for bots on this machine.
         on_offence: called when a bot does not say hello in time, or its process ends before it has
             connected or after it has left.
+        on_change: called when a process has ended.
 
     Attributes:
         ended: why each bot ended that was not stopped on purpose, by name.
@@ -92,7 +138,7 @@ class BotSupervisor:
         self._on_offence = on_offence
         self._on_change = on_change
         self._launcher = Launcher(limits, hidden, self._found)
-        self._ours: dict[str, _SupervisedBot] = {}
+        self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
         self._is_closing = False
@@ -102,7 +148,8 @@ class BotSupervisor:
         return name in self._ours
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ours)
+        """The names, without those of processes of submissions."""
+        return (name for name in self._ours if not is_process(name))
 
     def relaunch_specs(self, names: Sequence[str]) -> tuple[RelaunchSpec, ...]:
         """How the bots of these names that were launched can be launched again."""
@@ -127,36 +174,67 @@ class BotSupervisor:
             ArenaError: the name is taken, or it cannot be started on this machine.
         """
         here = self._gateway.players.like(name)
-        other = spelled(name, self._ours) if here is None else here.name
+        other = spelled(name, self) if here is None else here.name
         if here is not None or other in self._ours:
             got = f"{name!r}" if other == name else f"{name!r}, and {other!r} is here"
             raise ArenaError(f"expected a name that no bot has, got {got}")
         self.ended.pop(name, None)  # of its last process
-        ours = _SupervisedBot(name, self._launcher)
-        token = secrets.token_urlsafe(16)
-        self._admission.expect(name, token, ours)
-        self._ours[name] = ours
         self._specs[name] = RelaunchSpec(
             name=name,
             words=program.words,
             stdio=program.stdio,
             folder=None if program.folder is None else str(program.folder),
         )
+        token = secrets.token_urlsafe(16)
+        ours = self._expect(name)
+        self._admission.expect(name, token, ours)
+        await self._start(ours, program, name, self._url(), token)
+
+    async def launch_process(
+        self, program: Program, name: str, stderr_bytes: int = TAIL_BYTES
+    ) -> SupervisedBot:
+        """Start a process of a submission; `name` is what `process_name` has made.
+
+        Raises what `launch_program` raises.
+        """
+        assert is_process(name), "others have tokens"
+        assert program.stdio, "it has no network"
+        ours = self._expect(name)
+        await self._start(ours, program, name, stderr_bytes=stderr_bytes)
+        return ours
+
+    def _expect(self, name: str) -> SupervisedBot:
+        ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits)
+        return ours
+
+    async def _start(
+        self,
+        ours: SupervisedBot,
+        program: Program,
+        name: str,
+        url: str = "",
+        token: str = "",
+        stderr_bytes: int = TAIL_BYTES,
+    ) -> None:
         try:
             ours.launched = launched = await self._launcher.start(
-                name, program, url=self._url(), token=token
+                name, program, url=url, token=token, stderr_bytes=stderr_bytes
             )
         except BaseException:
-            self._admission.forget(name)
-            del self._ours[name]
+            self._forget(name)
             raise
-        self._gateway.timers.after(_LAUNCH_S, partial(self._check_connected, name, ours))
+        look = partial(self._look_at_start, name, ours, self._arena_s())
+        self._gateway.timers.after(ours.first_look_s, look)
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
             self._gateway.login.preauthenticate(address, (name, ours))
             fds = launched.stdin_fd, launched.stdout_fd
-            await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, *fds)
+            try:
+                await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, *fds)
+            except BaseException:
+                self.dismiss(name)
+                raise
 
     async def launch_house_bot(self, game: str, name: str, bot: str, tables: int = 1) -> None:
         """Start a house bot when nothing is left of an earlier one; raises as `launch_program`."""
@@ -174,9 +252,16 @@ class BotSupervisor:
             self.stop(name, Finding(kind=kind, text=_DISMISSED, mechanism=mechanism))
 
     def stop(self, name: str, finding: Finding) -> None:
+        if (ours := self._ours.get(name)) is not None:
+            ours.is_stopping = True
         self._gateway.dismissals.dismiss(name, finding)
         task = self._stopping.start(self._launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
+
+    async def arrived(self, name: str) -> None:
+        """Wait until a bot that was launched has said `hello`, or has ended."""
+        while name in self._ours and name not in self._gateway.players:
+            await self._wait_for_change()
 
     async def gone(self, name: str) -> None:
         """Wait until nothing is left of a bot that ends: then it can be started again."""
@@ -189,7 +274,7 @@ class BotSupervisor:
         is_known = finding.kind is Ending.CRASH or finding.text == _DISMISSED
         if name in self._ours and not is_known:
             got = f"; got {finding.got}" if finding.got else ""
-            self.ended.setdefault(name, finding.text + got)
+            self._note_end(name, finding, finding.text + got)
             self._loop.call_soon(self.stop, name, finding)
 
     def closes(self) -> None:
@@ -205,7 +290,7 @@ class BotSupervisor:
             return
         last_line = one_line((finding.stderr or "").strip().rpartition("\n")[2])
         quote = f"; it said: {last_line}" if last_line else ""
-        self.ended.setdefault(name, finding.text + quote)  # the first cause counts
+        self._note_end(name, finding, finding.text + quote)
         ours = self._forget(name)
         if name in self._gateway.players:
             self._gateway.dismissals.dismiss(name, finding)
@@ -214,24 +299,50 @@ class BotSupervisor:
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
 
-    def _check_connected(self, name: str, ours: _SupervisedBot) -> None:
-        if self._ours.get(name) is ours and name not in self._gateway.players:
-            finding = Finding(
-                kind=Ending.ABSENT,
-                text=f"did not say hello with its ARENA_TOKEN within {_LAUNCH_S:.0f} s",
-                mechanism=Mechanism.SESSION,
-                enforced=ours.enforced,
-            )
-            self._on_offence(name, finding)
+    def _note_end(self, name: str, finding: Finding, text: str) -> None:
+        """Note why a bot ends; the first cause counts."""
+        if (ours := self._ours.get(name)) is not None:
+            ours.finding = ours.finding or finding
+        if not is_process(name):
+            self.ended.setdefault(name, text)
+
+    def _look_at_start(self, name: str, ours: SupervisedBot, since: float) -> None:
+        """See whether a bot has said `hello`, until it has or is too late."""
+        is_here = name in self._gateway.players
+        if is_here or ours.is_stopping or self._ours.get(name) is not ours:
+            return
+        left_s, late = ours.start_left_s(self._arena_s() - since)
+        if left_s > 0:
+            self._gateway.timers.after(left_s, partial(self._look_at_start, name, ours, since))
+            return
+        has_pipes = ours.launched is not None and ours.launched.stdin_fd is not None
+        said = "" if has_pipes else " with its ARENA_TOKEN"
+        finding = Finding(
+            kind=Ending.ABSENT,
+            text=f"did not say hello{said} {late}",
+            mechanism=Mechanism.CPU_CLOCK if late.endswith("CPU") else Mechanism.WALL_CAP,
+            stderr=ours.tail(),
+            enforced=ours.enforced,
+        )
+        self._on_offence(name, finding)
+
+    def _arena_s(self) -> float:
+        """The loop's clock without the time in which the arena stood still (J7)."""
+        now = self._loop.time()
+        return now - self._gateway.referee.lag.total_s(now)
 
     def _stopped(self, name: str) -> None:
         self._forget(name)
         if not self._is_closing:
             self._on_change()
 
-    def _forget(self, name: str) -> _SupervisedBot | None:
-        self._admission.forget(name)
-        return self._ours.pop(name, None)
+    def _forget(self, name: str) -> SupervisedBot | None:
+        if not is_process(name):
+            self._admission.forget(name)
+        ours = self._ours.pop(name, None)
+        if ours is not None and not ours.gone.done():
+            ours.gone.set_result(None)
+        return ours
 
 
 def program_of(bot: RelaunchSpec) -> Program:

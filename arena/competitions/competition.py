@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from arena.competitions.arbiter import Arbiter
+from arena.competitions.job_match import OpenMatch
 from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
@@ -22,7 +23,6 @@ from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
 from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
 from arena.formats.spec import Form, Plan
-from arena.referee.live_match import LiveMatch
 from arena.storage.models import Act, CompetitionState
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism, Progress, Verdict
@@ -99,7 +99,7 @@ class Competition:
         return isinstance(self._stage, RunningStage) and self._stage.is_stuck
 
     @property
-    def tables(self) -> tuple[LiveMatch, ...]:
+    def tables(self) -> tuple[OpenMatch, ...]:
         return self.arbiter.tables
 
     @property
@@ -182,6 +182,11 @@ class Competition:
         if mine:
             self.seat(mine)
 
+    def versions_changed(self) -> None:
+        """Other versions are in play: on a ladder they take over at the next match."""
+        if isinstance(self._stage, LadderStage):
+            self._stage.versions_changed()
+
     def offended(self, name: str, finding: Finding) -> None:
         """Eliminate a bot that is gone for good, also if that ended no match here (J3).
 
@@ -190,6 +195,8 @@ class Competition:
         """
         if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
+        if self.arbiter.submission(name) is not None:
+            return  # a bot of that name that has nothing to do with it has left
         if self.arbiter.is_excused(name):
             return
         if name in self.plan.house:
@@ -227,6 +234,7 @@ class Competition:
             raise UsageError(f"expected a competition that goes on, {self.id} is paused")
         self.ledger.state_changed(CompetitionState.PAUSED, act)
         self.arbiter.is_paused = True
+        self.arbiter.withdraw("its competition is paused")
         if self._stage is not None:
             self._stage.paused()
 
@@ -249,7 +257,7 @@ class Competition:
         if isinstance(self._stage, LadderStage):
             self._stage.close()
 
-    def table(self, match: str) -> LiveMatch | None:
+    def table(self, match: str) -> OpenMatch | None:
         return next((table for table in self.tables if table.id == match), None)
 
     def void(self, match: str, act: Act) -> None:
@@ -257,7 +265,7 @@ class Competition:
         table = self.table(match)
         if table is not None:
             self.ledger.acted(act)
-            self.arbiter.gateway.referee.void(table, act.text)
+            self.arbiter.void(table, act.text)
             return
         played = self.ledger.take_back(match, act, self._first)
         seat = played.result.termination.seat
@@ -274,10 +282,7 @@ class Competition:
         self.ledger.acted(act)
         finding = _removed(act.text)
         self.arbiter.findings[name] = finding
-        tables = self.tables
-        player = self.arbiter.gateway.players.get(name)
-        if player is not None:
-            self.arbiter.gateway.referee.offence(player, finding, tables)
+        self.arbiter.removed(name, finding)
         if self._stage is not None:
             self._stage.offended(name)
         self.ledger.remove(name, act.text)

@@ -36,7 +36,7 @@ from arena.competitions.planned_run import (
     check_title,
 )
 from arena.engine.names import spelled
-from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Settling, form_of
+from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Settling, Take, form_of
 from arena.formats.timetable import once, parse
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
@@ -112,6 +112,7 @@ class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     at: Any = None
     until: Any = None
     players: list[str] | str | None = None
+    take: str = Take.CONNECTED.value
     least: Annotated[int, Meta(ge=1, le=_MOST_BOTS)] | None = None
     matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] | None = None
     settle: str | None = None
@@ -299,6 +300,9 @@ def _run(read: _RunSection) -> PlannedRun:
     with _field("until"):
         until = None if read.until is None else parse(read.until)
     form = form_of(game) if read.form is None else _form(read.form)
+    if read.take not in set(Take):
+        got = one_line(repr(read.take), 60)
+        raise UsageError(f"take: expected one of: {', '.join(Take)}, got {got}")
     settle = _settle(read)
     match read.players:
         case None:
@@ -325,6 +329,7 @@ def _run(read: _RunSection) -> PlannedRun:
     fields["settle"] = settle
     fields |= {"name": name, "game": game.name, "form": form, "at": at, "until": until}
     fields |= {"who": who, "players": players, "house": tuple(read.house)}
+    fields["take"] = Take(read.take)
     if read.least is None and who is Participants.CONNECTED:
         fields["least"] = game.seats
     if read.with_itself is None:

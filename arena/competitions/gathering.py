@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +20,7 @@ from arena.competitions.planned_run import (
     plan_for,
     teams_of,
 )
-from arena.formats.spec import HOUSE_TABLES, Form, Plan
+from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
 from arena.sandbox.bot_spec import some
 from protocol.errors import UsageError
 
@@ -67,7 +68,8 @@ class Gathering:
         return await asyncio.to_thread(lambda: (self._names(), self._teams()))
 
     def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
-        return attendance(run, self._host.presence.names(run.game), roster)
+        versions = self._host.versions_in_play(run.game)
+        return attendance(run, self._host.presence.names(run.game), roster, versions)
 
     async def competition(self, run: PlannedRun, wait: Wait) -> Competition | None:
         """Set up a run when enough bots are there; None if it is too late or started by hand."""
@@ -83,6 +85,7 @@ class Gathering:
             if wait.came.is_enough:
                 await self._gathered(run, wait, names)
                 wait.starts_by = None
+                await self._decided(run, wait)
                 names, teams = await self.roster()
                 came = wait.came = self.attendance(run, names)
                 if not came.is_enough or self.latest.get(run.name) is not before:
@@ -108,7 +111,11 @@ class Gathering:
     ) -> Competition:
         """Set up a run's competition with those who came; `UsageError` if they cannot play it."""
         tables = min(HOUSE_TABLES, self._config.limits.tables)
-        guests = house_bots_of(run, {*came.players, *self._host.presence.taken}, tables)
+        versions = self._host.versions_in_play(run.game)
+        taken = {*came.players, *self._host.presence.taken}
+        if run.take is not Take.CONNECTED:
+            taken |= versions.keys()
+        guests = house_bots_of(run, taken, tables)
         is_settled = run.who is Participants.ROSTER and run.form is not Form.LADDER
         not_there = came.missing if is_settled else ()
         plan = plan_for(
@@ -120,6 +127,7 @@ class Gathering:
             due_at=None if moment is None else moment.timestamp(),
             bots=guests,
             not_there=not_there,
+            versions={name: versions[name] for name in came.submitted if name in versions},
         )
         competition = self._host.compete(plan)
         self.latest[run.name] = competition
@@ -148,10 +156,27 @@ class Gathering:
             return
         await asyncio.sleep(_CALM_S)
 
+    async def _decided(self, run: PlannedRun, wait: Wait) -> None:
+        """Wait for the check of what has arrived before the run's moment, but not for ever."""
+        if run.take is Take.CONNECTED:
+            return
+        before, clock = wait.moment or local_now(), asyncio.get_running_loop().time
+        end = clock() + self._host.decides_within_s
+        while (left_s := end - clock()) > 0:
+            wait.undecided = self._host.undecided_before(before.timestamp(), run.game)
+            if not wait.undecided:
+                return
+            if line := wait.line(local_now()):
+                self._tell(line)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(LOOK_S, left_s)):
+                    await self._host.wait_for_change()
+        wait.undecided = 0
+
     async def _gathered(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
         """Wait until no more bots come: who takes part is settled at the start (K5)."""
         is_complete = run.who is not Participants.CONNECTED and not wait.came.missing
-        if run.who is Participants.NAMED or is_complete:
+        if run.who is Participants.NAMED or is_complete or run.take is Take.SUBMITTED:
             return  # matches wait for a named bot that comes later
         is_again = wait.moment is not None and wait.moment < self._since
         up_s, rejoin_s = (local_now() - self._since).total_seconds(), 0.0

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from arena.engine.match import MatchResult
+from arena.engine.match import MatchResult, Record
 from arena.referee.live_match import Forgives
-from protocol.messages import Limits, Verdict
+from protocol.messages import Ending, Limits, Termination, Verdict
 
-__all__ = ["JobWatcher", "Jobs", "MatchJob"]
+__all__ = ["JobWatcher", "Jobs", "MatchJob", "unplayed"]
 
 
 class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +26,9 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
         id: the same for the same attempt at the same pairing; put twice, it is played once.
         settings: all of the game's.
         players: names by seat.
-        submissions: by seat, the number of the submission that plays; None for a bot that the
-            arena has launched otherwise, under its name.
+        submissions: by seat, the number of the submission that plays; None for a bot that has that
+            name here: one that the arena has launched otherwise.
+        versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
         package: of a game that is not ours.
     """
 
@@ -38,6 +39,7 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
     players: tuple[str, ...]
     submissions: tuple[int | None, ...]
     package: str | None = None
+    versions: tuple[str, ...] = ()
 
 
 class JobWatcher(Protocol):
@@ -51,7 +53,7 @@ class JobWatcher(Protocol):
         """The job is being played, as a match of that id, and has come so far."""
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
-        """The match is over, or void; called once."""
+        """The match is over, or void; called once. Without an id it has not begun."""
 
 
 class Jobs(Protocol):
@@ -62,6 +64,9 @@ class Jobs(Protocol):
 
     async def take(self) -> MatchJob:
         """The next job, once there is one; it is the caller's until it is `done` or cancelled."""
+
+    def forgives(self, job: str) -> Forgives:
+        """What its watcher says of offences in it; that nothing is forgiven, if it has none."""
 
     def progress(self, job: str, match: str, decisions: int) -> None:
         """The taker says how far a job is; of one that is cancelled or done it means nothing."""
@@ -74,3 +79,20 @@ class Jobs(Protocol):
 
     def on_cancel(self, call: Callable[[str, str], None]) -> None:
         """Have the taker told of jobs that are cancelled while it plays them."""
+
+
+def unplayed(job: MatchJob, why: str) -> MatchResult:
+    """The result of a job whose match is void before it has begun; it is not to be recorded."""
+    void, zeros = Termination(Ending.VOID, None, why), (0,) * len(job.players)
+    record = Record(
+        game=job.game,
+        settings=job.settings,
+        seed=None,
+        nonces=(),
+        decks=None,
+        answers=(),
+        scores=zeros,
+        points=zeros,
+        termination=void,
+    )
+    return MatchResult(zeros, zeros, void, record=record)

@@ -15,12 +15,13 @@ from functools import partial
 from itertools import islice
 
 from arena.competitions.arbiter import Arbiter
+from arena.competitions.job_match import JobMatch, OpenMatch
 from arena.competitions.stage_runner import ARENA_STOPPED, CompetitionStopped
 from arena.engine.match import MatchResult
-from arena.engine.names import owner_of
+from arena.engine.names import owner_of, public_name
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
-from arena.referee.live_match import LiveMatch
+from arena.referee.referee import FAULT
 from protocol.messages import Verdict
 
 __all__ = ["LadderStage"]
@@ -43,7 +44,7 @@ class LadderStage:
         self._arbiter = arbiter
         self._ladder = ladder
         self._number = first
-        self._tables: dict[int, tuple[Pairing, LiveMatch]] = {}
+        self._tables: dict[int, tuple[Pairing, OpenMatch]] = {}
         self._rests: set[str] = set()
         self._owners_rest: set[str] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -53,7 +54,7 @@ class LadderStage:
         self.settled = 0
 
     @property
-    def tables(self) -> tuple[LiveMatch, ...]:
+    def tables(self) -> tuple[OpenMatch, ...]:
         return tuple(table for _, table in self._tables.values())
 
     async def outcomes(self) -> Outcomes:
@@ -71,7 +72,7 @@ class LadderStage:
             for timer in self._timers:
                 timer.cancel()
             for table in self.tables:
-                self._arbiter.gateway.referee.void(table, why)
+                self._arbiter.void(table, why)
         return ()
 
     def stop(self) -> None:
@@ -92,6 +93,15 @@ class LadderStage:
 
     def offended(self, name: str) -> None:
         """Do nothing: no pairing waits for a bot."""
+
+    def versions_changed(self) -> None:
+        """Let the versions that are in play now take over, also in matches that have not begun."""
+        for table in self.tables:
+            if isinstance(table, JobMatch) and not table.has_begun:
+                playing = map(self._arbiter.submission, table.names)
+                if tuple(playing) != table.submissions:
+                    self._arbiter.void(table, "another version is in play")
+        self.seat(())
 
     def seat(self, names: Sequence[str]) -> None:
         """Pair all bots that are free now, not only `names`: who plays whom depends on all of them.
@@ -140,19 +150,25 @@ class LadderStage:
     def _free(self) -> dict[str, int]:
         """The bots that could play now, each with its number of further matches: 1 with rests."""
         rests = bool(self._arbiter.plan.pause_s)
-        playing = {name for pairing, _ in self._tables.values() for name in pairing.players}
+        playing = Counter(name for pairing, _ in self._tables.values() for name in pairing.players)
         left = self._who_left()
-        players = self._arbiter.plays()
-        self._is_crowded = len(players) > _CROWD
-        return {
-            player.name: 1 if rests else player.tables - len(player.chairs)
+        players, submitted = self._arbiter.plays(), self._arbiter.climbing_submissions()
+        self._is_crowded = len(players) + len(submitted) > _CROWD
+        free = {
+            player.name: player.tables - len(player.chairs) - player.held
             for player in players
             if player.is_free
-            and player.name not in self._rests
-            and not (rests and player.name in playing)
-            and not self._arbiter.is_barred(player.name)
-            and not left.get(owner_of(player.name), set()) - {player.name}
-            and not self._owner_rests(owner_of(player.name))
+        }
+        at_once = self._arbiter.submitted_at_once if submitted else 0
+        free |= {name: at_once - playing[name] for name in submitted if playing[name] < at_once}
+        return {
+            name: 1 if rests else tables
+            for name, tables in free.items()
+            if name not in self._rests
+            and not (rests and playing[name])
+            and not self._arbiter.is_barred(name)
+            and not left.get(owner_of(name), set()) - {name}
+            and not self._owner_rests(owner_of(name))
         }
 
     def _who_left(self) -> dict[str, set[str]]:
@@ -163,7 +179,7 @@ class LadderStage:
         owners: dict[str, set[str]] = {}
         for table in self.tables:
             for chair in table.chairs:
-                name = chair.player.name
+                name = public_name(chair.player.name)
                 if chair.player.is_away or chair.has_been_away:
                     owners.setdefault(owner_of(name), set()).add(name)
         return owners
@@ -185,7 +201,7 @@ class LadderStage:
         self._tables[pairing.number] = pairing, table
 
     def _over(
-        self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
+        self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         del self._tables[pairing.number]
         self.settled += 1
@@ -195,6 +211,8 @@ class LadderStage:
             self._fail(error)
             return
         pause_s = self._arbiter.plan.pause_s
+        if isinstance(table, JobMatch) and not table.has_begun and result.termination.text == FAULT:
+            pause_s = max(pause_s, _WAIT_S)  # what has just failed would fail at once again
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)
             self._later(pause_s, partial(self._rested, self._rests, pairing.players))

@@ -14,13 +14,23 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import MatchResult, Result
+from arena.engine.names import versioned
 from arena.engine.verdict import Finding
 from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
-from arena.storage.models import ARENA, Act, CompetitionState, MatchRow, removed
+from arena.storage.models import (
+    ARENA,
+    VERSION,
+    Act,
+    CompetitionState,
+    MatchRow,
+    VersionChange,
+    in_order,
+    removed,
+)
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination, Verdict
@@ -44,6 +54,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
         seconds: how long it took, since the arena was last started.
         not_there: names of the roster that had not come when it started.
         unit: of what the intervals in the standings are made; None where there are none.
+        versions: by bot, the latest that has played, of bots that have one.
     """
 
     competition: str
@@ -60,13 +71,15 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     not_there: tuple[str, ...] = ()
     unit: IntervalUnit | None = None
+    versions: dict[str, str] = {}
 
 
 class Ledger:
     """The results of one competition.
 
     For one that was interrupted, `earlier` are the matches that counted then, `acts` what the
-    instructor and the arena did, and `verdicts` those until then.
+    instructor and the arena did, `verdicts` those until then, and `changes` the versions that came
+    into play on a ladder.
 
     Attributes:
         book: what the matches add up to.
@@ -83,6 +96,7 @@ class Ledger:
         earlier: Iterable[MatchRow] = (),
         acts: Iterable[Act] = (),
         verdicts: Iterable[Verdict] = (),
+        changes: Sequence[VersionChange] = (),
     ) -> None:
         self.id = competition
         self.plan = plan
@@ -94,13 +108,17 @@ class Ledger:
         self._counted = {row.pairing: row for row in earlier if not self._is_ladder}
         self._rating: asyncio.Task[None] | None = None  # rates a ladder anew
         self.on_rated: Callable[[], None] = lambda: None
-        self._late: list[MatchRow] = []  # matches that have ended since that began
+        self._late: list[MatchRow | VersionChange] = []  # what has come since that began
+        self._latest = _latest(earlier, changes)  # the match that was noted last, void ones too
+        self._changes = len(changes)
+        # By bot, what the act of its version says.
+        self._in_play = {act.bot: act.text for act in acts if act.what == VERSION}
         self._flags = {act.text for act in acts}
         self.findings = _findings(acts)
         self.verdicts = list(verdicts)
         self.book = Scorebook(plan, removed(acts), self.verdicts)
-        for played in earlier:
-            _add(self.book, played)
+        for each in in_order(earlier, changes):
+            _add(self.book, each)
         self.verdicts = self.book.standing(self.verdicts)
 
     @property
@@ -155,11 +173,12 @@ class Ledger:
             verdict,
             others,
         )
+        self._latest = match
         if not played.counts:
             return played.result
         if self._is_ladder:
             self._ladder[match] = pairing.number
-            if self._rating is not None and not self._rating.done():
+            if self._is_rating:
                 self._late.append(played)
         else:
             self._counted[pairing.number] = played
@@ -170,6 +189,31 @@ class Ledger:
         self.book.ruled(verdicts)
         _add(self.book, played)
         return played.result
+
+    def version_in_play(self, name: str, label: str, at: float) -> None:
+        """Record that a version of a bot plays on a ladder from now on, and rate it so (K4).
+
+        Once more with the same label does nothing.
+        """
+        assert self._is_ladder, "elsewhere a version stays until the end"
+        text = f"{versioned(name, label)} is in play"
+        if self._in_play.get(name) == text:
+            return
+        self._in_play[name] = text
+        act = Act(
+            competition=self.id,
+            at=at,
+            who=ARENA,
+            what=VERSION,
+            match=self._latest,
+            bot=name,
+            text=text,
+        )
+        self._store.acted(act)
+        self._changes += 1
+        self.book.version_changed(name)
+        if self._is_rating:
+            self._late.append(VersionChange(name, self._latest, 0))
 
     def match_of(self, pairing: Pairing) -> str:
         return self._counted[pairing.number].id
@@ -281,6 +325,7 @@ class Ledger:
             seconds=seconds,
             not_there=self.plan.not_there,
             unit=self.book.unit,
+            versions=self.book.versions,
         )
 
     def _has_later(
@@ -303,34 +348,50 @@ class Ledger:
         lacks_earlier = any(pairing.number < first for pairing in run.missing)
         return not left.keys() <= run.asked.keys() or bool(self.plan.settle and lacks_earlier)
 
+    @property
+    def _is_rating(self) -> bool:
+        return self._rating is not None and not self._rating.done()
+
     def _rate_anew(self) -> None:
         """Rate all matches in the order of the database; those that end meanwhile come last."""
         if self._rating is not None:
             self._rating.cancel()
         self._late = []
         book = Scorebook(self.plan, self.book.removed)
-        self._rating = asyncio.create_task(self._rate(frozenset(self._ladder), book))
+        known = frozenset(self._ladder)
+        self._rating = asyncio.create_task(self._rate(known, self._changes, book))
 
-    async def _rate(self, known: frozenset[str], book: Scorebook) -> None:
+    async def _rate(self, known: frozenset[str], changes: int, book: Scorebook) -> None:
         await self._store.flushed()
 
         def rate() -> None:
-            for row in self._store.results(self.id):
-                if row.id in known:
-                    _add(book, row)
+            rows = (row for row in self._store.results(self.id) if row.id in known)
+            made = self._store.version_changes(self.id)[:changes] if changes else ()
+            for each in in_order(rows, made):
+                _add(book, each)
 
         await asyncio.to_thread(rate)  # thousands of matches take seconds
         for name, ended in self.book.removed.items():
             book.remove(name, ended)
         self.book = book
-        for played in self._late:
-            _add(book, played)
+        for late in self._late:
+            _add(book, late)
         self.on_rated()
 
 
-def _add(book: Scorebook, played: MatchRow) -> None:
-    pairing = Pairing(played.pairing, played.players)
-    book.add(played.id, pairing, played.result, played.finished_at, played.units)
+def _add(book: Scorebook, each: MatchRow | VersionChange) -> None:
+    if isinstance(each, MatchRow):
+        pairing, ended_at = Pairing(each.pairing, each.players), each.finished_at
+        book.add(each.id, pairing, each.result, ended_at, each.units, each.versions)
+    else:
+        book.version_changed(each.bot)
+
+
+def _latest(earlier: Sequence[MatchRow], changes: Sequence[VersionChange]) -> str | None:
+    """The match that was noted last, as far as these say."""
+    if changes and (not earlier or changes[-1].after > earlier[-1].number):
+        return changes[-1].match
+    return earlier[-1].id if earlier else None
 
 
 def _findings(acts: Iterable[Act]) -> dict[str, Finding]:

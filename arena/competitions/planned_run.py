@@ -23,6 +23,7 @@ from arena.formats.spec import (
     Plan,
     RelaunchSpec,
     Settling,
+    Take,
     limits_of,
     plan_of,
 )
@@ -84,6 +85,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
         until: when a ladder ends; None if only the instructor ends it.
         who: who takes part.
         players: the names, if they are named.
+        take: whether they play by programs that connect, by their submissions, or by either.
         matches: how often each two meet, or each bot the dealer; multiplied by `split`.
         settle: until what is settled it is played; `matches` is then the least number (K6).
         split: into how many matches a match is split (A9).
@@ -105,6 +107,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     until: Times | None = None
     who: Participants = Participants.CONNECTED
     players: tuple[str, ...] = ()
+    take: Take = Take.CONNECTED
     matches: int = 1
     settle: Settling | None = None
     split: int = 1
@@ -136,6 +139,7 @@ def plan_for(
     due_at: float | None = None,
     bots: tuple[RelaunchSpec, ...] = (),
     not_there: tuple[str, ...] = (),
+    versions: Mapping[str, int] = {},
 ) -> Plan:
     """The plan of a run whose bots are known; the host fills in `seed` and `house`.
 
@@ -150,6 +154,7 @@ def plan_for(
         due_at: in Unix seconds; None if it has no time.
         bots: the players that the arena launches.
         not_there: names of the roster that have not come.
+        versions: the numbers of the submissions that play as some of the players.
     """
     if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
         form = run.form.value.replace("_", " ")
@@ -175,6 +180,8 @@ def plan_for(
         due_at=due_at,
         bots=bots,
         not_there=not_there,
+        take=run.take,
+        versions=dict(versions),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
+from arena.competitions.job_runner import JobRunner
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.table_sharing import beside, in_turn, share
@@ -55,7 +56,7 @@ class HostPage(EntrancePage, Protocol):
 
 
 class Relay(Listener):
-    """The listener of all `competitions`; the host sets `bots` and `page`, as they need it."""
+    """The listener of all `competitions`; the host sets the other parts, as they need it."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Relay(Listener):
     ) -> None:
         self.bots: CompetitionBots | None = None
         self.page: HostPage | None = None
+        self.runner: JobRunner | None = None
         self._competitions = competitions
         self._listener = listener
         self._on_verdict = on_verdict
@@ -115,5 +117,7 @@ class Relay(Listener):
         names, self._freed = tuple(self._freed), {}
         if self.bots is not None:
             self.bots.end_forgiven(names)
+        if self.runner is not None:
+            self.runner.look()
         for competition in in_turn(self._competitions):
             competition.seat(names)

@@ -22,7 +22,7 @@ from arena.competitions.ledger import CompetitionReport
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.engine.names import alike, owner_of
-from arena.formats.spec import Form, Plan
+from arena.formats.spec import Form, Plan, Take
 from arena.formats.timetable import due
 from arena.games import GAMES, game_named, other_rules
 from arena.server.background import BackgroundTasks
@@ -202,8 +202,9 @@ class Scheduler:
         came = self._gathering.attendance(run, names)
         if came.come < came.fewest:
             of = "of the roster " if run.who is Participants.ROSTER else ""
+            by = "connected or submitted" if run.take is Take.EITHER else run.take.value
             raise UsageError(
-                f"expected at least {came.fewest} connected bots {of}that play {run.game} "
+                f"expected at least {came.fewest} {by} bots {of}that play {run.game} "
                 f"for {run.name}, got {came.come}"
             )
         wait = self._waits.get(run.name)

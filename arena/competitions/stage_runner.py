@@ -16,11 +16,11 @@ from functools import partial
 
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter
+from arena.competitions.job_match import OpenMatch
 from arena.competitions.pairing_queue import PairingQueue
 from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.referee.bot_session import BotSession
-from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending, Verdict
@@ -55,7 +55,7 @@ class RunningStage:
         self._arbiter = arbiter
         self._follow = follow
         self._pairings: list[Pairing] = []
-        self._tables: dict[int, LiveMatch] = {}
+        self._tables: dict[int, OpenMatch] = {}
         self._playing: Counter[str] = Counter()
         self.progress = 0.0
         self._ended = 0
@@ -124,7 +124,7 @@ class RunningStage:
             if self._growth is not None:
                 self._growth.cancel()
             for table in tuple(self._tables.values()):
-                self._arbiter.gateway.referee.void(table, why)
+                self._arbiter.void(table, why)
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
 
     def stop(self) -> None:
@@ -219,7 +219,7 @@ class RunningStage:
         tables would never have one free at the same time.
         """
         return any(
-            len(lineup) > 1 and all(self._here(other) for other in lineup)
+            len(lineup) > 1 and all(self._is_here(other) for other in lineup)
             for lineup in self._queue.lineups_of(name)
         )
 
@@ -273,6 +273,11 @@ class RunningStage:
 
     def _free_tables(self, name: str) -> int:
         """How many more matches a bot may play now; one that is away gets a deadline."""
+        if self._arbiter.submission(name) is not None:
+            room = self._arbiter.submitted_at_once - self._playing[name]
+            if room < 1:
+                self._free.discard(name)
+            return room
         player = self._here(name)
         if player is None:
             idle = self._done.done() or self._arbiter.is_paused
@@ -296,6 +301,10 @@ class RunningStage:
             return None
         return player
 
+    def _is_here(self, name: str) -> bool:
+        """Whether a bot can be given matches: a submission always can."""
+        return self._arbiter.submission(name) is not None or self._here(name) is not None
+
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
         """Whether a bot that is to meet itself plays at one table only."""
         name = pairing.players[0]
@@ -304,7 +313,7 @@ class RunningStage:
 
     def _absent(self, name: str) -> None:
         """Rule that a bot has not come in time to the matches that wait for it."""
-        if self._here(name) is not None:
+        if self._is_here(name):
             return
         waiting = self._waiting_pairings_of(name)
         if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
@@ -340,7 +349,7 @@ class RunningStage:
                 self._ruled(pairing, result)
 
     def _over(
-        self, pairing: Pairing, table: LiveMatch, result: MatchResult, verdict: Verdict | None
+        self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         del self._tables[pairing.number]
         for name in pairing.players:
@@ -388,7 +397,7 @@ class RunningStage:
         """Stop the matches of an offender, and settle those that wait as never played (J3)."""
         for number, table in tuple(self._tables.items()):
             if number in self._tables and name in table.names:
-                self._arbiter.gateway.referee.void(table, f"{name} has been eliminated")
+                self._arbiter.void(table, f"{name} has been eliminated")
         for pairing in self._waiting_pairings_of(name):
             self._settle(pairing, None)
 

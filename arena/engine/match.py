@@ -47,6 +47,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     # Of a game that is not ours, the package and its version: `leduc 1.0`.
     package: str | msgspec.UnsetType = msgspec.UNSET
+    # By seat, where submissions are taken: `v3`, `connected`, or "" for a bot of the house's.
+    versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
         """The record as one JSON document; the same match gives the same bytes."""
@@ -138,6 +140,7 @@ class MatchState:
         "settings",
         "termination",
         "times_ms",
+        "versions",
     )
 
     def __init__(
@@ -152,11 +155,13 @@ class MatchState:
         enforced: tuple[str, ...] = (),
         commitment: str | None = None,
         tells_deals: bool = False,
+        versions: tuple[str, ...] = (),
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
         self.settings = settings
         self.enforced = enforced
+        self.versions = versions
         self.commitment = commitment
         self.pending: AskSeat | None = None
         self.news: list[TellSeat] = []
@@ -284,6 +289,7 @@ class MatchState:
             also_out=self.also_out or msgspec.UNSET,
             events=self._events or msgspec.UNSET,
             package=msgspec.UNSET if self.game.package is None else str(self.game.package),
+            versions=self.versions or msgspec.UNSET,
         )
         return MatchResult(
             self.scores,

@@ -3,6 +3,8 @@
 `ANN`, `ａｎｎ` and `ann` with an invisible character in it are one name; the spelling that
 came first is shown. Letters of different scripts, such as the Latin and the Cyrillic `a`, stay
 different.
+
+Where submissions are taken, a bot's name is shown with the version that has played.
 """
 
 from __future__ import annotations
@@ -11,9 +13,25 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["Spellings", "alike", "owner_of", "spelled"]
+__all__ = [
+    "CONNECTED",
+    "Spellings",
+    "alike",
+    "is_process",
+    "owner_of",
+    "process_name",
+    "public_name",
+    "spelled",
+    "version_label",
+    "versioned",
+]
+
+CONNECTED = "connected"
+"""The version of a bot that has connected by itself."""
 
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
+
+_PROCESS = "\x1f"  # a control character: no `hello` can say it
 
 _UNSEEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
@@ -36,6 +54,33 @@ def alike(name: str) -> str:
 def owner_of(name: str) -> str:
     """The owner of a bot: `ann` for `ann` and for `ann/two`, as names on a roster have no slash."""
     return name.partition("/")[0]
+
+
+def process_name(name: str, number: int) -> str:
+    """What tells one process of a submitted bot from the others, which all have its name."""
+    return f"{name}{_PROCESS}{number}"
+
+
+def is_process(name: str) -> bool:
+    """Whether `process_name` has made this name."""
+    return _PROCESS in name
+
+
+def public_name(name: str) -> str:
+    """The name that people and other bots know: `ann` for `ann` and for each process of it."""
+    return name.partition(_PROCESS)[0]
+
+
+def version_label(number: int) -> str:
+    """How records and people call a version: 3 is `v3`."""
+    return f"v{number}"
+
+
+def versioned(name: str, version: str | None) -> str:
+    """A bot with the version that has played, for people: `ann v3`, or `ann (connected)`."""
+    if version == CONNECTED:
+        return f"{name} ({CONNECTED})"
+    return f"{name} {version}" if version else name
 
 
 def spelled(name: str, known: Iterable[str]) -> str:

@@ -38,6 +38,7 @@ class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
     stage: int  # its last, from 1; 0 if it was not there when the competition started
     stands: StageStatus
     eliminated: Termination | None = None  # its offence
+    version: str | None = None  # the latest that has played a match that counts; None without any
 
 
 class BracketStage(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,8 @@ compared and the mean of that taken, so that a table of four counts as one match
 (OpenSkill's Plackett-Luce rates two who share the first place no higher than the third.) The table
 ranks by `mu - 3 * sigma`, which the bot is almost sure to be worth: it starts at 0, and two lucky
 matches bring nobody to the top. An offence is a lost match and strikes nobody (J3). A bot that the
-instructor removes is struck, as if its matches had not been played.
+instructor removes is struck, as if its matches had not been played. A new version of a bot keeps
+its `mu`, and its `sigma` becomes at least half of a beginner's.
 
 `pairings` says who plays next. Pure: the same outcomes in the same order give the same ladder.
 OpenSkill is imported with the first match, as that takes long.
@@ -41,6 +42,7 @@ __all__ = ["Climber", "Ladder", "LadderRow", "pairings"]
 MU = 25.0
 SIGMA = MU / 3
 BETA = SIGMA / 2
+NEW_VERSION = SIGMA / 2  # at least, of a bot that has changed (K4)
 CAUTION = 3  # in sigmas; the true value is below `mu - 3 * sigma` once in 740 times
 
 # Penalties of an opponent, added to its distance in the model's own measure (`_FreeBots._apart`).
@@ -66,6 +68,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
     losses: int = 0
     offences: int = 0  # losses by an offence of its own
     eliminated: Termination | None = None  # if the instructor has removed it
+    version: str | None = None  # the latest that has played a match that counts; None without any
 
 
 Lineup: TypeAlias = frozenset[str]
@@ -138,6 +141,12 @@ class Ladder:
         """Strike a bot; call it before its matches are added, as ratings cannot be undone."""
         self._eliminated.setdefault(name, termination)
         self._climbers.pop(name, None)
+
+    def version_changed(self, name: str) -> None:
+        """Another version of a bot is in play; of one that has not played it means nothing."""
+        climber = self._climbers.get(name)
+        if climber is not None:
+            climber.sigma = max(climber.sigma, NEW_VERSION)
 
     def rows(self) -> tuple[LadderRow, ...]:
         """By rating; at the end those who have not played, and the removed."""

@@ -6,7 +6,7 @@ one with what it checks. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -34,7 +34,8 @@ class Scorebook:
 
     `out` has the bots that play no more, and why: offenders that are not forgiven, and those that
     the instructor has `removed`. An elimination does not list the removed, as their tables wait for
-    them; a ladder does not list offenders (J3).
+    them; a ladder does not list offenders (J3). `versions` has the latest version that has played,
+    of bots that have one.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Scorebook:
         self.played = 0  # matches that have been added
         self.out: dict[str, Termination] = {}
         self.removed: dict[str, Termination] = {}
+        self.versions: dict[str, str] = {}
         self.pauses = Pauses()  # of the owners on a ladder
         self._form = plan.form
         self._forgive = plan.forgive
@@ -63,7 +65,15 @@ class Scorebook:
     @property
     def rows(self) -> tuple[Any, ...]:
         """`Row`s, `LeagueRow`s or `LadderRow`s, best first; empty for an elimination."""
-        return () if self._standings is None else self._standings.rows()
+        return () if self._standings is None else self.with_versions(self._standings.rows())
+
+    def with_versions(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Rows of standings with the versions that have played."""
+        if not self.versions:
+            return rows
+        return tuple(
+            msgspec.structs.replace(row, version=self.versions.get(row.name)) for row in rows
+        )
 
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
@@ -91,14 +101,17 @@ class Scorebook:
         result: Result,
         finished_at: float,
         units: UnitSums | None = None,
+        versions: Sequence[str | None] = (),
     ) -> tuple[str, ...]:
         """Count a match that is neither void nor taken back, and return the offenders now out.
 
         On a ladder nobody is: an offence is a loss and a pause (J3). `units` say how sure a mean
-        is, and nothing else.
+        is, and nothing else; `versions`, by seat, which version of its bot has played.
         """
         self.played += 1
         players = pairing.players
+        by_seat = zip(players, versions, strict=False)
+        self.versions |= {name: version for name, version in by_seat if version}
         # A damaged database may name seats that are not there.
         out = [seat for seat in result.out if 0 <= seat < len(players)]
         if out:
@@ -114,6 +127,11 @@ class Scorebook:
         for name in struck:
             self.out.setdefault(name, result.termination)
         return struck
+
+    def version_changed(self, name: str) -> None:
+        """Another version of a bot is in play on a ladder (K4)."""
+        if self._standings is not None:
+            self.ladder.version_changed(name)
 
     def remove(self, name: str, ended: Termination) -> None:
         """Take a bot out; on a ladder its matches stay in the others' ratings."""

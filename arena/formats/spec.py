@@ -27,6 +27,7 @@ __all__ = [
     "Plan",
     "RelaunchSpec",
     "Settling",
+    "Take",
     "form_of",
     "limits_of",
     "plan_of",
@@ -47,6 +48,14 @@ class Form(StrEnum):
     ELIMINATION = "elimination"
     LEAGUE = "league"
     LADDER = "ladder"
+
+
+class Take(StrEnum):
+    """By what the bots of a competition play: programs that connect, or submissions."""
+
+    CONNECTED = "connected"
+    SUBMITTED = "submitted"
+    EITHER = "either"  # connected, if it is here when its competition or, on a ladder, match starts
 
 
 WITH_MATCHES = (Form.ROUND_ROBIN, Form.LEAGUE)
@@ -98,6 +107,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     # Of a game that is not ours, the package and its version when it was made.
     package: str | msgspec.UnsetType = msgspec.UNSET
     settle: Settling | msgspec.UnsetType = msgspec.UNSET  # unset: every pairing the same number
+    take: Take = Take.CONNECTED
+    # By player, the number of the submission that plays as it to the end; not of those that are
+    # connected, and not on a ladder, which follows what is in play.
+    versions: dict[str, int] = {}
 
     @property
     def rules(self) -> Game:

@@ -61,6 +61,7 @@ class Row(Cell, frozen=True, kw_only=True):
     name: str
     eliminated: Termination | None = None  # its offence
     not_there: bool = False  # it does not take part, as it had not come when this started
+    version: str | None = None  # the latest that has played a match that counts; None without any
 
 
 class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     score: int = 0  # won or lost in all matches
     eliminated: Termination | None = None  # its offence
     not_there: bool = False  # it does not take part, as it had not come when this started
+    version: str | None = None  # the latest that has played a match that counts; None without any
     interval: Bounds | None = None  # of `value`; None while there are too few matches to say
     level: float | None = None  # how sure `interval` is: 0.95
     method: str | None = None  # by which `interval` was computed

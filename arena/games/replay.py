@@ -43,6 +43,7 @@ def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
         enforced=record.enforced,
         commitment=record.commitment,
         tells_deals=tells_deals,
+        versions=record.versions or (),
     )
 
 

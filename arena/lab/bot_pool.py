@@ -1,8 +1,8 @@
 """The launched bots of one command, in a private arena: started, awaited, seated and stopped.
 
 The database of that arena is thrown away. A bot that has not come or has gone is out at its first
-match, as `absent` (J2); the referee judges everything else. `arena/lab/launched.py` decides what
-is played.
+match, as `absent` (J2); the referee judges everything else. Matches are jobs, which are played here
+at once. `arena/lab/launched.py` decides what is played.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from pathlib import Path, PurePath
 import msgspec
 
 from arena.competitions.arena_host import Host
+from arena.competitions.job_runner import JobRunner
+from arena.competitions.jobs import MatchJob
+from arena.competitions.local_jobs import LocalJobs
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
-from arena.referee.live_match import LiveMatch
+from arena.referee.live_match import Forgives
 from arena.referee.referee import MOST_VOIDS
 from arena.sandbox.bot_spec import unused
 from arena.sandbox.command import Program, strategy_program
+from arena.server.background import BackgroundTasks
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Verdict
@@ -32,6 +36,7 @@ from protocol.vocabulary import Settings
 
 __all__ = ["BotPool", "PoolBot", "gathered", "private_arena"]
 
+_STOPPED = "it was stopped"
 _LONGEST_NAME = 56  # `hello` takes 64, and a number may follow
 
 
@@ -75,7 +80,10 @@ async def gathered(
         for bot in bots:
             await pool.launch(bot, copies)
         await pool.gather()
-        yield pool
+        try:
+            yield pool
+        finally:
+            pool.close()
 
 
 class BotPool:
@@ -92,6 +100,12 @@ class BotPool:
         self._launched: set[str] = set()
         self._came: set[str] = set()
         self._busy: Counter[str] = Counter()
+        self._jobs = LocalJobs()
+        self._rules: dict[str, Game] = {}  # by job, as the game of a match may report what happens
+        self._runner = JobRunner(
+            self._jobs, host.gateway.players, host.referee, lambda job: self._rules[job.id]
+        )
+        self._tasks = BackgroundTasks()
 
     async def launch(self, bot: PoolBot, copies: int) -> None:
         """Start a bot, often enough to take this many seats at a table."""
@@ -136,6 +150,11 @@ class BotPool:
         raise ArenaError(
             f"{' against '.join(names)} was void {MOST_VOIDS} times by faults of the arena"
         )
+
+    def close(self) -> None:
+        """Play nothing any more."""
+        self._tasks.cancel()
+        self._runner.close(_STOPPED)
 
     def _new_name(self, name: str) -> str:
         stem = PurePath(name).stem if name.endswith(".py") else name
@@ -188,17 +207,40 @@ class BotPool:
                 match = MatchState(game, settings, seed=secrets.token_bytes(32), start=False)
                 match.end(Ending.ABSENT, seat, why)
                 return match.result(), None
-        over: asyncio.Future[tuple[MatchResult, Verdict | None]]
-        over = asyncio.get_running_loop().create_future()
-
-        def on_over(table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
-            if not over.done():  # else the caller was cancelled, and we void the match below
-                over.set_result((result, verdict))
-
-        players = [self._host.gateway.players[name] for name in names]
-        limits = self._host.limits
-        table = self._host.referee.open(game, settings, players, limits, on_over)
+        if not self._tasks:
+            self._tasks.start(self._runner.run())
+        job = MatchJob(
+            id=secrets.token_hex(8),
+            game=game.name,
+            settings=msgspec.to_builtins(settings),
+            limits=self._host.limits,
+            players=tuple(names),
+            submissions=(None,) * len(names),
+        )
+        watcher = _AwaitedJob()
+        self._rules[job.id] = game
+        self._jobs.put(job, watcher)
         try:
-            return await over
+            return await watcher.over
         finally:
-            self._host.referee.void(table, "it was stopped")
+            self._jobs.cancel(job.id, _STOPPED)
+            del self._rules[job.id]
+
+
+class _AwaitedJob:
+    """Waits for the end of a job."""
+
+    def __init__(self) -> None:
+        self.over: asyncio.Future[tuple[MatchResult, Verdict | None]]
+        self.over = asyncio.get_running_loop().create_future()
+
+    @property
+    def forgives(self) -> Forgives:
+        return lambda bot, kind, event: False
+
+    def progressed(self, job: str, match: str, decisions: int) -> None:
+        """Who waits for the end does not ask how far it is."""
+
+    def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
+        if not self.over.done():  # else the caller was cancelled
+            self.over.set_result((result, verdict))

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Record
+from arena.engine.names import versioned
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Script, TellSeat
 from arena.games import game_named, other_rules
 from arena.games.replay import reopened
@@ -101,9 +102,12 @@ class _Narrator:
     # --- the parts of the text ---
 
     def heading(self) -> Iterator[str]:
+        versions = self.record.versions or ("",) * len(self.names)
         seats = ", ".join(
-            name if name.startswith("seat ") else f"seat {number} {name}"
-            for number, name in enumerate(self.names, start=1)
+            versioned(name if name.startswith("seat ") else f"seat {number} {name}", version)
+            for number, (name, version) in enumerate(
+                zip(self.names, versions, strict=False), start=1
+            )
         )
         yield f"{self.game.vocabulary.title}: {seats}"
         settings = (f"{name} {_word(value)}" for name, value in self.record.settings.items())

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
+from arena.engine.names import public_name
 from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import RoundTripFloor
+from arena.referee.compute_gate import ComputeGate
 from arena.referee.losses import ConnectionLoss
 from arena.referee.missed_messages import MissedMessages
 from arena.referee.pings import LinkProbe
@@ -54,6 +56,7 @@ class BotSession:
     process: LaunchedProcess | None = None  # if the arena has launched it
 
     name: str = field(init=False)  # unique among those present
+    public_name: str = field(init=False)  # that it is known by, as other processes of a bot are
     own_name: str = field(init=False)  # what it calls itself
     games: frozenset[str] = field(init=False)
     tables: int = field(init=False)  # the most matches that it takes at once
@@ -61,9 +64,12 @@ class BotSession:
     secret: str = field(init=False)
     session: Session = field(default_factory=Session, init=False)
     leaving: bool = field(default=False, init=False)
+    has_offended: bool = field(default=False, init=False)  # in some match
+    gate: ComputeGate | None = field(default=None, init=False)  # it waits there for a core
 
     # by the id that `match` gave them, those that are not over
     chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
+    held: int = field(default=0, init=False)  # tables kept free for matches that wait for others
     pending: int = field(default=0, init=False)  # questions without an answer
     asks: int = field(default=0, init=False)  # questions put to it so far
     answers: int = field(default=0, init=False)  # the latest, of which `_busy_s` is the time
@@ -97,6 +103,7 @@ class BotSession:
 
     def __post_init__(self, hello: Hello, most_tables: int, assigned_name: str | None) -> None:
         self.name = assigned_name or hello.name
+        self.public_name = public_name(self.name)
         self.own_name = hello.name
         self.games = frozenset(hello.games)
         self.tables = min(hello.tables, most_tables)
@@ -119,7 +126,7 @@ class BotSession:
 
     @property
     def is_free(self) -> bool:
-        return not (self.is_away or self.leaving) and len(self.chairs) < self.tables
+        return not (self.is_away or self.leaving) and len(self.chairs) + self.held < self.tables
 
     def free_tables(self, playing: int, progress: float, share: float = 1.0) -> int:
         """How many more matches of a competition to open with it now; below 0 if it has too many.
@@ -134,7 +141,7 @@ class BotSession:
         enough = math.ceil(share * most)
         if progress < 1.0:
             enough = min(enough, tables_at_once(progress, self.tables, answer_s, link_s))
-        return min(most - len(self.chairs), enough - playing)
+        return min(most - len(self.chairs) - self.held, enough - playing)
 
     def note_first_answer(self, asked_at: float, arrived: float) -> None:
         """Count the time to the first answer of a frame, from its question or the answer before."""

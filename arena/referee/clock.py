@@ -13,7 +13,15 @@ from math import ceil, inf
 
 from protocol.messages import Limits
 
-__all__ = ["TICK_S", "Lag", "RoundTripFloor", "SeatClock", "charged_from"]
+__all__ = [
+    "TICK_S",
+    "CoreWait",
+    "Lag",
+    "RoundTripFloor",
+    "SeatClock",
+    "charged_from",
+    "start_cap_ms",
+]
 
 _STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
 _CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
@@ -58,6 +66,34 @@ def charged_from(asked_at: float, last_answer: float, waiting: int, decision_ms:
     begins at the latest after `decision_ms` for each question that was `waiting` at its arrival.
     """
     return min(max(asked_at, last_answer), asked_at + waiting * decision_ms / 1000)
+
+
+def start_cap_ms(limits: Limits) -> int:
+    """The cap on the wall, until it grows, for a start that is charged `start_ms` of CPU time.
+
+    That is from the launch of a bot to its `hello`, and from `match` to `ready`.
+    """
+    return max(limits.wall_ms, limits.start_ms)
+
+
+class CoreWait:
+    """For how long a launched bot had no core, by which its cap on the wall grows.
+
+    `waited_ms` is that of all its threads together. Between two looks it counts for no more than
+    the time that passed, so that many threads which wait give nothing to one that sleeps later.
+    """
+
+    __slots__ = ("_looked_at", "_waited_ms", "total_ms")
+
+    def __init__(self, waited_ms: float, now: float) -> None:
+        self.total_ms = 0.0
+        self._waited_ms = waited_ms
+        self._looked_at = now
+
+    def look(self, waited_ms: float, now: float) -> None:
+        new_ms = min(waited_ms - self._waited_ms, (now - self._looked_at) * 1000)
+        self.total_ms += max(0.0, new_ms)
+        self._waited_ms, self._looked_at = waited_ms, now
 
 
 class RoundTripFloor:

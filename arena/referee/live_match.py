@@ -29,8 +29,9 @@ class LiveMatch:
 
     Attributes:
         chairs: its seats; none when it is over.
-        names: the names of the players, by seat.
+        names: the public names of the players, by seat.
         nonces: by seat, once it has begun; empty for a seat that was never ready.
+        versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
     """
 
     __slots__ = (
@@ -48,6 +49,7 @@ class LiveMatch:
         "opened_at",
         "seed",
         "settings",
+        "versions",
     )
 
     def __init__(
@@ -61,6 +63,7 @@ class LiveMatch:
         now: float,
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
+        versions: Sequence[str] = (),
     ) -> None:
         self.id = table_id
         self.game = game
@@ -72,7 +75,8 @@ class LiveMatch:
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
         self.match: MatchState | None = None
-        self.names = tuple(player.name for player in players)
+        self.names = tuple(player.public_name for player in players)
+        self.versions = tuple(versions)
         self.nonces: tuple[str, ...] = ()
         self.chairs = [
             MatchSeat(self, seat, player, by_seat[seat] if by_seat else limits)
@@ -120,6 +124,7 @@ class LiveMatch:
             start=False,
             enforced=tuple(chair.player.enforced for chair in self.chairs),
             commitment=self.commitment,
+            versions=self.versions,
         )
         if start:
             self.match.start()

@@ -51,7 +51,7 @@ class Outboxes:
                 if was_away and not player.is_away:
                     self._on_here(player)
             except Exception:
-                log.exception("the arena failed to write to %s", player.name)
+                log.exception("the arena failed to write to %s", player.public_name)
                 self._on_failed(player)
 
     def flush_now(self, player: BotSession) -> None:

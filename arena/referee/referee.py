@@ -17,11 +17,13 @@ import logging
 import math
 import secrets
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from arena.engine.rules import EVERYONE, Game
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
+from arena.referee.compute_gate import ComputeGate
 from arena.referee.live_match import Forgives, LiveMatch, OnOver
 from arena.referee.seat import MatchSeat
 from protocol.errors import IllegalAnswer
@@ -96,21 +98,26 @@ class Referee:
         on_over: OnOver,
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
+        versions: Sequence[str] = (),
     ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
-        `forgives` says whether an offence costs no more than the match.
+        `forgives` says whether an offence costs no more than the match, `versions` by seat which
+        version of its bot plays (`Record.versions`).
         """
         self._numbers += 1
         number, now = f"{self._run}-{self._numbers}", self._clock()
-        table = LiveMatch(number, game, settings, players, limits, on_over, now, by_seat, forgives)
+        table = LiveMatch(
+            number, game, settings, players, limits, on_over, now, by_seat, forgives, versions
+        )
         self._tables[table.id] = table
         table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")
         for chair in table.chairs:
-            chair.asked_at = table.opened_at
-            chair.lag_s = self.lag.total_s(table.opened_at)
-            self._watch(chair, table.opened_at)
+            if (gate := chair.player.gate) is not None:
+                self._queue(gate, chair)
+                continue
+            self._invited(chair, table.opened_at)
         return table
 
     def ready(self, player: BotSession, message: Ready) -> None:
@@ -121,7 +128,9 @@ class Referee:
         plays = any(other.nonce is not None for other in player.chairs.values())
         chair.nonce = message.nonce
         if player.is_metered and not plays:
-            player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up was free
+            player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up counts by itself
+        if player.gate is not None:
+            player.gate.leave(chair)
         table = chair.table
         if all(other.nonce is not None for other in table.chairs):
             try:
@@ -170,6 +179,8 @@ class Referee:
             player.last_answer = arrived
             if player.event:
                 player.recovered(chair)
+            if player.gate is not None:
+                player.gate.leave(chair)
             self._play_on(chair.table, arrived)
 
     def offence(
@@ -201,7 +212,7 @@ class Referee:
                 continue  # an earlier deadline has replaced this one
             chair.watched_until = math.inf
             waits = chair.question is not None or chair.nonce is None
-            if chair.table.is_over or not waits:
+            if chair.table.is_over or not waits or chair.is_queued:
                 continue
             silent_since = self._check_link(chair.player, now)
             if chair.table.is_over:  # the ping can overflow the buffer of a bot that does not read
@@ -246,8 +257,39 @@ class Referee:
             return
         chair = table.chairs[pending.seat]
         chair.put(pending.question, now)
-        if not chair.player.ask(chair):
+        player = chair.player
+        if player.gate is not None:
+            self._queue(player.gate, chair)
+            return
+        if not player.ask(chair):
             chair.lag_s = self.lag.total_s(now)
+        self._watch(chair, now)
+
+    def _queue(self, gate: ComputeGate, chair: MatchSeat) -> None:
+        """Invite or ask a seat once there is a core for its bot: no time runs before."""
+        chair.is_queued = True
+        gate.enter(chair, partial(self._begin, chair))
+
+    def _begin(self, chair: MatchSeat) -> None:
+        """There is a core for the bot of a seat that was queued."""
+        if chair.table.is_over:
+            return  # it leaves the gate in a moment
+        now = self._clock()
+        chair.is_queued = False
+        if chair.question is None:
+            assert chair.invitation is not None, "seats are invited at once"
+            chair.player.send(chair.invitation)
+            self._invited(chair, now)
+        else:
+            chair.asked_at, chair.lag_s = now, self.lag.total_s(now)  # until it is written
+            chair.player.ask(chair)
+            self._watch(chair, now)
+
+    def _invited(self, chair: MatchSeat, now: float) -> None:
+        """The time until a seat must be ready begins."""
+        chair.asked_at, chair.lag_s = now, self.lag.total_s(now)
+        if chair.player.is_metered:
+            chair.cpu_ms = chair.player.cpu_used_ms(now)
         self._watch(chair, now)
 
     def _watch(self, chair: MatchSeat, now: float) -> None:
@@ -277,6 +319,7 @@ class Referee:
     def _blame(self, chair: MatchSeat, finding: Finding, now: float) -> None:
         """End a seat's match by its offence, with the evidence (J3, J4)."""
         table = chair.table
+        chair.player.has_offended = True
         event = chair.player.event_of(chair, finding.kind, now)
         verdict = chair.verdict(finding, event, now, self.lag)
         match = table.match or table.begin(start=False)
@@ -298,9 +341,15 @@ class Referee:
         for chair in table.chairs:
             player = chair.player
             del player.chairs[chair.id]
+            was_queued = chair.is_queued
+            if player.gate is not None:
+                chair.is_queued = False
+                player.gate.leave(chair)
+            if was_queued and chair.question is None:
+                continue  # it has not heard of the match
             if chair.question is not None:
                 chair.question = None
-                player.pending -= 1
+                player.pending -= not was_queued
             mine = verdict is not None and verdict.seat == chair.seat
             # Who it was and why, in one word, is all that the others learn.
             told = ended if mine or verdict is None else Termination(ended.kind, ended.seat)

@@ -2,8 +2,9 @@
 
 A bot that connected by itself is charged the time on the wall, less the floor of its link and the
 arena's own lag. A bot that the arena has launched is charged the CPU time of its processes since
-its latest answer, so that neither load nor thinking while others decide makes a difference; for it
-the time on the wall is a cap. `now` is in seconds of the loop's monotonic clock.
+its latest answer, so that neither load nor thinking while others decide makes a difference. For it
+the time on the wall is a cap, which grows by the time for which its processes were ready to run and
+had no core. `now` is in seconds of the loop's monotonic clock.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from arena.engine.verdict import Finding, advice, out_of_time
-from arena.referee.clock import Lag, SeatClock, charged_from
+from arena.referee.clock import CoreWait, Lag, SeatClock, charged_from, start_cap_ms
 from protocol import messages
 from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict
 from protocol.session import SeatStanding, ask_id
@@ -76,10 +77,16 @@ class MatchSeat:
     asked_at: float = field(default=0.0, init=False)  # when the question or invitation was written
     lag_s: float = field(default=0.0, init=False)  # the arena's total lag at that moment
     waiting: int = field(default=0, init=False)  # other questions that the bot had then
+    is_queued: bool = field(default=False, init=False)  # the bot is not asked yet: it has no core
+    cpu_ms: float = field(default=0.0, init=False)  # of a metered bot when it was invited
     notes_left: int = field(default=NOTE_BYTES, init=False)  # bytes of notes
     # of the latest decision, unless it was so quick that nobody looked
     time_charge: TimeCharge | None = field(default=None, init=False)
     watched_until: float = field(default=math.inf, init=False)  # its time in the referee's heap
+    _cap_ms: float = field(default=0.0, init=False)  # the cap on the wall at the latest look
+    # since a first look at its question, if it had to be looked at, and which question that is
+    _core_wait: CoreWait | None = field(default=None, init=False)
+    _waited_for: tuple[int, float] = field(default=(0, 0.0), init=False)
 
     def __post_init__(self) -> None:
         limits = self.limits
@@ -108,9 +115,11 @@ class MatchSeat:
         self.time_charge = None
 
     def invite(self, invitation: messages.Match) -> None:
+        """Seat the bot; one that has to wait for a core is told later."""
         self.invitation = invitation
         self.player.chairs[self.id] = self
-        self.player.send(invitation)
+        if self.player.gate is None:
+            self.player.send(invitation)
 
     def note_within_limit(self, note: str | None) -> str | None:
         """The note if the record has room for it, else None."""
@@ -177,18 +186,23 @@ class MatchSeat:
         lag_ms = max(0.0, lag_s - self.lag_s) * 1000
         now = self.clock_time(now)
         credit_ms = player.link.floor_ms + lag_ms
-        if self.nonce is None:
-            waited_ms = (now - self.asked_at) * 1000
-            limit_ms = limits.start_ms
-            return TimeCharge(Ending.ABSENT, waited_ms, limit_ms, credit_ms, Mechanism.WALL_CLOCK)
-        allowed_ms = self.clock.allowed_ms
+        is_starting = self.nonce is None
+        late = Ending.ABSENT if is_starting else Ending.TIMEOUT
+        allowed_ms = limits.start_ms if is_starting else self.clock.allowed_ms
         if not player.is_metered:
-            took_ms = self._since(now, limits.decision_ms)
-            return TimeCharge(Ending.TIMEOUT, took_ms, allowed_ms, credit_ms, Mechanism.WALL_CLOCK)
-        on_wall_ms = self._since(now, limits.wall_ms)
-        if on_wall_ms - credit_ms > limits.wall_ms:
-            limit_ms = limits.wall_ms
-            return TimeCharge(Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, Mechanism.WALL_CAP)
+            took_ms = self._on_wall_ms(now, limits.decision_ms)
+            return TimeCharge(late, took_ms, allowed_ms, credit_ms, Mechanism.WALL_CLOCK)
+        on_wall_ms = self._on_wall_ms(now, limits.wall_ms)
+        self._cap_ms = start_cap_ms(limits) if is_starting else limits.wall_ms
+        if on_wall_ms - credit_ms > self._cap_ms:
+            self._cap_ms += self._look_at_waits(now)
+            if on_wall_ms - credit_ms > self._cap_ms:
+                cap = Mechanism.WALL_CAP
+                return TimeCharge(late, on_wall_ms, self._cap_ms, credit_ms, cap)
+        if is_starting:
+            # What it used since `match`, and since its latest answer if it plays elsewhere, too.
+            used_ms = player.cpu_used_ms(now) - max(self.cpu_ms, player.cpu_ms)
+            return TimeCharge(Ending.ABSENT, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return TimeCharge(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
@@ -205,12 +219,13 @@ class MatchSeat:
 
     def next_check(self, now: float, lag: Lag) -> float:
         """When to check again whether it is too late; it is too late if that is not after `now`."""
+        if self.player.is_metered:
+            self._look_at_waits(now)
         time_charge = self.measure(now, lag)
         left_s = time_charge.left_ms / 1000
-        if time_charge.kind is not Ending.CPU or left_s <= 0:
+        if time_charge.mechanism is not Mechanism.CPU_CLOCK or left_s <= 0:
             return now + left_s
-        wall_ms = self.limits.wall_ms
-        wall_left_s = (wall_ms - self._since(now, wall_ms)) / 1000
+        wall_left_s = (self._cap_ms - self._on_wall_ms(now, self.limits.wall_ms)) / 1000
         # With all cores at work it uses the time that is left so many times as fast.
         return now + max(_LEAST_LOOK_S, min(left_s / _CORES, wall_left_s))
 
@@ -219,7 +234,8 @@ class MatchSeat:
         time_charge = self.time_charge
         assert time_charge is not None, "it has been measured"
         if time_charge.kind is Ending.ABSENT:
-            text = f"not ready within {time_charge.limit_ms:,.0f} ms after match"
+            of_cpu = " of CPU" if time_charge.mechanism is Mechanism.CPU_CLOCK else ""
+            text = f"not ready within {time_charge.limit_ms:,.0f} ms{of_cpu} after match"
         else:
             text = out_of_time(
                 time_charge.taken_ms,
@@ -233,7 +249,7 @@ class MatchSeat:
     def verdict(self, finding: Finding, event: str, now: float, lag: Lag) -> Verdict:
         """The evidence of this seat's offence (J4); `event` is the id of what caused it."""
         table, player = self.table, self.player
-        waits = self.question is not None or self.nonce is None
+        waits = (self.question is not None or self.nonce is None) and not self.is_queued
         time_charge = (self.time_charge or self.measure(now, lag)) if waits else None
         waited_ms = round((self.clock_time(now) - self.asked_at) * 1000, 1)
         connection, process = player.connection, player.process
@@ -242,7 +258,7 @@ class MatchSeat:
             kind=finding.kind,
             match=table.id,
             game=table.game.name,
-            bot=player.name,
+            bot=player.public_name,
             seat=self.seat,
             text=finding.text,
             advice=advice(finding, self.limits),
@@ -260,10 +276,23 @@ class MatchSeat:
             enforced=player.enforced,
             limits=self.limits,
             event=event,
-            forgiven=table.forgives(player.name, finding.kind, event),
+            forgiven=table.forgives(player.public_name, finding.kind, event),
         )
 
-    def _since(self, now: float, turn_ms: int) -> float:
-        """For how many milliseconds the bot has been charged with this question (J7)."""
+    def _on_wall_ms(self, now: float, turn_ms: int) -> float:
+        """For how many milliseconds the bot has been charged with its question (J7)."""
+        if self.nonce is None:  # the question is whether it is ready
+            return (now - self.asked_at) * 1000
         last_answer = self.player.last_answer
         return (now - charged_from(self.asked_at, last_answer, self.waiting, turn_ms)) * 1000
+
+    def _look_at_waits(self, now: float) -> float:
+        """For how many ms its bot has had no core since the first look at its question."""
+        process = self.player.process
+        assert process is not None, "only of launched bots"
+        which = self.asked, self.player.last_answer
+        if self._core_wait is None or self._waited_for != which:
+            self._core_wait, self._waited_for = CoreWait(process.waited_ms(), now), which
+        else:
+            self._core_wait.look(process.waited_ms(), now)
+        return self._core_wait.total_ms

@@ -1,6 +1,9 @@
 """The players of an arena: all bots that are connected or may come back.
 
 All is counted as they come and go, so that a join costs the same however many there are.
+
+The processes of submissions (`process_name`) are found by their own names and nowhere else: they
+are not counted and not listed, they take nobody's name, and only who has started them seats them.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
 from typing import TypeAlias
 
-from arena.engine.names import Spellings
+from arena.engine.names import Spellings, is_process
 from arena.referee.bot_session import BotSession
 
 __all__ = ["BotSessions"]
@@ -20,12 +23,13 @@ _Key: TypeAlias = tuple[str, str]
 
 
 class BotSessions(Mapping[str, BotSession]):
-    """Players by name, in the order in which they came."""
+    """Players by name, in the order in which they came; processes of submissions are not listed."""
 
     def __init__(self) -> None:
         self.spellings = Spellings()  # in use by players, and others that were added
         self.here = 0  # how many are connected
         self._by_name: dict[str, BotSession] = {}
+        self._processes: dict[str, BotSession] = {}
         self._by_game: dict[str, dict[str, BotSession]] = {}
         self._unseen: dict[str, dict[str, BotSession]] = {}
         self._seen: dict[str, frozenset[BotSession]] = {}
@@ -36,10 +40,10 @@ class BotSessions(Mapping[str, BotSession]):
         self._is_anonymous: Callable[[BotSession], bool] = lambda player: player.token is None
 
     def __getitem__(self, name: str) -> BotSession:
-        return self._by_name[name]
+        return self._by_name[name] if name in self._by_name else self._processes[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._by_name or name in self._processes
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_name)
@@ -59,6 +63,9 @@ class BotSessions(Mapping[str, BotSession]):
 
     def add(self, player: BotSession) -> None:
         """Add a player in place of any of the same name."""
+        if is_process(player.name):
+            self._processes[player.name] = player
+            return
         if (former := self.get(player.name)) is not None:
             self.remove(former)
         self.spellings.add(player.name)
@@ -69,6 +76,8 @@ class BotSessions(Mapping[str, BotSession]):
         self.note(player)
 
     def remove(self, player: BotSession) -> None:
+        if self._processes.pop(player.name, None) is not None:
+            return
         self.spellings.remove(player.name)
         del self._by_name[player.name]
         for game in player.games:
@@ -78,6 +87,8 @@ class BotSessions(Mapping[str, BotSession]):
 
     def note(self, player: BotSession) -> None:
         """Count a player as it is now: added, removed, connected or disconnected."""
+        if is_process(player.name):
+            return
         keys, sessions = self._entries.pop(player, ((), ()))
         self.here -= bool(keys)
         for key in keys:

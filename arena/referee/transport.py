@@ -131,5 +131,8 @@ class LaunchedProcess(Protocol):
 
     def cpu_ms(self) -> float: ...
 
+    def waited_ms(self) -> float:
+        """For how long its processes were ready to run and had no core; not to be read often."""
+
     def tail(self) -> str:
         """The end of what the bot wrote to stderr."""

@@ -38,8 +38,8 @@ __all__ = [
 _FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 MATCHES = (
-    *("match", "pairing", "counts", "seat", "name", "score", "points", "kind", "kind_seat"),
-    *("text", "started_at", "finished_at", "digest"),
+    *("match", "pairing", "counts", "seat", "name", "version", "score", "points"),
+    *("kind", "kind_seat", "text", "started_at", "finished_at", "digest"),
 )
 """The columns of `matches`; `seat` counts from 0, `kind_seat` is the offender's."""
 
@@ -57,11 +57,11 @@ Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None: no
 def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
     """The table of any form, with the fields of its rows, at least one, as columns.
 
-    A row without a rank has a name and a reason, and no numbers. The ends of an interval of 95 %
+    A row without a rank has a name, a version and a reason, and no numbers. The ends of an interval of 95 %
     are the last two, `low` and `high`.
     """
     fields = rows[0].__struct_fields__
-    lead = [name for name in ("rank", "name") if name in fields]
+    lead = [name for name in ("rank", "name", "version") if name in fields]
     apart = (*lead, "eliminated", *_INTERVAL)
     names = [*lead, *(name for name in fields if name not in apart)]
     has_reasons = "eliminated" in fields
@@ -71,10 +71,7 @@ def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
     yield [*lead, *_PERSON, *names[first:], *reasons, *ends]
     for row in rows:
         is_ranked = "rank" not in fields or row.rank is not None
-        values = [
-            getattr(row, name) if is_ranked or name in ("name", "not_there") else None
-            for name in names
-        ]
+        values = [getattr(row, name) if is_ranked or name in _UNRANKED else None for name in names]
         if has_reasons:
             ended: Termination | None = row.eliminated
             values += (None, None) if ended is None else (ended.kind, ended.text)
@@ -98,17 +95,18 @@ def marks(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
 
 
 def ranking(
-    places: Ranking, owner: Owner, not_there: Sequence[str] = ()
+    places: Ranking, owner: Owner, not_there: Sequence[str] = (), versions: Mapping[str, str] = {}
 ) -> Iterator[Sequence[object]]:
     """The places of an elimination, a row for each bot; at the end those that were not there."""
     about_it = "stage", "offence", "score_in_final", "not_there"
-    yield ["rank", "name", *_PERSON, *about_it]
+    yield ["rank", "name", "version", *_PERSON, *about_it]
     for placed in places:
         about = placed.stage, placed.offence, placed.score
         for name in placed.names:
-            yield [placed.rank, name, *_person(owner(name)), *about, False]
+            lead = placed.rank, name, versions.get(name)
+            yield [*lead, *_person(owner(name)), *about, False]
     for name in not_there:
-        yield [None, name, *_person(owner(name)), None, None, None, True]
+        yield [None, name, None, *_person(owner(name)), None, None, None, True]
 
 
 def luck(lines: Mapping[str, LuckLine]) -> Iterator[Sequence[object]]:
@@ -129,13 +127,15 @@ def matches(played: MatchRow) -> Iterator[Sequence[object]]:
     """The rows of one match, a seat each; the columns are `MATCHES`."""
     result = played.result
     ended = result.termination
-    by_seat = zip(played.players, result.scores, result.points, strict=True)
+    versions = played.versions or (None,) * len(played.players)
+    by_seat = zip(played.players, versions, result.scores, result.points, strict=True)
     for seat, by in enumerate(by_seat):
         start = played.id, played.pairing, played.counts, seat, *by
         end = played.started_at, played.finished_at, played.digest
         yield *start, ended.kind, ended.seat, ended.text, *end
 
 
+_UNRANKED = ("name", "version", "not_there")  # fields that a row without a rank has
 _INTERVAL = ("interval", "level", "method")  # fields of which CSV has the ends
 _PERSON = ("email", "team")  # the columns of `_person`
 

@@ -164,7 +164,9 @@ class _Writer:
         if summary.cross_table and summary.plan.settle:
             self._table("marks.csv", csv_tables.marks(summary.cross_table))
         if summary.ranking:
-            places = csv_tables.ranking(summary.ranking, owner, summary.plan.not_there)
+            places = csv_tables.ranking(
+                summary.ranking, owner, summary.plan.not_there, summary.versions
+            )
             self._table("ranking.csv", places)
         if (summary.state.is_over or options.unfinished) and (luck := self._luck()):
             self._table("luck.csv", csv_tables.luck(luck))

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from arena.engine.names import versioned
 from arena.formats.bracket import reached
 from arena.formats.intervals import with_interval
-from arena.formats.schedule import Ranking
 from arena.formats.settled import SettledCell, settled_note
 from arena.formats.spec import Form
 from arena.formats.standings import Cell
@@ -117,20 +117,24 @@ def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[objec
         case Form.LADDER:
             return _LADDER, [_ladder(row) for row in rows]
         case Form.ELIMINATION if summary.ranking:
-            return _ELIMINATION, [*_places(summary.ranking, summary.plan.not_there)]
+            return _ELIMINATION, [*_places(summary)]
         case Form.ELIMINATION:
-            bracket = [("", row.name, row.stage or None, _stands(row)) for row in rows]
+            bracket = [("", _name(row), row.stage or None, _stands(row)) for row in rows]
             return ("", "bot", "stage", "stands"), bracket
 
 
-def _places(ranking: Ranking, not_there: Sequence[str]) -> Iterator[Sequence[object]]:
-    for placed, stage in reached(ranking):
+def _places(summary: Summary) -> Iterator[Sequence[object]]:
+    for placed, stage in reached(summary.ranking):
         score = "" if placed.score is None else _signed(placed.score)
         out = "out" if placed.offence else ""
         for name in placed.names:
-            yield placed.rank, name, stage, score, out
-    for name in not_there:
+            yield placed.rank, versioned(name, summary.versions.get(name)), stage, score, out
+    for name in summary.plan.not_there:
         yield None, name, _NOT_THERE
+
+
+def _name(row: Any) -> str:
+    return versioned(row.name, row.version)
 
 
 def _unlisted(row: Any) -> str:
@@ -142,17 +146,17 @@ def _unlisted(row: Any) -> str:
 
 def _round_robin(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
-        return (None, row.name, why)
+        return (None, _name(row), why)
     mean = with_interval(row.mean, row.interval, _signed, 1)
     counts = (row.wins, row.draws, row.losses, row.forgiven)
-    return (_rank(row), row.name, *counts, _signed(row.score), mean, row.points)
+    return (_rank(row), _name(row), *counts, _signed(row.score), mean, row.points)
 
 
 def _league(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
-        return (None, row.name, why)
+        return (None, _name(row), why)
     value = with_interval(row.value, row.interval, lambda number, d: f"{number:,.{d}f}", 3)
-    return (_rank(row), row.name, row.played, row.forgiven, value, _signed(row.score))
+    return (_rank(row), _name(row), row.played, row.forgiven, value, _signed(row.score))
 
 
 def _rank(row: Any) -> object:
@@ -163,10 +167,10 @@ def _rank(row: Any) -> object:
 
 def _ladder(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
-        return (None, row.name, why)
+        return (None, _name(row), why)
     ratings = (f"{value:.2f}" for value in (row.rating, row.mu, row.sigma))
     counts = (row.played, row.wins, row.draws, row.losses, row.offences)
-    return (row.rank, row.name, *ratings, *counts)
+    return (row.rank, _name(row), *ratings, *counts)
 
 
 def _stands(row: Any) -> str:

@@ -23,10 +23,11 @@ from pathlib import Path
 
 import msgspec
 
+from arena.engine.names import public_name
 from arena.engine.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
-from arena.sandbox.process import Process
+from arena.sandbox.process import TAIL_BYTES, Process, StderrTail
 from arena.sandbox.process_table import probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
@@ -81,6 +82,18 @@ class LaunchedBot:
             return self._prepared.group.cpu_ms()
         return 0.0 if self._sampler is None else self._sampler.cpu_ms(self.name)
 
+    def waited_ms(self) -> float:
+        """For how long its processes were ready to run and had no core; 0 where nobody knows."""
+        if self._sampler is None or self._final_cpu_ms is not None:
+            return 0.0
+        return self._sampler.waited_ms(self.name)
+
+    @property
+    def stderr(self) -> StderrTail:
+        """The end of what it wrote to stderr by now, also after its end."""
+        self._process.drain()
+        return self._process.stderr
+
     def peak(self) -> Peak:
         """The most memory and processes that were sampled; zeros where nothing is sampled."""
         if self._final_peak is not None:
@@ -123,21 +136,25 @@ class Launcher:
         *,
         url: str = "",
         token: str = "",
+        stderr_bytes: int = TAIL_BYTES,
         on_stderr: Callable[[bytes], None] = lambda chunk: None,
     ) -> LaunchedBot:
         """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        `on_stderr` is called with all that a `stdio` program writes there. Raises `UsageError` if a
-        running bot has that name, or the program cannot be shown what it names; `ArenaError` if it
-        cannot be started on this machine, or the launcher is closed.
+        The program is told its public name. Of its stderr so many bytes are kept, and `on_stderr`
+        is called with all that a `stdio` program writes there.
+
+        Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
+        names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
         """
         if name in self._bots or name in self._starting:
             raise UsageError(f"expected a name that no bot has, got {name!r}")
         self._starting.add(name)
+        public = public_name(name)
         try:
             prepared = await asyncio.to_thread(
                 prepare,
-                name,
+                public,
                 program,
                 self._limits,
                 root=self._make_root(),
@@ -147,10 +164,14 @@ class Launcher:
             )
             try:
                 if self._closed:
-                    raise ArenaError(f"cannot start {name}: the arena is closing")
-                variables = environment(name, prepared.scratch, url, token)
+                    raise ArenaError(f"cannot start {public}: the arena is closing")
+                variables = environment(public, prepared.scratch, url, token)
                 process = await _KIND.start(
-                    prepared, variables, stdio=program.stdio, on_stderr=on_stderr
+                    prepared,
+                    variables,
+                    stdio=program.stdio,
+                    stderr_bytes=stderr_bytes,
+                    on_stderr=on_stderr,
                 )
             except BaseException:
                 clear(prepared)
@@ -188,7 +209,7 @@ class Launcher:
     def tail(self, name: str) -> str:
         """The end of what a running bot wrote to stderr; empty once it has ended."""
         bot = self._bots.get(name)
-        return bot._process.tail if bot is not None else ""
+        return bot._process.stderr.tail if bot is not None else ""
 
     # ---- Start
 
@@ -235,7 +256,9 @@ class Launcher:
     def _report(self, bot: LaunchedBot, finding: Finding) -> None:
         if not bot._is_muted:
             bot._is_muted = True
-            self._on_finding(bot.name, msgspec.structs.replace(finding, stderr=bot._process.tail))
+            self._on_finding(
+                bot.name, msgspec.structs.replace(finding, stderr=bot._process.stderr.tail)
+            )
 
 
 def _enforced(prepared: PreparedBot, *, is_sampled: bool) -> str:

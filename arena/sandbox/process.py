@@ -17,7 +17,7 @@ from arena.sandbox import supervisor
 from arena.sandbox.workdir import PreparedBot
 from protocol.errors import ArenaError
 
-__all__ = ["TAIL_BYTES", "Process"]
+__all__ = ["TAIL_BYTES", "Process", "StderrTail"]
 
 TAIL_BYTES = 2_000  # of stderr: the end of a traceback
 _CHUNK_BYTES = 1 << 16
@@ -25,6 +25,29 @@ _REST_S = 0.01  # between two reads of stderr: a bot that floods it waits, not t
 _POLL_S = 0.005  # until a supervisor that has closed its pipe is gone
 _START_S = 20.0  # to execute it, on a machine that is starting a hundred others
 _PATIENCE_S = 1.0  # beyond the supervisor's own grace, and again after each harder measure
+
+
+class StderrTail:
+    """The end of what a program wrote to stderr; `written` is how many bytes it wrote in all."""
+
+    def __init__(self, keeps: int = TAIL_BYTES) -> None:
+        self.written = 0
+        self._keeps = keeps
+        self._end = b""
+
+    def add(self, chunk: bytes) -> None:
+        self.written += len(chunk)
+        self._end = (self._end + chunk)[-self._keeps :]
+
+    def since(self, written: int) -> str:
+        """What it wrote after its first so many bytes, as far as that is kept."""
+        new = min(self.written - written, len(self._end))
+        return self._end[len(self._end) - new :].decode(errors="replace")
+
+    @property
+    def tail(self) -> str:
+        """As much as a verdict shows."""
+        return self._end[-TAIL_BYTES:].decode(errors="replace")
 
 
 class Process:
@@ -43,6 +66,7 @@ class Process:
         *,
         stdio: bool,
         on_stderr: Callable[[bytes], None],
+        stderr_bytes: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._scratch = prepared.scratch
@@ -54,7 +78,8 @@ class Process:
         self._started: asyncio.Future[int] = self._loop.create_future()
         # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
         self._started.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._tail = self._half_line = b""
+        self.stderr = StderrTail(stderr_bytes)
+        self._half_line = b""
         self._on_stderr = on_stderr
         self._rest: asyncio.TimerHandle | None = None
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
@@ -94,6 +119,7 @@ class Process:
         *,
         stdio: bool = False,
         on_stderr: Callable[[bytes], None] = lambda chunk: None,
+        stderr_bytes: int = TAIL_BYTES,
     ) -> Process:
         """Start a program, with pipes to it if `stdio` is set, and wait until it is executed.
 
@@ -104,7 +130,9 @@ class Process:
         """
         program = prepared.command[0]
         try:
-            process = cls(prepared, environment, stdio=stdio, on_stderr=on_stderr)
+            process = cls(
+                prepared, environment, stdio=stdio, on_stderr=on_stderr, stderr_bytes=stderr_bytes
+            )
         except OSError as error:
             raise ArenaError(f"cannot start {program}: {error.strerror}") from error
         try:
@@ -126,10 +154,6 @@ class Process:
                 os.close(descriptor)
         self.kill()
         await self.stop()
-
-    @property
-    def tail(self) -> str:
-        return self._tail.decode(errors="replace")
 
     # ---- End
 
@@ -191,7 +215,7 @@ class Process:
             return
         task.result()
         self._drain_all()
-        self._close(self.tail.strip() or "its supervisor was killed")
+        self._close(self.stderr.tail.strip() or "its supervisor was killed")
 
     def _drain(self) -> None:
         """Read what is there of stderr, up to a chunk."""
@@ -205,6 +229,12 @@ class Process:
                     _REST_S, self._loop.add_reader, self._stderr, self._drain
                 )
 
+    def drain(self) -> None:
+        """Read what the bot has just written to stderr, at most as much as a pipe holds."""
+        if not self.gone.done():
+            with contextlib.suppress(BlockingIOError):
+                self.stderr.add(os.read(self._stderr, _CHUNK_BYTES))
+
     def _drain_all(self) -> None:
         """Read the rest of stderr: at most what a pipe holds, as all its writers are gone."""
         with contextlib.suppress(BlockingIOError):
@@ -212,7 +242,7 @@ class Process:
                 self._heard(chunk)
 
     def _heard(self, chunk: bytes) -> None:
-        self._tail = (self._tail + chunk)[-TAIL_BYTES:]
+        self.stderr.add(chunk)
         self._on_stderr(chunk)
 
     def _close(self, why: str = "it does not answer") -> None:

@@ -85,6 +85,12 @@ class Processes(Protocol):
 
     def cpu(self, pid: int) -> ProcessCpu | None: ...
 
+    def waits(self, pid: int) -> Mapping[int, float]:
+        """For how many ms each thread of a process was ready to run and had no core, by its id.
+
+        Empty if the process is gone, or the system does not tell.
+        """
+
 
 class Stat(NamedTuple):
     """What we use of /proc/PID/stat."""
@@ -169,6 +175,17 @@ class LinuxProcesses:
             own_ms = time.clock_gettime_ns(_cpu_clock(pid)) / 1e6
         reaped_ms = stat.reaped_ticks * self._tick_ms
         return ProcessCpu(pid, stat.entry.started, own_ms, reaped_ms)
+
+    def waits(self, pid: int) -> Mapping[int, float]:
+        folder = f"/proc/{pid}/task"
+        waits: dict[int, float] = {}
+        with suppress(OSError):  # it has ended
+            for thread in os.listdir(folder):
+                # on a core, ready without one (both in ns), and how often
+                fields = (_read(f"{folder}/{thread}/schedstat") or b"").split()
+                if len(fields) > 1:
+                    waits[int(thread)] = int(fields[1]) / 1e6
+        return waits
 
     def _stat(self, pid: int) -> Stat | None:
         line = _read(f"/proc/{pid}/stat")
@@ -269,6 +286,10 @@ class PsutilProcesses:
             own_ms = (used.user + used.system) * 1000
             return ProcessCpu(pid, process.create_time(), own_ms, reaped_s * 1000)
         return None
+
+    def waits(self, pid: int) -> Mapping[int, float]:
+        """Always empty, as psutil does not know."""
+        return {}
 
 
 def probe() -> str | None:

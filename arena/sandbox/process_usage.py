@@ -5,7 +5,7 @@ It is pure: `process_table` reads the system, `sampler` brings both together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from arena.sandbox import relay
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["MIB", "Meter", "Peak", "ProcessReading", "judge", "tree_of"]
+__all__ = ["MIB", "Meter", "Peak", "ProcessReading", "WaitMeter", "judge", "tree_of"]
 
 ROUNDING_MS = 20.0  # a child has two times, each rounded down to a tick of 10 ms
 MIB = 1 << 20
@@ -148,3 +148,23 @@ class Meter:
         known_ms = min(reaped_ms, self._owed_ms)
         self._owed_ms -= known_ms
         return reaped_ms - known_ms
+
+
+class WaitMeter:
+    """For how long the threads of a tree were ready to run and had no core; it never decreases.
+
+    They are summed: what a bot waits for may pass from thread to thread, and between it and a relay
+    in its sandbox. So it can grow faster than time passes; a tree that sleeps adds nothing.
+    """
+
+    def __init__(self) -> None:
+        self.total_ms = 0.0
+        self._last: dict[int, float] = {}
+
+    def read(self, waits: Mapping[int, float]) -> None:
+        """Add what was waited since the last call; what a thread adds that has ended is lost."""
+        for thread, waited_ms in waits.items():
+            last_ms = self._last.get(thread, 0.0)
+            # Less than before is a new thread with the id of one that has ended.
+            self.total_ms += waited_ms - (last_ms if waited_ms >= last_ms else 0.0)
+        self._last = dict(waits)

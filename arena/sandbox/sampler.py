@@ -31,7 +31,7 @@ from contextlib import suppress
 
 from arena.engine.verdict import Finding
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
-from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, judge, tree_of
+from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, WaitMeter, judge, tree_of
 from protocol.messages import Limits
 
 __all__ = ["Sampler"]
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class _WatchedBot:
-    """A bot that is watched; `lock` guards `meter` and `pids`."""
+    """A bot that is watched; `lock` guards `meter`, `waits` and `pids`."""
 
     def __init__(self, name: str, supervisor: int, started: float | None) -> None:
         self.name = name
@@ -52,6 +52,7 @@ class _WatchedBot:
         self.started = started  # of the supervisor, None if it was gone by then
         self.lock = threading.Lock()
         self.meter = Meter()
+        self.waits = WaitMeter()
         self.pids: tuple[int, ...] = ()
         self.is_suspect = False
         self.is_found = False
@@ -110,6 +111,21 @@ class Sampler:
                 self._find(bot, self._processes.table())
             self._meter(bot)
             return bot.meter.total_ms
+
+    def waited_ms(self, name: str) -> float:
+        """For how long the bot's processes have waited for a core so far, or a `KeyError`.
+
+        What they waited that have ended since the last call is not known.
+        """
+        bot = self._bots[name]
+        with bot.lock:
+            if not bot.pids:  # before the first sample
+                self._find(bot, self._processes.table())
+            waits: dict[int, float] = {}
+            for pid in bot.pids:
+                waits |= self._processes.waits(pid)
+            bot.waits.read(waits)
+            return bot.waits.total_ms
 
     def peak(self, name: str) -> Peak:
         """The most that the bot had at any sample; a `KeyError` if no such bot is watched."""

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from arena.sandbox.process import TAIL_BYTES
+from arena.sandbox.process import TAIL_BYTES, StderrTail
 from arena.sandbox.workdir import PreparedBot
 from protocol.errors import ArenaError, UsageError
 
@@ -39,12 +39,16 @@ class PlainProcess:
     stdout_fd = None
 
     def __init__(
-        self, command: Sequence[str], scratch: Path, environment: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        scratch: Path,
+        environment: Mapping[str, str],
+        stderr_bytes: int = TAIL_BYTES,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[int | None] = self._loop.create_future()
         self.gone: asyncio.Future[None] = self._loop.create_future()
-        self._tail = b""
+        self.stderr = StderrTail(stderr_bytes)
         self._process = subprocess.Popen(
             command,
             cwd=scratch,
@@ -69,6 +73,7 @@ class PlainProcess:
         *,
         stdio: bool = False,
         on_stderr: Callable[[bytes], None] = lambda chunk: None,
+        stderr_bytes: int = TAIL_BYTES,
     ) -> PlainProcess:
         """Start a program; raises `UsageError` for `stdio`, `ArenaError` if it does not start."""
         if stdio:
@@ -78,13 +83,12 @@ class PlainProcess:
         if os.path.dirname(program):  # relative to its directory, not to ours
             path = str(prepared.scratch / program)
         try:
-            return cls([path, *arguments], prepared.scratch, environment)
+            return cls([path, *arguments], prepared.scratch, environment, stderr_bytes)
         except OSError as error:
             raise ArenaError(f"cannot start {program}: {error.strerror}") from error
 
-    @property
-    def tail(self) -> str:
-        return self._tail.decode(errors="replace")
+    def drain(self) -> None:
+        """Do nothing: a thread reads its stderr."""
 
     def kill(self) -> None:
         if sys.platform == "win32":
@@ -110,7 +114,7 @@ class PlainProcess:
         pipe = self._process.stderr.fileno()
         with contextlib.suppress(OSError):
             while chunk := os.read(pipe, _CHUNK_BYTES):
-                self._tail = (self._tail + chunk)[-TAIL_BYTES:]
+                self.stderr.add(chunk)
 
     def _wait(self) -> None:
         status = self._process.wait()

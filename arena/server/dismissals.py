@@ -54,7 +54,7 @@ class Dismissals:
         """Remove a player that is not to blame: its matches are void; it may log in again."""
         player.leaving = True
         for chair in tuple(player.chairs.values()):
-            self.referee.void(chair.table, f"{player.name}: {text}")
+            self.referee.void(chair.table, f"{player.public_name}: {text}")
         if self._players.get(player.name) is player:
             self._players.remove(player)
         self._outboxes.flush_now(player)

@@ -1,9 +1,9 @@
 """Standard input and output as the connection of a launched bot, which needs no WebSocket library.
 
 A line is a frame of JSON in UTF-8, both ways. To the gateway a `Pipe` is a `Wire` like a WebSocket,
-with two differences. There is no network in between, so there are no pings. A pipe has no close
-codes, so the bot is told why in `over` or `refused`, and then finds the end of its input. When the
-process is ended is up to its launcher.
+with three differences. There is no network in between, so there are no pings. A pipe has no close
+codes, so the bot is told why in `over` or `refused`, and then finds the end of its input. How long
+it may take to say `hello`, and when its process is ended, is up to its launcher.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class Pipe(asyncio.Protocol):
         self._partial = bytearray()  # the beginning of a line
         self._inward: asyncio.ReadTransport | None = None
         self._outward: asyncio.WriteTransport | None = None
-        self._hello_by: Timer | None = None
         self._closed_by: Timer | None = None
         self._rest: asyncio.TimerHandle | None = None  # ends it
 
@@ -128,9 +127,7 @@ class Pipe(asyncio.Protocol):
             self._inward.close()
 
     def hello_received(self) -> None:
-        if self._hello_by is not None:
-            self._hello_by.cancel()
-            self._hello_by = None
+        """There was no deadline here."""
 
     # --- what asyncio calls ---
 
@@ -138,7 +135,6 @@ class Pipe(asyncio.Protocol):
         assert isinstance(transport, asyncio.ReadTransport), "it is a pipe's"
         self._inward = transport
         self.is_open = True
-        self._hello_by = self._timers.after(self._limits.hello_ms / 1000, self.cut)
         self._owner.connected(self)
 
     def data_received(self, data: bytes) -> None:
@@ -160,7 +156,6 @@ class Pipe(asyncio.Protocol):
         self._read_on()
         self._inward = None
         self.cut()
-        self.hello_received()
         if self._closed_by is not None:
             self._closed_by.cancel()
         self._owner.lost(self)

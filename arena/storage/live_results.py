@@ -19,7 +19,15 @@ from arena.formats.intervals import IntervalUnit
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
-from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, removed
+from arena.storage.models import (
+    Act,
+    CompetitionRow,
+    CompetitionState,
+    MatchRow,
+    VersionChange,
+    in_order,
+    removed,
+)
 from arena.storage.reader import StoreReader
 from protocol.messages import Action, Progress, Termination, Verdict
 
@@ -41,6 +49,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...]  # of every offence that stands, with its evidence
     actions: tuple[Act, ...]
     unit: IntervalUnit | None  # of what the intervals in the standings are made; None without any
+    versions: dict[str, str]  # by bot, the latest that has played; of those that have one
 
 
 class LiveResults:
@@ -61,14 +70,14 @@ class LiveResults:
 
     def update(self) -> bool:
         """Read what is new, and return whether anything was."""
-        before = (self.competition, self._book.removed, self._last)
+        before = (self.competition, self._book.removed, self._last, self._versions)
         # The revision is read before the matches: one that changes in between is seen next time.
         self.competition = self._store.competition(self.competition.id)
         removed = self._read_acts()
         if (self.competition.revision, removed) != (before[0].revision, before[1]):
             self._begin(removed)
         self._read_new()
-        return (self.competition, self._book.removed, self._last) != before
+        return (self.competition, self._book.removed, self._last, self._versions) != before
 
     @property
     def plan(self) -> Plan:
@@ -93,9 +102,11 @@ class LiveResults:
     def standings(self) -> tuple[Any, ...]:
         """`Row`s, `LeagueRow`s, `LadderRow`s or `BracketRow`s, best first; those out at the end."""
         if self._bracket is not None:
-            return tuple(
-                msgspec.structs.replace(row, eliminated=self.out.get(row.name))
-                for row in self._bracket.rows()
+            return self._book.with_versions(
+                tuple(
+                    msgspec.structs.replace(row, eliminated=self.out.get(row.name))
+                    for row in self._bracket.rows()
+                )
             )
         return self._book.rows
 
@@ -103,6 +114,11 @@ class LiveResults:
     def cross_table(self) -> dict[str, dict[str, Any]]:
         """Row bot → column bot → `Cell`, in a round robin."""
         return self._book.cross_table
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The latest version that has played a match that counts, by bot; of those with one."""
+        return self._book.versions
 
     @property
     def unit(self) -> IntervalUnit | None:
@@ -178,12 +194,14 @@ class LiveResults:
             verdicts=self.verdicts,
             actions=self._store.actions(competition.id),
             unit=self.unit,
+            versions=self.versions,
         )
 
     # --- within ---
 
     def _begin(self, removed: dict[str, Termination]) -> None:
         self._last = 0
+        self._versions = 0  # changes of versions that are in the ratings of a ladder
         self.missing = self.plan.missing
         is_elimination = self.plan.form is Form.ELIMINATION
         is_ranked = self.missing is None or self.plan.form is not Form.LEAGUE
@@ -201,18 +219,35 @@ class LiveResults:
         return removed(acts)
 
     def _read_new(self) -> None:
+        before = self._version_changes()
         new = self._store.results(self.competition.id, after=self._last)
         if self.plan.forgive and any(played.result.out for played in new):
             self._book.ruled(self._store.verdicts(self.competition.id))
-        for played in new:
-            self._add(played)
+        # What came into play while the matches were read is among these or after them. If after, it
+        # waits for the next time: matches that came before it may not have been read.
+        changes, ripe = before, len(before)
+        if new:
+            changes = self._version_changes()
+            ripe += sum(change.after < new[-1].number for change in changes[ripe:])
+        for each in in_order(new, changes[self._versions : ripe]):
+            if isinstance(each, MatchRow):
+                self._add(each)
+            else:
+                self._book.version_changed(each.bot)
+        self._versions = ripe
+
+    def _version_changes(self) -> tuple[VersionChange, ...]:
+        if self.plan.form is not Form.LADDER:
+            return ()
+        return self._store.version_changes(self.competition.id)
 
     def _add(self, played: MatchRow) -> None:
         pairing, result = Pairing(played.pairing, played.players), played.result
         self._last = played.number
         self._meetings[played.players] += 1
         self._pace.ended(played.finished_at)
-        self._book.add(played.id, pairing, result, played.finished_at, played.units)
+        sums, versions = played.units, played.versions
+        self._book.add(played.id, pairing, result, played.finished_at, sums, versions)
         if self._bracket is not None:
             self._bracket.add(pairing, result)
             self._matches[played.pairing] = played.id

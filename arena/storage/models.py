@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -14,10 +14,24 @@ from arena.formats.spec import Plan
 from arena.records.luck import LuckSums
 from protocol.messages import Action, Ending, Termination
 
-__all__ = ["ARENA", "Act", "CompetitionRow", "CompetitionState", "MatchRow", "MatchSums", "removed"]
+__all__ = [
+    "ARENA",
+    "VERSION",
+    "Act",
+    "CompetitionRow",
+    "CompetitionState",
+    "MatchRow",
+    "MatchSums",
+    "VersionChange",
+    "in_order",
+    "removed",
+    "seated_versions",
+]
 
 ARENA = "the arena"
 """`Act.who` of what the arena does by itself."""
+VERSION = "version"
+"""`Act.what` of a version that comes into play on a ladder, after the act's match (K4)."""
 
 
 class CompetitionState(StrEnum):
@@ -71,6 +85,8 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finished_at: float  # when the result was known
     digest: str  # its seal (`arena/records/digest.py`)
     sums: MatchSums | None = None  # None: an arena of before wrote it (`arena luck` adds them)
+    # By seat, as in the record, and None where that has none; empty if no seat has one.
+    versions: tuple[str | None, ...] = ()
 
     @property
     def units(self) -> UnitSums | None:
@@ -83,12 +99,39 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     competition: str | None = None  # its id, None if it was done to the arena
     at: float  # in Unix seconds
     who: str  # the instructor's name, or `ARENA`
-    # An `Action`; or `out` and `in`: a bot offended outside of a match, and was excused; or `use`,
-    # `disable` and `enable`: of a submitted version.
+    # An `Action`; `out` and `in`: a bot offended outside of a match, and was excused; `VERSION`; or
+    # `use`, `disable` and `enable`: of a submitted version.
     what: str
     match: str | None = None
     bot: str | None = None
     text: str = ""  # what came of it, for people
+
+
+class VersionChange(msgspec.Struct, frozen=True):
+    """Another version of a bot came into play on a ladder."""
+
+    bot: str
+    match: str | None  # the latest match that was written before; None if there was none
+    after: int  # the number of that match; 0 if there was none
+
+
+def in_order(
+    matches: Iterable[MatchRow], changes: Sequence[VersionChange]
+) -> Iterator[MatchRow | VersionChange]:
+    """The matches and version changes of a ladder in the order in which they rate (K4)."""
+    made = 0
+    for played in matches:
+        while made < len(changes) and changes[made].after < played.number:
+            yield changes[made]
+            made += 1
+        yield played
+    yield from changes[made:]
+
+
+def seated_versions(versions: Iterable[str | None]) -> tuple[str | None, ...]:
+    """`MatchRow.versions` of what a record or the rows of the seats say."""
+    by_seat = tuple(version or None for version in versions)
+    return by_seat if any(by_seat) else ()
 
 
 def removed(acts: Iterable[Act]) -> dict[str, Termination]:

@@ -19,8 +19,17 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
 from arena.records.document import MatchDocument
 from arena.records.luck import LuckSums
-from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, MatchSums
-from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, META, SEATS, VERDICTS, has_sums
+from arena.storage.models import (
+    VERSION,
+    Act,
+    CompetitionRow,
+    CompetitionState,
+    MatchRow,
+    MatchSums,
+    VersionChange,
+    seated_versions,
+)
+from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, META, SEATS, VERDICTS, has_column
 from arena.storage.writer import failed, reading
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination, Verdict
@@ -29,7 +38,7 @@ __all__ = ["StoreReader", "document_of"]
 
 _BATCH = 100  # records in memory at once
 
-_LATER = ("record", "sums")  # columns that are not always read, or not always there
+_LATER = ("record", "sums", "version")  # columns that are not always read, or not always there
 _OUTLINE = [column for column in MATCHES.c if column.name not in _LATER]
 
 
@@ -109,7 +118,7 @@ class StoreReader:
         if before is not None:
             query = query.where(MATCHES.c.number < before)
         rows = self._read(query.order_by(MATCHES.c.number.desc()).limit(most))
-        seats = sa.select(SEATS).where(SEATS.c.match.in_([row.id for row in rows]))
+        seats = sa.select(*self._seat_columns).where(SEATS.c.match.in_([row.id for row in rows]))
         return self._seated(rows, seats.order_by(SEATS.c.match, SEATS.c.seat))
 
     def scores(
@@ -217,12 +226,32 @@ class StoreReader:
             query = query.where(ACTIONS.c.competition == competition)
         return tuple(Act(**row._mapping) for row in self._read(query))
 
+    def version_changes(self, competition: str) -> tuple[VersionChange, ...]:
+        """The versions that have come into play on a ladder, in the order of writing."""
+        query = (
+            sa.select(ACTIONS.c.bot, ACTIONS.c.match, MATCHES.c.number.label("after"))
+            .join(MATCHES, MATCHES.c.id == ACTIONS.c.match, isouter=True)
+            .where(ACTIONS.c.competition == competition, ACTIONS.c.what == VERSION)
+            .order_by(ACTIONS.c.number)
+        )
+        return tuple(
+            VersionChange(row.bot or "", row.match, row.after or 0) for row in self._read(query)
+        )
+
     @cached_property
     def _outlined(self) -> list[sa.ColumnElement[Any]]:
         """What is read of a match beside its seats and its record."""
+        return [*_OUTLINE, self._if_there(MATCHES.c.sums)]
+
+    @cached_property
+    def _seat_columns(self) -> list[sa.ColumnElement[Any]]:
+        others = (column for column in SEATS.c if column.name not in _LATER)
+        return [*others, self._if_there(SEATS.c.version)]
+
+    def _if_there(self, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
         with reading(self.engine) as connection:
-            sums = MATCHES.c.sums if has_sums(connection) else sa.null().label("sums")
-        return [*_OUTLINE, sums]
+            is_there = has_column(connection, column)
+        return column if is_there else sa.null().label(column.name)
 
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
         with reading(self.engine) as connection:
@@ -238,7 +267,7 @@ class StoreReader:
             return ()
         # Seats never change, so that a second transaction may read them.
         query = (
-            sa.select(SEATS)
+            sa.select(*self._seat_columns)
             .join(MATCHES)
             .where(MATCHES.c.number.between(rows[0].number, rows[-1].number))
             .order_by(MATCHES.c.number, SEATS.c.seat)
@@ -279,6 +308,7 @@ class StoreReader:
             finished_at=row.finished_at,
             digest=row.digest,
             sums=None if row.sums is None else self._sums(row, len(seats)),
+            versions=seated_versions(seat.version for seat in seats),
         )
 
     def _sums(self, row: sa.Row[Any], seats: int) -> MatchSums:

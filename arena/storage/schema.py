@@ -3,7 +3,7 @@
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
 Tables of another version are refused. What came later, columns that may be null and the tables of
 submissions, is added when an arena opens the database for writing; until then readers take a column
-as null (`has_sums`) and a table as empty (`has_submissions`).
+as null (`has_column`) and a table as empty (`has_submissions`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = [
     "SUBMISSION_LOGS",
     "VERDICTS",
     "changing",
+    "has_column",
     "has_submissions",
-    "has_sums",
     "open_database",
     "shown",
 ]
@@ -117,7 +117,11 @@ SEATS = sa.Table(
     sa.Column("points", sa.BigInteger, nullable=False),
     # This seat is out with the offender, as its bot did not come either.
     sa.Column("also_out", sa.Boolean, nullable=False, server_default=sa.false()),
+    # As in the record; null for a bot of the house's, and where nobody takes submissions.
+    sa.Column("version", sa.Text),
 )
+
+_LATER = (MATCHES.c.sums, SEATS.c.version)  # texts that the first databases of this schema lack
 
 VERDICTS = sa.Table(
     "verdicts",
@@ -274,10 +278,10 @@ def changing(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
     return engine.execution_options(writes=True).begin()
 
 
-def has_sums(connection: sa.Connection) -> bool:
-    """Whether matches have the column `sums`, which the first databases of this schema lack."""
-    columns = sa.inspect(connection).get_columns(MATCHES.name)
-    return any(column["name"] == MATCHES.c.sums.name for column in columns)
+def has_column(connection: sa.Connection, column: sa.Column[Any]) -> bool:
+    """Whether the database has a column that the first ones of this schema lack."""
+    columns = sa.inspect(connection).get_columns(column.table.name)
+    return any(other["name"] == column.name for other in columns)
 
 
 def has_submissions(connection: sa.Connection) -> bool:
@@ -394,7 +398,9 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
             # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
     with engine.connect() as connection:
-        is_complete = has_sums(connection) and has_submissions(connection)
+        is_complete = has_submissions(connection) and all(
+            has_column(connection, column) for column in _LATER
+        )
     if not is_complete:
         _add_later(engine)
 
@@ -420,10 +426,15 @@ def _add_later(engine: sa.Engine) -> None:
     """Add what came later, unless another process has added it meanwhile."""
     with changing(engine) as connection:
         _lock_making(connection)
-        if not has_sums(connection):
-            connection.exec_driver_sql(f"ALTER TABLE {MATCHES.name} ADD COLUMN sums TEXT")
-            connection.execute(META.delete().where(META.c.key == "sums"))
-            connection.execute(META.insert(), {"key": "sums", "value": ""})
+        for column in _LATER:
+            if has_column(connection, column):
+                continue
+            connection.exec_driver_sql(
+                f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} TEXT"
+            )
+            if column is MATCHES.c.sums:
+                connection.execute(META.delete().where(META.c.key == "sums"))
+                connection.execute(META.insert(), {"key": "sums", "value": ""})
         if not has_submissions(connection):
             _TABLES.create_all(connection)  # those that are missing
             connection.execute(META.insert(), {"key": "in play", "value": "0"})

@@ -22,7 +22,14 @@ from arena.formats.spec import Plan
 from arena.games import game_named
 from arena.records.digest import sealed
 from arena.records.document import stored_text
-from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, MatchSums
+from arena.storage.models import (
+    Act,
+    CompetitionRow,
+    CompetitionState,
+    MatchRow,
+    MatchSums,
+    seated_versions,
+)
 from arena.storage.reader import StoreReader, document_of
 from arena.storage.schema import (
     ACTIONS,
@@ -136,6 +143,7 @@ class Store(StoreReader):
             finished_at=float(finished_at),
             digest="",
             sums=MatchSums(result.units),
+            versions=seated_versions(result.record.versions or ()),
         )
         verdicts = others if verdict is None else (verdict, *others)
         evidence = tuple(_ruling(competition, verdict, finished_at) for verdict in verdicts)
@@ -228,10 +236,11 @@ def _match(played: MatchRow, record: bytes) -> list[Row]:
         "sums": _json(played.sums),
     }
     rows: list[Row] = [("match", row)]
-    by_seat = zip(played.players, result.scores, result.points, strict=True)
-    for seat, (bot, score, points) in enumerate(by_seat):
+    versions = played.versions or (None,) * len(played.players)
+    by_seat = zip(played.players, result.scores, result.points, versions, strict=True)
+    for seat, (bot, score, points, version) in enumerate(by_seat):
         row = {"match": played.id, "seat": seat, "bot": bot, "score": score, "points": points}
-        rows.append(("seat", {**row, "also_out": seat in result.also_out}))
+        rows.append(("seat", {**row, "also_out": seat in result.also_out, "version": version}))
     return rows
 
 

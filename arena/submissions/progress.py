@@ -34,7 +34,7 @@ class ProgressFeed:
             self._followers.pop(number, None)
             return
         said = self._said.setdefault(number, [])
-        if said and said[-1].position is not None:
+        if said and None not in (said[-1].position, progress.position):
             said.pop()
         said.append(progress)
 

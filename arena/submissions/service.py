@@ -47,7 +47,8 @@ class SubmissionService:
     Attributes:
         on_change: each is called, in the event loop, when what is in play has changed, or when a
             submission has been decided. A callback that fails is logged.
-        in_use: gives the numbers of submissions that must stay, as competitions go on with them.
+        in_use: gives the numbers of submissions that must stay, as competitions go on with them;
+            called in a thread.
     """
 
     def __init__(
@@ -217,9 +218,12 @@ class SubmissionService:
         """Keep what was sent, and acknowledge it."""
         async with self._canonical:
             submission = await asyncio.to_thread(self._store, upload, sent, time.time())
-        await asyncio.to_thread(self.submissions.make_room, upload.owner, tuple(self.in_use()))
         self.pipeline.add(submission)
+        await asyncio.to_thread(self._make_room, upload.owner)
         return submission
+
+    def _make_room(self, owner: str) -> None:
+        self.submissions.make_room(owner, tuple(self.in_use()))
 
     def _store(self, upload: Upload, sent: BinaryIO, at: float) -> Submission:
         submit = upload.submit

@@ -93,6 +93,7 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
         not_there=plan.not_there,
         luck=_luck(cached, viewer, now),
         luck_unit=None if measured is None else measured.unit,
+        versions=results.versions,
         settle=plan.settle,
     )
 

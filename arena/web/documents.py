@@ -157,7 +157,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     `not_there` are bots of the roster that were not connected when it started. `missing` says that
     the game's package is not installed; then there may be no standings. `unit` says of what their
     intervals are made, if there are any. `luck` has what bots won without luck, of those whose luck
-    the viewer may see (J8), and `luck_unit` in what.
+    the viewer may see (J8), and `luck_unit` in what. `versions` has the latest version that each bot
+    has played with, of bots that have one.
     """
 
     id: str
@@ -187,6 +188,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     not_there: tuple[str, ...]
     luck: Mapping[str, LuckLine]
     luck_unit: str | None
+    versions: Mapping[str, str]
     settle: Settling | msgspec.UnsetType = msgspec.UNSET  # until what it is played (K6)
 
 
@@ -331,7 +333,8 @@ class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points.
 
-    `luck` is null if that is not known, or not to be seen yet (J8).
+    `luck` is null if that is not known, or not to be seen yet (J8). `versions` are by seat, as in the
+    record.
     """
 
     id: str
@@ -351,3 +354,4 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     rounds: tuple[tuple[int, ...], ...]
     points: tuple[tuple[int, ...], ...]
     luck: LuckCurve | None
+    versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET

@@ -168,6 +168,7 @@ class WatchedMatch:
                 competition=competition,
                 round=1 if replay is None else replay.round,
                 scores=self._scores(),
+                versions=table.versions or msgspec.UNSET,
             )
         )
 

@@ -125,6 +125,7 @@ def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage
         rounds=recorded.scores,
         points=recorded.points,
         luck=recorded.luck,
+        versions=record.versions,
     )
 
 

@@ -38,7 +38,7 @@ async def test_its_status_and_its_last_words_are_known(tmp_path: Path) -> None:
     process = await runs(source, tmp_path)
 
     assert await ended(process) == 3
-    assert process.tail == "x" * 1_997 + "end"
+    assert process.stderr.tail == "x" * 1_997 + "end"
     await process.stop()  # it has ended: nothing happens
 
 

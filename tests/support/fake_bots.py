@@ -77,18 +77,24 @@ class FakeBotConnection:
 
 
 class FakeBotProcess:
-    """The processes of a launched bot, whose CPU time is what a test says."""
+    """The processes of a launched bot, whose CPU time and waits are what a test says."""
 
     enforced = "time, memory and processes (sampled)"
     is_metered = True
 
     def __init__(self) -> None:
         self.used_ms = 0.0
+        self.overbooked_ms = 0.0
+        self.overbooked_looks = 0
         self.looks = 0
 
     def cpu_ms(self) -> float:
         self.looks += 1
         return self.used_ms
+
+    def waited_ms(self) -> float:
+        self.overbooked_looks += 1
+        return self.overbooked_ms
 
     def tail(self) -> str:
         return "the last that it said"

@@ -63,7 +63,7 @@ class Booking(msgspec.Struct, eq=False):
 
 def has_time(player: BotSession, tables: int) -> bool:
     """Whether a bot is connected and has room at `tables` more tables."""
-    free = player.tables - len(player.chairs)
+    free = player.tables - len(player.chairs) - player.held
     return not (player.is_away or player.leaving) and free >= tables
 
 

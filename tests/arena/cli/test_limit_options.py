@@ -58,7 +58,10 @@ def test_what_is_out_of_range_is_refused(words: tuple[str, ...]) -> None:
 
 def test_every_limit_is_described_where_it_is_defined() -> None:
     assert list(described(Limits)) == list(Limits.__struct_fields__)
-    assert described(Limits)["start_ms"] == "From `match` to `ready`, without the credit."
+    assert described(Limits)["start_ms"] == (
+        "From `match` to `ready`, without the credit; of a launched bot in CPU time, and so from "
+        "its launch to `hello`, too."
+    )
 
 
 def test_a_description_may_take_several_lines() -> None:

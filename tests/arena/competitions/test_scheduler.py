@@ -78,6 +78,9 @@ class FakeSchedulerHost:
         self.is_waiting_for_somebody = False
         self.goes_on = False
         self.refuses: str | None = None
+        self.versions: dict[str, int] = {}  # the submissions that are in play
+        self.undecided: list[float] = []  # when submissions arrived that are not decided
+        self.decides_within_s = 60.0
         self._changed = asyncio.Event()
 
     @property
@@ -114,6 +117,12 @@ class FakeSchedulerHost:
 
     def is_awaiting(self, game: str) -> bool:
         return self.is_waiting_for_somebody
+
+    def versions_in_play(self, game: str) -> dict[str, int]:
+        return self.versions
+
+    def undecided_before(self, at: float, game: str) -> int:
+        return sum(arrived < at for arrived in self.undecided)
 
     async def wait_for_change(self) -> None:
         self._changed.clear()

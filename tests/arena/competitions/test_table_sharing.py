@@ -41,7 +41,7 @@ class SimulatedBot:
     link = RoundTripFloor()
     is_away = is_unresponsive = False
     answers, _busy_s = 1_000, 0.05
-    tables = TABLES
+    tables, held = TABLES, 0
     free_tables = BotSession.free_tables
 
     def __init__(self, name: str) -> None:
@@ -116,6 +116,9 @@ class SimulatedCompetition:
 
     def player(self, name: str) -> Any:
         return self.night.bots[name]
+
+    def submission(self, name: str) -> None:
+        """Nobody is played from a submission."""
 
     def known(self, pairing: Pairing) -> None:
         return None

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from arena.engine.names import Spellings, alike, spelled
+from arena.engine.names import Spellings, alike, is_process, process_name, public_name, spelled
+from protocol.errors import UsageError
+from protocol.messages import Hello
 
 UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u200b\u200d\u2060"
@@ -99,3 +101,16 @@ def test_two_that_were_in_use_before_they_counted_as_one_stay_two() -> None:
 )
 def test_a_name_is_spelled_as_it_is_known(name: str, known: list[str], found: str) -> None:
     assert spelled(name, known) == found
+
+
+def test_processes_of_a_bot_have_its_public_name() -> None:
+    names = [process_name("ann/two", number) for number in (1, 12)]
+
+    assert len({*names, "ann/two"}) == 3
+    assert {public_name(name) for name in (*names, "ann/two")} == {"ann/two"}
+    assert [is_process(name) for name in (*names, "ann/two")] == [True, True, False]
+
+
+def test_no_bot_can_say_that_it_is_a_process() -> None:
+    with pytest.raises(UsageError, match="printable letters"):
+        Hello(1, process_name("ann", 1), ("blackjack",))

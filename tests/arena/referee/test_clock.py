@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from arena.referee.clock import TICK_S, Lag, RoundTripFloor, SeatClock, charged_from
+from arena.referee.clock import TICK_S, CoreWait, Lag, RoundTripFloor, SeatClock, charged_from
 from protocol.messages import Limits
 
 LATE_S = 0.002
@@ -264,3 +264,29 @@ def test_J7_a_loop_that_is_only_busy_does_not_stand_still() -> None:
         lag.tick(step / 2)
 
         assert not lag.follows_stall(step / 2)
+
+
+# --- waits for a core ---
+
+
+@given(some.lists(some.tuples(some.floats(0, 10), some.floats(0, 100_000))))
+def test_J7_waits_for_a_core_are_never_longer_than_the_time_in_which_they_were(
+    looks: list[tuple[float, float]],
+) -> None:
+    now = waited_ms = possible_ms = 0.0
+    wait = CoreWait(waited_ms, now)
+    for passed_s, more_ms in looks:
+        now += passed_s
+        waited_ms += more_ms
+        possible_ms += min(passed_s * 1000, more_ms)
+        wait.look(waited_ms, now)
+
+        assert wait.total_ms == pytest.approx(possible_ms, abs=0.01)
+
+
+def test_J7_what_a_thread_has_waited_that_has_ended_is_no_debt() -> None:
+    wait = CoreWait(500.0, 0.0)
+    wait.look(200.0, 1.0)
+    wait.look(300.0, 2.0)
+
+    assert wait.total_ms == 100

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from arena.games import GAMES
-from protocol.messages import Ask, Ending, Limits, Mechanism, Verdict
+from protocol import messages
+from protocol.messages import Ask, Ending, Limits, Mechanism, Ready, Verdict
 
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult
@@ -585,3 +586,157 @@ def test_J7_where_cpu_time_cannot_be_measured_the_time_on_the_wall_is_charged(
     _, _, verdict = ended(house)
 
     assert (verdict.kind, verdict.mechanism) == (Ending.TIMEOUT, "wall clock")
+
+
+# --- the cap on the wall, on a machine with too much to do ---
+
+
+def waits_for_a_core(house: FakeArena, bot: FakeBot, seconds: float) -> None:
+    """Let time pass in which the bot is ready to run, and others have the cores."""
+    assert bot.process is not None, "only launched bots have processes"
+    end = house.now + seconds
+    while house.now < end:
+        step = min(0.5, end - house.now)
+        house.passes(step)
+        bot.process.overbooked_ms += step * 1000
+
+
+def test_J7_the_cap_on_the_wall_grows_while_a_bot_has_no_core(house: FakeArena) -> None:
+    ann, ben = house.launched("ann"), house.bot("ben")
+    ask = asked(house, ann, ben, limits=changed(wall_ms=2000))
+    waits_for_a_core(house, ann, 60)
+    house.answer(ann, ask, "check")
+
+    assert house.results == []
+    assert bank(ann) == 3000
+
+
+def test_J7_the_cap_ends_a_bot_that_sleeps_though_it_has_had_no_core_before(
+    house: FakeArena,
+) -> None:
+    ann, ben = house.launched("ann"), house.bot("ben")
+    asked(house, ann, ben, limits=changed(wall_ms=2000))
+    waits_for_a_core(house, ann, 10)
+    house.passes(2.5)
+    _, _, verdict = ended(house)
+
+    assert (verdict.kind, verdict.mechanism) == (Ending.TIMEOUT, Mechanism.WALL_CAP)
+    assert verdict.taken_ms == pytest.approx(11_000, abs=1_100), "1 s is free before a first look"
+
+
+def test_J7_what_a_bot_waited_before_its_question_is_no_credit(house: FakeArena) -> None:
+    ann, ben = house.launched("ann"), house.bot("ben")
+    assert ann.process is not None
+    ann.process.overbooked_ms = 1_000_000
+    asked(house, ann, ben, limits=changed(wall_ms=2000))
+    house.passes(2.1)
+    _, _, verdict = ended(house)
+
+    assert verdict.taken_ms == pytest.approx(2000, abs=60)
+
+
+def test_J7_many_processes_without_a_core_put_the_cap_off_by_no_more_than_the_time(
+    house: FakeArena,
+) -> None:
+    ann, ben = house.launched("ann"), house.bot("ben")
+    asked(house, ann, ben, limits=changed(wall_ms=2000))
+    assert ann.process is not None
+    house.passes(1.5)
+    ann.process.overbooked_ms += 1_000_000  # by thirty of them
+    house.passes(1.4)
+    assert house.results == [], "it was looked at after 1 s and after 2 s"
+    house.passes(0.2)
+    _, _, verdict = ended(house)
+
+    assert verdict.mechanism is Mechanism.WALL_CAP
+
+
+def test_waits_for_a_core_are_not_read_for_quick_answers(house: FakeArena) -> None:
+    ann = house.launched("ann")
+    ask = alone(house, ann)
+    assert ann.process is not None
+    ann.process.overbooked_looks = 0
+    for _ in range(100):
+        house.passes(0.1)
+        house.answer(ann, ask)
+        [ask] = ann.asks()
+
+    assert ann.process.overbooked_looks <= 100 / 9, "its deadline is looked at once a second"
+
+
+# --- the start of a launched bot ---
+
+
+def invited(house: FakeArena, bot: FakeBot, **limits: int) -> messages.Match:
+    house.open(bot, game="three_card_poker", limits=changed(**limits))
+    [invitation] = bot.reads()
+    assert isinstance(invitation, messages.Match)
+    return invitation
+
+
+def test_J7_the_start_of_a_launched_bot_is_charged_cpu_time(house: FakeArena) -> None:
+    ann = house.launched("ann")
+    invitation = invited(house, ann, start_ms=2000)
+    house.computes(ann, 1.9)
+    waits_for_a_core(house, ann, 20)
+    house.say(ann, Ready(invitation.match, "nonce"))
+
+    assert house.results == []
+
+
+def test_J7_a_launched_bot_that_computes_too_much_for_its_start_is_absent(house: FakeArena) -> None:
+    ann = house.launched("ann")
+    invited(house, ann, start_ms=2000)
+    house.computes(ann, 2.1)
+    house.passes(0.1)
+    _, _, verdict = ended(house)
+
+    assert (verdict.kind, verdict.mechanism) == (Ending.ABSENT, Mechanism.CPU_CLOCK)
+    assert verdict.text == "not ready within 2,000 ms of CPU after match"
+
+
+def test_J7_a_launched_bot_that_sleeps_at_its_start_is_absent_by_the_cap(house: FakeArena) -> None:
+    ann = house.launched("ann")
+    invited(house, ann, start_ms=2000, wall_ms=5000)
+    house.passes(4.9)
+    assert house.results == []
+    house.passes(0.2)
+    _, _, verdict = ended(house)
+
+    assert (verdict.kind, verdict.mechanism) == (Ending.ABSENT, Mechanism.WALL_CAP)
+    assert verdict.text == "not ready within 5,000 ms after match"
+
+
+def test_J7_the_cap_at_the_start_is_at_least_start_ms(house: FakeArena) -> None:
+    ann = house.launched("ann")
+    invited(house, ann, start_ms=2000, wall_ms=500)
+    house.passes(1.9)
+
+    assert house.results == []
+
+
+def test_J7_what_a_launched_bot_computed_before_its_match_is_not_charged_to_the_start(
+    house: FakeArena,
+) -> None:
+    ann = house.launched("ann")
+    house.computes(ann, 100)
+    invitation = invited(house, ann, start_ms=2000)
+    house.computes(ann, 1)
+    house.passes(2)
+    house.say(ann, Ready(invitation.match, "nonce"))
+
+    assert house.results == []
+
+
+def test_J7_decisions_at_other_tables_are_not_charged_to_the_start(house: FakeArena) -> None:
+    ann = house.launched("ann", tables=2)
+    ask = alone(house, ann)
+    invitation = invited(house, ann, start_ms=2000)
+    for _ in range(3):
+        house.computes(ann, 0.9)
+        house.answer(ann, ask)
+        [ask] = ann.asks()
+    house.passes(1)
+    house.say(ann, Ready(invitation.match, "nonce"))
+
+    assert house.results == []

@@ -17,6 +17,7 @@ from arena.competitions.arena_host import Host
 from arena.competitions.config import Config
 from arena.competitions.planned_run import PlannedRun
 from arena.competitions.scheduler import OpenGame, Scheduler
+from arena.engine.names import process_name
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
 from arena.referee.budget import Budget
@@ -299,3 +300,26 @@ async def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
     few, many = await costs(tmp_path, idle)
 
     assert many < 1.05 * few
+
+
+# --- processes of submissions ---
+
+
+def test_a_process_of_a_submission_is_found_by_its_name_and_nowhere_else(house: FakeArena) -> None:
+    players = BotSessions()
+    ann, process = house.bot("ann").player, house.bot("ann").player
+    process.name = name = process_name("ann", 1)
+    players.add(process)
+    assert players.spellings.of("Ann") == "Ann", "it takes nobody's name"
+    players.add(ann)
+    process.disconnected()
+    players.note(process)
+
+    assert (players[name], players["ann"], players.like("ANN")) == (process, ann, ann)
+    assert (list(players), len(players), players.here) == (["ann"], 1, 1)
+    assert list(players.of_game(GAME)) == [ann]
+    assert players.of_session(process.secret) is None
+    assert players.take_moved() == ("ann",)
+
+    players.remove(process)
+    assert name not in players

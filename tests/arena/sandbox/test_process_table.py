@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 import time
 from importlib.util import find_spec
@@ -61,6 +62,10 @@ def test_a_stat_line_that_is_cut_off_is_none(line: bytes) -> None:
     assert parse_stat(line) is None
 
 
+def pids(processes: list[subprocess.Popen[bytes]]) -> list[int]:
+    return [process.pid for process in processes]
+
+
 # ---- Readers, on the process of this test
 
 
@@ -111,6 +116,27 @@ def test_a_reader_knows_nothing_of_a_process_that_is_not_there(reader: Processes
     assert reader.memory(nobody) is None
     assert reader.pss(nobody) is None
     assert reader.cpu(nobody) is None
+    assert reader.waits(nobody) == {}
+
+
+@ON_LINUX
+def test_on_linux_a_thread_that_shares_its_core_has_waited_for_it() -> None:
+    core = {min(os.sched_getaffinity(0))}
+    program = "import time\nwhile time.process_time() < 0.2: pass\ninput()"
+    command = ["taskset", "-c", ",".join(map(str, core)), sys.executable, "-c", program]
+    pipe = subprocess.PIPE
+    both = [subprocess.Popen(command, stdin=pipe) for _ in range(2)]
+    processes = LinuxProcesses()
+    deadline = time.monotonic() + 20
+    while sum(cpu.own_ms for cpu in map(processes.cpu, pids(both)) if cpu) < 400:
+        assert time.monotonic() < deadline
+    waits = [processes.waits(pid) for pid in pids(both)]
+    for process in both:
+        process.communicate()
+
+    assert [list(wait) for wait in waits] == [[pid] for pid in pids(both)]
+    assert sum(sum(wait.values()) for wait in waits) > 100
+    assert processes.waits(both[0].pid) == {}
 
 
 @ON_LINUX

@@ -14,6 +14,7 @@ from arena.sandbox.process_usage import (
     Meter,
     Peak,
     ProcessReading,
+    WaitMeter,
     judge,
     tree_of,
 )
@@ -263,3 +264,23 @@ def test_a_number_that_is_used_again_is_another_process() -> None:
 
 def test_a_clock_that_is_read_coarser_for_once_does_not_count_twice() -> None:
     assert metered({1: (57, 0)}, {1: (50, 0)}, {1: (58, 0)}) == [57, 57, 58]
+
+
+# ---- Waits for a core
+
+
+def test_what_all_threads_waited_counts_together_and_nothing_twice() -> None:
+    meter = WaitMeter()
+    meter.read({1: 100.0, 2: 50.0})
+    meter.read({1: 130.0, 2: 50.0, 3: 5.0})
+    meter.read({})
+
+    assert meter.total_ms == 185
+
+
+def test_a_number_that_is_used_again_is_another_thread() -> None:
+    meter = WaitMeter()
+    meter.read({1: 100.0})
+    meter.read({1: 30.0})
+
+    assert meter.total_ms == 130

@@ -36,6 +36,7 @@ class FakeProcesses:
         self.in_files = 0
         self.asked_files = 0
         self.times: dict[int, tuple[float, float]] = {}
+        self.waited: dict[int, dict[int, float]] = {}
         self.asked_pss = 0
         self.broken = False
 
@@ -73,6 +74,9 @@ class FakeProcesses:
         if pid not in self.entries:
             return None
         return ProcessCpu(pid, self.entries[pid].started, *self.times.get(pid, (0, 0)))
+
+    def waits(self, pid: int) -> Mapping[int, float]:
+        return self.waited.get(pid, {}) if pid in self.entries else {}
 
 
 class SampledBots:
@@ -367,3 +371,14 @@ async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None
 
     assert threading.active_count() == before
     assert watched.found == []
+
+
+async def test_what_its_processes_waited_for_a_core_is_asked_for(watched: SampledBots) -> None:
+    watched.processes.add(11)
+    watched.processes.add(12, 11)
+    watched.processes.waited = {10: {10: 1000.0}, 11: {11: 30.0, 111: 5.0}, 12: {12: 7.0}}
+    watched.sampler.watch("ann", 10)
+
+    assert watched.sampler.waited_ms("ann") == 42, "without its supervisor"
+    watched.processes.waited[11][11] = 40.0
+    assert watched.sampler.waited_ms("ann") == 52

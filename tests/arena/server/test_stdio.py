@@ -278,24 +278,6 @@ async def test_a_bot_that_is_behind_can_catch_up() -> None:
 # --- the end ---
 
 
-async def test_who_does_not_say_hello_in_time_is_cut() -> None:
-    async with connected(hello_ms=20) as (owner, _pipe, bot):
-        assert await bot.hear() == b""
-        await owner.until("lost")
-
-    assert owner.told == ["connected", "lost"]
-
-
-async def test_who_has_said_hello_may_stay() -> None:
-    async with connected(hello_ms=20) as (owner, pipe, bot):
-        pipe.hello_received()
-        await asyncio.sleep(0.05)
-        bot.say(b"[1]\n")
-        await owner.until("received")
-
-        assert pipe.is_open
-
-
 async def test_the_end_of_the_bots_output_is_a_lost_connection() -> None:
     async with connected() as (owner, pipe, bot):
         bot.say(b"[1]\n[2")

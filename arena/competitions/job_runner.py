@@ -1,0 +1,368 @@
+"""Plays jobs with the arena's own referee and the processes that run here.
+
+The seats of a job are reserved first: a process from the pool for a submission, a free table of a
+bot that has the name here. A job whose seats are not free waits, and later ones may be played
+meanwhile, but not for ever (`_MOST_OVERTAKEN`). A match of a submission with a bot that has
+connected by itself is no job; it is given to `play`, and goes the same way from there.
+
+How many matches of submissions are played at once is bounded by `at_once`: more than that many
+cannot compute at the same time, and each holds a process for every seat. How many processes fit is
+the pool's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from msgspec import UNSET
+
+from arena.competitions.forfeit import verdict_outside_play
+from arena.competitions.jobs import Jobs, JobWatcher, MatchJob, unplayed
+from arena.competitions.process_pool import ReservedSeat, StartFailed
+from arena.engine.match import MatchResult, MatchState
+from arena.engine.rules import Game
+from arena.engine.verdict import Finding
+from arena.games import game_named
+from arena.referee.bot_session import BotSession
+from arena.referee.live_match import Forgives, LiveMatch
+from arena.referee.referee import FAULT, Referee
+from arena.server.background import BackgroundTasks
+from protocol.messages import Verdict
+
+__all__ = ["JobRunner", "SeatPool"]
+
+log = logging.getLogger(__name__)
+
+_PROGRESS_S = 0.5  # between two reports of how far a match is
+# Later jobs may start before one that waits for room, but only so many: a match of four seats would
+# else never find four processes free among matches of two.
+_MOST_OVERTAKEN = 16
+
+
+class SeatPool(Protocol):
+    """The processes of submissions, as `ProcessPool` has them."""
+
+    on_room: Callable[[], None]
+
+    def reserve(self, seats: Sequence[tuple[str, int]]) -> Sequence[ReservedSeat] | None:
+        """Seats for these (public name, submission), all or none; None if there is no room now."""
+
+    def retire(self, name: str, submission: int) -> None:
+        """End its processes after their matches, as another submission is in play."""
+
+
+class _NotHere(Exception):
+    """A bot that a job names is not here; the text says which."""
+
+
+class _RunningJob:
+    """A job that was taken: it waits for its seats, its processes start, or it is played."""
+
+    def __init__(self, job: MatchJob, watcher: JobWatcher, is_direct: bool) -> None:
+        self.job = job
+        self.watcher = watcher
+        self.is_direct = is_direct
+        self.is_submitted = any(number is not None for number in job.submissions)
+        self.overtaken = 0
+        self.held: tuple[BotSession, ...] = ()  # each has a table kept free for it
+        self.seats: dict[int, ReservedSeat] = {}
+        self.task: asyncio.Task[None] | None = None
+        self.table: LiveMatch | None = None
+
+
+class _TakenJobWatcher:
+    """Passes on what comes of a job that was taken from `Jobs`."""
+
+    def __init__(self, jobs: Jobs, job: str) -> None:
+        self._jobs = jobs
+        self._job = job
+
+    @property
+    def forgives(self) -> Forgives:
+        return self._jobs.forgives(self._job)
+
+    def progressed(self, job: str, match: str, decisions: int) -> None:
+        self._jobs.progress(job, match, decisions)
+
+    def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
+        self._jobs.done(job, match, result, verdict)
+
+
+class JobRunner:
+    """Takes jobs and has them played; `game_of` returns the rules of a job.
+
+    Attributes:
+        jobs: where it takes them from.
+        pool: the processes of submissions; None where none are taken.
+        at_once: how many jobs with submissions are played at once.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        players: Mapping[str, BotSession],
+        referee: Referee,
+        game_of: Callable[[MatchJob], Game] = lambda job: game_named(
+            job.game, job.package or UNSET
+        ),
+    ) -> None:
+        self.jobs = jobs
+        self.pool: SeatPool | None = None
+        self.at_once = 1
+        self._players = players
+        self._referee = referee
+        self._game_of = game_of
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[str, _RunningJob] = {}
+        self._waiting: dict[str, _RunningJob] = {}  # for seats, in the order in which they came
+        self._busy = 0  # of those with submissions that start or are played, how many are jobs
+        self._is_due = False
+        self._ticks: asyncio.TimerHandle | None = None
+        self._tasks = BackgroundTasks()
+        jobs.on_cancel(self.cancel)
+
+    async def run(self) -> None:
+        """Take jobs and have them played, for ever."""
+        while True:
+            job = await self.jobs.take()
+            self._add(_RunningJob(job, _TakenJobWatcher(self.jobs, job.id), is_direct=False))
+
+    def play(self, job: MatchJob, watcher: JobWatcher) -> None:
+        """Play a match that is no job, as one of its bots has connected by itself."""
+        self._add(_RunningJob(job, watcher, is_direct=True))
+
+    def look(self) -> None:
+        """Start what can be started, soon: a table or a process may be free, or a bot gone."""
+        if self._waiting and not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._start_all)
+
+    def live(self, job: str) -> LiveMatch | None:
+        """The match of a job that is being played."""
+        running = self._running.get(job)
+        return None if running is None else running.table
+
+    def cancel(self, job: str, why: str) -> None:
+        """End a job as void; one that is not here means nothing."""
+        running = self._running.get(job)
+        if running is None:
+            return
+        if running.table is not None:
+            self._referee.void(running.table, why)
+        else:
+            self._end(running, "", unplayed(running.job, why))
+
+    def close(self, why: str) -> None:
+        """End all jobs that are here as void."""
+        for job in tuple(self._running):
+            self.cancel(job, why)
+        if self._ticks is not None:
+            self._ticks.cancel()
+
+    # --- seats ---
+
+    def _add(self, running: _RunningJob) -> None:
+        self._running[running.job.id] = self._waiting[running.job.id] = running
+        self.look()
+
+    def _start_all(self) -> None:
+        """Start the jobs whose seats are free, the oldest first."""
+        self._is_due = False
+        passed: list[_RunningJob] = []  # those that wait for processes
+        for job, running in tuple(self._waiting.items()):
+            if job not in self._waiting:
+                continue  # it was cancelled meanwhile
+            is_held = running.is_submitted and any(
+                other.overtaken >= _MOST_OVERTAKEN for other in passed
+            )
+            try:
+                if (is_held and self._busy) or not self._reserve(running):
+                    if running.is_submitted:
+                        passed.append(running)
+                    continue
+            except _NotHere as error:
+                self._end(running, "", unplayed(running.job, str(error)))
+                continue
+            except Exception:
+                self._failed(running)
+                continue
+            if running.is_submitted:
+                for other in passed:
+                    other.overtaken += 1
+            del self._waiting[job]
+            self._start(running)
+
+    def _reserve(self, running: _RunningJob) -> bool:
+        """Keep all seats of a job free for it, or none of them."""
+        job, named, submitted = running.job, list[BotSession](), dict[int, tuple[str, int]]()
+        for seat, (name, number) in enumerate(zip(job.players, job.submissions, strict=True)):
+            if number is None:
+                named.append(self._here(running, name))
+            else:
+                submitted[seat] = name, number
+        for player in named:
+            if len(player.chairs) + player.held + named.count(player) > player.tables:
+                return False
+        if submitted:
+            assert self.pool is not None, "submissions are taken here"
+            if not running.is_direct and self._busy >= self.at_once:
+                return False
+            seats = self.pool.reserve(tuple(submitted.values()))
+            if seats is None:
+                return False
+            running.seats = dict(zip(submitted, seats, strict=True))
+            self._busy += not running.is_direct
+        for player in named:
+            player.held += 1
+        running.held = tuple(named)
+        return True
+
+    def _here(self, running: _RunningJob, name: str) -> BotSession:
+        """The bot of that name; one that went away while processes started is not waited for."""
+        player = self._players.get(name)
+        is_here = player is not None and not player.leaving
+        if is_here and running.is_submitted:
+            is_here = not (player.is_away or player.is_unresponsive)
+        if player is None or not is_here:
+            raise _NotHere(f"{name} is not here")
+        return player
+
+    def _start(self, running: _RunningJob) -> None:
+        if running.seats:
+            running.task = self._tasks.start(self._seat(running))
+        else:
+            self._open(running, {})
+
+    async def _seat(self, running: _RunningJob) -> None:
+        """Wait for the processes of a job's submissions, and open its match."""
+        seats = running.seats
+        began: list[BotSession | BaseException] = []
+        for _ in seats:  # the second time they are there, unless one has ended meanwhile
+            began = await asyncio.gather(
+                *(seat.session() for seat in seats.values()), return_exceptions=True
+            )
+            if any(isinstance(each, BaseException) for each in began):
+                break
+        running.task = None
+        came = dict(zip(seats, began, strict=True))
+        for seat, session in came.items():
+            if isinstance(session, StartFailed):
+                self._start_failed(running, seat, session.finding)
+                return
+        for session in came.values():
+            if isinstance(session, BaseException):
+                log.error("a submission cannot be started", exc_info=session)
+                self._end(running, "", unplayed(running.job, FAULT))
+                return
+        try:
+            for name, number in zip(running.job.players, running.job.submissions, strict=True):
+                if number is None:
+                    self._here(running, name)
+        except _NotHere as error:
+            self._end(running, "", unplayed(running.job, str(error)))
+            return
+        sessions = {seat: each for seat, each in came.items() if isinstance(each, BotSession)}
+        self._open(running, sessions)
+
+    # --- matches ---
+
+    def _open(self, running: _RunningJob, sessions: Mapping[int, BotSession]) -> None:
+        job = running.job
+        players = [
+            sessions[seat] if seat in sessions else self._here(running, name)
+            for seat, name in enumerate(job.players)
+        ]
+        self._let_go(running)
+        try:
+            game = self._game_of(job)
+            table = self._referee.open(
+                game,
+                game.vocabulary.read_settings(job.settings),
+                players,
+                job.limits,
+                partial(self._over, running),
+                forgives=running.watcher.forgives,
+                versions=job.versions,
+            )
+        except Exception:
+            self._failed(running)
+            return
+        running.table = table
+        running.watcher.progressed(job.id, table.id, 0)
+        if self._ticks is None:
+            self._ticks = self._loop.call_later(_PROGRESS_S, self._tick)
+
+    def _tick(self) -> None:
+        """Report how far all matches are."""
+        self._ticks = None
+        playing = [running for running in self._running.values() if running.table is not None]
+        for running in playing:
+            assert running.table is not None, "they are being played"
+            running.watcher.progressed(running.job.id, running.table.id, running.table.decisions)
+        if playing:
+            self._ticks = self._loop.call_later(_PROGRESS_S, self._tick)
+
+    def _over(
+        self, running: _RunningJob, table: LiveMatch, result: MatchResult, verdict: Verdict | None
+    ) -> None:
+        self._end(running, table.id, result, verdict)
+
+    def _start_failed(self, running: _RunningJob, seat: int, finding: Finding) -> None:
+        """End a match by the offence of a submission that could not be started (J2)."""
+        job = running.job
+        try:
+            game = self._game_of(job)
+            settings = game.vocabulary.read_settings(job.settings)
+            match = MatchState(
+                game, settings, seed=secrets.token_bytes(32), start=False, versions=job.versions
+            )
+            event = finding.event or f"{job.id}.{seat}"
+            name = job.players[seat]
+            verdict = verdict_outside_play(
+                finding,
+                match=job.id,
+                game=job.game,
+                bot=name,
+                seat=seat,
+                limits=job.limits,
+                event=event,
+                forgiven=running.watcher.forgives(name, finding.kind, event),
+            )
+            match.end(finding.kind, seat, finding.text, events=(event,))
+        except Exception:
+            self._failed(running)
+            return
+        self._end(running, job.id, match.result(), verdict)
+        self._referee.on_verdict(verdict)
+
+    def _failed(self, running: _RunningJob) -> None:
+        """Void a job by a fault of the arena (J5)."""
+        log.exception("the match of %s cannot be opened", " and ".join(running.job.players))
+        self._end(running, "", unplayed(running.job, FAULT))
+
+    def _let_go(self, running: _RunningJob) -> None:
+        """Keep no tables free for a job any more."""
+        held, running.held = running.held, ()
+        for player in held:
+            player.held -= 1
+
+    def _end(
+        self, running: _RunningJob, match: str, result: MatchResult, verdict: Verdict | None = None
+    ) -> None:
+        """Say what came of a job, and give its seats back."""
+        job = running.job.id
+        del self._running[job]
+        self._waiting.pop(job, None)
+        if running.task is not None:
+            running.task.cancel()
+        self._let_go(running)
+        self._busy -= bool(running.seats) and not running.is_direct
+        for seat in running.seats.values():
+            seat.release(match)
+        running.watcher.done(job, match, result, verdict)
+        self.look()

@@ -1,0 +1,297 @@
+"""The processes of submitted programs: started when a match needs them, kept warm between matches.
+
+A submission may play several matches at once, each with a process of its own. All of them have the
+same public name; `process_name` tells them apart. House bots and `[[bot]]`s are not in here.
+
+Seats are reserved before anything is started, so that no two matches wait for each other's half.
+When all processes that fit are there, idle ones make room, the least recently used first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
+from arena.engine.names import process_name
+from arena.engine.verdict import Finding
+from arena.referee.bot_session import BotSession
+from arena.referee.compute_gate import ComputeGate
+from arena.sandbox.launcher import Program
+from arena.server.gateway import Gateway
+from protocol.errors import UsageError
+from protocol.messages import Ending, Mechanism
+
+__all__ = ["STDERR_BYTES", "OnStderr", "ProcessPool", "ReservedSeat", "StartFailed"]
+
+STDERR_BYTES = 64 * 1024
+"""Of a match's stderr, its end."""
+
+_STARTS = 3  # a process that crashes so often before its first message does not start
+
+OnStderr: TypeAlias = Callable[[str, int, str, str], None]
+"""(public name, submission, match, text): what a process wrote to stderr in that match."""
+
+
+class StartFailed(Exception):
+    """A submission cannot be seated: `finding` says why, with the end of its stderr."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.text)
+        self.finding = finding
+
+
+class _PooledProcess:
+    """Room for a process of a submission, and the process once it was started.
+
+    `is_retired` is set when it is not to be used again. `instead` is an idle one that has to end
+    before it may start.
+    """
+
+    def __init__(self, name: str, submission: int) -> None:
+        self.name = name
+        self.submission = submission
+        self.key = ""  # its name among all processes
+        self.supervised: SupervisedBot | None = None
+        self.session: BotSession | None = None
+        self.instead: SupervisedBot | None = None
+        self.is_retired = False
+
+    @property
+    def of(self) -> tuple[str, int]:
+        return self.name, self.submission
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can be given a match now."""
+        session = self.session
+        return session is not None and session.is_free and not session.has_offended
+
+    @property
+    def stderr_written(self) -> int:
+        supervised = self.supervised
+        launched = None if supervised is None else supervised.launched
+        return 0 if launched is None else launched.stderr.written
+
+    def stderr_since(self, written: int) -> str:
+        supervised = self.supervised
+        launched = None if supervised is None else supervised.launched
+        return "" if launched is None else launched.stderr.since(written)
+
+
+class ReservedSeat:
+    """A process, or the room for one, that is kept for one seat of one match."""
+
+    def __init__(self, pool: ProcessPool, process: _PooledProcess) -> None:
+        self.name = process.name  # the public one
+        self.submission = process.submission
+        self._pool = pool
+        self._process = process
+        self._began = process.stderr_written  # its stderr before is of other matches
+        self._is_released = False
+
+    async def session(self) -> BotSession:
+        """The session of its process, which has said `hello` and is free for this match.
+
+        Waits for the build, a core and the start. If its process ends while others are waited for,
+        another call starts a new one, and returns at once if nothing has happened. Cancelling it is
+        fine; `release` is then due.
+
+        Raises:
+            StartFailed: it crashed three times before its first message, or took too long or too
+                much to start.
+            UsageError, ArenaError: the arena has no such program, or cannot start it.
+        """
+        process = self._process
+        if not process.is_usable:
+            self._began = 0
+            await self._pool._start(process)
+        assert process.session is not None, "it has started"
+        return process.session
+
+    def release(self, match: str = "") -> None:
+        """Give the process back, which stays warm unless it has offended; once more does nothing.
+
+        With the id of the match that it was for, `on_stderr` gets what it wrote meanwhile. To be
+        called whatever `session` did, after the match is over.
+        """
+        if self._is_released:
+            return
+        self._is_released = True
+        self._pool._release(self._process, match, self._began)
+
+
+class ProcessPool:
+    """The processes of all submissions of an arena; at most `most` run at once.
+
+    Args:
+        gate: shares the cores between them.
+        program: returns the program of a submission, which may have to be built again.
+        most: how many processes fit into the memory of this machine.
+        on_stderr: called when a match of a process is over.
+
+    Attributes:
+        on_room: called when a later `reserve` may succeed.
+    """
+
+    def __init__(
+        self,
+        supervisor: BotSupervisor,
+        gateway: Gateway,
+        gate: ComputeGate,
+        program: Callable[[int], Awaitable[Program]],
+        most: int,
+        on_stderr: OnStderr = lambda name, submission, match, text: None,
+    ) -> None:
+        self.on_room: Callable[[], None] = lambda: None
+        self._supervisor = supervisor
+        self._gateway = gateway
+        self._gate = gate
+        self._program = program
+        self._most = most
+        self._on_stderr = on_stderr
+        self._numbers = itertools.count(1)
+        self._loop = asyncio.get_running_loop()
+        self._all: set[_PooledProcess] = set()  # also those that end, unless others replace them
+        self._idle: dict[_PooledProcess, None] = {}  # the least recently used first
+
+    def __len__(self) -> int:
+        """How many processes there are, with those that are starting or ending."""
+        return len(self._all)
+
+    def reserve(self, seats: Sequence[tuple[str, int]]) -> tuple[ReservedSeat, ...] | None:
+        """Seats for these (public name, submission), or None if there is no room just now.
+
+        All or none. Warm processes are taken first; idle ones of other submissions make room.
+        Raises `UsageError` if so many never fit.
+        """
+        if len(seats) > self._most:
+            raise UsageError(
+                f"expected at most {self._most} submitted bots in a match, as many as fit into "
+                f"this machine's memory, got {len(seats)}"
+            )
+        idle = dict.fromkeys(process for process in self._idle if process.is_usable)
+        taken: list[_PooledProcess | None] = []
+        for seat in seats:
+            warm = next((process for process in reversed(idle) if process.of == seat), None)
+            if warm is not None:
+                del idle[warm]
+            taken.append(warm)
+        too_many = len(self._all) + taken.count(None) - self._most
+        if too_many > len(idle):
+            return None
+        ended = [self._make_room(process) for process in itertools.islice(idle, max(0, too_many))]
+        return tuple(
+            ReservedSeat(self, process or self._add(*seat, ended))
+            for process, seat in zip(self._take(taken), seats, strict=True)
+        )
+
+    def retire(self, name: str, submission: int) -> None:
+        """End its idle processes, and those that play after their match; another is in play."""
+        for process in tuple(self._all):
+            if process.of == (name, submission):
+                process.is_retired = True
+                if process in self._idle:
+                    self._end(process)
+
+    # --- within ---
+
+    def _take(self, taken: Sequence[_PooledProcess | None]) -> Sequence[_PooledProcess | None]:
+        for process in taken:
+            if process is not None:
+                del self._idle[process]
+        return taken
+
+    def _add(self, name: str, submission: int, ended: list[SupervisedBot]) -> _PooledProcess:
+        """Room for a new process, that of one which has `ended` if there is no other."""
+        process = _PooledProcess(name, submission)
+        process.instead = ended.pop() if ended else None
+        self._all.add(process)
+        return process
+
+    def _make_room(self, process: _PooledProcess) -> SupervisedBot:
+        """End an idle process; its room is that of another at once."""
+        assert process.supervised is not None, "it was used"
+        del self._idle[process]
+        self._all.discard(process)
+        self._supervisor.dismiss(process.key)
+        return process.supervised
+
+    async def _start(self, process: _PooledProcess) -> None:
+        """Start a process until it has said `hello`, or raise as `ReservedSeat.session` does."""
+        program = await self._program(process.submission)
+        for start in range(1, _STARTS + 1):
+            await self._until_gone(process)
+            finding = await self._launch(process, program)
+            if finding is None:
+                return
+            if finding.kind is not Ending.CRASH or start == _STARTS:
+                raise StartFailed(finding)
+
+    async def _until_gone(self, process: _PooledProcess) -> None:
+        """Wait until what had the room of a process has left it."""
+        if process.supervised is not None:  # a former one, which has crashed or hangs
+            self._supervisor.dismiss(process.key)
+        for former in (process.instead, process.supervised):
+            if former is not None:
+                await asyncio.shield(former.gone)
+        process.instead = process.supervised = process.session = None
+
+    async def _launch(self, process: _PooledProcess, program: Program) -> Finding | None:
+        """Start a process and wait for its `hello`; returns why that has failed."""
+        process.key = key = process_name(process.name, next(self._numbers))
+        turn = asyncio.Event()
+        self._gate.enter(turn, turn.set)
+        try:
+            await turn.wait()
+            process.supervised = supervised = await self._supervisor.launch_process(
+                program, key, STDERR_BYTES
+            )
+            await self._supervisor.arrived(key)
+        finally:
+            self._gate.leave(turn)
+        session = self._gateway.players.get(key)
+        if session is None:
+            return supervised.finding or _STOPPED
+        session.gate = self._gate
+        process.session = session
+        supervised.gone.add_done_callback(lambda _: self._ended(process, supervised))
+        return None
+
+    def _release(self, process: _PooledProcess, match: str, began: int) -> None:
+        if match:
+            text = process.stderr_since(began)
+            self._on_stderr(process.name, process.submission, match, text)
+        self._idle[process] = None
+        if process.is_retired or not process.is_usable:
+            self._end(process)
+        else:
+            self._loop.call_soon(self.on_room)
+
+    def _end(self, process: _PooledProcess) -> None:
+        """End an idle process; there is room when it is gone."""
+        self._idle.pop(process, None)
+        process.is_retired = True
+        self._supervisor.dismiss(process.key)
+        former = process.supervised or process.instead
+        if former is None or former.gone.done():
+            self._loop.call_soon(self._forget, process)
+        else:
+            former.gone.add_done_callback(lambda _: self._forget(process))
+
+    def _ended(self, process: _PooledProcess, supervised: SupervisedBot) -> None:
+        """A process has ended; one that was idle is forgotten."""
+        if process in self._idle and process.supervised is supervised:
+            del self._idle[process]
+            self._forget(process)
+
+    def _forget(self, process: _PooledProcess) -> None:
+        self._all.discard(process)
+        self.on_room()
+
+
+_STOPPED = Finding(
+    kind=Ending.ABSENT, text="was stopped before its hello", mechanism=Mechanism.SESSION
+)

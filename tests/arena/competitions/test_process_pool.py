@@ -1,0 +1,346 @@
+"""Which process plays which match, and when one is started, kept or ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
+from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed
+from arena.engine.names import is_process, public_name
+from arena.engine.verdict import Finding
+from arena.referee.compute_gate import ComputeGate
+from arena.sandbox.launcher import Program
+from arena.sandbox.process import StderrTail
+from arena.server.gateway import Gateway
+from protocol.errors import UsageError
+from protocol.messages import Ending, Mechanism
+from tests.support.fake_bots import FakeBot
+
+if TYPE_CHECKING:
+    from arena.referee.bot_session import BotSession
+
+PROGRAM = Program(("bot",), stdio=True)
+CRASH = Finding(kind=Ending.CRASH, text="crashed: exit status 1", mechanism=Mechanism.EXIT)
+TOO_LARGE = Finding(kind=Ending.MEMORY, text="memory 9 MiB > 8 MiB", mechanism=Mechanism.SAMPLED)
+
+
+class FakeLaunchedBot:
+    def __init__(self) -> None:
+        self.stderr = StderrTail(64 * 1024)
+
+
+class FakeSupervisedBot:
+    def __init__(self) -> None:
+        self.finding: Finding | None = None
+        self.gone = asyncio.get_running_loop().create_future()
+        self.launched = FakeLaunchedBot()
+
+
+class FakeArenaOfProcesses:
+    """A supervisor and a gateway in one: processes say hello at once, and end in the next turn.
+
+    Attributes:
+        starts: what happens to the next ones instead: they end so.
+        is_slow: processes say no hello until this is over.
+        ends_late: processes that are dismissed stay until `end`.
+    """
+
+    def __init__(self) -> None:
+        self.players: dict[str, BotSession] = {}
+        self.running: dict[str, FakeSupervisedBot] = {}
+        self.starts: list[Finding] = []
+        self.launched = 0
+        self.most = 0
+        self.ends_late = False
+        self.is_slow = False
+        self._changed = asyncio.Event()
+
+    async def launch_process(self, program: Program, name: str, stderr_bytes: int) -> SupervisedBot:
+        assert is_process(name)
+        self.launched += 1
+        process = self.running[name] = FakeSupervisedBot()
+        self.most = max(self.most, len(self.running))
+        if self.starts:
+            self.end(name, self.starts.pop(0))
+        return cast(SupervisedBot, process)
+
+    async def arrived(self, name: str) -> None:
+        while self.is_slow and name in self.running:
+            self._changed.clear()
+            await self._changed.wait()
+        if name in self.running:
+            player = FakeBot(public_name(name)).player
+            player.name = name
+            self.players[name] = player
+
+    def dismiss(self, name: str) -> None:
+        if name in self.running and not self.ends_late:
+            asyncio.get_running_loop().call_soon(self.end, name)
+
+    def end(self, name: str, finding: Finding | None = None) -> None:
+        process = self.running.pop(name, None)
+        if process is None:
+            return
+        process.finding = finding
+        if (player := self.players.pop(name, None)) is not None:
+            player.leaving = True
+        process.gone.set_result(None)
+        self._changed.set()
+
+    def crash(self, session: BotSession) -> None:
+        self.end(session.name, CRASH)
+
+    def says(self, session: BotSession, text: str) -> None:
+        self.running[session.name].launched.stderr.add(text.encode())
+
+
+class PoolOfFakes(ProcessPool):
+    def __init__(self, arena: FakeArenaOfProcesses, most: int, cores: int = 9) -> None:
+        self.gate = ComputeGate(cores)
+        self.stderr: list[tuple[Any, ...]] = []
+        self.rooms = 0
+        super().__init__(
+            cast(BotSupervisor, arena),
+            cast(Gateway, arena),
+            self.gate,
+            self.program,
+            most,
+            lambda *told: self.stderr.append(told),
+        )
+        self.on_room = self.room
+
+    async def program(self, submission: int) -> Program:
+        if submission == 404:
+            raise UsageError("no such submission")
+        return PROGRAM
+
+    def room(self) -> None:
+        self.rooms += 1
+
+
+@pytest.fixture
+async def arena() -> FakeArenaOfProcesses:
+    return FakeArenaOfProcesses()
+
+
+def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
+    found = pool.reserve(seats)
+    assert found is not None
+    return found
+
+
+async def turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def played(pool: ProcessPool, *seats: tuple[str, int]) -> list[str]:
+    """Play a match; the names of its processes."""
+    found = reserved(pool, *seats)
+    names = [(await seat.session()).name for seat in found]
+    for seat in found:
+        seat.release()
+    await turns()
+    return names
+
+
+async def test_a_process_stays_warm_for_the_next_match(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 4)
+    first = await played(pool, ("ann", 1), ("ben", 2))
+    second = await played(pool, ("ben", 2), ("ann", 1))
+
+    assert second == first[::-1]
+    assert [public_name(name) for name in first] == ["ann", "ben"]
+    assert arena.launched == 2
+
+
+async def test_a_process_plays_one_match_at_a_time(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 4)
+    seats = [*reserved(pool, ("ann", 1), ("ann", 1)), *reserved(pool, ("ann", 1))]
+    sessions = [await seat.session() for seat in seats]
+
+    assert len({session.name for session in sessions}) == 3
+    assert {session.public_name for session in sessions} == {"ann"}
+    assert all(session.gate is pool.gate for session in sessions)
+
+
+async def test_there_are_never_more_than_fit_and_all_seats_or_none(
+    arena: FakeArenaOfProcesses,
+) -> None:
+    pool = PoolOfFakes(arena, 3)
+    first = reserved(pool, ("ann", 1), ("ben", 2))
+
+    assert pool.reserve([("cem", 3), ("dov", 4)]) is None
+    assert pool.reserve([("cem", 3)]) is not None
+    for seat in first:
+        seat.release()
+    await turns()
+    assert pool.rooms
+    assert pool.reserve([("cem", 3), ("dov", 4)]) is not None
+
+
+async def test_more_seats_than_ever_fit_are_a_mistake(arena: FakeArenaOfProcesses) -> None:
+    with pytest.raises(UsageError, match="at most 1 submitted bots in a match"):
+        PoolOfFakes(arena, 1).reserve([("ann", 1), ("ben", 2)])
+
+
+async def test_the_least_recently_used_makes_room_and_is_gone_before_the_next_starts(
+    arena: FakeArenaOfProcesses,
+) -> None:
+    pool = PoolOfFakes(arena, 3)
+    [ann] = await played(pool, ("ann", 1))
+    [ben] = await played(pool, ("ben", 2))
+    [cem] = await played(pool, ("cem", 3))
+    assert await played(pool, ("ann", 1)) == [ann]
+    arena.ends_late = True
+    [seat] = reserved(pool, ("dov", 4))
+    starting = asyncio.create_task(seat.session())
+    await turns()
+    assert set(arena.running) == {ann, ben, cem}, "ben's is told to end"
+    arena.end(ben)
+    dov = await starting
+
+    assert set(arena.running) == {ann, cem, dov.name}
+    assert arena.most == 3
+    assert len(pool) == 3
+
+
+async def test_who_has_offended_is_started_again_for_its_next_match(
+    arena: FakeArenaOfProcesses,
+) -> None:
+    pool = PoolOfFakes(arena, 1)
+    [seat] = reserved(pool, ("ann", 1))
+    session = await seat.session()
+    session.has_offended = True
+    seat.release()
+    assert pool.reserve([("ann", 1)]) is None, "it is not gone yet"
+    await turns()
+
+    assert await played(pool, ("ann", 1)) != [session.name]
+
+
+async def test_a_crash_between_matches_is_no_offence(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 2)
+    await played(pool, ("ann", 1))
+    arena.crash(next(iter(arena.players.values())))
+    await turns()
+    assert len(pool) == 0
+
+    [seat] = reserved(pool, ("ann", 1))
+    first = await seat.session()
+    arena.crash(first)  # while the other seat is waited for
+    second = await seat.session()
+    assert second is not first
+    assert await seat.session() is second
+
+
+async def test_three_crashes_before_a_hello_are_one(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 2)
+    arena.starts = [CRASH, CRASH]
+    assert await played(pool, ("ann", 1))
+    arena.starts = [CRASH] * 3
+    [seat] = reserved(pool, ("ben", 2))
+    with pytest.raises(StartFailed, match="crashed: exit status 1") as failed:
+        await seat.session()
+    seat.release()
+    await turns()
+
+    assert failed.value.finding is CRASH
+    assert (arena.launched, len(pool)) == (6, 1)
+    assert pool.gate.waiting == 0
+
+
+async def test_what_is_no_crash_is_not_tried_again(arena: FakeArenaOfProcesses) -> None:
+    arena.starts = [TOO_LARGE]
+    [seat] = reserved(PoolOfFakes(arena, 2), ("ann", 1))
+    with pytest.raises(StartFailed, match="memory"):
+        await seat.session()
+
+    assert arena.launched == 1
+
+
+async def test_a_submission_that_is_not_there_leaves_its_room(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 1)
+    [seat] = reserved(pool, ("ann", 404))
+    with pytest.raises(UsageError):
+        await seat.session()
+    seat.release()
+    seat.release()
+    await turns()
+
+    assert await played(pool, ("ann", 1))
+
+
+async def test_a_start_takes_a_core_until_its_hello(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 4, cores=1)
+    arena.is_slow = True
+    seats = reserved(pool, ("ann", 1), ("ben", 2))
+    starts = [asyncio.create_task(seat.session()) for seat in seats]
+    await turns()
+    assert (arena.launched, pool.gate.waiting) == (1, 1)
+    arena.is_slow = False
+    arena._changed.set()
+    await asyncio.gather(*starts)
+
+    assert arena.launched == 2
+
+
+async def test_a_match_that_is_called_off_leaves_room_and_core(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 2, cores=1)
+    arena.is_slow = True
+    seats = reserved(pool, ("ann", 1), ("ben", 2))
+    starts = [asyncio.create_task(seat.session()) for seat in seats]
+    await turns()
+    for start in starts:
+        start.cancel()
+    await asyncio.gather(*starts, return_exceptions=True)
+    for seat in seats:
+        seat.release()
+    await turns()
+
+    assert (len(pool), pool.gate.waiting, arena.running) == (0, 0, {})
+
+
+async def test_another_version_in_play_ends_the_idle_ones_now_and_others_after_their_match(
+    arena: FakeArenaOfProcesses,
+) -> None:
+    pool = PoolOfFakes(arena, 4)
+    await played(pool, ("ann", 1), ("ann", 1), ("ben", 2))
+    [seat] = reserved(pool, ("ann", 1))
+    session = await seat.session()
+    pool.retire("ann", 1)
+    await turns()
+    assert {public_name(name) for name in arena.running} == {"ann", "ben"}
+    assert not session.leaving
+    seat.release()
+    await turns()
+    assert {public_name(name) for name in arena.running} == {"ben"}
+
+    assert await played(pool, ("ann", 1)) == await played(pool, ("ann", 1)), "a run goes on with it"
+
+
+async def test_stderr_of_a_match_is_what_was_written_from_its_start(
+    arena: FakeArenaOfProcesses,
+) -> None:
+    pool = PoolOfFakes(arena, 1)
+    for match in ("m1", "m2"):
+        [seat] = reserved(pool, ("ann", 1))
+        session = await seat.session()
+        arena.says(session, f"this is {match}\n")
+        seat.release(match)
+        arena.says(session, "between matches\n")
+
+    assert pool.stderr == [("ann", 1, "m1", "this is m1\n"), ("ann", 1, "m2", "this is m2\n")]
+
+
+async def test_stderr_of_a_match_is_at_most_64_kib(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 1)
+    [seat] = reserved(pool, ("ann", 1))
+    arena.says(await seat.session(), "x" * 70_000 + "end")
+    seat.release("m1")
+
+    [(_, _, _, text)] = pool.stderr
+    assert text == "x" * (64 * 1024 - 3) + "end"

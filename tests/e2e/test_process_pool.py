@@ -1,0 +1,196 @@
+"""Submitted bots as real processes: on few cores, beside others that burn them all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from arena.competitions.arena_host import Host
+from arena.competitions.process_pool import ProcessPool, StartFailed
+from arena.engine.match import MatchResult
+from arena.games import GAMES
+from arena.referee.compute_gate import ComputeGate
+from arena.referee.live_match import LiveMatch
+from arena.sandbox.command import Program
+from arena.storage.store import Store
+from protocol.messages import Ending, Limits, Mechanism, Verdict
+
+pytestmark = pytest.mark.e2e
+
+TIMEOUT_S = 90.0
+LIMITS = Limits(decision_ms=250, bank_ms=0, hard_ms=500, wall_ms=1_500, start_ms=1_500)
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "three_card_poker": {"rounds": 1},
+    "ace_king_queen": {"hands": 50},
+}
+
+# A bot over its pipes that computes for so many ms of CPU time per decision, sleeps for so many,
+# or computes without end from its `ready` on.
+BOT = """
+import json, os, sys, threading, time
+what, ms = sys.argv[1], int(sys.argv[2])
+def say(**message): print(json.dumps(message), flush=True)
+def compute(s):
+    until = time.process_time() + s
+    while time.process_time() < until: pass
+print("I am", os.environ["ARENA_NAME"], file=sys.stderr)
+if what == "crash": sys.exit(3)
+if what == "start": compute(ms / 1000)
+say(type="hello", protocol=1, name="x", games=["three_card_poker", "ace_king_queen"])
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "match":
+        print("plays", heard["match"], file=sys.stderr)
+        say(type="ready", match=heard["match"], nonce="n")
+        if what == "always": threading.Thread(target=compute, args=(60,), daemon=True).start()
+    elif heard["type"] == "ask":
+        if what == "computes": compute(ms / 1000)
+        if what == "sleeps": time.sleep(ms / 1000)
+        legal = heard["legal"]
+        value = legal["min"] if isinstance(legal, dict) else legal[0]
+        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
+"""
+
+
+class SubmissionMatches:
+    """SubmissionMatches between submissions, each given as its command line, in a pool of `most`."""
+
+    def __init__(self, host: Host, cores: int, most: int) -> None:
+        self._host = host
+        self._words: list[Sequence[str]] = []
+        self.stderr: list[tuple[str, int, str, str]] = []
+        self.gate = ComputeGate(cores)
+        self.opened = asyncio.Event()
+        self.pool = ProcessPool(
+            host.supervisor,
+            host.gateway,
+            self.gate,
+            self._program,
+            most,
+            lambda *told: self.stderr.append(told),
+        )
+
+    async def play(self, game: str, *bots: Sequence[str]) -> tuple[MatchResult, Verdict | None]:
+        first = len(self._words)
+        self._words += bots
+        seats = self.pool.reserve([(f"bot {n}", first + n) for n in range(len(bots))])
+        assert seats is not None
+        match = ""
+        try:
+            sessions = await asyncio.gather(*(seat.session() for seat in seats))
+            over: asyncio.Future[tuple[MatchResult, Verdict | None]]
+            over = asyncio.get_running_loop().create_future()
+
+            def on_over(_: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
+                if not over.done():
+                    over.set_result((result, verdict))
+
+            rules = GAMES[game]
+            settings = rules.vocabulary.read_settings(SETTINGS[game])
+            limits = self._host.limits
+            table = self._host.referee.open(rules, settings, sessions, limits, on_over)
+            match = table.id
+            self.opened.set()
+            assert table.names == tuple(f"bot {n}" for n in range(len(bots)))
+            return await over
+        finally:
+            for seat in seats:
+                seat.release(match)
+
+    async def _program(self, submission: int) -> Program:
+        return Program((sys.executable, "-c", BOT, *self._words[submission]), stdio=True)
+
+
+@contextlib.asynccontextmanager
+async def matches(
+    tmp_path: Path, *, cores: int = 1, most: int = 12
+) -> AsyncIterator[SubmissionMatches]:
+    with Store(tmp_path / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+            yield SubmissionMatches(host, cores, most)
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """All cores compute something else."""
+    command = [sys.executable, "-c", "while True: pass"]
+    burning = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
+    yield
+    for process in burning:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.usefixtures("busy_machine")
+async def test_J7_nobody_is_out_for_the_load_of_others(tmp_path: Path) -> None:
+    async with matches(tmp_path) as arena:
+        bots = [("computes", "50")] * 12
+        played = await asyncio.gather(*(arena.play("three_card_poker", bot) for bot in bots))
+
+    assert [result.termination.kind for result, _ in played] == [Ending.COMPLETED] * 12
+    assert arena.gate.waiting == 0
+
+
+@pytest.mark.usefixtures("busy_machine")
+async def test_J7_who_sleeps_is_out_by_the_cap_on_the_wall(tmp_path: Path) -> None:
+    async with matches(tmp_path) as arena:
+        _, verdict = await arena.play("three_card_poker", ("sleeps", "60000"))
+
+    assert verdict is not None
+    assert (verdict.kind, verdict.mechanism) == (Ending.TIMEOUT, Mechanism.WALL_CAP)
+    assert verdict.taken_ms is not None
+    assert verdict.taken_ms < 2 * LIMITS.wall_ms
+    assert verdict.bot == "bot 0"
+
+
+async def test_J7_who_computes_while_others_decide_is_charged(tmp_path: Path) -> None:
+    async with matches(tmp_path, cores=2) as arena:
+        _, verdict = await arena.play("ace_king_queen", ("always", "0"), ("sleeps", "400"))
+
+    assert verdict is not None
+    assert (verdict.kind, verdict.bot) == (Ending.CPU, "bot 0")
+
+
+async def test_who_computes_too_much_before_its_hello_does_not_start(tmp_path: Path) -> None:
+    async with matches(tmp_path) as arena:
+        with pytest.raises(StartFailed) as failed:
+            await arena.play("three_card_poker", ("start", "9000"))
+        finding = failed.value.finding
+
+    assert finding.text == "did not say hello within 1,500 ms of CPU"
+    assert (finding.kind, finding.mechanism) == (Ending.ABSENT, Mechanism.CPU_CLOCK)
+
+
+async def test_who_crashes_at_its_start_is_told_with_its_stderr(tmp_path: Path) -> None:
+    async with matches(tmp_path) as arena:
+        with pytest.raises(StartFailed) as failed:
+            await arena.play("three_card_poker", ("crash", "0"))
+        finding = failed.value.finding
+
+    assert (finding.kind, finding.exit_status) == (Ending.CRASH, 3)
+    assert finding.stderr == "I am bot 0\n"
+
+
+async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) -> None:
+    async with matches(tmp_path) as arena:
+        host = arena._host
+        playing = asyncio.create_task(arena.play("three_card_poker", ("sleeps", "200")))
+        await arena.opened.wait()
+        assert host.gateway.players.here == len(host.gateway.players) == 0
+        assert host.presence.names("three_card_poker") == ()
+        assert host.presence.taken == set()
+        assert host.presence.use_of("bot 0") is None
+        await host.launch(("three_card_poker", "q64"), "bot 0")
+        await playing
+
+    [(name, submission, match, text)] = arena.stderr
+    assert (name, submission) == ("bot 0", 0)
+    assert text == f"I am bot 0\nplays {match}.0\n"
