@@ -79,6 +79,7 @@ def submission_requests(
         cache_folder(store),
         hidden=hidden,
         check=(sys.executable, "-P", "-m", "arena.cli._submission_check"),
+        compare=(sys.executable, "-P", "-m", "arena.cli._submission_compare"),
         unsafe=unsafe,
     )
     return SubmissionRequests(service, tuple(games), _starter)

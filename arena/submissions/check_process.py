@@ -12,8 +12,9 @@ import os
 import sys
 import tempfile
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import BinaryIO, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -23,11 +24,19 @@ from arena.sandbox.supervisor import ends_with_this
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = ["CheckJob", "CheckVerdict", "StepBegun", "StepDone", "check", "nicer"]
+__all__ = [
+    "CheckJob",
+    "CheckVerdict",
+    "StepBegun",
+    "StepDone",
+    "check",
+    "last_words",
+    "nicer",
+    "worker",
+]
 
 _LINE_BYTES = 1 << 20
 _LONGEST = 500  # letters of what it wrote on stderr, for the error
-_NICE = 10
 
 
 class CheckJob(Struct, frozen=True, kw_only=True):
@@ -77,6 +86,27 @@ async def check(
 
     Raises `UsageError` if it takes longer than `within_s`, and `ArenaError` if the process fails.
     """
+    async with worker(command, job) as (said_lines, errors):
+        try:
+            async with asyncio.timeout(within_s):
+                while line := await said_lines.readline():
+                    said = msgspec.json.decode(line, type=_Said)
+                    if isinstance(said, CheckVerdict):
+                        return said
+                    tell(said)
+        except TimeoutError:
+            raise UsageError(f"the check took longer than {within_s:,.0f} s") from None
+        raise ArenaError(f"the check has failed: {last_words(errors)}")
+
+
+@asynccontextmanager
+async def worker(
+    command: Sequence[str], job: Struct
+) -> AsyncIterator[tuple[asyncio.StreamReader, BinaryIO]]:
+    """A process that is told its job in a line: what it says, and what it writes on stderr.
+
+    In the end it is killed; it is the arena's own, and the programs that it has started end too.
+    """
     with tempfile.TemporaryFile() as errors:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -90,25 +120,22 @@ async def check(
         assert process.stdin is not None, "it was started with one"
         assert process.stdout is not None, "it was started with one"
         try:
-            async with asyncio.timeout(within_s):
-                process.stdin.write(msgspec.json.encode(job) + b"\n")
-                while line := await process.stdout.readline():
-                    said = msgspec.json.decode(line, type=_Said)
-                    if isinstance(said, CheckVerdict):
-                        return said
-                    tell(said)
-        except TimeoutError:
-            raise UsageError(f"the check took longer than {within_s:,.0f} s") from None
+            process.stdin.write(msgspec.json.encode(job) + b"\n")
+            yield process.stdout, errors
         finally:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()  # the programs that it has started end with it
+                process.kill()
             await process.wait()
-        errors.seek(0)
-        last = errors.read().decode(errors="replace").strip()[-_LONGEST:]
-        raise ArenaError(f"the check has failed: {one_line(last, _LONGEST)}")
 
 
-def nicer() -> None:
+def last_words(errors: BinaryIO) -> str:
+    """The end of what a worker has written on stderr, in a line."""
+    errors.seek(0)
+    text = errors.read().decode(errors="replace").strip()[-_LONGEST:]
+    return one_line(text, _LONGEST)
+
+
+def nicer(by: int = 10) -> None:
     """Have this process and what it starts work when matches leave time for it."""
     if sys.platform != "win32":
-        os.nice(_NICE)
+        os.nice(by)

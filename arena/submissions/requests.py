@@ -15,7 +15,8 @@ from arena.storage.submissions import Submission
 from arena.submissions.service import SubmissionService
 from arena.submissions.socket import Submitter
 from arena.submissions.uploads import Upload
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Refused
 from protocol.submitting import (
     PIECE_BYTES,
     Compare,
@@ -63,6 +64,7 @@ class SubmissionRequests:
         self.service = service
         self._games = tuple(games)
         self._starter = starter
+        self._comparing: dict[Submitter, asyncio.Task[None]] = {}
 
     async def receive(self, upload: Upload, submitter: Submitter) -> None:
         """Take a program in, and have its sender told what becomes of it."""
@@ -71,6 +73,8 @@ class SubmissionRequests:
 
     def disconnected(self, submitter: Submitter) -> None:
         self.service.pipeline.feed.forget(submitter)
+        if (comparing := self._comparing.pop(submitter, None)) is not None:
+            comparing.cancel()
 
     def roster_changed(self) -> None:
         self.service.roster_changed()
@@ -95,7 +99,7 @@ class SubmissionRequests:
             case Rebuild():
                 await self._rebuild(submitter, message.submission)
             case Compare():
-                raise UsageError("comparisons are not played here")
+                self._begin_comparison(submitter, message)
             case GetStarter():
                 submitter.tell(
                     await asyncio.to_thread(self._starter, message.game, message.language)
@@ -222,6 +226,24 @@ class SubmissionRequests:
             tar.seek(0)
             as_zip(tar, zipped)
         zipped.seek(0)
+
+    def _begin_comparison(self, submitter: Submitter, message: Compare) -> None:
+        """Play it beside other requests; it ends with its connection."""
+        if submitter.owner is None:
+            raise UsageError("expected a student's token: each has versions of its own")
+        if submitter in self._comparing:
+            raise UsageError("another comparison of yours is played; wait for its end")
+        work = self._compare(submitter, submitter.owner, message)
+        self._comparing[submitter] = asyncio.create_task(work)
+
+    async def _compare(self, submitter: Submitter, owner: str, message: Compare) -> None:
+        versions = (message.first, message.second)
+        try:
+            await self.service.compare(owner, message.game, versions, submitter.tell)
+        except ArenaError as error:
+            submitter.tell(Refused("submit", str(error)))
+        finally:
+            self._comparing.pop(submitter, None)
 
     async def _disable(self, submitter: Submitter, message: Disable) -> None:
         who = self._instructor(submitter)

@@ -24,11 +24,13 @@ from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
 from arena.storage.submissions import InPlay, Submission, Submissions
 from arena.submissions.build_cache import BuildCache
+from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.uploads import Upload, Uploads
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
+from protocol.submitting import Comparing
 
 __all__ = ["SubmissionService"]
 
@@ -41,7 +43,7 @@ class SubmissionService:
     Args:
         folder: for spooled uploads and built programs; made if it is not there.
         hidden: what no build may see, besides that folder.
-        check: the command line of the process that checks one.
+        check, compare: the command lines of the processes that check one, and compare two.
         unsafe: what every student could read, where programs are not isolated; else empty.
 
     Attributes:
@@ -60,6 +62,7 @@ class SubmissionService:
         *,
         hidden: Sequence[Path],
         check: Sequence[str],
+        compare: Sequence[str] = (),
         unsafe: str = "",
     ) -> None:
         self.settings = settings
@@ -68,6 +71,8 @@ class SubmissionService:
         self.in_use: Callable[[], Collection[int]] = lambda: ()
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
+        self._limits = limits
+        self._comparisons = Comparisons(compare, settings.comparisons)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
             folder / "builds",
@@ -188,6 +193,25 @@ class SubmissionService:
         submission = await asyncio.to_thread(self.submissions.reopened, number)
         await self._builds.forget(submission.program)
         self.pipeline.add(submission)
+
+    async def compare(
+        self, owner: str, game: str, versions: Sequence[int], tell: Callable[[Comparing], None]
+    ) -> None:
+        """Let two versions of an owner play each other; raises `ArenaError` if they cannot."""
+        mine = await asyncio.to_thread(self.submissions.of, owner)
+        compared = []
+        for version in versions:
+            one = next((one for one in mine if one.version == version), None)
+            if one is None or game not in one.games:
+                raise UsageError(f"expected a version of yours that plays {game}, got v{version}")
+            built = await self._builds.built(one.program)
+            compared.append(ComparedVersion(f"v{version}", str(built.folder), built.manifest))
+        first, second = compared
+        if first == second:
+            raise UsageError("expected two versions to compare, got one twice")
+        self._comparisons.spend(owner)
+        job = ComparisonJob(game=game, versions=(first, second), limits=self._limits)
+        await self._comparisons.run(job, tell)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
         """Write the tar of a program; to be called in a thread."""

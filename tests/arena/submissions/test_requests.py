@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zipfile
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ from protocol.errors import UsageError
 from protocol.messages import Refused
 from protocol.submitting import (
     Compare,
+    Comparing,
     Disable,
     Download,
     Follow,
@@ -227,6 +229,88 @@ async def test_a_starter_is_made_for_a_game_and_a_language(arena: SubmitterSurro
     files = await arena.enters("ann").says(GetStarter("blackjack", "go")).hears(StarterFiles)
 
     assert files == StarterFiles({"bot.py": "blackjack go"}, "bot.py")
+
+
+async def test_two_versions_are_compared_to_the_last_sentence(arena: SubmitterSurroundings) -> None:
+    ann = arena.enters("ann")
+    await accepted(ann)
+    await accepted(ann, strategy("ace_king_queen", "blackjack"))
+
+    ann.says(Compare("ace_king_queen", 1, 2), ListSubmissions())
+    last = await ann.hears(Comparing, lambda said: said.is_over)
+
+    assert last.text == "v1 is better than v2"
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (Compare("blackjack", 1, 2), "expected a version of yours that plays blackjack, got v1"),
+        (Compare("ace_king_queen", 2, 3), "a version of yours that plays ace_king_queen, got v3"),
+        (Compare("ace_king_queen", 2, 2), "expected two versions to compare, got one twice"),
+        (Compare("blackjack", 2, 3), "the comparison has failed: no cards"),
+    ],
+)
+async def test_what_cannot_be_compared_is_refused(
+    arena: SubmitterSurroundings, message: Compare, why: str
+) -> None:
+    ann = arena.enters("ann")
+    await accepted(ann)
+    await accepted(ann, strategy("ace_king_queen", "blackjack"))
+    if "no cards" in why:
+        await accepted(ann, strategy("blackjack"))
+
+    assert why in (await ann.says(message).hears(Refused)).text
+
+
+async def test_an_owner_compares_so_often_a_day_and_one_after_another(
+    arena: SubmitterSurroundings,
+) -> None:
+    ann = arena.enters("ann")
+    await accepted(ann)
+    await accepted(ann, NASH + b"\n")
+    asked = Compare("ace_king_queen", 1, 2)
+
+    refused = await ann.says(asked, asked).hears(Refused)
+    await ann.hears(Comparing, lambda said: said.is_over)
+    for _ in range(4):
+        other = arena.enters("ann").says(asked)
+        await other.hears(Comparing, lambda said: said.is_over)
+    enough = await arena.enters("ann").says(asked).hears(Refused)
+
+    assert refused.text == "another comparison of yours is played; wait for its end"
+    assert enough.text == "expected at most 5 comparisons a day; try tomorrow"
+
+
+async def test_one_comparison_is_played_at_a_time(arena: SubmitterSurroundings) -> None:
+    comparisons = arena.running.service._comparisons
+    turn = asyncio.Event()
+    comparisons._queue.append(turn)
+    ann = arena.enters("ann")
+    await accepted(ann)
+    await accepted(ann, NASH + b"\n")
+
+    waits = await ann.says(Compare("ace_king_queen", 1, 2)).hears(Comparing)
+    comparisons._queue.remove(turn)
+    comparisons._queue[0].set()
+
+    assert waits.position == 1
+    assert (await ann.hears(Comparing, lambda said: said.is_over)).position is None
+
+
+async def test_a_comparison_ends_with_its_connection(arena: SubmitterSurroundings) -> None:
+    comparisons = arena.running.service._comparisons
+    comparisons._queue.append(asyncio.Event())
+    ann = arena.enters("ann")
+    await accepted(ann)
+    await accepted(ann, NASH + b"\n")
+    await ann.says(Compare("ace_king_queen", 1, 2)).hears(Comparing)
+    [task] = arena.requests._comparing.values()
+
+    ann.leaves()
+    await asyncio.wait([task])
+
+    assert len(comparisons._queue) == 1
 
 
 async def test_comparisons_are_for_owners(arena: SubmitterSurroundings) -> None:
