@@ -106,7 +106,7 @@ function Comparison({ entries }) {
     </div>
     <p><button class="main" disabled=${said.busy || first === second}>Compare</button></p>
     <div role="status">
-      ${said.busy && html`<p class="faint">${said.position ? `Number ${said.position} in the queue.` : "They play when nothing else does…"}</p>`}
+      ${said.busy && html`<p class="faint">${said.position ? `Number ${said.position} in the queue.` : "They play when nothing else does…"} Leaving “Your versions” ends it.</p>`}
       ${said.text && html`<p class="heard said">${said.text}</p>`}
       ${said.error && html`<p class="heard bad">${said.error}</p>`}
     </div>
