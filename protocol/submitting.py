@@ -60,6 +60,8 @@ __all__ = [
     "UploadTurn",
     "Use",
     "decode_from_submitter",
+    "decode_to_submitter",
+    "encode_from_submitter",
     "encode_to_submitter",
 ]
 
@@ -390,6 +392,7 @@ _UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, Recur
 """All that the decoder raises, as in protocol/codec.py."""
 
 _decode = msgspec.json.Decoder(FromSubmitter).decode
+_decode_told = msgspec.json.Decoder(ToSubmitter).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -411,5 +414,19 @@ def decode_from_submitter(frame: bytes) -> FromSubmitter:
 
 
 def encode_to_submitter(message: ToSubmitter) -> bytes:
+    """One message as a frame."""
+    return _encode(message)
+
+
+def decode_to_submitter(frame: bytes) -> ToSubmitter:
+    """The message in a frame of the arena; raises `Malformed` if it is none."""
+    try:
+        message: ToSubmitter = _decode_told(frame)
+    except _UNREADABLE as error:
+        raise Malformed(one_line(str(error))) from None
+    return message
+
+
+def encode_from_submitter(message: FromSubmitter) -> bytes:
     """One message as a frame."""
     return _encode(message)

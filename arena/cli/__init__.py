@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "docs": "Read the manual in a browser.",
     "serve": "Run an arena that bots connect to.",
     "connect": "Connect a bot to an arena.",
+    "submit": "Hand a bot in, which the arena then plays.",
+    "submissions": "See what was handed in, and say what is in play.",
     "roster": "Say who may play here, and hand out tokens.",
     "luck": "Measure the luck of matches, and add up their hands.",
     "new": "Write a bot to begin with, in one of six languages.",

@@ -15,7 +15,7 @@ from arena.lab.comparison import Comparison, Standpoint
 from arena.lab.recent_matches import LabMatches
 from arena.lab.series import Offence, unit
 
-__all__ = ["ComparisonSoFar", "show"]
+__all__ = ["ComparisonSoFar", "sentence_of", "show"]
 
 
 class ComparisonSoFar:
@@ -72,7 +72,7 @@ def show(run: ComparisonSoFar, *, as_json: bool) -> None:
     click.echo(f"{game.vocabulary.title}{lab_runs.seed_shown(seed)}")
     if run.offence is not None:
         return
-    click.echo(_sentence(run))
+    click.echo(sentence_of(run))
     for line in _notes(run):
         click.echo(line)
 
@@ -102,7 +102,7 @@ def _document(run: ComparisonSoFar) -> dict[str, Any]:
     }
 
 
-def _sentence(run: ComparisonSoFar) -> str:
+def sentence_of(run: ComparisonSoFar) -> str:
     """What is known, in one sentence."""
     comparison = run.comparison
     first, second = _told_apart(run.names)

@@ -26,10 +26,10 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import house_bots
 
-__all__ = ["command"]
+__all__ = ["LEVEL", "MOST_BLOCKS", "command"]
 
-_MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
-_LEVEL = 2.0
+MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
+LEVEL = 2.0
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class _Asked(msgspec.Struct, frozen=True):
 @click.option(
     "--level",
     type=click.FloatRange(min=0, min_open=True, max=50),
-    default=_LEVEL,
+    default=LEVEL,
     show_default=True,
     metavar="X",
     help="Call them level if they differ by less: in games of 100, "
@@ -57,7 +57,7 @@ class _Asked(msgspec.Struct, frozen=True):
     "--most",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Play at most about N units (hands, games or matches), by default {_MOST_BLOCKS:,} "
+    help=f"Play at most about N units (hands, games or matches), by default {MOST_BLOCKS:,} "
     "or as many blocks of them.",
 )
 @options.jobs_option("play up to N matches side by side, by default one per core")
@@ -107,7 +107,7 @@ def command(
         matchup = Matchup(game, competition_settings(game, settings))
         per_unit = 1 if game.unit is None else game.unit.block
         seed = None if commands else options.fresh_seed(seed)
-        most = most or _MOST_BLOCKS * per_unit
+        most = most or MOST_BLOCKS * per_unit
         run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
         try:
             _play(run, _Asked(paths, commands, jobs, limits))

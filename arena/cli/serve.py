@@ -19,6 +19,7 @@ from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_o
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
+from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_requests
 from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
@@ -34,6 +35,7 @@ from arena.sandbox.command import views
 from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
+from arena.submissions.requests import SubmissionRequests
 from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -71,8 +73,8 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     metavar="FILE",
     is_eager=True,
     callback=_read_config,
-    help="Settings in TOML: the tables [serve], [limits], [games.GAME] and [[bot]]; "
-    "options win over them.",
+    help="Settings in TOML: the tables [serve], [limits], [games.GAME], [submissions], [[bot]] and "
+    "[[run]]; options win over them.",
 )
 @endpoint_options
 @options.db_option("The database, made if it is not there.")
@@ -97,6 +99,13 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
 )
 @options.log_option
 @click.option(
+    "--submissions-without-isolation",
+    "without_isolation",
+    is_flag=True,
+    help="Take submissions though this machine cannot isolate them: every student could then read "
+    "the database. Only where nobody else can connect.",
+)
+@click.option(
     "--print-example",
     is_flag=True,
     is_eager=True,
@@ -119,6 +128,7 @@ def command(
     matches: int,
     once: bool,
     log_file: str | None,
+    without_isolation: bool,
     settings: dict[str, object],
     as_json: bool,
     limits: Limits,
@@ -130,6 +140,8 @@ def command(
     they play its competition: a league in a game for one, a round robin in one for two, an
     elimination in one for more. The next one starts when a bot has come since. When a competition
     is over its standings are printed.
+
+    With a table [submissions] students can hand bots in (`arena submit`, or on the page).
 
     Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
@@ -149,6 +161,11 @@ def command(
     hidden = (*config.files, *endpoint.hidden, *log)
     endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
     endpoint.check()
+    unsafe = ""
+    if config.submissions is not None:
+        unsafe = check_safety(limits, endpoint, without_isolation=without_isolation)
+    elif without_isolation:
+        raise UsageError("expected a table [submissions] in the file of --config")
     playable = {None, *(run.game for run in config.runs), *(game.name for game in chosen)}
     plan = _ServePlan(
         config,
@@ -157,6 +174,7 @@ def command(
         once,
         as_json,
         log_file,
+        unsafe,
     )
     _run(where, endpoint, plan, stop or Stop())
 
@@ -222,6 +240,13 @@ class _ServePlan(msgspec.Struct, frozen=True):
     once: bool
     as_json: bool
     log_file: str | None
+    unsafe: str  # of submissions, where they are not isolated
+
+    @property
+    def game_names(self) -> Collection[str]:
+        """The games that are played."""
+        planned = (run.game for run in self.config.runs)
+        return tuple(dict.fromkeys((*planned, *(game.plan.game for game in self.games))))
 
 
 async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop) -> bool:
@@ -230,6 +255,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
     assert task is not None, "a coroutine runs in a task"
     stop.cancels(task)
     roster = Roster(store.engine)
+    submissions, hidden = _submissions(store, endpoint, plan)
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
         notices = BotNotices(board)
@@ -245,15 +271,18 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             listener=report.CompetitionLog(log, notices.say),
             is_attended=True,
             on_verdict=notices.ruled,
-            hidden=endpoint.hidden,
+            hidden=hidden,
             page=Web if endpoint.page else None,
             origins=endpoint.origins,
             proxies=endpoint.proxies,
             base_path=endpoint.base_path,
+            submissions=submissions,
         ) as arena:
             # Modules stay, and so do most bots and matches: collect garbage less often.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
+            if arena.submissions is not None:
+                play_submissions(arena, arena.submissions)
             _say_where(arena.url, endpoint, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):
@@ -267,6 +296,21 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 await scheduler.run(plan.config.runs, plan.games)
             await store.flushed()
             return scheduler.has_failed
+
+
+def _submissions(
+    store: Store, endpoint: Endpoint, plan: _ServePlan
+) -> tuple[SubmissionRequests | None, Sequence[Path]]:
+    """What students hand in, if they may, and which files no bot may see."""
+    settings = plan.config.submissions
+    if settings is None:
+        return None, endpoint.hidden
+    folder = cache_folder(store)
+    hidden = (*endpoint.hidden, folder, *(() if store.file is None else (store.file,)))
+    requests = submission_requests(
+        store, settings, plan.config.limits, plan.game_names, hidden, plan.unsafe
+    )
+    return requests, hidden
 
 
 def _say_where(url: str, endpoint: Endpoint, notices: BotNotices) -> None:
@@ -300,6 +344,13 @@ def _scheduler(
 
 def _warn(access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
     """Report settings that are probably a mistake."""
+    if plan.unsafe:
+        notices.say(plan.unsafe)
+    if plan.config.submissions is not None and not access.players:
+        notices.say(
+            "nobody is on the roster, so nobody can hand a bot in; "
+            "`arena roster import` puts a class on it"
+        )
     if plan.config.runs and not access.instructors:
         notices.say("nobody instructs here yet; `arena roster instructor` makes a token")
     if endpoint.requires_token and not access.players:

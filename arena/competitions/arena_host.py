@@ -42,6 +42,8 @@ from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.roster_watch import RosterWatch
 from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
 from arena.storage.tokens import Access
+from arena.submissions.requests import SubmissionRequests
+from arena.submissions.socket import SubmitterSockets
 from protocol.codec import Encoding
 from protocol.errors import UsageError
 from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Verdict
@@ -64,6 +66,7 @@ class Host:
         origins: other sites whose pages may open WebSockets here, as `https://arena.example.org`.
         proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
         base_path: the path of the page for browsers, as `/arena/`.
+        submissions: what students hand in; it is started and ended here.
 
     Raises:
         UsageError: an origin, a proxy or the base path is not valid.
@@ -88,6 +91,7 @@ class Host:
         origins: Sequence[str] = (),
         proxies: Sequence[str] = (),
         base_path: str = "/",
+        submissions: SubmissionRequests | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
@@ -118,6 +122,8 @@ class Host:
         self._watch = self._make_watch(roster, access)
         self._tasks = BackgroundTasks()
         self._open_to_browsers(page, origins, proxies, base_path)
+        self.submissions = None if submissions is None else submissions.service
+        self._submitters = None if submissions is None else self._open_to_submitters(submissions)
 
     def _make_gateway(self, access: Access, requires_token: bool) -> Gateway:
         return Gateway(
@@ -167,8 +173,16 @@ class Host:
             self._relay.page = entrance.page = page(self, self._store)
             self.referee.page = entrance.base_path
 
+    def _open_to_submitters(self, submissions: SubmissionRequests) -> SubmitterSockets:
+        login, entrance = self.gateway.login, self.gateway.entrance
+        sockets = SubmitterSockets(login.admission, login.throttle, submissions, self._loop.time())
+        entrance.submitters = sockets
+        return sockets
+
     async def __aenter__(self) -> Host:
         allow_many_files()
+        if self.submissions is not None:
+            await self.submissions.start()
         for earlier in self._store.competitions():
             self.presence.keep_spellings(earlier.plan.players)
         for interrupted in self.unfinished():  # its bots are launched again in a moment
@@ -190,7 +204,11 @@ class Host:
             await self.gateway.close()
         if self.web is not None:
             await self.web.close()
+        if self._submitters is not None:
+            await self._submitters.close()
         await self.supervisor.close()
+        if self.submissions is not None:  # the last matches have told it their stderr
+            await self.submissions.close()
 
     def take_submissions(self, service: VersionService, pool: SeatPool, cores: int) -> None:
         """Have competitions play submissions, of which so many compute at once.

@@ -1,8 +1,9 @@
 """Settings from a TOML file, read once into frozen structs.
 
-A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[[bot]]` and `[[run]]`, all of them
-optional. Their fields are those of the structs here, of `Limits` and of the games' settings;
-`class.example.toml` beside this module shows them all. Every field is checked by its exact type:
+A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[submissions]`, `[[bot]]` and
+`[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`, of
+`SubmissionSettings` and of the games' settings; `class.example.toml` beside this module shows them
+all. Every field is checked by its exact type:
 `true` and `4.0` are not 4. An error is one line that says where it is, such as `run[0].matches`,
 what was expected and what came. Paths are relative to the file's own folder, so that it means the
 same wherever the arena is started. Flags win over the file; that is done in `arena/cli`.
@@ -36,13 +37,15 @@ from arena.competitions.planned_run import (
 )
 from arena.engine.names import spelled
 from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Settling, Take, form_of
-from arena.formats.timetable import parse
+from arena.formats.timetable import once, parse
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
+from arena.sandbox.languages import Language
 from arena.server.origin import Origins, read_base_path
 from arena.server.proxies import Proxies
 from arena.strength.settle import Goal
+from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 
@@ -135,6 +138,7 @@ class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     serve: Any = {}
     limits: Any = {}
     games: dict[str, Any] = {}
+    submissions: dict[str, Any] | None = None
     bot: list[Any] = []
     run: list[Any] = []
 
@@ -144,6 +148,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     Attributes:
         games: settings by game, as with `--set`.
+        submissions: None if nothing can be handed in.
         runs: in the order of the file.
         files: where it was read; launched bots must not see these files.
     """
@@ -151,6 +156,7 @@ class Config(Struct, frozen=True, kw_only=True):
     serve: ServeSection = ServeSection()
     limits: Limits = Limits()
     games: Mapping[str, Mapping[str, object]] = {}
+    submissions: SubmissionSettings | None = None
     bots: tuple[BotSpec, ...] = ()
     runs: tuple[PlannedRun, ...] = ()
     files: tuple[Path, ...] = ()
@@ -190,6 +196,7 @@ def _config(document: Mapping[str, Any], folder: Path) -> Config:
         serve=_serve(read.serve, folder),
         limits=Limits(**msgspec.structs.asdict(limits)),
         games=_games(read.games),
+        submissions=None if read.submissions is None else _submissions(read.submissions),
         bots=tuple(_bot(bot, f"bot[{n}]", folder) for n, bot in enumerate(read.bot)),
     )
     return msgspec.structs.replace(config, runs=_runs(read.run, config))
@@ -232,6 +239,25 @@ def _games(tables: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
                 raise UsageError(f"the settings of {game.name} are given twice")
         games[game.name] = table
     return games
+
+
+def _submissions(table: Mapping[str, Any]) -> SubmissionSettings:
+    moments = {}
+    for name in ("opens", "closes"):
+        if name in table:
+            with _field(f"submissions.{name}"):
+                moments[name] = once(table[name]).timestamp()
+    settings = _convert({**table, **moments}, SubmissionSettings, "submissions")
+    for language in settings.languages:
+        if language not in set(Language):
+            got = one_line(repr(language), 60)
+            raise UsageError(
+                f"submissions.languages: expected some of: {', '.join(Language)}, got {got}"
+            )
+    opens, closes = settings.opens, settings.closes
+    if opens is not None and closes is not None and opens >= closes:
+        raise UsageError("submissions.closes: expected it later than opens")
+    return settings
 
 
 def _bot(table: object, where: str, folder: Path) -> BotSpec:

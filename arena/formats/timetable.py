@@ -18,7 +18,7 @@ import msgspec
 
 from protocol.errors import UsageError, one_line
 
-__all__ = ["LATEST_S", "Due", "Times", "Weekly", "due", "parse"]
+__all__ = ["LATEST_S", "Due", "Times", "Weekly", "due", "once", "parse"]
 
 LATEST_S = 3600.0
 """How late a competition may start, and how long it waits for bots: a class is still there."""
@@ -130,6 +130,14 @@ def due(times: Times, now: datetime, played: Collection[float]) -> Due:
     if (now - last).total_seconds() > LATEST_S:
         return Due(None, passed)
     return Due(last, tuple(moment for moment in passed if moment != last))
+
+
+def once(value: object, zone: tzinfo | None = None) -> datetime:
+    """Read one date and time, which gets an offset; raises UsageError if it is none."""
+    if not isinstance(value, datetime):
+        shown = one_line(repr(value), 60)
+        raise UsageError(f"expected a date and time such as 2026-11-23T18:00:00, got {shown}")
+    return Times(zone=zone)._local(_date(value))
 
 
 def parse(value: object, zone: tzinfo | None = None) -> Times:

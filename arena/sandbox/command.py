@@ -230,6 +230,8 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
         return ()
     secret = tuple(path.resolve() for path in hidden)
     if program.sealed:
+        # Built programs lie in a folder that is hidden from all others.
+        secret = tuple(path for path in secret if not folder.is_relative_to(path))
         exposed = [(folder / name, Path(name)) for name in _names_in(folder)]
         todo = "put them into folders"
     else:

@@ -20,12 +20,15 @@ from arena.server.reply import NO_STORE, Reply, Visitor, text
 from arena.server.throttle import Throttle, ThrottledConnection
 from arena.server.visitors import IdleConnections
 
-__all__ = ["WATCH", "Entrance", "EntrancePage", "send"]
+__all__ = ["SUBMIT", "WATCH", "Entrance", "EntrancePage", "EntranceSubmitters", "send"]
 
 log = logging.getLogger(__name__)
 
 WATCH = "/watch"
 """The path of viewers' WebSockets, below the base path; on any other one they are bots'."""
+
+SUBMIT = "/submit"
+"""The path of the WebSockets of those who hand programs in, where that is possible."""
 
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
@@ -52,6 +55,19 @@ class EntrancePage(Protocol):
         """Check again what a viewer's token permits."""
 
 
+class EntranceSubmitters(Protocol):
+    """Those who hand programs in, as the entrance needs them."""
+
+    def enter(self, caller: Caller, request: Request) -> None:
+        """Open a submitter's WebSocket, or respond why not."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due, at a time of the loop's clock."""
+
+    def roster_changed(self) -> None:
+        """Check again what a submitter's token permits."""
+
+
 class Entrance:
     """Takes the requests of one gateway, all below `base_path`, which begins and ends with a slash.
 
@@ -63,6 +79,7 @@ class Entrance:
         self.proxies = Proxies()
         self.base_path = "/"
         self.page: EntrancePage | None = None
+        self.submitters: EntranceSubmitters | None = None
         self.idle = IdleConnections()
         self._throttle = throttle
         self._has_warned = False
@@ -117,15 +134,17 @@ class Entrance:
             self.page.disconnected(caller)
 
     def tick(self, now: float) -> None:
-        if self.page is not None:
-            try:
-                self.page.tick(now)
-            except Exception:  # bots are served all the same
-                log.exception("the page failed")
+        for part in (self.page, self.submitters):
+            if part is not None:
+                try:
+                    part.tick(now)
+                except Exception:  # bots are served all the same
+                    log.exception("the page failed")
 
     def roster_changed(self) -> None:
-        if self.page is not None:
-            self.page.roster_changed()
+        for part in (self.page, self.submitters):
+            if part is not None:
+                part.roster_changed()
 
     def _see_proxy(self, caller: Caller, request: Request) -> None:
         """Warn once of a local proxy that is not trusted: all its clients count as local."""
@@ -147,11 +166,15 @@ class Entrance:
 
     def _upgrade(self, caller: Caller, request: Request, path: str | None) -> None:
         why = self.origins.refusal(request.headers)
+        place = path.partition("?")[0] if path else None
         if why is not None:
             send(caller, text(403, why, NO_STORE, CLOSE))
-        elif self.page is not None and path and path.partition("?")[0] == WATCH:
+        elif self.page is not None and place == WATCH:
             self._asked(caller)
             self.page.enter(caller, request)
+        elif self.submitters is not None and place == SUBMIT:
+            self._asked(caller)
+            self.submitters.enter(caller, request)
         else:
             caller.accept(request)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -15,8 +15,9 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The table `[submissions]`; without the table nothing can be handed in.
 
     Attributes:
-        opens, closes: when submissions are taken: a date and time each; None for no limit. What has
-            arrived before closing counts, whenever it is checked.
+        opens, closes: when submissions are taken: a date and time each in the file, here Unix
+            seconds; None for no limit. What has arrived before closing counts, whenever it is
+            checked.
         a_day: how many submissions of an owner a day, of this machine's clock.
         languages: which may be handed in, as `arena new` names them; empty for all that are here.
         cores: how many submitted bots compute at once; None for all cores but one, at least one.
@@ -27,12 +28,13 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
         comparisons: how many comparisons of an owner a day.
     """
 
-    opens: Any = None
-    closes: Any = None
+    opens: float | None = None
+    closes: float | None = None
     a_day: Annotated[int, Meta(ge=1, le=1_000)] = 20
     languages: tuple[str, ...] = ()
     cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
-    build_s: Annotated[int, Meta(ge=1, le=3_600)] = 120
+    # The C++ starter takes 40 s on an idle core, and builds have what matches leave.
+    build_s: Annotated[int, Meta(ge=1, le=3_600)] = 300
     # g++ holds 760 MiB for the C++ starter, measured.
     build_mib: Annotated[int, Meta(ge=16, le=65_536)] = 1_024
     check_s: Annotated[int, Meta(ge=10, le=3_600)] = 300

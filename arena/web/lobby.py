@@ -62,13 +62,17 @@ class LobbyGame(msgspec.Struct, frozen=True):
 
 
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
-    """The arena itself; `page_since` changes when it is restarted."""
+    """The arena itself; `page_since` changes when it is restarted.
+
+    `submissions` says whether programs can be handed in at `/submit`.
+    """
 
     version: str
     practice: bool
     page_since: float
     games: tuple[LobbyGame, ...]
     requires_token: bool
+    submissions: bool
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +209,7 @@ def lobby(
             page_since=_SINCE,
             games=_games(),
             requires_token=host.gateway.admission.requires_token,
+            submissions=host.gateway.entrance.submitters is not None,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(islice(chain(bots, submitted), _BOTS)),

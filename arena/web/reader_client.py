@@ -16,9 +16,9 @@ from typing import TypeAlias
 import msgspec
 
 from arena.records.visibility import Viewer
+from arena.server.fair_queue import FairQueue
 from arena.storage.store import Store
 from arena.web.documents import error
-from arena.web.fair_queue import FairQueue
 from arena.web.play.recent import PersonalMatch
 from arena.web.reader_client_process import ReaderDied, ReaderProcess
 from arena.web.reader_questions import ReaderQuestion

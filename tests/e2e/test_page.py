@@ -29,6 +29,7 @@ PLAIN = {
     "lobby": "#/",
     "competitions": "#/competitions",
     "play": "#/play",
+    "submit": "#/submit",
     "instructor": "#/instructor",
     "nowhere": "#/nowhere/at/all",
     "no match": "#/m/nothing",

@@ -68,6 +68,10 @@ class _Planned(NamedTuple):
     game: str | None
     do: Doing
 
+    @property
+    def name(self) -> str:
+        return self.step if self.game is None else f"{self.step} {self.game}"
+
 
 def _plan(check: CheckSession) -> Iterator[_Planned]:
     """The steps, in order. It is lazy because the games are known only after `hello`."""
@@ -86,6 +90,7 @@ async def run(
     rounds: int,
     rng: random.Random,
     address: tuple[str, int] = ("127.0.0.1", 0),
+    on_begin: Callable[[str], None] = lambda step: None,
     on_step: Callable[[StepOutcome], None] = lambda outcome: None,
     on_progress: Callable[[str], None] | None = None,
 ) -> CheckReport:
@@ -108,6 +113,7 @@ async def run(
         if not bot.is_stdio:
             await bot.endpoint.open(*address)
         for planned in _plan(check):
+            on_begin(planned.name)
             async with _progress(check, planned, len(done) + 1, on_progress):
                 outcome = await _step(check, planned, done)
             if planned.step is Step.STARTS:  # somebody may have had to start it
@@ -136,7 +142,7 @@ async def _progress(
     if told is None:
         yield
         return
-    name = planned.step if planned.game is None else f"{planned.step} {planned.game}"
+    name = planned.name
 
     async def tick() -> None:
         seconds = 0

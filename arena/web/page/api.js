@@ -1,5 +1,5 @@
 // How the page talks to the arena: documents over HTTP, streams and requests over WebSockets.
-// Only `instruct`, `openViewer` and `openBot` can change anything.
+// Only `instruct`, `openViewer`, `openBot` and `openSubmit` can change anything.
 
 import { useEffect, useReducer, useRef, useState } from "./lib/preact.js";
 import { load, save } from "./storage.js";
@@ -182,6 +182,8 @@ function open(path, onMessage, onClose, onOpen) {
       if (socket.readyState === WebSocket.CONNECTING) waiting.push(text);
       else if (socket.readyState === WebSocket.OPEN) socket.send(text);
     },
+    /** How many bytes have not left yet. */
+    unsent: () => socket.bufferedAmount,
     close() {
       socket.onclose = null;
       socket.onmessage = null;
@@ -202,6 +204,11 @@ export function openBot(onMessage, onClose, onOpen) {
   return open("./", onMessage, onClose, onOpen);
 }
 
+/** A connection of somebody who hands programs in. */
+export function openSubmit(onMessage, onClose, onOpen) {
+  return open("submit", onMessage, onClose, onOpen);
+}
+
 /**
  * Watch the lobby or a match; comes back by itself when the connection is lost.
  * @param {"lobby" | "match"} topic
@@ -210,14 +217,26 @@ export function openBot(onMessage, onClose, onOpen) {
  * @returns {() => void} stops watching
  */
 export function watch(topic, match, onMessage) {
+  // The lobby is public: an outdated token must not lock anybody out of it.
+  const wish = () => (match ? { type: "watch", topic, match, ...(token() && { token: token() }) } : { type: "watch", topic });
+  return keepOpen(openViewer, wish, onMessage).stop;
+}
+
+/**
+ * A connection that comes back by itself when it is lost.
+ * @param {typeof openViewer} opens
+ * @param {() => object} first  the message that each connection begins with
+ * @param {(message: any) => void} onMessage  the arena's messages, and {type: "lost"} and {type: "back"}
+ * @returns {{send(m: object): void, stop(): void}}
+ */
+export function keepOpen(opens, first, onMessage) {
   let wait = SOONEST_MS;
   let lost = false;
   let timer = 0;
   let socket;
   const connect = () => {
-    socket = openViewer(onMessage, closed, opened);
-    // The lobby is public: an outdated token must not lock anybody out of it.
-    socket.send(match ? { type: "watch", topic, match, ...(token() && { token: token() }) } : { type: "watch", topic });
+    socket = opens(onMessage, closed, opened);
+    socket.send(first());
   };
   const opened = () => {
     if (lost) onMessage({ type: "back" });
@@ -233,9 +252,12 @@ export function watch(topic, match, onMessage) {
     wait = Math.min(LATEST_MS, wait * 2);
   };
   connect();
-  return () => {
-    clearTimeout(timer);
-    socket.close();
+  return {
+    send: (message) => socket.send(message),
+    stop() {
+      clearTimeout(timer);
+      socket.close();
+    },
   };
 }
 
@@ -256,9 +278,11 @@ function onLobby(message) {
  */
 export function useLobby() {
   const [, again] = useReducer((n) => n + 1, 0);
+  const { data } = lobby;
   useEffect(() => {
     clearTimeout(lobby.leaving);
     lobby.readers.add(again);
+    if (lobby.data !== data) again(); // it came between the drawing and now; where nothing changes no other follows
     lobby.stop ??= watch("lobby", null, onLobby);
     return () => {
       lobby.readers.delete(again);

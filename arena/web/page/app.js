@@ -3,7 +3,7 @@
 
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
 import { useLobby } from "./api.js";
-import { Login } from "./login.js";
+import { Login, useMe } from "./login.js";
 import { href, useRoute } from "./route.js";
 import { Empty, Loading, Page } from "./components.js";
 
@@ -15,33 +15,47 @@ const VIEWS = {
   pairing: () => import("./views/pairing.js"),
   match: () => import("./views/match.js"),
   play: () => import("./views/play.js"),
+  submit: () => import("./views/submit.js"),
   instructor: () => import("./views/instructor.js"),
 };
 const WAYS = [
   { title: "Lobby", href: href(), views: ["lobby"] },
   { title: "Competitions", href: href("competitions"), views: ["competitions", "competition", "bot", "pairing"] },
   { title: "Play", href: href("play"), views: ["play"] },
-  { title: "Instructor", href: href("instructor"), views: ["instructor"] },
+  { title: "Hand in", href: href("submit"), views: ["submit"], isFor: handsIn },
+  { title: "Instructor", href: href("instructor"), views: ["instructor"], isFor: (me, arena) => !handsIn(me, arena) },
   { title: "Docs", href: "docs/", views: [] },
 ];
 
+/** Whether somebody hands programs in here; a phone has room for that or for the instructor's page. */
+function handsIn(me, arena) {
+  return me?.kind === "owner" && Boolean(arena?.submissions);
+}
+
 function App() {
   const route = useRoute();
+  const me = useMe();
   const key = JSON.stringify([route.view, route.id, route.name, route.a, route.b]);
   return html`
     <a class="skip" href="#main" onClick=${toMain}>Skip to the content</a>
     <header class="bar">
       <a class="brand" href=${href()} aria-label="arena"><span aria-hidden="true">♠</span><b>arena</b></a>
-      <nav aria-label="Views">
-        ${WAYS.map((way) => html`<a href=${way.href} aria-current=${way.views.includes(route.view) ? "page" : null}>${way.title}</a>`)}
-      </nav>
+      <${Ways} me=${me} view=${route.view} />
       <${Line} />
-      <${Login} />
+      <${Login} me=${me} />
     </header>
     <main id="main" tabindex="-1">
       <${View} key=${key} route=${route} />
     </main>
   `;
+}
+
+function Ways({ me, view }) {
+  const { lobby } = useLobby();
+  const ways = WAYS.filter(({ isFor }) => !isFor || isFor(me, lobby?.arena));
+  return html`<nav aria-label="Views">
+    ${ways.map((way) => html`<a href=${way.href} aria-current=${way.views.includes(view) ? "page" : null}>${way.title}</a>`)}
+  </nav>`;
 }
 
 // The address belongs to the routes, so that a link to `#main` would leave the view.

@@ -14,6 +14,14 @@ function useTitle(text) {
   }, [text]);
 }
 
+/** Load the style sheet of a view. @param {URL} url */
+export function addStyles(url) {
+  const sheet = document.createElement("link");
+  sheet.rel = "stylesheet";
+  sheet.href = url.href;
+  document.head.append(sheet);
+}
+
 /** The frame of a view: where it stands, its heading, what can be done there. */
 export function Page({ title, label, crumbs = [], side, lead, children }) {
   useTitle(label ?? (typeof title === "string" ? title : ""));

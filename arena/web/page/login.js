@@ -7,9 +7,8 @@ import { Dialog } from "./components.js";
 const UNKNOWN = "This arena does not know that token. Copy the whole of it from what your instructor has given you.";
 
 /** Says who is logged in; a click opens the way in or out. */
-export function Login() {
+export function Login({ me }) {
   const shown = useToken();
-  const me = useMe(shown);
   const [isOpen, setOpen] = useState(false);
   const name = me?.name || "logged in";
   const label = shown ? `Logged in as ${name}: log out` : "Log in";
@@ -23,7 +22,8 @@ export function Login() {
 }
 
 /** Who has the token: {kind, name}; null while that is not known, and `isUnknown` if it is nobody's any more. */
-function useMe(token) {
+export function useMe() {
+  const token = useToken();
   const [me, setMe] = useState(/** @type {any} */ (null));
   useEffect(() => {
     let gone = false;

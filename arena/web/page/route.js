@@ -2,6 +2,7 @@
 //
 //   #/                       lobby              #/m/ID[/ROUND[/STEP]]      a match, at a moment; #/m/ID/end
 //   #/competitions           all of them        #/play[/GAME]              sit down
+//   #/submit[/versions]      hand a program in  #/submit/NUMBER            the log of a submission
 //   #/c/ID[/TAB]             one competition    #/instructor
 //   #/c/ID/bot/NAME          a bot in it        #/c/ID/pairing/A/B         two bots in it
 
@@ -9,9 +10,9 @@ import { useEffect, useState } from "./lib/preact.js";
 
 /**
  * @typedef {object} Route
- * @property {string} view  lobby, competitions, competition, bot, pairing, match, play, instructor or lost
- * @property {string} [id]  of the competition or the match
- * @property {string} [tab]  of the competition: "" is the first
+ * @property {string} view  lobby, competitions, competition, bot, pairing, match, play, submit, instructor or lost
+ * @property {string} [id]  of the competition, the match or the submission
+ * @property {string} [tab]  of the competition or of what is handed in: "" is the first
  * @property {string} [name]  of the bot
  * @property {string} [a]
  * @property {string} [b]
@@ -44,6 +45,10 @@ export function parse(hash) {
   if (head === "") return { view: "lobby" };
   if (head === "competitions" && parts.length === 1) return { view: "competitions" };
   if (head === "instructor" && parts.length === 1) return { view: "instructor" };
+  if (head === "submit" && parts.length < 3) {
+    if (whole(id)) return { view: "submit", id };
+    if (!id || id === "versions") return { view: "submit", tab: id ?? "" };
+  }
   if (head === "play") return { view: "play", game: id };
   if (head === "m" && id) {
     if (third === "end" && rest.length === 0) return { view: "match", id, round: END, step: END };

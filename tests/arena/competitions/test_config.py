@@ -18,6 +18,7 @@ from arena.formats.spec import WAIT_S, Form, Plan, Settling, Take
 from arena.formats.timetable import parse
 from arena.games import GAMES
 from arena.strength.settle import Goal
+from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.documents import DOCUMENTS
@@ -552,13 +553,19 @@ def test_the_example_can_be_played(read: Read) -> None:
 def test_what_is_switched_off_in_the_example_can_be_switched_on(read: Read, tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").touch()
-    switched_on = re.sub(r"^# (?=\w+ = |\[\[)", "", example(), flags=re.MULTILINE).replace(
+    switched_on = re.sub(r"^# (?=\w+ = |\[\[|\[sub)", "", example(), flags=re.MULTILINE).replace(
         "python3", "sh"
     )
     found = read(switched_on)
 
     assert switched_on.count("\n[[bot]]") == 1
     assert found.bots[0].name == "ann"
+    assert found.submissions == SubmissionSettings(
+        opens=datetime(2026, 11, 16, 18).timestamp(),
+        closes=datetime(2026, 11, 20, 17).timestamp(),
+        languages=("python", "java"),
+        cores=2,
+    )
     assert found.serve.tls_key == str(tmp_path / "privkey.pem")
 
 
@@ -576,7 +583,7 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
         (
             "[limit]",
             "object contains unknown field `limit`; "
-            "expected some of: serve, limits, games, bot, run",
+            "expected some of: serve, limits, games, submissions, bot, run",
         ),
         ("limits = 4", "limits: expected `object`, got `int`"),
         ("[[serve]]", "serve: expected `object`, got `array`"),
@@ -621,6 +628,20 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
             "[games.akq]\n[games.ace_king_queen]",
             "games.ace_king_queen: the settings of ace_king_queen are given twice",
         ),
+        (
+            '[submissions]\ncloses = "soon"',
+            "submissions.closes: expected a date and time such as 2026-11-23T18:00:00, got 'soon'",
+        ),
+        (
+            "[submissions]\nopens = 2026-11-23T18:00:00\ncloses = 2026-11-23T17:00:00",
+            "submissions.closes: expected it later than opens",
+        ),
+        (
+            '[submissions]\nlanguages = ["rust"]',
+            "submissions.languages: expected some of: python, javascript, java, cpp, go, bash, "
+            "got 'rust'",
+        ),
+        ("[submissions]\na_day = 0", "submissions.a_day: expected `int` >= 1, got 0"),
         ("[[bot]]", "bot[0]: object missing required field `command`"),
         (
             '[[bot]]\ncommand = "sh"\n[[bot]]\ncommand = 4',

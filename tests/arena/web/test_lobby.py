@@ -28,13 +28,18 @@ def look(
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
+    submitters: object = None,
 ) -> Any:
     """The lobby of an arena with this host, decoded."""
     admission = SimpleNamespace(requires_token=True)
     real_host = SimpleNamespace(
         competitions=tuple(host.competitions),
         referee=host.house.referee,
-        gateway=SimpleNamespace(players=host.players, admission=admission),
+        gateway=SimpleNamespace(
+            players=host.players,
+            admission=admission,
+            entrance=SimpleNamespace(submitters=submitters),
+        ),
         non_competing=set(aside),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
@@ -50,6 +55,11 @@ async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeA
     assert shown["arena"]["requires_token"]
     assert not shown["arena"]["practice"]
     assert not any(shown[key] for key in shown if key != "arena")
+
+
+async def test_the_page_knows_whether_programs_can_be_handed_in(house: FakeArena) -> None:
+    assert not look(FakeHost(house))["arena"]["submissions"]
+    assert look(FakeHost(house), submitters=object())["arena"]["submissions"]
 
 
 async def test_a_competition_is_there_with_its_matches_and_who_waits(host: FakeHost) -> None:

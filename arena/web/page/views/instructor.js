@@ -67,9 +67,12 @@ function Entry({ token, me, refusal, onEnter }) {
 
 function Desk() {
   const { lobby } = useLobby();
+  const handedIn = useHandedIn(Boolean(lobby?.arena.submissions));
   if (!lobby) return html`<${Loading} what="the lobby" />`;
   return html`
+    ${handedIn && html`<${handedIn.Warning} />`}
     <${Panel} title="Competitions that are on"><${Going} lobby=${lobby} /><//>
+    ${handedIn && html`<${handedIn.Submissions} />`}
     <div class="columns two">
       <${Panel} title="Start a competition"><${Start} lobby=${lobby} /><//>
       <div class="stack">
@@ -80,6 +83,15 @@ function Desk() {
     <${Roster} />
     <${Log} />
   `;
+}
+
+/** The module of what is handed in, where something is. @param {boolean} isTaken @returns {any} */
+function useHandedIn(isTaken) {
+  const [module, setModule] = useState(null);
+  useEffect(() => {
+    if (isTaken) import("./instructor_submissions.js").then((found) => setModule(() => found));
+  }, [isTaken]);
+  return module;
 }
 
 function Going({ lobby }) {

@@ -2,17 +2,14 @@
 // The seat outlives the view: a person may look at the standings and come back to the table.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
-import { Loading, Page } from "../components.js";
+import { Loading, Page, addStyles } from "../components.js";
 import { href } from "../route.js";
 import { title } from "../format.js";
 import { Chair } from "./play_chair.js";
 import { Form } from "./play_form.js";
 import { AtTable } from "./play_table.js";
 
-const sheet = document.createElement("link");
-sheet.rel = "stylesheet";
-sheet.href = new URL("play.css", import.meta.url).href;
-document.head.append(sheet);
+addStyles(new URL("play.css", import.meta.url));
 
 /** @type {Chair | null} */
 let chair = null; // of the table that is shown

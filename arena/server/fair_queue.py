@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from itertools import chain
 from typing import Generic, TypeVar
 
 __all__ = ["FairQueue"]
@@ -18,6 +20,13 @@ class FairQueue(Generic[Item]):
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[Item]:
+        """All items, in the order in which `take` would return them."""
+        turns = (enumerate(queue) for queue in self._queues.values())
+        # Sorting is stable: in each turn the users keep their order.
+        for _, item in sorted(chain.from_iterable(turns), key=lambda entry: entry[0]):
+            yield item
 
     def put(self, user: str, item: Item) -> None:
         self._queues.setdefault(user, deque()).append(item)

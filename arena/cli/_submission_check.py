@@ -1,0 +1,88 @@
+"""The process that checks one submission: `arena check` with few rounds, at a low priority.
+
+`arena/submissions/check_process.py` starts it, tells it what to check, and reads what it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from arena.authoring.conformance import CheckReport, Step, StepOutcome, StepStatus
+from arena.authoring.conformance.bot import BotUnderTest
+from arena.authoring.conformance.run import run
+from arena.authoring.conformance.table import seed_of
+from arena.cli._signals import stops_at_sigterm
+from arena.cli.check import lines_of, summary_of, verdict_on
+from arena.sandbox.command import sealed_program
+from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, nicer
+
+__all__ = ["main", "passed_games", "verdict"]
+
+_OF_A_GAME = (Step.PLAY, Step.LEGAL)
+_SEED_BITS = 32
+
+
+async def main(job: CheckJob) -> CheckVerdict:
+    """Check a program, and write to stdout how far that is."""
+    stops_at_sigterm()
+    bot = BotUnderTest(sealed_program(Path(job.folder), job.manifest), job.name, job.limits)
+    checked = await run(
+        bot,
+        games=job.manifest.games,
+        rounds=job.rounds,
+        rng=seed_of(job.seed),
+        on_begin=lambda step: _say(StepBegun(step)),
+        on_step=lambda outcome: _say(_done(outcome)),
+    )
+    return verdict(msgspec.structs.replace(checked, seed=job.seed))
+
+
+def verdict(checked: CheckReport) -> CheckVerdict:
+    """What came of a check, and in which games the program can play.
+
+    A fault in the play of one game does not spoil another: a bot may be good for some of its games.
+    """
+    lines = tuple(line for line in summary_of(checked) if line)
+    games = tuple(game for game in checked.games if passed_games(checked.steps, game))
+    wrong = [step for step in checked.steps if _is_wrong(step) and step.step not in _OF_A_GAME]
+    if games and not wrong:
+        return CheckVerdict(games, "", lines)
+    failed = next((step for step in checked.steps if _is_wrong(step)), None)
+    why = verdict_on(checked)
+    if failed is not None and failed.came:
+        why = f"{failed.name}: {failed.came}. {failed.advice}"
+    return CheckVerdict((), why, lines)
+
+
+def passed_games(steps: Iterable[StepOutcome], game: str) -> bool:
+    """Whether a game was played, and nothing was wrong in it."""
+    own = [step for step in steps if step.game == game]
+    is_played = any(step.step is Step.PLAY and step.status is StepStatus.OK for step in own)
+    return is_played and not any(map(_is_wrong, own))
+
+
+def _is_wrong(step: StepOutcome) -> bool:
+    return step.status in (StepStatus.FAILED, StepStatus.INCOMPLETE)
+
+
+def _done(outcome: StepOutcome) -> StepDone:
+    lines = tuple(lines_of(outcome))
+    is_failed = outcome.status is StepStatus.FAILED
+    word = "FAILED" if is_failed else outcome.status.value
+    text = "\n".join(line.strip() for line in lines[1:]) if is_failed else outcome.about
+    return StepDone(outcome.name, word, text, lines)
+
+
+def _say(said: StepBegun | StepDone | CheckVerdict) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    nicer()
+    _say(asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.readline(), type=CheckJob))))

@@ -1,0 +1,259 @@
+"""What submitters ask for over their sockets, and who is answered: owners of their own alone (J8).
+
+To an owner a submission of somebody else is one that does not exist. An instructor sees all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import BinaryIO
+
+from arena.sandbox.archive import MOST_BYTES, as_zip
+from arena.storage.submissions import Submission
+from arena.submissions.service import SubmissionService
+from arena.submissions.socket import Submitter
+from arena.submissions.uploads import Upload
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Refused
+from protocol.submitting import (
+    PIECE_BYTES,
+    Compare,
+    Disable,
+    Download,
+    Enter,
+    EntryOf,
+    Follow,
+    FromSubmitter,
+    GetLog,
+    GetStarter,
+    InPlayEntry,
+    InstalledLanguage,
+    ListSubmissions,
+    LogText,
+    Piece,
+    Progressing,
+    Rebuild,
+    Rules,
+    StarterFiles,
+    StderrOf,
+    SubmissionList,
+    Use,
+)
+
+__all__ = ["SubmissionRequests"]
+
+_MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
+
+
+class SubmissionRequests:
+    """Answers what comes over the sockets.
+
+    Args:
+        games: names of the games that submissions can play here.
+        starter: makes the files of a starter, for a game and a language.
+    """
+
+    def __init__(
+        self,
+        service: SubmissionService,
+        games: Sequence[str],
+        starter: Callable[[str, str], StarterFiles],
+    ) -> None:
+        self.service = service
+        self._games = tuple(games)
+        self._starter = starter
+        self._comparing: dict[Submitter, asyncio.Task[None]] = {}
+
+    async def receive(self, upload: Upload, submitter: Submitter) -> None:
+        """Take a program in, and have its sender told what becomes of it."""
+        submission = await self.service.receive(upload)
+        self.service.pipeline.feed.follow(submission.number, submitter)
+
+    def disconnected(self, submitter: Submitter) -> None:
+        self.service.pipeline.feed.forget(submitter)
+        if (comparing := self._comparing.pop(submitter, None)) is not None:
+            comparing.cancel()
+
+    def roster_changed(self) -> None:
+        self.service.roster_changed()
+
+    async def answer(self, submitter: Submitter, message: FromSubmitter) -> None:
+        """Do what a message asks for, and say so; raises `ArenaError` if that cannot be."""
+        match message:
+            case Enter():
+                submitter.tell(await self._rules(submitter))
+            case Follow():
+                await self._follow(submitter, message.submission)
+            case ListSubmissions():
+                await self._list(submitter, submitter.owner or message.owner)
+            case GetLog():
+                await self._log(submitter, message.submission)
+            case Use():
+                await self._use(submitter, message)
+            case Download():
+                await self._download(submitter, message.submission)
+            case Disable():
+                await self._disable(submitter, message)
+            case Rebuild():
+                await self._rebuild(submitter, message.submission)
+            case Compare():
+                self._begin_comparison(submitter, message)
+            case GetStarter():
+                submitter.tell(
+                    await asyncio.to_thread(self._starter, message.game, message.language)
+                )
+
+    # --- within ---
+
+    async def _rules(self, submitter: Submitter) -> Rules:
+        service, owner = self.service, submitter.owner
+        settings = service.settings
+        languages = [
+            InstalledLanguage(tool.name, tool.title, tool.version, tool.missing)
+            for tool in await service.languages()
+        ]
+        return Rules(
+            owner=owner,
+            most_bytes=MOST_BYTES,
+            games=self._games,
+            languages=tuple(languages),
+            opens_at=settings.opens,
+            closes_at=settings.closes,
+            left_today=None if owner is None else await service.left_today(owner),
+            unsafe=service.unsafe,
+        )
+
+    async def _visible(self, submitter: Submitter, number: int) -> Submission:
+        """A submission that a submitter may know of; else it is as if there were none."""
+        try:
+            found = await self.service.get(number)
+        except UsageError:
+            found = None
+        if found is None or submitter.owner not in (None, found.owner):
+            raise UsageError(f"there is no submission {number}")
+        return found
+
+    def _instructor(self, submitter: Submitter) -> str:
+        if submitter.owner is not None:
+            raise UsageError("expected an instructor's token")
+        return submitter.viewer.name
+
+    async def _follow(self, submitter: Submitter, number: int) -> None:
+        one = await self._visible(submitter, number)
+        if not self.service.pipeline.feed.follow(number, submitter):
+            said = Progressing(number, one.state, text=one.text, version=one.version)
+            submitter.tell(said)
+
+    async def _list(self, submitter: Submitter, owner: str | None, text: str = "") -> None:
+        service = self.service
+        found = await asyncio.to_thread(service.submissions.of, owner)
+        in_play = [row for row in service.all_in_play() if owner in (None, row.owner)]
+        playing: dict[int, list[str]] = {}
+        for row in in_play:
+            playing.setdefault(row.submission, []).append(row.game)
+        submitter.tell(
+            SubmissionList(
+                tuple(
+                    self._entry(one, playing.get(one.number, ())) for one in found[:_MOST_LISTED]
+                ),
+                tuple(
+                    InPlayEntry(row.owner, row.game, row.version, row.at, row.who)
+                    for row in in_play
+                ),
+                text,
+            )
+        )
+
+    def _entry(self, one: Submission, in_play: Sequence[str]) -> EntryOf:
+        pipeline = self.service.pipeline
+        return EntryOf(
+            submission=one.number,
+            owner=one.owner,
+            version=one.version,
+            name=one.name,
+            message=one.message,
+            program=one.program,
+            bytes=one.size,
+            language="" if one.manifest is None else one.manifest.language,
+            state=one.state,
+            arrived_at=one.arrived_at,
+            decided_at=one.decided_at,
+            games=one.games,
+            in_play=tuple(in_play),
+            text=one.text,
+            is_disabled=one.disabled_at is not None,
+            position=pipeline.position(one.number),
+            expected_s=pipeline.expected_s(one.number),
+        )
+
+    async def _log(self, submitter: Submitter, number: int) -> None:
+        one = await self._visible(submitter, number)
+        logs = await asyncio.to_thread(self.service.submissions.logs, number)
+        stderr = await asyncio.to_thread(self.service.submissions.stderr, one.owner)
+        submitter.tell(
+            LogText(
+                number,
+                logs.get("build", ""),
+                logs.get("check", ""),
+                tuple(
+                    StderrOf(line.match, line.at, line.version or 0, line.text) for line in stderr
+                ),
+            )
+        )
+
+    async def _use(self, submitter: Submitter, message: Use) -> None:
+        if submitter.owner is None:
+            raise UsageError("expected a student's token: each has versions of its own")
+        await self.service.use(submitter.owner, message.version, message.game)
+        where = "" if message.game is None else f" in {message.game}"
+        await self._list(submitter, submitter.owner, f"v{message.version} is in play{where}")
+
+    async def _download(self, submitter: Submitter, number: int) -> None:
+        one = await self._visible(submitter, number)
+        with tempfile.TemporaryFile() as file:
+            await asyncio.to_thread(self._zip, one.program, file)
+            while data := await asyncio.to_thread(file.read, PIECE_BYTES):
+                if not await submitter.has_read():
+                    return
+                submitter.tell(Piece(data))
+            submitter.tell(Piece(b""))
+
+    def _zip(self, sha256: str, zipped: BinaryIO) -> None:
+        with tempfile.TemporaryFile() as tar:
+            self.service.open_program(sha256, tar)
+            tar.seek(0)
+            as_zip(tar, zipped)
+        zipped.seek(0)
+
+    def _begin_comparison(self, submitter: Submitter, message: Compare) -> None:
+        """Play it beside other requests; it ends with its connection."""
+        if submitter.owner is None:
+            raise UsageError("expected a student's token: each has versions of its own")
+        if submitter in self._comparing:
+            raise UsageError("another comparison of yours is played; wait for its end")
+        work = self._compare(submitter, submitter.owner, message)
+        self._comparing[submitter] = asyncio.create_task(work)
+
+    async def _compare(self, submitter: Submitter, owner: str, message: Compare) -> None:
+        versions = (message.first, message.second)
+        try:
+            await self.service.compare(owner, message.game, versions, submitter.tell)
+        except ArenaError as error:
+            submitter.tell(Refused("submit", str(error)))
+        finally:
+            self._comparing.pop(submitter, None)
+
+    async def _disable(self, submitter: Submitter, message: Disable) -> None:
+        who = self._instructor(submitter)
+        one = await self._visible(submitter, message.submission)
+        await self.service.disable(one.number, who, again=message.again)
+        done = "can be in play again" if message.again else "is out of play"
+        await self._list(submitter, None, f"submission {one.number} of {one.owner} {done}")
+
+    async def _rebuild(self, submitter: Submitter, number: int) -> None:
+        self._instructor(submitter)
+        one = await self._visible(submitter, number)
+        await self.service.rebuild(number)
+        await self._list(submitter, None, f"submission {number} of {one.owner} is built again")

@@ -1,0 +1,286 @@
+"""What the rest of the arena asks of submissions: what is in play, its program, what is undecided.
+
+The socket, competitions and instructors call one `SubmissionService`, in the event loop. It keeps
+in memory what is in play and what is undecided, so that nobody waits for the database to know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import sqlalchemy as sa
+
+from arena.sandbox.archive import MOST_BYTES, canonical
+from arena.sandbox.command import Program, sealed_program
+from arena.sandbox.toolchains import Toolchain, installed
+from arena.server.background import BackgroundTasks
+from arena.storage.programs import Programs
+from arena.storage.submissions import InPlay, Submission, Submissions
+from arena.submissions.build_cache import BuildCache
+from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
+from arena.submissions.pipeline import Pipeline
+from arena.submissions.settings import SubmissionSettings
+from arena.submissions.uploads import Upload, Uploads
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Limits
+from protocol.submitting import Comparing
+
+__all__ = ["SubmissionService"]
+
+log = logging.getLogger(__name__)
+
+
+class SubmissionService:
+    """The submissions of one arena.
+
+    Args:
+        folder: for spooled uploads and built programs; made if it is not there.
+        hidden: what no build may see, besides that folder.
+        check, compare: the command lines of the processes that check one, and compare two.
+        unsafe: what every student could read, where programs are not isolated; else empty.
+
+    Attributes:
+        on_change: each is called, in the event loop, when what is in play has changed, or when a
+            submission has been decided. A callback that fails is logged.
+        in_use: gives the numbers of submissions that must stay, as competitions go on with them;
+            called in a thread.
+    """
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        settings: SubmissionSettings,
+        limits: Limits,
+        folder: Path,
+        *,
+        hidden: Sequence[Path],
+        check: Sequence[str],
+        compare: Sequence[str] = (),
+        unsafe: str = "",
+    ) -> None:
+        self.settings = settings
+        self.unsafe = unsafe
+        self.on_change: list[Callable[[], None]] = []
+        self.in_use: Callable[[], Collection[int]] = lambda: ()
+        self.submissions = Submissions(engine)
+        self._programs = Programs(engine)
+        self._limits = limits
+        self._comparisons = Comparisons(compare, settings.comparisons)
+        self._uploads = Uploads(folder / "uploads")
+        self._builds = BuildCache(
+            folder / "builds",
+            self._programs,
+            settings,
+            (*hidden, folder),
+            lambda: self._playing_programs,
+        )
+        self.pipeline = Pipeline(
+            self.submissions, self._builds, check, settings, limits, self._changed
+        )
+        self._in_play: tuple[InPlay, ...] = ()
+        self._playing_programs: frozenset[str] = frozenset()
+        self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
+        self._tasks = BackgroundTasks()
+        self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
+        self._worker: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Go on with what is undecided; what was half done before is gone."""
+        # Each compiler is tried, which takes some seconds: nobody waits for that to start.
+        self._languages = asyncio.create_task(asyncio.to_thread(installed))
+        await asyncio.to_thread(self._sweep)
+        await self._refresh()
+        for submission in await asyncio.to_thread(self.submissions.undecided):
+            self.pipeline.add(submission)
+        self._worker = asyncio.create_task(self.pipeline.run())
+
+    async def close(self) -> None:
+        """End what is being built or checked; another arena begins it again."""
+        for task in (self._worker, self._languages):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        await self._tasks.ended()
+
+    # --- what competitions ask ---
+
+    def in_play(self, game: str) -> Mapping[str, InPlay]:
+        """The version that is in play in a game, by its owner's name; no disabled ones."""
+        return {row.owner: row for row in self._in_play if row.game == game}
+
+    def all_in_play(self) -> tuple[InPlay, ...]:
+        """What is in play, by owner and game."""
+        return self._in_play
+
+    def undecided_before(self, at: float, game: str | None = None) -> tuple[Submission, ...]:
+        """What arrived before a time, in Unix seconds, and is not decided yet.
+
+        Which games it plays is known only when it is decided, so `game` leaves nothing out.
+        """
+        return tuple(one for one in self.pipeline.undecided if one.arrived_at < at)
+
+    def expected_s(self, number: int) -> float | None:
+        """Roughly how long until a submission is decided; None if that is not known."""
+        return self.pipeline.expected_s(number)
+
+    async def program(self, number: int) -> Program:
+        """How an accepted submission is launched; built again if its build is lost.
+
+        Raises `UsageError` if there is no such submission, or it cannot be built any more.
+        """
+        submission = await asyncio.to_thread(self.submissions.get, number)
+        built = await self._builds.built(submission.program)
+        return sealed_program(built.folder, submission.manifest or built.manifest)
+
+    async def get(self, number: int) -> Submission:
+        """A submission, with its version; raises `UsageError` if there is none."""
+        return await asyncio.to_thread(self.submissions.get, number)
+
+    def note_stderr(self, owner: str, number: int, match: str, text: str) -> None:
+        """Keep the end of what a submission wrote on stderr in a match, for its owner."""
+        self._tasks.start(self._note_stderr(owner, number, match, time.time(), text))
+
+    # --- what owners and instructors ask ---
+
+    async def receive(self, upload: Upload) -> Submission:
+        """Take a program in: when this returns it has arrived, and will be decided.
+
+        Raises `UsageError` if it is not taken, and `UploadEnded` if it is given up.
+        """
+        if not 0 < upload.submit.size <= MOST_BYTES:
+            most = MOST_BYTES >> 20
+            raise UsageError(f"expected at most {most} MiB, got {upload.submit.size:,} bytes")
+        await self._check_open(upload.owner)
+        async with self._uploads.receive(upload) as sent:
+            # By then it may be closed. What is begun now is done to its end.
+            await self._check_open(upload.owner)
+            return await self._arrive(upload, sent)
+
+    async def languages(self) -> tuple[Toolchain, ...]:
+        """The languages that programs can be in here, and what is missing for others."""
+        assert self._languages is not None, "it was entered"
+        found = await asyncio.shield(self._languages)
+        taken = self.settings.languages
+        return tuple(one for one in found if not taken or one.name in taken)
+
+    async def left_today(self, owner: str) -> int:
+        """How many submissions of an owner are still taken today, of this machine's clock."""
+        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        mine = await asyncio.to_thread(self.submissions.of, owner)
+        today = sum(one.arrived_at >= midnight for one in mine)
+        return max(0, self.settings.a_day - today)
+
+    async def use(self, owner: str, version: int, game: str | None) -> None:
+        """Put an earlier version in play again; raises `UsageError` if that cannot be."""
+        await asyncio.to_thread(self.submissions.use, owner, version, game, owner, time.time())
+        await self._changed()
+
+    async def disable(self, number: int, who: str, *, again: bool) -> None:
+        """An instructor takes a submission out of play, or lets it back."""
+        now = time.time()
+        await asyncio.to_thread(self.submissions.disable, number, None if again else now, who)
+        await self._changed()
+
+    async def rebuild(self, number: int) -> None:
+        """Have a decided submission built and checked again."""
+        submission = await asyncio.to_thread(self.submissions.reopened, number)
+        await self._builds.forget(submission.program)
+        self.pipeline.add(submission)
+
+    async def compare(
+        self, owner: str, game: str, versions: Sequence[int], tell: Callable[[Comparing], None]
+    ) -> None:
+        """Let two versions of an owner play each other; raises `ArenaError` if they cannot."""
+        mine = await asyncio.to_thread(self.submissions.of, owner)
+        compared = []
+        for version in versions:
+            one = next((one for one in mine if one.version == version), None)
+            if one is None or game not in one.games:
+                raise UsageError(f"expected a version of yours that plays {game}, got v{version}")
+            built = await self._builds.built(one.program)
+            compared.append(ComparedVersion(f"v{version}", str(built.folder), built.manifest))
+        first, second = compared
+        if first == second:
+            raise UsageError("expected two versions to compare, got one twice")
+        self._comparisons.spend(owner)
+        job = ComparisonJob(game=game, versions=(first, second), limits=self._limits)
+        await self._comparisons.run(job, tell)
+
+    def open_program(self, sha256: str, into: BinaryIO) -> None:
+        """Write the tar of a program; to be called in a thread."""
+        self._programs.open(sha256, into)
+
+    def roster_changed(self) -> None:
+        """Look again at what is in play: an owner may be gone, or be called otherwise."""
+        self._tasks.start(self._changed())
+
+    # --- within ---
+
+    def _sweep(self) -> None:
+        """Remove what an arena that was killed has left half done."""
+        self._uploads.sweep()
+        self._builds.sweep()
+        self.submissions.restarted()
+
+    async def _check_open(self, owner: str) -> None:
+        now, settings = time.time(), self.settings
+        if settings.opens is not None and now < settings.opens:
+            raise UsageError(f"submissions open at {_moment(settings.opens)}")
+        if settings.closes is not None and now >= settings.closes:
+            raise UsageError(f"submissions were closed at {_moment(settings.closes)}")
+        if not await self.left_today(owner):
+            raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
+
+    async def _arrive(self, upload: Upload, sent: BinaryIO) -> Submission:
+        """Keep what was sent, and acknowledge it."""
+        async with self._canonical:
+            submission = await asyncio.to_thread(self._store, upload, sent, time.time())
+        self.pipeline.add(submission)
+        await asyncio.to_thread(self._make_room, upload.owner)
+        return submission
+
+    def _make_room(self, owner: str) -> None:
+        self.submissions.make_room(owner, tuple(self.in_use()))
+
+    def _store(self, upload: Upload, sent: BinaryIO, at: float) -> Submission:
+        submit = upload.submit
+        with tempfile.TemporaryFile(dir=self._uploads.folder) as tar:
+            program = canonical(submit.name, sent, tar)
+            tar.seek(0)
+            self._programs.put(program.sha256, tar)
+            return self.submissions.arrived(
+                upload.owner, submit.name, submit.message, program.sha256, program.size, at
+            )
+
+    async def _changed(self) -> None:
+        await self._refresh()
+        for call in self.on_change:
+            try:
+                call()
+            except Exception:
+                log.exception("the arena failed at a change of what is in play")
+
+    async def _refresh(self) -> None:
+        self._in_play = await asyncio.to_thread(self.submissions.in_play)
+        needed = {row.submission for row in self._in_play}
+        everything = await asyncio.to_thread(self.submissions.of, None)
+        self._playing_programs = frozenset(
+            one.program for one in everything if one.number in needed
+        )
+
+    async def _note_stderr(self, owner: str, number: int, match: str, at: float, text: str) -> None:
+        try:
+            await asyncio.to_thread(self.submissions.note_stderr, owner, number, match, at, text)
+        except ArenaError as error:  # the owner is off the roster, or the database fails
+            log.warning("stderr of %s is not kept: %s", owner, error)
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")

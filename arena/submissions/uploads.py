@@ -1,0 +1,142 @@
+"""Programs on their way in: taken in pieces, spooled to disk, a few at a time.
+
+An owner sends one program at a time, and a few owners at once; the others wait for their turn. A
+peer that sends nothing for a while, or too slowly, loses its turn. The spool folder is hidden from
+all bots, and swept when the arena starts: what has not arrived whole is nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from protocol.errors import ArenaError, UsageError
+from protocol.submitting import PIECE_BYTES, Got, Send, Submit, ToSubmitter, UploadTurn
+
+__all__ = ["Upload", "UploadEnded", "Uploads"]
+
+_AT_ONCE = 4
+_STALLED_S = 60.0  # without a byte
+_SLOWEST_BYTES_PER_S = 16 * 1024  # on the average: a trickle would hold a turn for days
+
+
+class UploadEnded(ArenaError):
+    """The sender has given the upload up, or is gone; nobody needs to be told."""
+
+
+class Upload:
+    """One program that an owner sends; `tell` answers it."""
+
+    def __init__(self, owner: str, submit: Submit, tell: Callable[[ToSubmitter], None]) -> None:
+        self.owner = owner
+        self.submit = submit
+        self.tell = tell
+        self.is_on = False
+        """Whether its pieces are taken: from `send` until the last one has come."""
+        self.has_ended = False
+        """Whether it was given up, or too much has come: another one may begin."""
+        self.got = 0
+        self._pending = bytearray()
+        self._news = asyncio.Event()
+
+    def feed(self, data: bytes) -> None:
+        """Take a piece; raises `UsageError`, which ends the upload, if more comes than was said."""
+        self.got += len(data)
+        if self.got > self.submit.size:
+            self._give_up()
+            raise UsageError(f"expected {self.submit.size:,} bytes, got more")
+        self.is_on = self.got < self.submit.size
+        self._pending += data
+        self._news.set()
+
+    def end(self) -> None:
+        """The sender gives it up, or is gone; once all bytes are here that changes nothing."""
+        if self.got < self.submit.size:
+            self._give_up()
+
+    def notify(self) -> None:
+        """Have the upload look at its place in the queue."""
+        self._news.set()
+
+    def _give_up(self) -> None:
+        self.has_ended, self.is_on = True, False
+        self._news.set()
+
+    async def wait(self) -> None:
+        """Wait until something has happened; raises `UploadEnded` if the sender gives it up."""
+        await self._news.wait()
+        self._news.clear()
+        if self.has_ended:
+            raise UploadEnded("the upload was given up")
+
+    def take(self) -> bytes:
+        """What has come since the last call."""
+        data = bytes(self._pending)
+        self._pending.clear()
+        return data
+
+
+class Uploads:
+    """All uploads of an arena, and the folder that they are spooled to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._uploads: list[Upload] = []  # the first few are on, the others wait
+
+    def sweep(self) -> None:
+        """Remove what an arena that was killed has left; to be called in a thread."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700, parents=True)
+
+    @asynccontextmanager
+    async def receive(self, upload: Upload) -> AsyncIterator[BinaryIO]:
+        """All that is sent, in a file that goes away at the end, as does the owner's turn.
+
+        Raises `UsageError` if the owner sends another one just now, or it comes too slowly, and
+        `UploadEnded` if it is given up.
+        """
+        if any(one.owner == upload.owner and not one.has_ended for one in self._uploads):
+            raise UsageError("another upload of yours is on; wait until it has arrived")
+        with tempfile.TemporaryFile(dir=self.folder) as file:
+            self._uploads.append(upload)
+            try:
+                await self._wait_for_turn(upload)
+                await self._spool(upload, file)
+                yield file
+            finally:
+                self._uploads.remove(upload)
+                for other in self._uploads:
+                    other.notify()
+
+    async def _wait_for_turn(self, upload: Upload) -> None:
+        said = None
+        while (position := self._uploads.index(upload) - _AT_ONCE + 1) > 0:
+            if position != said:
+                upload.tell(UploadTurn(position))
+                said = position
+            await upload.wait()
+
+    async def _spool(self, upload: Upload, file: BinaryIO) -> None:
+        size, written = upload.submit.size, 0
+        upload.is_on = size > 0
+        upload.tell(Send(PIECE_BYTES))
+        try:
+            async with asyncio.timeout(_STALLED_S + size / _SLOWEST_BYTES_PER_S):
+                while written < size:
+                    async with asyncio.timeout(_STALLED_S):
+                        await upload.wait()
+                    data = upload.take()
+                    await asyncio.to_thread(file.write, data)
+                    written += len(data)
+                    upload.tell(Got(written))
+        except TimeoutError:
+            text = f"expected {size:,} bytes, got {upload.got:,} in the time; hand it in again"
+            raise UsageError(text) from None
+        finally:
+            upload.is_on = False
+        file.seek(0)

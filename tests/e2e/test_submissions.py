@@ -1,0 +1,189 @@
+"""Programs handed in to a real arena, and an arena that is killed in the middle of everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.cli._submitter import SubmitterConnection
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
+from arena.storage.store import Store
+from protocol.errors import ArenaError
+from protocol.submitting import (
+    Follow,
+    ListSubmissions,
+    Piece,
+    Progressing,
+    Send,
+    SubmissionList,
+    Submit,
+)
+from tests.support import arena_process
+from tests.support.databases import database
+from tests.support.submitting import bot_zip
+
+if TYPE_CHECKING:
+    from tests.support.gateway_bots import StartedProgram
+
+__all__ = ["database"]
+
+pytestmark = pytest.mark.e2e
+
+_NASH = "import bots.ace_king_queen\n\n\nclass Mine(bots.ace_king_queen.Nash):\n    pass\n"
+_GONE_S = 10.0
+_OWNERS = ("ann", "bob", "cem")
+
+
+class SubmissionArena:
+    """`arena serve` that takes submissions; its settings may change when it starts again."""
+
+    def __init__(self, start: Callable[..., StartedProgram], folder: Path, db: str | Path) -> None:
+        self.folder = folder
+        self._start = start
+        self._db = db
+        with Store(db) as store:
+            roster = Roster(store.engine)
+            made = roster.take([Student(name=name) for name in _OWNERS]).new
+            self.tokens = {one.name: one.token for one in made}
+            self.tokens["Eva"] = roster.instructor("Eva")
+        self.program: StartedProgram | None = None
+        self.url = ""
+
+    def serve(self, settings: str = "") -> None:
+        """Start it, and wait until it listens."""
+        lines = [f"[serve]\nport = 0\ndb = {json.dumps(str(self._db))}\n[submissions]", settings]
+        (self.folder / "class.toml").write_text("\n".join(lines))
+        words = ("serve", "ace_king_queen", "--config", "class.toml", "--no-page")
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.program = self._start("arena", *words, cwd=self.folder, env=environment)
+        self.url = self.program.until("arena at ws://").split()[2]
+
+    def killed(self) -> dict[int, str]:
+        """Kill it, and return what is left of its processes a moment later."""
+        assert self.program is not None
+        below = arena_process.below(self.program.process.pid)
+        self.program.kill()
+        end = time.monotonic() + _GONE_S
+        while (left := arena_process.alive(below)) and time.monotonic() < end:
+            time.sleep(0.02)
+        return left
+
+    def says(self, owner: str, *words: str, status: int = 0) -> Any:
+        """A command of `arena`: its document."""
+        secret = ("--url", self.url, "--token", self.tokens[owner])
+        program = self._start("arena", *words, *secret, "--json", cwd=self.folder)
+        ended, out, err = program.ends()
+        assert ended == status, err
+        return json.loads(out) if out else err
+
+    def enters(self, owner: str) -> SubmitterConnection:
+        return SubmitterConnection(self.url, self.tokens[owner])
+
+
+def upload(connection: SubmitterConnection, data: bytes, name: str) -> int:
+    """Hand a program in; its number once it has arrived."""
+    connection.send(Submit(name, len(data)))
+    connection.expect(Send)
+    connection.send(Piece(data))
+    return connection.expect(Progressing).submission
+
+
+def wait_until(connection: SubmitterConnection, state: str) -> Progressing:
+    """What is said when a submission that is followed has come so far."""
+    while (said := connection.expect(Progressing)).state != state:
+        pass
+    return said
+
+
+@pytest.fixture
+def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> SubmissionArena:
+    arena = SubmissionArena(start, tmp_path, tmp_path / "class.db")
+    arena.serve()
+    return arena
+
+
+def test_a_bot_is_handed_in_from_a_terminal_and_played_as_a_version(arena: SubmissionArena) -> None:
+    (arena.folder / "bot.py").write_text(_NASH)
+    (arena.folder / "wrong").mkdir()
+    (arena.folder / "wrong" / "bot.py").write_text("raise SystemExit('not today')\n")
+
+    accepted = arena.says("ann", "submit", "bot.py", "--message", "the first")
+    refused = arena.says("ann", "submit", "wrong/bot.py", status=1)
+    listed = arena.says("ann", "submissions")
+    log = arena.says("ann", "submissions", "log", str(accepted["submission"]))
+    used = arena.says("ann", "submissions", "use", "v1", "--game", "ace_king_queen")
+    arena.says("Eva", "submissions", "download", "1")
+    disabled = arena.says("Eva", "submissions", "disable", "1")
+    theirs = arena.says("bob", "submissions", "log", "1", status=1)
+
+    assert (accepted["state"], accepted["version"]) == ("accepted", 1)
+    assert accepted["text"] == "v1 is in play in ace_king_queen"
+    assert {"step": "play ace_king_queen", "status": "ok"}.items() <= next(
+        step for step in accepted["steps"] if step["step"].startswith("play")
+    ).items()
+    assert refused["state"] == "refused"
+    assert refused["text"].endswith("v1 stays in play")
+    assert [entry["version"] for entry in listed["entries"]] == [None, 1]
+    assert [row["version"] for row in listed["in_play"]] == [1]
+    assert "play ace_king_queen    ok      20 rounds" in log["check"]
+    assert used["text"] == "v1 is in play in ace_king_queen"
+    assert zipfile.ZipFile(arena.folder / "submission-1.zip").namelist() == ["bot.py"]
+    assert disabled["in_play"] == []
+    assert theirs == "arena: there is no submission 1\n"
+
+
+def test_without_a_good_token_nothing_is_said(arena: SubmissionArena) -> None:
+    with (
+        pytest.raises(ArenaError, match="expected a token"),
+        SubmitterConnection(arena.url, "guessed"),
+    ):
+        pass
+
+
+def test_an_arena_that_is_killed_loses_nothing_that_has_arrived_and_keeps_nothing_half_done(
+    start: Callable[..., StartedProgram],
+    tmp_path: Path,
+    database: str,
+) -> None:
+    where = database if "://" in database else Path(database)
+    arena = SubmissionArena(start, tmp_path, where)
+    arena.serve()
+    slow_build = bot_zip(bot_toml='build = "sleep 600"\nrun = "sleep 600"')
+    slow_check = bot_zip(bot_toml='run = "sleep 600"')
+    with arena.enters("ann") as ann, arena.enters("bob") as bob, arena.enters("cem") as cem:
+        ann.send(Submit("bot.py", 100_000))
+        ann.expect(Send)
+        ann.send(Piece(b"x" * 40_000))
+        building = upload(bob, slow_build, "bob.zip")
+        wait_until(bob, "building")
+        checking = upload(cem, slow_check, "cem.zip")
+        left_of_build = arena.killed()
+    arena.serve("build_s = 1")
+    with arena.enters("cem") as cem:
+        cem.send(Follow(checking))
+        wait_until(cem, "checking")
+        left_of_check = arena.killed()
+    arena.serve("check_s = 10")
+    with arena.enters("cem") as cem, arena.enters("Eva") as eva:
+        cem.send(Follow(checking))
+        refused = wait_until(cem, "refused")
+        eva.send(ListSubmissions())
+        entries = eva.expect(SubmissionList).entries
+    spooled = [*tmp_path.glob("*-submissions/*/*"), *tmp_path.glob("cache/*/*/*/*")]
+
+    assert left_of_build == left_of_check == {}
+    assert "the check" in refused.text or "starts" in refused.text
+    assert [(one.submission, one.owner, one.state) for one in entries] == [
+        (checking, "cem", "refused"),
+        (building, "bob", "refused"),
+    ]
+    assert "not done after 1 s" in entries[1].text
+    assert spooled == []
