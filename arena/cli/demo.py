@@ -38,7 +38,7 @@ def command(keep: Path | None, as_json: bool) -> None:
     about.
 
     --json prints {competitions: [{game, form, players, standings, cross_table, ranking, verdicts,
-    played, seconds, unit}]}; `unit` is that of the intervals in the standings.
+    played, seconds, unit, versions}]}; `unit` is that of the intervals in the standings.
     """
     if keep is not None and keep.exists():
         raise UsageError(f"{keep} exists; expected the name of a new file for --keep")

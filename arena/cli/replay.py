@@ -17,6 +17,7 @@ from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.engine.match import Record
+from arena.engine.names import versioned
 from arena.engine.rules import Game
 from arena.games import game_named
 from arena.lab.in_process import entrant
@@ -240,12 +241,20 @@ def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
             f"{found.name}.{seat}",
             limits=found.limits,
             verdict=found.verdict,
-            about=f"Seat {seat + 1} in match {found.name}, made up from its record.",
+            about=_about(found, seat),
         )
     except Exception as error:  # a file from anywhere may be wrong in any way
         why = str(error) if isinstance(error, ArenaError) else in_words(error)
         raise ArenaError(f"match {found.name} cannot be played again: {why}") from None
     click.echo(transcript.to_bytes(), nl=False)
+
+
+def _about(found: _FoundRecord, seat: int) -> str:
+    about = f"Seat {seat + 1} in match {found.name}, made up from its record."
+    versions = found.record.versions
+    if not versions or len(versions) != len(found.players):
+        return about
+    return f"{about} Players: {', '.join(map(versioned, found.players, versions))}."
 
 
 def _ask_bot(

@@ -194,7 +194,8 @@ class AdminCommands:
         row.plan.read_settings()  # raises `NotInstalled` before anything is changed
         ledger.take_back(match, self._act(message, who, row.id, text))
         # A bot that is not here would soon be absent: the instructor decides when its time begins.
-        here = {*self._host.presence.taken, *(bot.name for bot in row.plan.bots)}
+        launched = (bot.name for bot in row.plan.bots)
+        here = {*self._host.presence.taken, *launched, *row.plan.versions}
         away = ", ".join(name for name in played.players if name not in here)
         again = self._act(message, who, row.id, f"goes on for {match}")
         ledger.state_changed(CompetitionState.PAUSED if away else CompetitionState.RUNNING, again)

@@ -266,7 +266,9 @@ class Wait:
             zone = run.at.zone if run.at is not None else None
             starts = f"by {self.starts_by.astimezone(zone):%H:%M:%S}, sooner if nobody else comes"
         if self.undecided:
-            starts = f"when {self.undecided} submissions that came in time are checked"
+            is_one = self.undecided == 1
+            what = "1 submission" if is_one else f"{self.undecided} submissions"
+            starts = f"when {what} that came in time {'is' if is_one else 'are'} checked"
         return f"{run.name} waits{until}: {came.here}, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:

@@ -24,7 +24,7 @@ from arena.engine.verdict import Finding
 from arena.formats.spec import RelaunchSpec
 from arena.referee.clock import CoreWait, start_cap_ms
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
-from arena.sandbox.process import TAIL_BYTES
+from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.stdio import Pipe
@@ -190,9 +190,7 @@ class BotSupervisor:
         self._admission.expect(name, token, ours)
         await self._start(ours, program, name, self._url(), token)
 
-    async def launch_process(
-        self, program: Program, name: str, stderr_bytes: int = TAIL_BYTES
-    ) -> SupervisedBot:
+    async def launch_process(self, program: Program, name: str, stderr_bytes: int) -> SupervisedBot:
         """Start a process of a submission; `name` is what `process_name` has made.
 
         Raises what `launch_program` raises.
@@ -200,7 +198,7 @@ class BotSupervisor:
         assert is_process(name), "others have tokens"
         assert program.stdio, "it has no network"
         ours = self._expect(name)
-        await self._start(ours, program, name, stderr_bytes=stderr_bytes)
+        await self._start(ours, program, name, stderr_tail=StderrTail(stderr_bytes))
         return ours
 
     def _expect(self, name: str) -> SupervisedBot:
@@ -214,11 +212,11 @@ class BotSupervisor:
         name: str,
         url: str = "",
         token: str = "",
-        stderr_bytes: int = TAIL_BYTES,
+        stderr_tail: StderrTail | None = None,
     ) -> None:
         try:
             ours.launched = launched = await self._launcher.start(
-                name, program, url=url, token=token, stderr_bytes=stderr_bytes
+                name, program, url=url, token=token, stderr_tail=stderr_tail
             )
         except BaseException:
             self._forget(name)

@@ -140,6 +140,13 @@ class Competition:
         """Whether its first matches are still on; until then `tables_at_once` allows few."""
         return isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
 
+    @property
+    def submitted(self) -> Sequence[str]:
+        """The bots that are played from submissions, of a ladder those that are just now."""
+        if self.plan.form is Form.LADDER:
+            return self.arbiter.climbing_submissions()
+        return tuple(self.plan.versions)
+
     def wants(self, name: str) -> bool:
         """Whether a match of that bot waits for a table; never on a ladder."""
         stage = self._stage

@@ -225,11 +225,10 @@ class JobRunner:
     def _here(self, running: _RunningJob, name: str) -> BotSession:
         """The bot of that name; one that went away while processes started is not waited for."""
         player = self._players.get(name)
-        is_here = player is not None and not player.leaving
-        if is_here and running.is_submitted:
-            is_here = not (player.is_away or player.is_unresponsive)
-        if player is None or not is_here:
+        if player is None or player.leaving:
             raise _NotHere(f"{name} is not here")
+        if running.is_submitted and (player.is_away or player.is_unresponsive):
+            raise _NotHere(f"{name} is away")
         return player
 
     def _start(self, running: _RunningJob) -> None:

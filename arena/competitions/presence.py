@@ -80,7 +80,11 @@ class Presence:
 
     def _others(self) -> tuple[str, ...]:
         """The names that are taken besides those of connected bots."""
-        playing = (name for running in self._competitions for name in running.plan.players)
+        playing = (
+            name
+            for running in self._competitions
+            for name in (*running.plan.players, *running.submitted)
+        )
         return (*self._supervisor, *playing, *self._non_competing())
 
     def keep_spellings(self, names: Iterable[str]) -> None:
@@ -101,7 +105,7 @@ class Presence:
                     return f"{player.name} has lost its connection and may come back"
                 return f"{player.name} is connected"
         for competition in self._competitions:
-            for bot in competition.plan.players:
+            for bot in (*competition.plan.players, *competition.submitted):
                 is_out = bot in competition.ledger.book.removed
                 if alike(owner_of(bot)) == key and not is_out:
                     return f"{bot} takes part in {competition.id}, which is not over"

@@ -56,6 +56,18 @@ def owner_of(name: str) -> str:
     return name.partition("/")[0]
 
 
+def version_label(number: int) -> str:
+    """How records and people call a version: 3 is `v3`."""
+    return f"v{number}"
+
+
+def versioned(name: str, version: str | None) -> str:
+    """A bot with the version that has played, for people: `ann v3`, or `ann (connected)`."""
+    if version == CONNECTED:
+        return f"{name} ({CONNECTED})"
+    return f"{name} {version}" if version else name
+
+
 def process_name(name: str, number: int) -> str:
     """What tells one process of a submitted bot from the others, which all have its name."""
     return f"{name}{_PROCESS}{number}"
@@ -69,18 +81,6 @@ def is_process(name: str) -> bool:
 def public_name(name: str) -> str:
     """The name that people and other bots know: `ann` for `ann` and for each process of it."""
     return name.partition(_PROCESS)[0]
-
-
-def version_label(number: int) -> str:
-    """How records and people call a version: 3 is `v3`."""
-    return f"v{number}"
-
-
-def versioned(name: str, version: str | None) -> str:
-    """A bot with the version that has played, for people: `ann v3`, or `ann (connected)`."""
-    if version == CONNECTED:
-        return f"{name} ({CONNECTED})"
-    return f"{name} {version}" if version else name
 
 
 def spelled(name: str, known: Iterable[str]) -> str:

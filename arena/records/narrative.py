@@ -102,12 +102,12 @@ class _Narrator:
     # --- the parts of the text ---
 
     def heading(self) -> Iterator[str]:
-        versions = self.record.versions or ("",) * len(self.names)
+        versions = dict(enumerate(self.record.versions or (), start=1))
         seats = ", ".join(
-            versioned(name if name.startswith("seat ") else f"seat {number} {name}", version)
-            for number, (name, version) in enumerate(
-                zip(self.names, versions, strict=False), start=1
+            versioned(
+                name if name.startswith("seat ") else f"seat {number} {name}", versions.get(number)
             )
+            for number, name in enumerate(self.names, start=1)
         )
         yield f"{self.game.vocabulary.title}: {seats}"
         settings = (f"{name} {_word(value)}" for name, value in self.record.settings.items())

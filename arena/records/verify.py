@@ -50,6 +50,7 @@ class RecordCheck(msgspec.Struct, frozen=True):
     made: Result | None = None  # what the answers make, if there are reasons; None if nothing
     asked: OpenQuestion | None = None  # when an offence ended it; None if nothing was asked
     events: tuple[str, ...] = ()  # of that offence, and of the others out with the offender
+    versions: tuple[str, ...] | None = None  # by seat; None if there is no telling
 
 
 class PlannedMatch(msgspec.Struct, frozen=True):
@@ -86,7 +87,16 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
     is_made = reasons and record is not None and unverified is None
     made = _made(record) if is_made and record is not None else None
     events = () if record is None else record.events or ()
-    return RecordCheck(_few(reasons), unverified, is_committed, has_cards, made, asked, events)
+    return RecordCheck(
+        _few(reasons),
+        unverified,
+        is_committed,
+        has_cards,
+        made,
+        asked,
+        events,
+        versions=None if record is None else record.versions or (),
+    )
 
 
 def check_record(record: Record) -> RecordCheck:
@@ -198,6 +208,8 @@ def _rows(record: Record, document: MatchDocument) -> Iterator[str]:
         yield f"its game says {shorten(document.game)}, the record {shorten(record.game)}"
     if len(document.players) != len(record.scores):
         yield f"it has {len(document.players)} players for {len(record.scores)} seats"
+    if record.versions and len(record.versions) != len(record.scores):
+        yield f"it has {len(record.versions)} versions for {len(record.scores)} seats"
 
 
 def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:

@@ -16,15 +16,16 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.formats.spec import Plan
+from arena.formats.spec import Form, Plan
 from arena.games import other_rules
 from arena.records.document import stored_text
 from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
 from arena.results.audit import Flaw, audit, remarks
 from arena.results.workers import CheckWorkers, Stored
+from arena.storage.models import VERSION, seated_versions
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.storage.store import Act, CompetitionRow, MatchRow, Store
-from protocol.errors import ArenaError, StoreFailed, in_words
+from protocol.errors import ArenaError, StoreFailed, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
 
 __all__ = ["AuditedRun", "count", "examine", "loose_ends", "named", "opened"]
@@ -80,7 +81,7 @@ def examine(
 
 def loose_ends(store: Store) -> tuple[Flaw, ...]:
     """Rows that belong to nothing or contradict another: no reader of the store would see them."""
-    return (*_seats(store), *_orphans(store), *_columns(store))
+    return (*_seats(store), *_orphans(store), *_columns(store), *_versions(store))
 
 
 class _Gathered:
@@ -108,6 +109,8 @@ class _Gathered:
         elif played.result.termination.is_offence:
             self.asked[played.id] = checked.asked
             self.events[played.id] = checked.events
+        if checked.versions is not None and seated_versions(checked.versions) != played.versions:
+            self.blame(played.id, "its seats have other versions than its record")
         if not checked.is_dealt:
             self.undealt.add(played.id)
         elif not checked.is_committed:
@@ -275,6 +278,31 @@ def _columns(store: Store) -> Iterator[Flaw]:
         if (row.match, row.bot, row.kind, row.text) != expected:
             text = "the row of its verdict says otherwise than the evidence"
             yield Flaw(row.competition, verdict.match, text)
+
+
+def _versions(store: Store) -> Iterator[Flaw]:
+    """A version comes into play on a ladder, after one of its matches: so it is rated (K4)."""
+    acts, match = ACTIONS.c, MATCHES.c
+    query = (
+        sa.select(acts.competition, acts.bot, acts.match, match.competition.label("played_in"))
+        .join(COMPETITIONS, COMPETITIONS.c.id == acts.competition)
+        .join(MATCHES, match.id == acts.match, isouter=True)
+        .where(acts.what == VERSION)
+        .where(
+            sa.or_(
+                COMPETITIONS.c.form != Form.LADDER.value,
+                acts.bot.is_(None),
+                sa.and_(acts.match.is_not(None), match.competition.is_(None)),
+                match.competition != acts.competition,
+            )
+        )
+        .order_by(acts.number)
+    )
+    for row in _rows(store, query):
+        bot = "nobody" if row.bot is None else one_line(row.bot)
+        where = "nothing" if row.match is None else f"match {one_line(row.match)}"
+        text = f"a version of {bot} came into play after {where}"
+        yield Flaw(row.competition, None, f"{text}, which cannot be on a ladder")
 
 
 def _rows(store: Store, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:

@@ -57,13 +57,13 @@ Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None: no
 def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
     """The table of any form, with the fields of its rows, at least one, as columns.
 
-    A row without a rank has a name, a version and a reason, and no numbers. The ends of an interval of 95 %
-    are the last two, `low` and `high`.
+    A row without a rank has a name, a version and a reason, and no numbers. The ends of an interval
+    of 95 % are the last two, `low` and `high`.
     """
     fields = rows[0].__struct_fields__
-    lead = [name for name in ("rank", "name", "version") if name in fields]
-    apart = (*lead, "eliminated", *_INTERVAL)
-    names = [*lead, *(name for name in fields if name not in apart)]
+    lead = [name for name in ("rank", "name") if name in fields]
+    apart = (*lead, "version", "eliminated", *_INTERVAL)
+    names = [*lead, "version", *(name for name in fields if name not in apart)]
     has_reasons = "eliminated" in fields
     first = len(lead)
     reasons = ("eliminated", "eliminated_text") if has_reasons else ()
@@ -98,15 +98,15 @@ def ranking(
     places: Ranking, owner: Owner, not_there: Sequence[str] = (), versions: Mapping[str, str] = {}
 ) -> Iterator[Sequence[object]]:
     """The places of an elimination, a row for each bot; at the end those that were not there."""
-    about_it = "stage", "offence", "score_in_final", "not_there"
-    yield ["rank", "name", "version", *_PERSON, *about_it]
+    about_it = "version", "stage", "offence", "score_in_final", "not_there"
+    yield ["rank", "name", *_PERSON, *about_it]
     for placed in places:
         about = placed.stage, placed.offence, placed.score
         for name in placed.names:
-            lead = placed.rank, name, versions.get(name)
-            yield [*lead, *_person(owner(name)), *about, False]
+            version = versions.get(name)
+            yield [placed.rank, name, *_person(owner(name)), version, *about, False]
     for name in not_there:
-        yield [None, name, None, *_person(owner(name)), None, None, None, True]
+        yield [None, name, *_person(owner(name)), None, None, None, None, True]
 
 
 def luck(lines: Mapping[str, LuckLine]) -> Iterator[Sequence[object]]:

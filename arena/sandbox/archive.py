@@ -4,9 +4,9 @@ A program is one file, or a zip of a folder. `canonical` checks all of it before
 byte, and then writes one tar, the same for the same files, whoever has packed them: so a program
 is known by the SHA-256 of its tar. There are plain files and folders in it and nothing else.
 
-What `is_left_out` says is no part of a program, neither of a folder that `pack` packs nor of a
-zip that another tool has made: a student who drops a zip of the whole folder is not to fail for
-its `.git`. A build may leave such entries, and they stay.
+What `is_left_out` says and virtual environments are no part of a program, neither of a folder that
+`pack` packs nor of a zip that another tool has made: a student who drops a zip of the whole folder
+is not to fail for its `.git`. A build may leave such entries, and they stay.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import BinaryIO
 
 from arena.sandbox import zip_reader
 from arena.sandbox.program_files import (
+    ENVIRONMENT,
     MOST_ENTRIES,
     MOST_UNPACKED,
     FileListing,
@@ -134,9 +135,11 @@ def as_zip(tar: BinaryIO, out: BinaryIO) -> None:
 
 def _plain_entries(listed: Iterable[ZipEntry]) -> Iterator[tuple[Parts, ZipEntry]]:
     """The entries of a zip that count, with their names; raises `BadArchive` for a bad one."""
-    for entry in listed:
-        parts = parts_of(entry.name.removesuffix("/"))
-        if is_left_out(parts):
+    named = [(parts_of(entry.name.removesuffix("/")), entry) for entry in listed]
+    environments = {parts[:-1] for parts, _ in named if parts[-1] == ENVIRONMENT} - {()}
+    for parts, entry in named:
+        above = (parts[:depth] for depth in range(1, len(parts) + 1))
+        if is_left_out(parts) or not environments.isdisjoint(above):
             continue
         kind = stat.S_IFMT(entry.mode)
         if kind not in (0, stat.S_IFDIR if _is_folder(entry) else stat.S_IFREG):
@@ -186,8 +189,9 @@ def _list(folder: Path, above: Parts, files: FileListing[Path]) -> None:
         found = path.lstat()
         kind = stat.S_IFMT(found.st_mode)
         if kind == stat.S_IFDIR:
-            files.add(parts, 0, None)
-            _list(path, parts, files)
+            if not (path / ENVIRONMENT).exists():
+                files.add(parts, 0, None)
+                _list(path, parts, files)
         elif kind == stat.S_IFREG:
             files.add(parts, found.st_size, path)
         else:

@@ -22,6 +22,7 @@ from arena.sandbox import cgroup
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher
 from arena.sandbox.manifest import ProgramManifest
+from arena.sandbox.process import StderrTail
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
@@ -44,20 +45,22 @@ class BuildOutcome(msgspec.Struct, frozen=True):
     why: str
 
 
-class BuildLog:
+class BuildLog(StderrTail):
     """The beginning and the end of what a build has written, `LOG_BYTES` at most together."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._head = bytearray()
         self._tail = bytearray()
         self._left_out = 0
 
-    def add(self, data: bytes) -> None:
+    def add(self, chunk: bytes) -> None:
         """Add output, and forget what is then in the middle."""
+        super().add(chunk)
         half = LOG_BYTES // 2
         room = half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
         surplus = max(0, len(self._tail) - half)
         self._left_out += surplus
         del self._tail[:surplus]
@@ -105,7 +108,7 @@ async def build(
     try:
         async with asyncio.timeout(build_s):
             with into.open("wb") as tar:
-                bot = await launcher.start("build", program, on_stderr=log.add)
+                bot = await launcher.start("build", program, stderr_tail=log)
                 is_whole = await _receive(bot, tar)
             why = _why(await ended, into) if is_whole else _TOO_MUCH
     except TimeoutError:

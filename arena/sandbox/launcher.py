@@ -27,7 +27,7 @@ from arena.engine.names import public_name
 from arena.engine.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
-from arena.sandbox.process import TAIL_BYTES, Process, StderrTail
+from arena.sandbox.process import Process, StderrTail
 from arena.sandbox.process_table import probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
@@ -136,13 +136,12 @@ class Launcher:
         *,
         url: str = "",
         token: str = "",
-        stderr_bytes: int = TAIL_BYTES,
-        on_stderr: Callable[[bytes], None] = lambda chunk: None,
+        stderr_tail: StderrTail | None = None,
     ) -> LaunchedBot:
         """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        The program is told its public name. Of its stderr so many bytes are kept, and `on_stderr`
-        is called with all that a `stdio` program writes there.
+        The program is told its public name. What it writes to stderr goes to `stderr_tail`,
+        which no other bot may have.
 
         Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
         names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
@@ -167,11 +166,7 @@ class Launcher:
                     raise ArenaError(f"cannot start {public}: the arena is closing")
                 variables = environment(public, prepared.scratch, url, token)
                 process = await _KIND.start(
-                    prepared,
-                    variables,
-                    stdio=program.stdio,
-                    stderr_bytes=stderr_bytes,
-                    on_stderr=on_stderr,
+                    prepared, variables, stdio=program.stdio, stderr_tail=stderr_tail
                 )
             except BaseException:
                 clear(prepared)

@@ -11,7 +11,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from arena.sandbox import supervisor
 from arena.sandbox.workdir import PreparedBot
@@ -65,8 +65,7 @@ class Process:
         environment: Mapping[str, str],
         *,
         stdio: bool,
-        on_stderr: Callable[[bytes], None],
-        stderr_bytes: int,
+        stderr_tail: StderrTail | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._scratch = prepared.scratch
@@ -78,9 +77,8 @@ class Process:
         self._started: asyncio.Future[int] = self._loop.create_future()
         # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
         self._started.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self.stderr = StderrTail(stderr_bytes)
+        self.stderr = stderr_tail or StderrTail()
         self._half_line = b""
-        self._on_stderr = on_stderr
         self._rest: asyncio.TimerHandle | None = None
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             self._control, control = _pipe(ours, theirs, outward=True)
@@ -118,21 +116,18 @@ class Process:
         environment: Mapping[str, str],
         *,
         stdio: bool = False,
-        on_stderr: Callable[[bytes], None] = lambda chunk: None,
-        stderr_bytes: int = TAIL_BYTES,
+        stderr_tail: StderrTail | None = None,
     ) -> Process:
         """Start a program, with pipes to it if `stdio` is set, and wait until it is executed.
 
         Its command is looked up on the PATH of `environment`, which is all that it gets; the
-        supervisor removes its directory at the end. `on_stderr` is called with all that it writes
-        there. Raises `ArenaError` if it cannot be executed, or the machine has no process or
-        descriptor left.
+        supervisor removes its directory at the end. What it writes to stderr goes to
+        `stderr_tail`. Raises `ArenaError` if it cannot be executed, or the machine has no process
+        or descriptor left.
         """
         program = prepared.command[0]
         try:
-            process = cls(
-                prepared, environment, stdio=stdio, on_stderr=on_stderr, stderr_bytes=stderr_bytes
-            )
+            process = cls(prepared, environment, stdio=stdio, stderr_tail=stderr_tail)
         except OSError as error:
             raise ArenaError(f"cannot start {program}: {error.strerror}") from error
         try:
@@ -221,7 +216,7 @@ class Process:
         """Read what is there of stderr, up to a chunk."""
         with contextlib.suppress(BlockingIOError):
             chunk = os.read(self._stderr, _CHUNK_BYTES)
-            self._heard(chunk)
+            self.stderr.add(chunk)
             self._loop.remove_reader(self._stderr)
             # After every chunk, also a small one: the bot may have made its pipe small.
             if chunk:
@@ -239,11 +234,7 @@ class Process:
         """Read the rest of stderr: at most what a pipe holds, as all its writers are gone."""
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(self._stderr, _CHUNK_BYTES):
-                self._heard(chunk)
-
-    def _heard(self, chunk: bytes) -> None:
-        self.stderr.add(chunk)
-        self._on_stderr(chunk)
+                self.stderr.add(chunk)
 
     def _close(self, why: str = "it does not answer") -> None:
         if self.gone.done():

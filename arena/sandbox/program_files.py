@@ -12,6 +12,7 @@ from protocol.errors import BadArchive
 from protocol.vocabulary import shorten
 
 __all__ = [
+    "ENVIRONMENT",
     "LONGEST_NAME",
     "MOST_ENTRIES",
     "MOST_UNPACKED",
@@ -26,6 +27,9 @@ __all__ = [
 MOST_UNPACKED = 200 << 20
 MOST_ENTRIES = 2_000  # files and folders
 LONGEST_NAME = 1_000  # bytes, with its folders: Linux takes 4,096 with what is above them
+ENVIRONMENT = "pyvenv.cfg"
+"""The file that a virtual environment of Python has: none of it is part of a program."""
+
 _LONGEST_PART = 255  # bytes, as Linux takes
 _MOST_AT_TOP = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
 _DEEPEST = 32  # folders in each other

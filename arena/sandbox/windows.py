@@ -14,10 +14,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from arena.sandbox.process import TAIL_BYTES, StderrTail
+from arena.sandbox.process import StderrTail
 from arena.sandbox.workdir import PreparedBot
 from protocol.errors import ArenaError, UsageError
 
@@ -43,12 +43,12 @@ class PlainProcess:
         command: Sequence[str],
         scratch: Path,
         environment: Mapping[str, str],
-        stderr_bytes: int = TAIL_BYTES,
+        stderr_tail: StderrTail | None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[int | None] = self._loop.create_future()
         self.gone: asyncio.Future[None] = self._loop.create_future()
-        self.stderr = StderrTail(stderr_bytes)
+        self.stderr = stderr_tail or StderrTail()
         self._process = subprocess.Popen(
             command,
             cwd=scratch,
@@ -72,8 +72,7 @@ class PlainProcess:
         environment: Mapping[str, str],
         *,
         stdio: bool = False,
-        on_stderr: Callable[[bytes], None] = lambda chunk: None,
-        stderr_bytes: int = TAIL_BYTES,
+        stderr_tail: StderrTail | None = None,
     ) -> PlainProcess:
         """Start a program; raises `UsageError` for `stdio`, `ArenaError` if it does not start."""
         if stdio:
@@ -83,7 +82,7 @@ class PlainProcess:
         if os.path.dirname(program):  # relative to its directory, not to ours
             path = str(prepared.scratch / program)
         try:
-            return cls([path, *arguments], prepared.scratch, environment, stderr_bytes)
+            return cls([path, *arguments], prepared.scratch, environment, stderr_tail)
         except OSError as error:
             raise ArenaError(f"cannot start {program}: {error.strerror}") from error
 

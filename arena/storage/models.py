@@ -99,8 +99,8 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     competition: str | None = None  # its id, None if it was done to the arena
     at: float  # in Unix seconds
     who: str  # the instructor's name, or `ARENA`
-    # An `Action`; `out` and `in`: a bot offended outside of a match, and was excused; `VERSION`; or
-    # `use`, `disable` and `enable`: of a submitted version.
+    # An `Action`; or `out` and `in`: a bot offended outside of a match, and was excused; or `use`,
+    # `disable` and `enable`: of a submitted version; or `VERSION`.
     what: str
     match: str | None = None
     bot: str | None = None

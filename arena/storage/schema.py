@@ -398,9 +398,7 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
             # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
     with engine.connect() as connection:
-        is_complete = has_submissions(connection) and all(
-            has_column(connection, column) for column in _LATER
-        )
+        is_complete = has_submissions(connection) and not _missing(connection)
     if not is_complete:
         _add_later(engine)
 
@@ -422,13 +420,15 @@ def _write_ahead(engine: sa.Engine) -> None:
         time.sleep(_LOOK_S)
 
 
+def _missing(connection: sa.Connection) -> list[sa.Column[Any]]:
+    return [column for column in _LATER if not has_column(connection, column)]
+
+
 def _add_later(engine: sa.Engine) -> None:
     """Add what came later, unless another process has added it meanwhile."""
     with changing(engine) as connection:
         _lock_making(connection)
-        for column in _LATER:
-            if has_column(connection, column):
-                continue
+        for column in _missing(connection):
             connection.exec_driver_sql(
                 f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} TEXT"
             )

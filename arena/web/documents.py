@@ -157,8 +157,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     `not_there` are bots of the roster that were not connected when it started. `missing` says that
     the game's package is not installed; then there may be no standings. `unit` says of what their
     intervals are made, if there are any. `luck` has what bots won without luck, of those whose luck
-    the viewer may see (J8), and `luck_unit` in what. `versions` has the latest version that each bot
-    has played with, of bots that have one.
+    the viewer may see (J8), and `luck_unit` in what. `versions` has the latest version that has
+    played, by bot, of bots that have one.
     """
 
     id: str
@@ -333,8 +333,8 @@ class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points.
 
-    `luck` is null if that is not known, or not to be seen yet (J8). `versions` are by seat, as in the
-    record.
+    `luck` is null if that is not known, or not to be seen yet (J8). `versions` are by seat, as in
+    the record.
     """
 
     id: str

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -89,7 +89,10 @@ class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyBot(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot that is connected or may come back, with the number of its matches and the most."""
+    """A bot that is connected or may come back, with the number of its matches and the most.
+
+    With the state `submitted`, it is not connected, and its submission plays in a competition.
+    """
 
     name: str
     games: tuple[str, ...]
@@ -180,8 +183,9 @@ def lobby(
     competitions = host.competitions
     players = host.gateway.players
     guests = host.non_competing
-    bots = (bot for name, bot in players.items() if name not in guests)
-    count = len(players) - sum(name in players for name in guests)
+    submitted = _submitted(competitions, players)
+    bots = (_bot(bot) for name, bot in players.items() if name not in guests)
+    count = len(players) - sum(name in players for name in guests) + len(submitted)
     now = asyncio.get_running_loop().time()
     tables = host.referee.tables
     matches = _slowest(tables, now)
@@ -189,7 +193,7 @@ def lobby(
         table.id: competition.id for competition in competitions for table in competition.tables
     }
     queue = [
-        _queued(competition.id, pairing, players)
+        _queued(competition, pairing, players)
         for competition in competitions
         for pairing in competition.queue(_QUEUE)
     ]
@@ -203,7 +207,7 @@ def lobby(
             requires_token=host.gateway.admission.requires_token,
         ),
         competitions=tuple(map(_competition, competitions)),
-        bots=tuple(map(_bot, islice(bots, _BOTS))),
+        bots=tuple(islice(chain(bots, submitted), _BOTS)),
         bots_more=max(0, count - _BOTS),
         matches=tuple(
             _match(table, competition_of.get(table.id), now, spectators) for table in matches
@@ -260,6 +264,36 @@ def _bot(player: BotSession) -> LobbyBot:
     )
 
 
+def _submitted(
+    competitions: Sequence[Competition], players: Mapping[str, BotSession]
+) -> list[LobbyBot]:
+    """The bots that are not connected, and are played from submissions."""
+    games: dict[str, dict[str, None]] = {}
+    for competition in competitions:
+        for name in competition.submitted:
+            if name not in players:
+                games.setdefault(name, {})[competition.plan.game] = None
+    playing = Counter(
+        name
+        for competition in competitions
+        for table in competition.tables
+        for name in table.names
+        if name in games
+    )
+    return [
+        LobbyBot(
+            name=name,
+            games=tuple(games[name]),
+            tables=playing[name],
+            playing=playing[name],
+            state="submitted",
+            rtt_ms=None,
+            launched=False,
+        )
+        for name in games
+    ]
+
+
 def _slowest(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
     """The matches that are best to watch, the newest last: fast ones are over too soon."""
 
@@ -285,7 +319,10 @@ def _match(
     )
 
 
-def _queued(competition: str, pairing: Pairing, players: Mapping[str, BotSession]) -> LobbyPairing:
-    names = dict.fromkeys(pairing.players)  # a bot may meet itself
+def _queued(
+    competition: Competition, pairing: Pairing, players: Mapping[str, BotSession]
+) -> LobbyPairing:
+    # A bot may meet itself, and nobody waits for a submission.
+    names = dict.fromkeys(name for name in pairing.players if name not in competition.submitted)
     waits = (name for name in names if name not in players or not players[name].is_free)
-    return LobbyPairing(competition=competition, players=pairing.players, waits_for=tuple(waits))
+    return LobbyPairing(competition=competition.id, players=pairing.players, waits_for=tuple(waits))

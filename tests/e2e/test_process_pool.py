@@ -25,7 +25,7 @@ from protocol.messages import Ending, Limits, Mechanism, Verdict
 pytestmark = pytest.mark.e2e
 
 TIMEOUT_S = 90.0
-LIMITS = Limits(decision_ms=250, bank_ms=0, hard_ms=500, wall_ms=1_500, start_ms=1_500)
+LIMITS = Limits(decision_ms=250, bank_ms=0, hard_ms=500, wall_ms=2_500, start_ms=1_000)
 
 SETTINGS: dict[str, dict[str, object]] = {
     "three_card_poker": {"rounds": 1},
@@ -44,7 +44,8 @@ def compute(s):
 print("I am", os.environ["ARENA_NAME"], file=sys.stderr)
 if what == "crash": sys.exit(3)
 if what == "start": compute(ms / 1000)
-say(type="hello", protocol=1, name="x", games=["three_card_poker", "ace_king_queen"])
+games = ["chess"] if what == "chess" else ["three_card_poker", "ace_king_queen"]
+say(type="hello", protocol=1, name="x", games=games)
 for line in sys.stdin:
     heard = json.loads(line)
     if heard["type"] == "match":
@@ -165,7 +166,7 @@ async def test_who_computes_too_much_before_its_hello_does_not_start(tmp_path: P
             await arena.play("three_card_poker", ("start", "9000"))
         finding = failed.value.finding
 
-    assert finding.text == "did not say hello within 1,500 ms of CPU"
+    assert finding.text == "did not say hello within 1,000 ms of CPU"
     assert (finding.kind, finding.mechanism) == (Ending.ABSENT, Mechanism.CPU_CLOCK)
 
 
@@ -177,6 +178,13 @@ async def test_who_crashes_at_its_start_is_told_with_its_stderr(tmp_path: Path) 
 
     assert (finding.kind, finding.exit_status) == (Ending.CRASH, 3)
     assert finding.stderr == "I am bot 0\n"
+
+
+async def test_who_is_refused_at_its_start_is_told_why(tmp_path: Path) -> None:
+    async with matches(tmp_path) as arena:
+        with pytest.raises(StartFailed, match="its hello was refused: unknown game 'chess'"):
+            await arena.play("three_card_poker", ("chess", "0"))
+        assert dict(arena._host.ended) == {}, "that is of bots with names of their own"
 
 
 async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) -> None:

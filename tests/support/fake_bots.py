@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from arena.engine.match import MatchResult
@@ -218,6 +218,7 @@ class FakeArena:
         *bots: FakeBot,
         game: str | Game = "ace_king_queen",
         limits: Limits = LIMITS,
+        versions: Sequence[str] = (),
         **settings: object,
     ) -> LiveMatch:
         rules = GAMES[game] if isinstance(game, str) else game
@@ -227,6 +228,7 @@ class FakeArena:
             [bot.player for bot in bots],
             limits,
             lambda *over: self.results.append(over),
+            versions=versions,
         )
 
     def say(self, bot: FakeBot, message: BotMessage) -> None:

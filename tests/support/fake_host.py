@@ -16,8 +16,11 @@ import msgspec
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
+from arena.competitions.job_runner import JobRunner
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
+from arena.competitions.local_jobs import LocalJobs
+from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import FORGIVABLE, Finding
@@ -29,10 +32,12 @@ from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.gateway import Gateway
+from arena.storage.models import VERSION, VersionChange, seated_versions
 from arena.storage.store import Act, CompetitionState, MatchRow, Store
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
 from protocol.vocabulary import Range
+from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena, FakeBot
@@ -143,6 +148,7 @@ class FakeStore:
             started_at=started_at,
             finished_at=finished_at,
             digest="",
+            versions=seated_versions(result.record.versions or ()),
         )
         self.rows.append(played)
         if verdict is not None:
@@ -186,6 +192,14 @@ class FakeStore:
     def results(self, competition: str = "c") -> list[MatchRow]:
         """The matches that count."""
         return [row for row in self.rows if row.counts and row.competition == competition]
+
+    def version_changes(self, competition: str = "c") -> tuple[VersionChange, ...]:
+        numbers = {row.id: row.number for row in self.rows}
+        return tuple(
+            VersionChange(act.bot or "", act.match, numbers.get(act.match or "", 0))
+            for act in self.acts
+            if act.what == VERSION
+        )
 
     def counted(self) -> Counter[tuple[str, ...]]:
         """How often which bots have met in a match that ran its course."""
@@ -245,6 +259,11 @@ class FakeHost:
         self.lines: list[str] = []
         self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
+        self.runner: JobRunner | None = None
+        self.submitted: SubmittedBots | None = None
+        self.pool = FakeSeatPool(self._start_process)
+        self.submitted_play: dict[str, Plays] = {}  # how they play who do not play legally
+        self._background: list[asyncio.Task[None]] = []
         self._plays: dict[BotSession, tuple[FakeBot, Plays]] = {}
         self._tasks: list[asyncio.Task[CompetitionReport]] = []
 
@@ -254,16 +273,42 @@ class FakeHost:
         return self.competitions[-1]
 
     def seat(self, names: Sequence[str]) -> None:
+        if self.runner is not None:
+            self.runner.look()
         for competition in in_turn(self.competitions):
             competition.seat(names)
 
     def changed(self) -> None:
+        if self.runner is not None:
+            self.runner.look()
         names = self.players.take_moved()
         for competition in in_turn(self.competitions):
             competition.changed(names)
 
-    def comes(self, name: str, plays: Plays = first_legal, tables: int = 1) -> FakeBot:
-        bot = self.house.bot(name, tables=tables, on_dirty=self._serve_soon)
+    def has_jobs(self) -> LocalJobs:
+        """From now on what can be a job is one."""
+        jobs = LocalJobs()
+        self.runner = JobRunner(jobs, self.players, self.house.referee)
+        self.runner.pool = self.pool
+        self.pool.on_room = self.runner.look
+        self._background.append(asyncio.create_task(self.runner.run()))
+        return jobs
+
+    def takes_submissions(self, at_once: int = 4, **in_play: int) -> FakeVersionService:
+        """These submissions are in play, by owner, and so many jobs of theirs at once."""
+        self.has_jobs()
+        assert self.runner is not None, "just made"
+        self.runner.at_once = at_once
+        service = FakeVersionService(**in_play)
+        service.on_change.append(self._versions_changed)
+        self.submitted = SubmittedBots(service, self.pool)
+        return service
+
+    def comes(
+        self, name: str, plays: Plays = first_legal, tables: int = 1, *, is_launched: bool = False
+    ) -> FakeBot:
+        make = self.house.launched if is_launched else self.house.bot
+        bot = make(name, tables=tables, on_dirty=self._serve_soon)
         self._plays[bot.player] = (bot, plays)
         self.players.add(bot.player)
         self._serve_soon(bot.player)
@@ -287,6 +332,15 @@ class FakeHost:
         for chair in tuple(player.chairs.values()):
             if chair.ask is not None and (value := plays(chair.ask)) is not None:
                 self._answer(bot, chair.ask, value)
+
+    def all_play(self, plays: Plays, *, once: bool = False) -> None:
+        """From now on all processes of submissions play otherwise; with `once`, for one question."""
+        for player, (bot, before) in tuple(self._plays.items()):
+            if player.public_name != player.name:
+                self._plays[player] = (bot, before if once else plays)
+                for chair in tuple(player.chairs.values()):
+                    if chair.ask is not None and (value := plays(chair.ask)) is not None:
+                        self._answer(bot, chair.ask, value)
 
     def offends(self, name: str, finding: Finding) -> None:
         """A bot is gone for good by an offence between matches, as the gateway would rule."""
@@ -336,13 +390,17 @@ class FakeHost:
             _RecordingListener(self),
             is_paused=is_paused,
             is_attended=is_attended,
+            runner=self.runner,
+            submitted=self.submitted,
         )
         self.competitions.append(Competition(arbiter))
         return self.competition
 
     async def play(self, *names: str, **plan: Any) -> CompetitionReport:
         """One competition, to its end."""
-        report: CompetitionReport = await in_time(self.compete(*names, **plan).run())
+        competition = self.compete(*names, **plan)
+        await self._learn(competition)
+        report: CompetitionReport = await in_time(competition.run())
         return report
 
     async def begin(
@@ -350,6 +408,7 @@ class FakeHost:
     ) -> tuple[Competition, asyncio.Task[CompetitionReport]]:
         """One that has opened all that it can, and is under way."""
         competition = self.compete(*names, **plan)
+        await self._learn(competition)
         task = asyncio.create_task(competition.run())
         self._tasks.append(task)
         await turns()
@@ -357,9 +416,27 @@ class FakeHost:
 
     async def end(self) -> None:
         """End the competitions that have begun."""
-        for task in self._tasks:
+        tasks = (*self._tasks, *self._background)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _learn(self, competition: Competition) -> None:
+        if self.submitted is not None:
+            await self.submitted.learn(competition.plan.versions.values())
+
+    def _versions_changed(self) -> None:
+        assert self.submitted is not None, "they are its versions"
+        self.submitted.changed()
+        for competition in self.competitions:
+            competition.versions_changed()
+
+    def _start_process(self, name: str, submission: int) -> BotSession:
+        bot = self.house.launched(name, on_dirty=self._serve_soon)
+        bot.player.name = self.pool.process(name)
+        self._plays[bot.player] = (bot, self.submitted_play.get(name, first_legal))
+        self._serve_soon(bot.player)
+        return bot.player
 
     async def _call_house(self, game: str, name: str) -> None:
         self.called.append(name)

@@ -49,6 +49,7 @@ def play(
     offender: int | None = None,
     after: int = 3,
     note: str | None = None,
+    versions: tuple[str, ...] = (),
 ) -> MatchResult:
     """A match as over a network: with a commitment, nonces, times and enforced limits.
 
@@ -59,9 +60,10 @@ def play(
         offender: the seat that gives an illegal answer when it is asked after `after` answers.
         after: see `offender`.
         note: comes with the first answer.
+        versions: by seat, as where submissions are taken.
     """
     rng = random.Random(f"{game} {number}")
-    match = _begun(game, rng, settings, is_ready=True)
+    match = _begun(game, rng, settings, is_ready=True, versions=versions)
     while match.pending is not None:
         asked, count = match.pending, len(match.answers)
         if offender == asked.seat and count >= after:
@@ -81,7 +83,12 @@ def void(game: str, number: int = 1) -> MatchResult:
 
 
 def _begun(
-    game: str, rng: random.Random, settings: dict[str, Any] | None, *, is_ready: bool
+    game: str,
+    rng: random.Random,
+    settings: dict[str, Any] | None,
+    *,
+    is_ready: bool,
+    versions: tuple[str, ...] = (),
 ) -> MatchState:
     rules = GAMES[game]
     seed = rng.randbytes(32)
@@ -93,6 +100,7 @@ def _begun(
         start=is_ready,
         enforced=("time",) * rules.seats,
         commitment=commitment(seed),
+        versions=versions,
     )
 
 

@@ -25,6 +25,7 @@ async def submitted(files: Mapping[str, str], folder: Path) -> Program:
     for made in (sent, source, built):
         made.mkdir()
     for name, text in files.items():
+        (sent / name).parent.mkdir(parents=True, exist_ok=True)
         (sent / name).write_text(text, encoding="utf-8")
     name, data = archive.pack(sent)
     with (folder / "program.tar").open("w+b") as tar:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 import arena
 from arena.engine.match import MatchResult
 from arena.formats.spec import Form, Plan, plan_of
@@ -69,10 +71,12 @@ class WrittenCompetition:
         players: Sequence[str],
         scores: Sequence[int],
         ended: Termination = COMPLETED,
+        versions: tuple[str, ...] = (),
         **evidence: Any,
     ) -> str:
         points = (0,) * len(scores)
-        result = MatchResult(tuple(scores), points, ended, record=RECORD)
+        record = msgspec.structs.replace(RECORD, versions=versions or msgspec.UNSET)
+        result = MatchResult(tuple(scores), points, ended, record=record)
         return self.notes(pairing, players, result, **evidence)
 
     def notes(

@@ -2,8 +2,8 @@
 GAME] [--lang LANGUAGE]`.
 
 Each is written by `arena new` into a folder of its own, and there its commands are run as they were
-printed: build, test, try, check; at last it is connected to an arena on a free port and plays a
-competition. It takes some minutes: what is tried on every commit is in tests/e2e/test_new.py. A
+printed: build, test, try, check; then it is connected to an arena on a free port and plays a
+competition, and at last another one as if it had been handed in. It takes some minutes: what is tried on every commit is in tests/e2e/test_new.py. A
 line for each starter; the exit status is 1 if one did not do what it should. Where a language's
 tools are missing its starters are left out, and it says so. With PYTHONPATH a game from outside is
 one of them."""
@@ -11,6 +11,7 @@ one of them."""
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import json
 import os
@@ -28,15 +29,19 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from arena.authoring.starter import ADDRESS
+from arena.authoring.starter import ADDRESS, starter
+from arena.competitions.arena_host import Host
 from arena.games import GAMES
 from arena.sandbox.languages import Language
+from arena.storage.store import Store
+from protocol.errors import ArenaError
+from tests.support.submitted import play, submitted
 
 __all__ = ["CommandFailed", "StarterTrial", "main", "missing"]
 
 LINE_S = 300  # any one command; a compiler beside other work takes a minute
 START_S = 60  # an arena, until it says where it is
-STEPS = ("build", "test", "try", "check", "connect")
+STEPS = ("build", "test", "try", "check", "connect", "hand in")
 NEEDS = {
     Language.PYTHON: (),
     Language.JAVASCRIPT: ("node",),
@@ -90,6 +95,7 @@ class StarterTrial:
     ) -> None:
         self.folder = folder
         self.game = game
+        self._language = language
         self._rounds = rounds
         self._environment = os.environ | {
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -111,6 +117,8 @@ class StarterTrial:
         Raises:
             Failed: its exit status is not 0, or the bot was put out.
         """
+        if purpose == "hand in":
+            return asyncio.run(self._hand_in())
         if purpose not in self.lines:
             return ""
         line = self.lines[purpose]
@@ -162,6 +170,21 @@ class StarterTrial:
                 if bot.returncode:
                     raise CommandFailed(f"{command}: {bot.returncode}\n{out}{err}")
         return str(shown)
+
+    async def _hand_in(self) -> str:
+        """Have it built, sealed off and played with, as an arena does with what is handed in."""
+        game = GAMES[self.game]
+        files = starter(game, self._language, "mine").files
+        with tempfile.TemporaryDirectory() as name, Store(Path(name) / "arena.db") as store:
+            async with asyncio.timeout(LINE_S), Host(store) as host:
+                try:
+                    report = await play(host, game, await submitted(files, Path(name)))
+                except (ArenaError, AssertionError) as error:
+                    raise CommandFailed(f"handed in: {error}") from None
+            await store.flushed()
+        if report.verdicts:
+            raise CommandFailed(f"handed in: {report.verdicts}")
+        return ""
 
     @contextlib.contextmanager
     def _started(self, line: str) -> Iterator[subprocess.Popen[str]]:

@@ -32,13 +32,14 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from arena.games import GAMES
 from tests.support import arena_process
 from tests.support.arena_process import RunningProcess
 
 __all__ = ["SubmittedClass", "SubmittedOutcome", "main"]
 
 _LANGUAGES = ("python", "javascript", "java")
-_GAME = "ace_king_queen"
+_GAME = next(name for name, rules in GAMES.items() if rules.seats == 2 and rules.meets_itself)
 _AT_ONCE = 4  # uploads
 _SAMPLE_S = 2.0
 _ALL_CHECKED_S = 3600.0
@@ -62,7 +63,7 @@ players = "roster"
 least = 2
 at = 2099-01-01T00:00:00
 pause_s = 0
-settings = {{ hands = {hands} }}
+settings = {settings}
 
 [[run]]
 name = "final"
@@ -73,7 +74,7 @@ players = "roster"
 least = 2
 with_itself = false
 at = 2099-01-01T00:00:00
-settings = {{ hands = {hands} }}
+settings = {settings}
 """
 
 
@@ -128,8 +129,8 @@ def _pss_kib(process: RunningProcess) -> int:
 class SubmittedClass:
     """One class with its arena, in a folder of its own."""
 
-    def __init__(self, folder: Path, bots: int, hands: int, db: str, kills: int) -> None:
-        self._folder, self._hands, self._kills = folder, hands, kills
+    def __init__(self, folder: Path, bots: int, rounds: int, db: str, kills: int) -> None:
+        self._folder, self._rounds, self._kills = folder, rounds, kills
         self._owners = [f"student-{n}" for n in range(1, bots + 1)]
         self._db = db or "class.db"
         self._where = db or str(folder / "class.db")
@@ -147,7 +148,12 @@ class SubmittedClass:
     def run(self, minutes: float) -> SubmittedOutcome:
         self._enrol()
         starters = [self._starter(language) for language in _LANGUAGES]
-        config = _CONFIG.format(port=self._port, db=self._db, game=_GAME, hands=self._hands)
+        config = _CONFIG.format(
+            port=self._port,
+            db=self._db,
+            game=_GAME,
+            settings=arena_process.toml_of(GAMES[_GAME].rounds(self._rounds)),
+        )
         (self._folder / "class.toml").write_text(config)
         try:
             self._start()
@@ -358,7 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bots", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--hands", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--db", default="")
     parser.add_argument("--keep", type=Path, help="a folder that is kept")
@@ -367,7 +373,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        school = SubmittedClass(folder, options.bots, options.hands, options.db, options.kills)
+        school = SubmittedClass(folder, options.bots, options.rounds, options.db, options.kills)
         outcome = school.run(options.minutes)
     if options.json:
         print(json.dumps(outcome._asdict()))

@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib/preact.js";
 import { setToken } from "./api.js";
 import { href } from "./route.js";
-import { formTitle, title as gameTitle, number, signed, digitsFor, digitsOf, spaced } from "./format.js";
+import { formTitle, title as gameTitle, number, signed, digitsFor, digitsOf, spaced, versioned } from "./format.js";
 
 export { Table } from "./grid.js";
 export { Chart, Histogram } from "./chart.js";
@@ -45,9 +45,10 @@ export function Name({ name, look = "" }) {
   return html`<bdi class=${`name ${look}`} title=${name}>${name}</bdi>`;
 }
 
-export function BotLink({ competition, name, look = "" }) {
-  if (!competition) return html`<${Name} name=${name} look=${look} />`;
-  return html`<a class=${`name ${look}`} href=${href("c", competition, "bot", name)} title=${name}><bdi>${name}</bdi></a>`;
+export function BotLink({ competition, name, version = "", look = "" }) {
+  const shown = versioned(name, version);
+  if (!competition) return html`<${Name} name=${shown} look=${look} />`;
+  return html`<a class=${`name ${look}`} href=${href("c", competition, "bot", name)} title=${shown}><bdi>${shown}</bdi></a>`;
 }
 
 export function MatchLink({ match, round, step, children }) {

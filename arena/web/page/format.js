@@ -129,6 +129,11 @@ export function formTitle(form) {
   return FORMS[form] ?? String(form).replaceAll("_", " ");
 }
 
+/** With the version that has played: "ann v3", "ann (connected)". */
+export function versioned(name, version) {
+  return version === "connected" ? `${name} (connected)` : version ? `${name} ${version}` : name;
+}
+
 export function seatName(seat) {
   return `seat ${seat + 1}`;
 }

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from arena.sandbox import bubblewrap
+from arena.sandbox.languages import Language
 
 
 def test_every_layer_is_shown_with_why_not(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap, "probe", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "probe", lambda **_: "bubblewrap is not installed")
     ran = run("doctor")
 
     assert (ran.status, ran.err) == (0, "")
@@ -23,7 +24,7 @@ def test_the_document_has_a_field_for_all_that_is_shown(run: Any) -> None:
     document = run("doctor", "--json").document
 
     assert list(document) == ["layers"]
-    assert len(document["layers"]) == 8
+    assert len(document["layers"]) == 9 + len(Language)
     for layer in document["layers"]:
         assert list(layer) == ["name", "active", "detail"]
         assert isinstance(layer["active"], bool)

@@ -16,9 +16,11 @@ import pytest
 
 import arena
 from arena.cli import replay
+from arena.formats.schedule import Pairing
 from arena.records.document import MatchDocument
+from arena.storage.store import Store
 from bots.ace_king_queen import Honest
-from tests.support.sample_database import play, write
+from tests.support.sample_database import SampleWriter, plan, play, write
 
 if TYPE_CHECKING:
     from tests.arena.cli.conftest import Run
@@ -315,6 +317,22 @@ def test_who_is_to_blame_reads_the_verdict(run: Run, file: str) -> None:
     assert mine[-1]["arena"]["verdict"]["got"] == '"no"'
     assert others[-1]["arena"]["verdict"] is None
     assert not any("event" in line for line in others)
+
+
+def test_a_conversation_begins_with_the_versions_that_have_played(run: Run, tmp_path: Path) -> None:
+    db = str(tmp_path / "arena.db")
+    with Store(db) as store:
+        writer = SampleWriter(store, plan("ace_king_queen"), "akq")
+        writer.finished(
+            Pairing(1, ("ann", "ben")), play("ace_king_queen", versions=("v3", "connected")), "m"
+        )
+    [heading, hello, *_] = conversation(run, "m", seat=2, db=db)
+
+    assert heading["about"] == (
+        "Seat 2 in match m, made up from its record. Players: ann v3, ben (connected)."
+    )
+    assert (heading["players"], hello["bot"]["name"]) == (["ann", "ben"], "ben")
+    assert "seat 1 ann v3, seat 2 ben (connected)" in run("replay", "m", "--db", db).out
 
 
 def test_a_bare_record_has_a_conversation_as_well(run: Run, tmp_path: Path) -> None:

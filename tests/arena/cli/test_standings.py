@@ -231,6 +231,44 @@ def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("form", Form)
+def test_every_table_shows_the_version_that_has_played_last(
+    run: Run, store: Store, db: str, form: Form
+) -> None:
+    players = names(9 if form is Form.ELIMINATION else 2)
+    course = WrittenCompetition(store, plan(form, players), "c-1")
+    goes_on = form is Form.LADDER
+    seats = players[:2] if goes_on else next(schedule_of(course.plan))[0].players
+    last = tuple(f"v{seat}" if seat else "connected" for seat in range(len(seats)))
+    scores = (100, 3, 2, -9)[: len(seats)]
+    if goes_on:
+        course.plays(2, seats, scores, versions=("v7", "v8"))
+    course.plays(1, seats, scores, versions=last)
+    ran, document = run("standings", "--db", db), run("standings", "--db", db, "--json").document
+
+    expected = dict(zip(seats, last, strict=True))
+    shown = {row["name"]: row["version"] for row in document["standings"]}
+    assert document["versions"] == expected
+    assert shown == {row["name"]: expected.get(row["name"]) for row in document["standings"]}
+    assert f"{seats[0]} (connected)" in ran.out
+    assert all(f"{name} v{seat} " in ran.out for seat, name in enumerate(seats) if seat)
+
+
+def test_a_ranking_shows_the_version_that_has_played_last(run: Run, store: Store, db: str) -> None:
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)), "high-low-1")
+    (table,) = next(schedule_of(final.plan))
+    final.plays(1, table.players, (4, 3, 2, -9), versions=("v2", "connected", "v1", ""))
+    final.ends(ranking=LiveResults(store, final.id).ranking)
+    shown = [row[1:3] for row in cells(run("standings", "--db", db).out) if row[0] in "1234"]
+
+    assert [" ".join(row).rpartition(" final")[0] or " ".join(row) for row in shown] == [
+        f"{table.players[0]} v2",
+        f"{table.players[1]} (connected)",
+        f"{table.players[2]} v1",
+        table.players[3],
+    ]
+
+
 def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     run: Run, store: Store, db: str
 ) -> None:

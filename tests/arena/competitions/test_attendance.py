@@ -10,7 +10,7 @@ import pytest
 
 from arena.competitions.attendance import Wait, attendance
 from arena.competitions.planned_run import Participants, PlannedRun
-from arena.formats.spec import Form
+from arena.formats.spec import Form, Take
 from arena.formats.timetable import parse
 
 SIX = parse("18:00")
@@ -128,3 +128,82 @@ def test_until_when_it_waits_is_said_by_the_clock_of_then() -> None:
     text = Wait(run, before_it_is_set_back).text
 
     assert text == "cup waits until 02:30: 0 here, it starts with 2"
+
+
+# --- submissions ---
+
+VERSIONS = ("ann", "ben", "cem")
+
+
+@pytest.mark.parametrize(
+    ("take", "here", "players", "submitted"),
+    [
+        (Take.CONNECTED, ("ann",), ("ann",), ()),
+        (Take.SUBMITTED, ("ann", "eve"), VERSIONS, VERSIONS),
+        (Take.EITHER, (), VERSIONS, VERSIONS),
+        (Take.EITHER, ("eve", "ben"), ("eve", "ben", "ann", "cem"), ("ann", "cem")),
+        (Take.EITHER, ("ann/two",), ("ann/two", *VERSIONS), VERSIONS),
+    ],
+)
+def test_without_names_all_come_who_are_connected_or_have_a_version(
+    take: Take, here: tuple[str, ...], players: tuple[str, ...], submitted: tuple[str, ...]
+) -> None:
+    came = attendance(a_run(Participants.CONNECTED, take=take), here, (), VERSIONS)
+
+    assert (came.players, came.submitted) == (players, submitted)
+    assert came.come == len(players)
+
+
+@pytest.mark.parametrize("who", [Participants.ROSTER, Participants.NAMED])
+@pytest.mark.parametrize(
+    ("take", "here", "players", "submitted"),
+    [
+        (Take.CONNECTED, ("ann",), ("ann",), ()),
+        (Take.SUBMITTED, ("ann", "dan"), ("ann", "ben"), ("ann", "ben")),
+        (Take.EITHER, (), ("ann", "ben"), ("ann", "ben")),
+        (Take.EITHER, ("ann", "dan"), ("ann", "ben", "dan"), ("ben",)),
+        (Take.EITHER, ("ann/two",), ("ann/two", "ben"), ("ben",)),
+        (Take.EITHER, ("ann", "ann/two"), ("ann", "ben"), ("ben",)),
+    ],
+)
+def test_of_names_each_comes_connected_or_by_its_version(
+    who: Participants,
+    take: Take,
+    here: tuple[str, ...],
+    players: tuple[str, ...],
+    submitted: tuple[str, ...],
+) -> None:
+    names = ("ann", "ben", "dan")  # cem has a version, and is none of them
+    run = a_run(who, players=names, take=take)
+    came = attendance(run, here, names, VERSIONS)
+
+    assert came.submitted == submitted
+    assert [name for name in came.players if name not in came.missing] == [*players]
+    assert came.come == len(players)
+
+
+def test_a_named_bot_without_a_version_is_not_waited_for_where_nobody_can_connect() -> None:
+    run = a_run(Participants.NAMED, players=("ann", "zoe"), take=Take.SUBMITTED)
+    came = attendance(run, ("zoe",), (), VERSIONS)
+
+    assert (came.players, came.missing) == (("ann",), ("zoe",))
+    assert not came.is_enough
+
+
+@pytest.mark.parametrize(
+    ("take", "text"),
+    [
+        (Take.CONNECTED, "cup waits: 1 of 3 here, it starts with 3; missing: ben, cem"),
+        (Take.SUBMITTED, "cup waits: 2 of 3 submitted, it starts with 3; missing: cem"),
+        (
+            Take.EITHER,
+            "cup waits: 2 of 3 here (1 connected, 1 submitted), it starts with 3; missing: cem",
+        ),
+    ],
+)
+def test_people_are_told_who_has_come_and_by_what(take: Take, text: str) -> None:
+    run = a_run(Participants.ROSTER, take=take)
+    wait = Wait(run, None)
+    wait.came = attendance(run, ("ann",), ("ann", "ben", "cem"), ("ann", "ben"))
+
+    assert wait.text == text

@@ -14,7 +14,7 @@ from arena.competitions.config import Config, ServeSection, example, read_config
 from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
-from arena.formats.spec import WAIT_S, Form, Plan, Settling
+from arena.formats.spec import WAIT_S, Form, Plan, Settling, Take
 from arena.formats.timetable import parse
 from arena.games import GAMES
 from arena.strength.settle import Goal
@@ -312,6 +312,18 @@ def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_other
     assert ladder.limits == impatient
 
 
+@pytest.mark.parametrize("take", Take)
+def test_a_run_says_by_what_its_bots_play(read: Read, take: Take) -> None:
+    found = read(f"""
+        [[run]]
+        game = "akq"
+        take = "{take.value}"
+    """)
+    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"), versions={"ann": 4})
+
+    assert (plan.take, plan.versions) == (take, {"ann": 4})
+
+
 RUN = "[[run]]\ngame = "
 
 
@@ -401,6 +413,7 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
         ("akq: split = 3", "split: expected a number that divides the hands, 1000, got 3"),
         ("gin: split = 2", "split: expected a number that divides the games, 1, got 2"),
         ("tcp: split = 2", "split: only for a round robin, the form is league"),
+        ("akq: take = 'all'", "take: expected one of: connected, submitted, either, got 'all'"),
         ("tcp: with_itself = true", "with_itself: only for a round robin, the form is league"),
         ("tcp: wait_s = -1", "wait_s: expected `float` >= 0.0, got -1"),
         (

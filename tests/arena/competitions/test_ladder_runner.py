@@ -30,8 +30,8 @@ from tests.support.fake_host import (
 )
 
 if TYPE_CHECKING:
+    from arena.competitions.job_match import OpenMatch
     from arena.competitions.ledger import CompetitionReport
-    from arena.referee.live_match import LiveMatch
     from arena.storage.models import MatchRow
     from tests.support.fake_bots import FakeArena, FakeBot
 
@@ -86,7 +86,7 @@ async def played(host: FakeHost, matches: int) -> None:
     await until(lambda: len(host.book.matches) >= matches)
 
 
-async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Competition, LiveMatch]:
+async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Competition, OpenMatch]:
     """A ladder on which a bot of Eve's plays against Ann; neither answers."""
     eve = host.comes("eve/1", silent, tables=tables)
     host.comes("ann", silent)
@@ -95,7 +95,7 @@ async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Compe
     return eve, competition, table
 
 
-async def seated_after_void(competition: Competition, table: LiveMatch) -> set[str]:
+async def seated_after_void(competition: Competition, table: OpenMatch) -> set[str]:
     """Make a match void; who plays afterwards."""
     competition.void(table.id, act("void", match=table.id))
     await turns()

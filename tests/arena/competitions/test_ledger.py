@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from arena.competitions.ledger import Ledger
-from arena.engine.match import Result
+from arena.engine.match import MatchResult, Result
+from arena.formats import ladder as ladder_module
+from arena.formats.ladder import SIGMA
+from arena.formats.schedule import Pairing
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Plan
-from arena.storage.store import CompetitionState, MatchRow, Store
+from arena.storage.live_results import LiveResults
+from arena.storage.models import ARENA, VERSION
+from arena.storage.store import Act, CompetitionState, MatchRow, Store, new_id
 from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Termination, Verdict
 from tests.support.fake_host import SOON, FakeHost, FakeStore, act, illegal, in_time
+from tests.support.written_competition import RECORD
+from tests.support.written_competition import plan as plan_of_form
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
@@ -348,3 +358,180 @@ def test_its_state_is_written_with_who_wanted_it(house: FakeArena) -> None:
 
     assert [noted.what for noted in store.acts] == ["pause", "flag", "flag", "stop"]
     assert store.finished == [("c", 7.0, (), CompetitionState.STOPPED)]
+
+
+# --- versions on a ladder ---
+
+NAMES = ("ann", "ben", "cem", "dan")
+WAYS = {  # a match has ended: scores, and how
+    "won": ((3, -3), Termination(Ending.COMPLETED)),
+    "lost": ((-3, 3), Termination(Ending.COMPLETED)),
+    "drawn": ((0, 0), Termination(Ending.COMPLETED)),
+    "offence": ((0, 0), ILLEGAL),
+    "void": ((0, 0), Termination(Ending.VOID)),
+}
+STEPS = st.one_of(
+    st.tuples(st.just("match"), st.permutations(NAMES), st.sampled_from([*WAYS, "won", "lost"])),
+    st.tuples(st.just("version"), st.sampled_from(NAMES), st.integers(1, 3)),
+    st.tuples(st.just("back"), st.integers(0, 9), st.none()),
+    st.tuples(st.just("remove"), st.sampled_from(NAMES), st.none()),
+    st.tuples(st.sampled_from(("restart", "look", "peek", "turn", "rated")), st.none(), st.none()),
+)
+
+
+WON: Any = ("match", NAMES, "won")
+LOOK: Any = ("look", None, None)
+
+
+class WrittenLadder:
+    """A ladder in a database, whose ledger is told what happens."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.id = new_id("gin_rummy")
+        self.plan = plan_of_form(Form.LADDER, NAMES[:3])
+        store.competition_started(self.id, self.plan, 0.0)
+        store.flush()
+        self.live = Ledger(self.id, self.plan, store)
+        self.results = LiveResults(store, self.id)
+        self.versions = dict.fromkeys(NAMES, "connected")
+        self.counting: list[str] = []
+        self.numbers = 0
+
+    def again(self) -> Ledger:
+        """The ledger of an arena that is started now."""
+        self.store.flush()
+        rows, acts = self.store.results(self.id), self.store.actions(self.id)
+        changes = self.store.version_changes(self.id)
+        return Ledger(self.id, self.plan, self.store, rows, acts, changes=changes)
+
+    async def does(self, what: str, first: Any, second: Any) -> None:
+        match what:
+            case "match":
+                self.plays(first[:2], second)
+            case "version":
+                self.versions[first] = f"v{second}"
+                self.live.version_in_play(first, f"v{second}", 0.0)
+            case "back" if self.counting:
+                match_ = self.counting.pop(first % len(self.counting))
+                self.store.flush()
+                self.live.take_back(match_, self.act("void", match=match_))
+            case "remove":
+                self.store.acted(self.act("remove", bot=first))
+                self.live.remove(first, "removed")
+            case "restart":
+                await self.live.rated()
+                self.live = self.again()
+            case "look":
+                self.store.flush()
+                self.results.update()
+            case "peek":  # while it is being written
+                self.results.update()
+            case "turn":
+                await asyncio.sleep(0.001)
+            case "rated":
+                await self.live.rated()
+
+    def plays(self, players: Sequence[str], way: str) -> None:
+        self.numbers += 1
+        scores, ended = WAYS[way]
+        versions = tuple(self.versions[name] for name in players)
+        record = msgspec.structs.replace(RECORD, versions=versions)
+        result = MatchResult(scores, (0, 0), ended, record=record)
+        pairing = Pairing(self.numbers, tuple(players))
+        match = f"{self.id}-{self.numbers}"
+        self.live.note(match, pairing, result, None, 0.0, 1.0)
+        if way != "void":
+            self.counting.append(match)
+
+    def act(self, what: str, **about: Any) -> Act:
+        return Act(competition=self.id, at=0.0, who="Eva", what=what, text="removed", **about)
+
+
+@pytest.fixture(scope="module")
+def written_ladders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A database for all examples, as making one takes longer than an example."""
+    with Store(tmp_path_factory.mktemp("ladders") / "arena.db") as store:
+        yield store
+
+
+@given(steps=st.lists(STEPS, min_size=1, max_size=30))
+@settings(max_examples=40, deadline=None)
+@example([WON, ("version", "ann", 2), WON, LOOK, WON])  # a reader reads a bit at a time
+@example(
+    [WON, WON, ("back", 0, None), WON, ("version", "ann", 2), WON]
+)  # it is rated anew meanwhile
+@example([WON, ("match", NAMES, "void"), ("version", "ann", 2), ("restart", None, None), WON])
+@example([WON, WON, ("version", "ann", 2), ("back", 1, None), WON])  # its match counts no more
+@example([("match", NAMES[::-1], "won"), ("version", "cem", 2), ("remove", "dan", None), WON])
+def test_K4_ratings_are_the_same_while_it_is_played_after_a_restart_and_for_readers(
+    written_ladders: Store, steps: list[tuple[str, Any, Any]]
+) -> None:
+    async def played() -> WrittenLadder:
+        ladder = WrittenLadder(written_ladders)
+        for step in steps:
+            await ladder.does(*step)
+        await ladder.live.rated()
+        return ladder
+
+    with pytest.MonkeyPatch.context() as patch:
+        # Else it would take dozens of matches until a version changes anything.
+        patch.setattr(ladder_module, "NEW_VERSION", SIGMA)
+        ladder = asyncio.run(played())
+        again = ladder.again()
+        ladder.results.update()
+        fresh = LiveResults(written_ladders, ladder.id)
+
+    assert again.book.rows == ladder.live.book.rows
+    assert fresh.standings == ladder.results.standings == again.book.rows
+    assert fresh.versions == ladder.results.versions == again.book.versions
+    assert not ladder.results.update()
+
+
+@pytest.mark.parametrize("rates_anew", [False, True])
+async def test_K4_a_version_is_rated_where_it_came_into_play(
+    database: str, rates_anew: bool
+) -> None:
+    with Store(database) as store:
+        ladder = WrittenLadder(store)
+        for _ in range(30):
+            ladder.plays(("ann", "ben"), "won")
+            ladder.plays(("ann", "ben"), "lost")
+        ladder.plays(("ann", "cem"), "void")
+        known = ladder.live.ladder().climber("ann").sigma
+        if rates_anew:
+            await ladder.does("back", 0, None)
+        ladder.live.version_in_play("ann", "v2", 7.0)
+        ladder.live.version_in_play("ann", "v2", 8.0)
+        await ladder.live.rated()
+        ladder.store.flush()
+        [*_, written] = store.actions(ladder.id)
+        changed = ladder.live.ladder().climber("ann")
+
+        assert known < SIGMA / 2 == changed.sigma
+        assert ladder.again().ladder().climber("ann").sigma == SIGMA / 2
+        assert written == Act(
+            competition=ladder.id,
+            at=7.0,
+            who=ARENA,
+            what=VERSION,
+            match=f"{ladder.id}-61",
+            bot="ann",
+            text="ann v2 is in play",
+        )
+
+
+def test_K4_an_arena_that_is_started_again_does_not_bring_a_version_into_play_once_more(
+    written_ladders: Store,
+) -> None:
+    ladder = WrittenLadder(written_ladders)
+    ladder.live.version_in_play("ann", "v2", 1.0)
+    again = ladder.again()
+    again.version_in_play("ann", "v2", 2.0)
+    again.version_in_play("ann", "v1", 3.0)
+    written_ladders.flush()
+
+    assert [act.text for act in written_ladders.actions(ladder.id)] == [
+        "ann v2 is in play",
+        "ann v1 is in play",
+    ]

@@ -20,6 +20,7 @@ from arena.referee.sessions import BotSessions
         ("ben", "ben has lost its connection and may come back"),
         ("cem", "cem/akq takes part in cup-1, which is not over"),
         ("dan", None),  # the instructor has taken it out
+        ("flo", "flo takes part in cup-1, which is not over"),
         ("ours", "ours is here"),
         ("pat", "pat is here"),
         ("zed", None),
@@ -33,6 +34,7 @@ def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
     cup = SimpleNamespace(
         id="cup-1",
         plan=SimpleNamespace(players=("cem/akq", "dan")),
+        submitted=("flo",),
         ledger=SimpleNamespace(book=SimpleNamespace(removed={"dan": "removed by Eva"})),
     )
     presence = Presence(

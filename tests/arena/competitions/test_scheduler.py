@@ -17,7 +17,7 @@ from arena.competitions.attendance import Upcoming, attendance
 from arena.competitions.config import Config
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.scheduler import OpenGame, Scheduler
-from arena.formats.spec import Form, Plan, plan_of
+from arena.formats.spec import Form, Plan, Take, plan_of
 from arena.formats.timetable import Times, parse
 from arena.games import GAMES
 from arena.storage.store import CompetitionRow, CompetitionState, Store
@@ -322,6 +322,46 @@ async def test_a_run_without_a_time_starts_when_enough_are_there(evening: Runnin
     assert evening.reports == ["report of c0"]
     assert not evening.scheduler.has_failed
     assert evening.lines == ["cup waits: 2 here, it starts with 3"]
+
+
+async def test_a_run_of_submissions_starts_with_the_versions_in_play(
+    evening: RunningScheduler,
+) -> None:
+    evening.begins(a_run(take=Take.SUBMITTED, house=("nash",)))
+    evening.stand.comes("eve")
+    evening.stand.versions = {"ann": 11, "nash": 21}
+    cup = await evening.starts(1)
+
+    assert cup.plan.players == ("ann", "nash", "nash-2")
+    assert (cup.plan.take, cup.plan.versions) == (Take.SUBMITTED, {"ann": 11, "nash": 21})
+
+
+async def test_what_arrived_in_time_is_waited_for(evening: RunningScheduler) -> None:
+    evening.stand.versions = {"ann": 11, "ben": 21}
+    evening.stand.undecided = [MONDAY.timestamp() - 60]
+    evening.begins(a_run(take=Take.EITHER))
+    await evening.until(lambda: evening.lines)
+
+    assert evening.lines == [
+        "cup waits: 2 here (0 connected, 2 submitted), "
+        "it starts when 1 submission that came in time is checked"
+    ]
+    [upcoming] = evening.scheduler.upcoming
+    assert (upcoming.submitted, upcoming.undecided) == (2, 1)
+
+    evening.stand.undecided = [MONDAY.timestamp() + 60]
+    evening.stand.versions = {"ann": 12, "ben": 21}
+    cup = await evening.starts(1)
+    assert cup.plan.versions == {"ann": 12, "ben": 21}
+
+
+async def test_but_not_for_ever(evening: RunningScheduler) -> None:
+    evening.stand.versions = {"ann": 11, "ben": 21}
+    evening.stand.undecided = [MONDAY.timestamp() - 60]
+    evening.stand.decides_within_s = 0.001
+    evening.begins(a_run(take=Take.SUBMITTED))
+
+    assert (await evening.starts(1)).plan.versions == {"ann": 11, "ben": 21}
 
 
 async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(

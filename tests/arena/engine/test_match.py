@@ -278,6 +278,17 @@ def test_only_a_record_of_a_game_from_outside_names_its_package(game: str) -> No
     assert outside == msgspec.structs.replace(ours, package="leduc 1.0")
 
 
+def test_only_a_record_where_submissions_are_taken_has_versions() -> None:
+    match = finish(draw("ace_king_queen", versions=("v3", "connected")))
+    record = match.result().record
+    without = finish(draw("ace_king_queen")).result().record
+
+    assert record.versions == ("v3", "connected")
+    assert Record.from_json(record.to_json()) == record
+    assert replay(record).record == record
+    assert b"versions" not in without.to_json()
+
+
 @GAMES_BY_NAME
 def test_J6_the_same_seed_and_answers_give_the_same_bytes(game: str) -> None:
     first, second = (finish(draw(game)).result().record for _ in range(2))

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from arena.engine.names import Spellings, alike, is_process, process_name, public_name, spelled
+from arena.engine.names import (
+    CONNECTED,
+    Spellings,
+    alike,
+    is_process,
+    process_name,
+    public_name,
+    spelled,
+    version_label,
+    versioned,
+)
 from protocol.errors import UsageError
 from protocol.messages import Hello
 
@@ -35,6 +45,12 @@ def test_case_and_composition_of_all_scripts_count_as_one() -> None:
     assert alike("Straße") == alike("STRASSE")
     assert alike("ΣΟΦΟΣ") == alike("σοφος")
     assert alike("Zoë") == alike("zoe\u0308")
+
+
+def test_a_bot_is_shown_with_the_version_that_has_played() -> None:
+    assert versioned("ann", version_label(3)) == "ann v3"
+    assert versioned("ann/two", CONNECTED) == "ann/two (connected)"
+    assert versioned("ann", None) == versioned("ann", "") == "ann"
 
 
 def test_a_name_that_nobody_can_see_is_like_none() -> None:

@@ -54,6 +54,27 @@ def free(names: Iterable[str], tables: int = 1) -> dict[str, int]:
 # --- ratings ---
 
 
+def test_K4_a_new_version_keeps_mu_and_is_known_half_as_well_as_a_beginner_at_most() -> None:
+    standings = ladder(*[outcome("ann ben", 3, 1), outcome("ann ben", 1, 3)] * 40)
+    known = standings.climber("ann")
+    mu, sigma, beginner = known.mu, known.sigma, LadderRow(rank=None, name="zoe")
+    assert sigma < beginner.sigma / 2
+    standings.version_changed("ann")
+
+    assert (known.mu, known.sigma) == (mu, beginner.sigma / 2)
+    assert [row.played for row in standings.rows()] == [80, 80]
+
+
+def test_K4_of_a_bot_that_is_known_less_a_new_version_changes_nothing() -> None:
+    standings = ladder(outcome("ann ben", 3, 1), players="zoe")
+    before = standings.rows()
+    for name in ("ann", "zoe", "nobody"):
+        standings.version_changed(name)
+
+    assert standings.rows() == before
+    assert "nobody" not in standings
+
+
 def test_K4_a_win_raises_and_a_loss_lowers_and_both_are_known_better() -> None:
     table = rows(outcome("ann ben", 3, 1))
     start = LadderRow(rank=1, name="zoe")

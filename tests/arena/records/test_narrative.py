@@ -97,6 +97,16 @@ def test_names_that_do_not_tell_seats_apart() -> None:
     assert seat_names((), 2) == ("seat 1", "seat 2")
 
 
+def test_who_sits_where_is_told_with_the_version() -> None:
+    first = play("ace_king_queen", versions=("v3", "connected")).record
+    third = play("ace_king_queen", versions=("", "v1")).record
+
+    assert text(first)[0] == "Ace-King-Queen: seat 1 ann v3, seat 2 ben (connected)"
+    assert text(third)[0] == "Ace-King-Queen: seat 1 ann, seat 2 ben v1"
+    assert next(tell(third)) == "Ace-King-Queen: seat 1, seat 2 v1"
+    assert text(first)[3].startswith("  ann has ")
+
+
 def test_one_round_alone() -> None:
     record = play("ace_king_queen", 2).record
 

@@ -421,6 +421,19 @@ def test_J4_the_record_says_which_limits_every_seat_was_held_to(house: FakeArena
     )
 
 
+def test_the_record_says_which_version_of_every_bot_has_played(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
+    begun(house, ann, ben, hands=2, versions=("v2", "connected"))
+    house.play_out(ann, ben)
+    begun(house, ann, ben, hands=2)
+    house.play_out(ann, ben)
+    first, second = (result.record for _, result, _ in house.results)
+
+    assert first.versions == ("v2", "connected")
+    assert second.versions is msgspec.UNSET
+
+
 def test_every_elimination_is_told_as_it_happens(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:

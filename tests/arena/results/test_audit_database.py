@@ -19,6 +19,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.results import audit_database, workers
 from arena.results.audit import Flaw
+from arena.storage.models import ARENA, VERSION
 from arena.storage.store import Act, CompetitionState, Store
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Termination
@@ -181,9 +182,25 @@ def _steered(where: str) -> None:
         store.competition_finished("robin", 1_010.0, (), CompetitionState.STOPPED, stop)
         of = replace(plan("ace_king_queen"), form=Form.LADDER)
         ladder = SampleWriter(store, of, "ladder")
+        versions = "connected", "v1"
         for number in range(1, 6):
-            result = play("ace_king_queen", number, offender=1 if number == 3 else None)
+            offender = 1 if number == 3 else None
+            result = play("ace_king_queen", number, offender=offender, versions=versions)
             ladder.finished(Pairing(number, ("ann", "ben")), result, f"l-{number}")
+            if number in (1, 4):
+                text = "ann v1 is in play" if number == 1 else "ben v2 is in play"
+                store.acted(
+                    Act(
+                        competition="ladder",
+                        at=1_000.0 + number,
+                        who=ARENA,
+                        what=VERSION,
+                        match=f"l-{number}",
+                        bot=text[:3],
+                        text=text,
+                    )
+                )
+                versions = ("v1", "v1") if number == 1 else ("v1", "v2")
         absent = _forfeit(Ending.CRASH, "it said a\0b")
         ladder.finished(Pairing(6, ("ann", "ben")), absent, "l-6")
 
@@ -210,6 +227,7 @@ _COPY = (
     "SELECT 99, competition, '{0}', bot, kind, text, at, replace(evidence, 'l-3', '{0}') "
     "FROM verdicts WHERE match = 'l-3'"
 )
+_VERSION = "UPDATE actions SET {} WHERE what = 'version' AND match = 'l-4'"
 _COUNTS = "UPDATE matches SET counts = {} WHERE id = '{}'"
 _RANKING = """UPDATE competitions SET ranking = '[{"rank":1,"names":["ann"],"stage":1}]'"""
 
@@ -248,6 +266,13 @@ _RANKING = """UPDATE competitions SET ranking = '[{"rank":1,"names":["ann"],"sta
             ["DELETE FROM seats WHERE match = 'l-6'", "DELETE FROM matches WHERE id = 'l-6'"],
         ),
         ("ladder", "l-3", ["UPDATE verdicts SET competition = 'robin'"]),
+        ("ladder", "l-4", ["UPDATE seats SET version = 'v2' WHERE match = 'l-4' AND seat = 0"]),
+        ("ladder", "l-4", ["UPDATE seats SET version = NULL WHERE match = 'l-4'"]),
+        ("robin", "r-2", ["UPDATE seats SET version = 'v1' WHERE match = 'r-2' AND seat = 1"]),
+        ("ladder", None, [_VERSION.format("match = 'l-9'")]),
+        ("ladder", None, [_VERSION.format("match = 'r-2'")]),
+        ("ladder", None, [_VERSION.format("bot = NULL")]),
+        ("robin", None, [_VERSION.format("competition = 'robin', match = 'r-2'")]),
     ],
 )
 def test_what_no_seal_protects_is_noticed_all_the_same(

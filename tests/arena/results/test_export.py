@@ -569,6 +569,40 @@ def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(store: Store, fold
     assert "crash, forgiven" in page(folder).words
 
 
+def test_the_versions_that_have_played_are_in_the_tables_and_on_the_page(
+    store: Store, folder: Path
+) -> None:
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")), "akq-1")
+    course.plays(1, ("ann", "ben"), (4, -4), versions=("v1", "connected"))
+    course.plays(2, ("ann", "cem"), (4, -4), versions=("v2", ""))
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)), "high-low-1")
+    (table_,) = next(schedule_of(final.plan))
+    final.plays(1, table_.players, (4, 3, 2, -9), versions=("v3", "", "", "v4"))
+    final.ends(ranking=LiveResults(store, final.id).ranking)
+    export(store, folder, [course.id, final.id])
+
+    def versions(path: str, *fields: str) -> list[tuple[str, ...]]:
+        return [tuple(row[field] for field in fields) for row in table(folder / path)]
+
+    assert versions("akq-1/standings.csv", "name", "version") == [
+        ("ann", "v2"),
+        ("ben", "connected"),
+        ("cem", ""),
+    ]
+    assert versions("akq-1/matches.csv", "pairing", "name", "version") == [
+        ("1", "ann", "v1"),
+        ("1", "ben", "connected"),
+        ("2", "ann", "v2"),
+        ("2", "cem", ""),
+    ]
+    ranked = versions("high-low-1/ranking.csv", "version")
+    assert ranked == [("v3",), ("",), ("",), ("v4",)]
+    words = page(folder).words
+    assert {"ann v2", "ben (connected)", "cem", f"{table_.players[0]} v3"} <= {*words}
+    document = json.loads((folder / "akq-1" / "competition.json").read_text())
+    assert document["versions"] == {"ann": "v2", "ben": "connected"}
+
+
 def test_two_of_one_title_are_told_apart(store: Store, folder: Path) -> None:
     courses = [akq(store, id_) for id_ in ("akq-1", "akq-2")]
     export(store, folder, [course.id for course in courses])

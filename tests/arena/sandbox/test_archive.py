@@ -213,6 +213,19 @@ def test_what_tools_leave_is_no_part_of_a_program(tmp_path: Path) -> None:
     assert [*taken("ann.zip", zipped_tree(others), tmp_path / "mac")] == ["bot.py"]
 
 
+def test_a_virtual_environment_is_no_part_of_a_program(tmp_path: Path) -> None:
+    folder = write({**BOT, "venv/pyvenv.cfg": (b"", False)}, tmp_path / "ann")
+    (folder / "venv/python").symlink_to(sys.executable)
+    link = entry("venv/python", b"/usr/bin/python3", mode=stat.S_IFLNK | 0o777)
+    around = zipped(
+        *(entry(name) for name in ("bot.py", "venv/pyvenv.cfg")), link, entry("venv/", b"", mode=0)
+    )
+
+    assert take(*pack(folder)) == take("x.zip", zipped_tree(BOT))
+    assert take("x.zip", around) == take("x.zip", zipped(entry()))
+    assert take("x.zip", zipped(entry("pyvenv.cfg"), entry()))[0].entries == 2
+
+
 def test_a_link_in_what_is_left_out_is_no_matter() -> None:
     link = entry("node_modules/.bin/ws", b"../ws", mode=stat.S_IFLNK | 0o777)
 

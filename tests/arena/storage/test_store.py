@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from arena.games import GAMES
 from arena.games.replay import replay
 from arena.records.digest import sealed
 from arena.storage import schema as opening
-from arena.storage.models import MatchSums
+from arena.storage.models import VERSION, MatchSums, VersionChange
 from arena.storage.reader import document_of
 from arena.storage.schema import META, ROSTER, changing, open_database
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store, new_id
@@ -564,10 +565,10 @@ def without_sums(where: str) -> None:
     rows(where, "ALTER TABLE matches DROP COLUMN sums")
 
 
-def columns(where: str) -> list[str]:
+def columns(where: str, table: str = "matches") -> list[str]:
     engine = sa.create_engine(where if "://" in where else f"sqlite:///{where}")
     try:
-        return [column["name"] for column in sa.inspect(engine).get_columns("matches")]
+        return [column["name"] for column in sa.inspect(engine).get_columns(table)]
     finally:
         engine.dispose()
 
@@ -640,6 +641,76 @@ def test_an_arena_that_is_refused_adds_nothing_to_a_database_of_before(database:
         engine.dispose()
 
     assert "sums" not in columns(database)
+
+
+# --- the versions of bots ---
+
+
+def of_versions(*versions: str) -> MatchResult:
+    record = msgspec.structs.replace(RESULT.record, versions=versions)
+    return msgspec.structs.replace(RESULT, record=record)
+
+
+def test_a_match_has_the_versions_of_its_record_by_seat(store: Store) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1", result=of_versions("v3", "connected"))
+    finish_match(store, competition, "m-2", result=of_versions("", "v1"))
+    finish_match(store, competition, "m-3")
+    store.flush()
+    found = store.results(competition)
+
+    assert [played.versions for played in found] == [("v3", "connected"), (None, "v1"), ()]
+    assert store.latest(competition, 9) == found[::-1]
+    assert [played for played, _ in store.sealed_matches(competition)] == list(found)
+
+
+def test_a_database_of_before_has_no_versions_and_an_arena_adds_them(database: str) -> None:
+    with Store(database) as store:
+        competition = start(store)
+        finish_match(store, competition, "m-1", result=of_versions("v3", "v1"))
+    rows(database, "ALTER TABLE seats DROP COLUMN version")
+    before = columns(database, "seats")
+
+    with Store(database, create=False) as store:
+        [old] = store.results(competition)
+        assert old.versions == ()
+        assert store.latest(competition, 9) == (old,)
+    assert columns(database, "seats") == before
+
+    for _ in range(2):  # once more does nothing
+        with Store(database, exclusive=True) as store:
+            finish_match(store, competition, secrets.token_hex(4), result=of_versions("v4", ""))
+            store.flush()
+            assert [row.versions for row in store.results(competition)[:2]] == [(), ("v4", None)]
+    assert columns(database, "seats") == [*before, "version"]
+
+
+def test_a_database_of_before_that_lacks_all_later_columns_gets_them(database: str) -> None:
+    Store(database).close()
+    without_sums(database)
+    rows(database, "ALTER TABLE seats DROP COLUMN version")
+    Store(database).close()
+
+    assert (columns(database)[-1], columns(database, "seats")[-1]) == ("sums", "version")
+
+
+def test_K4_version_changes_come_with_the_match_that_they_follow(store: Store) -> None:
+    competition, other = start(store), start(store)
+    acts = ((None, "ann"), ("m-1", "ben"), ("m-1", "ann"), ("m-2", "ann"))
+    for number, match in enumerate(("m-1", "m-2"), start=1):
+        finish_match(store, competition, match, number)
+    for follows, bot in acts:
+        store.acted(act(VERSION, competition=competition, match=follows, bot=bot))
+    store.acted(act(VERSION, competition=other, bot="cem"))
+    store.acted(act("pause", competition=competition))
+    store.flush()
+
+    assert store.version_changes(competition) == (
+        VersionChange("ann", None, 0),
+        VersionChange("ben", "m-1", 1),
+        VersionChange("ann", "m-1", 1),
+        VersionChange("ann", "m-2", 2),
+    )
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,23 @@ def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
     assert overview["standings"] == msgspec.json.decode(msgspec.json.encode(rows))
 
 
+def test_documents_say_which_versions_have_played(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        writer = SampleWriter(store, plan("ace_king_queen"), "c")
+        [first, second, *_] = next(schedule_of(writer.plan))
+        writer.finished(first, play("ace_king_queen", 1, versions=("v3", "connected")), "m-1")
+        writer.finished(second, play("ace_king_queen", 2), "m-2")
+    library = InProcessReader(tmp_path / "arena.db")
+    overview = library.get("competitions/c.json")
+    ann, ben = first.players
+
+    assert overview["versions"] == {ann: "v3", ben: "connected"}
+    assert {row["name"]: row["version"] for row in overview["standings"]}[ann] == "v3"
+    assert library.get("competitions/c/bot.json", name=ben)["row"]["version"] == "connected"
+    assert library.get("matches/m-1.json")["versions"] == ["v3", "connected"]
+    assert "versions" not in library.get("matches/m-2.json")
+
+
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
 def test_K5_who_was_not_there_is_listed_and_has_a_page(tmp_path: Path, game: str) -> None:
     running(tmp_path / "arena.db", game, not_there=("zoe",)).close()

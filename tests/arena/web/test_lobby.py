@@ -13,7 +13,7 @@ from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
-from arena.formats.spec import Form
+from arena.formats.spec import Form, Take
 from arena.games import GAMES
 from arena.web import lobby as module
 from arena.web.lobby import LatestMatches, LobbyResult, lobby
@@ -73,6 +73,23 @@ async def test_a_competition_is_there_with_its_matches_and_who_waits(host: FakeH
     assert any("eva" in pairing["waits_for"] for pairing in shown["queue"])
     competition.stop(act("stop"))
     await task
+
+
+async def test_submitted_bots_take_part_though_they_are_not_connected(host: FakeHost) -> None:
+    host.takes_submissions(1, ann=11, ben=21)
+    host.submitted_play.update(ann=silent, ben=silent)
+    host.comes("eva", silent)
+    versions = {"ann": 11, "ben": 21}
+    await host.begin("ann", "ben", "eva", take=Take.EITHER, versions=versions)
+    shown = look(host)
+
+    states = {bot["name"]: bot["state"] for bot in shown["bots"]}
+    assert states == {"eva": "here", "ann": "submitted", "ben": "submitted"}
+    assert sum(bot["playing"] for bot in shown["bots"]) == 2 * len(shown["matches"])
+    assert shown["competitions"][0]["bots"] == 3
+    assert shown["competitions"][0]["waits_for"] == []
+    assert all(set(pairing["waits_for"]) <= {"eva"} for pairing in shown["queue"])
+    await host.end()
 
 
 async def test_bots_are_here_away_or_leaving(host: FakeHost) -> None:

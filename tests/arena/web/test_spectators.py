@@ -197,6 +197,15 @@ def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
     assert [event["event"] for event in frame["events"]] == ["dealt", "asked", "answered", "asked"]
 
 
+def test_a_scene_says_which_versions_play(house: FakeArena, arena: WatchedArena) -> None:
+    played = begun(house, versions=("v3", "connected"))
+    [scene] = arena.comes(played.table).read()
+    [other] = arena.comes(begun(house).table).read()
+
+    assert scene["versions"] == ["v3", "connected"]
+    assert "versions" not in other
+
+
 @EACH_GAME
 def test_who_looks_on_sees_the_whole_match_as_it_is_told(
     house: FakeArena, arena: WatchedArena, game: str

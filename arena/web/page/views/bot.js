@@ -4,7 +4,7 @@ import { html, useMemo } from "../lib/preact.js";
 import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
 import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, scaleOf } from "../components.js";
-import { capital, count, digitsFor, intervalNote, list, milliseconds, number, percent, signed, termination } from "../format.js";
+import { capital, count, digitsFor, intervalNote, list, milliseconds, number, percent, signed, termination, versioned } from "../format.js";
 import { Matches } from "./pairing.js";
 import { Verdict } from "./verdict.js";
 
@@ -14,7 +14,7 @@ export default function Bot({ route }) {
   const { id, name } = route;
   const read = useDocument(api("competitions", id, "bot"), { name }, READ_MS);
   const about = useDocument(api("competitions", id));
-  return html`<${Page} title=${html`<${Name} name=${name} />`} label=${name}
+  return html`<${Page} title=${html`<${Name} name=${versioned(name, read.data?.row?.version)} />`} label=${name}
     crumbs=${crumbsOf(id, about.data)}
     lead=${read.data?.team && `of the team ${read.data.team}`}>
     <${Loaded} document=${read} what="the bot's page">${(bot) => html`<${Shown} competition=${id} bot=${bot} measure=${about.data?.measure} unit=${about.data?.unit} />`}<//>

@@ -32,7 +32,7 @@ export function Bracket({ competition }) {
             </div>
           </section>`,
         )}
-        ${final && html`<${Places} competition=${competition.id} ranking=${final} way=${way} />`}
+        ${final && html`<${Places} competition=${competition} ranking=${final} way=${way} />`}
       </div>
     </div>
   <//>`;
@@ -89,7 +89,7 @@ function Places({ competition, ranking, way }) {
           ${first.map((place) =>
             place.names.slice(0, 12).map(
               (name) => html`<li class=${`${place.rank === 1 ? "through" : ""} ${way === name ? "way" : ""}`} data-name=${name}>
-                <span class="tick">${place.rank}.</span><${BotLink} competition=${competition} name=${name} /><span class="score">${place.score === null ? "" : signed(place.score)}</span>
+                <span class="tick">${place.rank}.</span><${BotLink} competition=${competition.id} name=${name} version=${competition.versions[name]} /><span class="score">${place.score === null ? "" : signed(place.score)}</span>
               </li>`,
             ),
           )}

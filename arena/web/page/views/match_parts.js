@@ -17,7 +17,7 @@ export function Frame({ scene, state, side, children }) {
   const { players, competition, game } = scene;
   const crumbs = competition ? [{ href: href("c", competition), title: "Competition" }] : [{ href: href(), title: "Lobby" }];
   const names = html`<span class="versus-names">${players.map((name, seat) => html`${seat ? html`<span class="v">v</span>` : null}
-    <span class="side"><${Dot} seat=${seat} /><${BotLink} competition=${competition} name=${name} /></span>`)}</span>`;
+    <span class="side"><${Dot} seat=${seat} /><${BotLink} competition=${competition} name=${name} version=${scene.versions?.[seat]} /></span>`)}</span>`;
   const badge = state === "live" ? html`<${State} state="live">live<//>` : state === "offence" ? html`<${State} state="offence">ended early<//>` : html`<${State} state="over">over<//>`;
   return html`<div class="watching"><${Page} title=${title(game)} label=${`${list(players)} · ${title(game)}`} crumbs=${crumbs}
       side=${html`<span class="row">${names}${badge}${eyes(scene.view, players)}${side}</span>`}>${children}<//></div>`;

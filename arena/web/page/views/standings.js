@@ -54,7 +54,7 @@ function noteOf({ form }, rows) {
 function columnsOf(competition, rows) {
   const bot = {
     id: "name", title: "Bot", head: true, value: (row) => row.name,
-    cell: (row) => html`<${BotLink} competition=${competition.id} name=${row.name} />${offence(competition, row)}`,
+    cell: (row) => html`<${BotLink} competition=${competition.id} name=${row.name} version=${competition.versions[row.name]} />${offence(competition, row)}`,
   };
   const rank = { id: "rank", title: "#", hint: "rank", look: "rank", value: (row) => row.rank, cell: rankOf };
   const sample = rows[0] ?? {};

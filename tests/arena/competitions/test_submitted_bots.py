@@ -1,0 +1,234 @@
+"""Versions on a ladder, where what is in play plays, and when processes of others end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from arena.competitions.submitted_bots import SubmittedBots
+from arena.engine.verdict import Finding
+from arena.formats.spec import Form, Take
+from protocol.errors import UsageError
+from protocol.messages import Ending, Mechanism
+from tests.support.fake_host import FakeHost, act, first_legal, in_time, silent, turns, until
+from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
+
+if TYPE_CHECKING:
+    from arena.competitions.competition import Competition
+
+CRASH = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.EXIT)
+
+
+@pytest.fixture
+async def ladder(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeHost]:
+    """A host on whose ladders bots that have just met meet again at once."""
+    monkeypatch.setattr("arena.competitions.ladder_runner._WAIT_S", 0)
+    yield host
+    await host.end()
+
+
+async def begun(host: FakeHost, take: Take = Take.SUBMITTED, **plan: Any) -> Competition:
+    competition, _ = await host.begin(form=Form.LADDER, take=take, **plan)
+    return competition
+
+
+async def played(host: FakeHost, matches: int) -> None:
+    """So many more matches are over."""
+    until_then = len(host.book.rows) + matches
+    await until(lambda: len(host.book.rows) >= until_then)
+
+
+def labels(host: FakeHost) -> list[dict[str, str]]:
+    """Which version of each bot has played, by match."""
+    return [
+        dict(zip(players, result.record.versions or (), strict=True))
+        for players, result in host.book.matches
+    ]
+
+
+def playing(competition: Competition) -> set[str]:
+    return {name for table in competition.tables for name in table.names}
+
+
+async def test_K4_on_a_ladder_of_submissions_all_versions_in_play_climb(ladder: FakeHost) -> None:
+    ladder.takes_submissions(ann=11, ben=21, cem=31)
+    ladder.come("ann", "eve")  # they are no matter here
+    competition = await begun(ladder)
+    await played(ladder, 12)
+    competition.close()
+    await turns()
+
+    assert {row.name for row in competition.ledger.book.rows} == {"ann", "ben", "cem"}
+    assert {version for match in labels(ladder) for version in match.values()} == {"v1"}
+
+
+async def test_another_version_takes_over_at_the_next_match_and_is_an_act(ladder: FakeHost) -> None:
+    service = ladder.takes_submissions(ann=11, ben=21)
+    competition = await begun(ladder)
+    await played(ladder, 3)
+    ladder.submitted_play["ann"] = silent
+    await until(lambda: any(table.names and table.chairs for table in competition.tables))
+    service.plays("ann", 12)
+    ladder.submitted_play.clear()
+    ladder.all_play(first_legal)
+    await played(ladder, 6)
+    competition.close()
+    await turns()
+
+    versions = [match["ann"] for match in labels(ladder) if "ann" in match]
+    assert versions == sorted(versions)
+    assert set(versions) == {"v1", "v2"}
+    acts = [(noted.bot, noted.text) for noted in ladder.book.acts if noted.what == "version"]
+    assert acts == [
+        ("ann", "ann v1 is in play"),
+        ("ben", "ben v1 is in play"),
+        ("ann", "ann v2 is in play"),
+    ]
+
+
+async def test_a_match_that_has_not_begun_is_not_played_by_an_earlier_version(
+    ladder: FakeHost,
+) -> None:
+    service = ladder.takes_submissions(ann=11, ben=21)
+    ladder.pool.starts.clear()
+    competition = await begun(ladder)
+    assert playing(competition) == {"ann", "ben"}
+    service.plays("ann", 12)
+    ladder.pool.starts.set()
+    await played(ladder, 1)
+
+    assert labels(ladder)[0]["ann"] == "v2"
+
+
+async def test_without_a_version_in_play_a_bot_climbs_no_more(ladder: FakeHost) -> None:
+    service = ladder.takes_submissions(ann=11, ben=21, cem=31)
+    competition = await begun(ladder)
+    await played(ladder, 3)
+    service.plays("cem", None)
+    await until(lambda: "cem" not in playing(competition))
+    before = len(ladder.book.matches)
+    await played(ladder, 6)
+
+    assert all("cem" not in match for match in labels(ladder)[before:])
+
+
+async def test_with_either_a_version_stands_back_while_its_owner_is_connected(
+    ladder: FakeHost,
+) -> None:
+    ladder.takes_submissions(1, ann=11, ben=21)
+    ladder.submitted_play["ben"] = silent
+    competition = await begun(ladder, Take.EITHER)
+    assert playing(competition) == {"ann", "ben"}
+    ladder.comes("ben")
+    assert playing(competition) == {"ann", "ben"}, "its present match goes on"
+
+    ladder.submitted_play.clear()
+    ladder.all_play(first_legal)
+    await played(ladder, 6)
+    by_ben = [match["ben"] for match in labels(ladder) if "ben" in match]
+    assert by_ben[0] == "v1"
+    assert set(by_ben[1:]) == {"connected"}
+
+    await until(lambda: not ladder.players["ben"].chairs)
+    ladder.players["ben"].leaving = True
+    ladder.leaves("ben")
+    await played(ladder, 6)
+    assert labels(ladder)[-1]["ben"] == "v1"
+    acts = [noted.text for noted in ladder.book.acts if noted.what == "version"]
+    assert acts.count("ben v1 is in play") == 1, "the same version is no new one"
+
+
+async def test_another_bot_of_the_owner_climbs_besides(ladder: FakeHost) -> None:
+    ladder.takes_submissions(ann=11)
+    ladder.come("ann/two", "eve")
+    await begun(ladder, Take.EITHER)
+    await played(ladder, 4)
+
+    assert {name for match in labels(ladder) for name in match} == {"ann", "ann/two", "eve"}
+
+
+async def test_a_ladder_of_connected_bots_takes_no_versions(ladder: FakeHost) -> None:
+    ladder.takes_submissions(ann=11, ben=21)
+    competition = await begun(ladder, Take.CONNECTED)
+    await turns()
+
+    assert not competition.tables
+
+
+async def test_J3_who_does_not_start_loses_that_match_and_rests(ladder: FakeHost) -> None:
+    ladder.takes_submissions(ann=11, ben=21)
+    ladder.pool.failures["ben"] = CRASH
+    competition = await begun(ladder)
+    await until(lambda: ladder.book.rows)
+
+    offences = {(verdict.bot, verdict.kind) for verdict in competition.verdicts}
+    assert offences == {("ben", Ending.CRASH)}
+    assert competition.arbiter.rests_s("ben") > 0
+    assert not competition.tables
+
+
+async def test_a_bot_of_a_ladder_can_be_removed(ladder: FakeHost) -> None:
+    ladder.takes_submissions(ann=11, ben=21, cem=31)
+    competition = await begun(ladder)
+    await played(ladder, 2)
+    competition.remove("ann", act("remove", bot="ann"))
+    await turns()
+
+    assert "ann" not in playing(competition)
+
+
+async def test_in_a_run_nobody_is_replaced_in_the_middle(ladder: FakeHost) -> None:
+    service = ladder.takes_submissions(ann=11, ben=21)
+    ladder.submitted_play["ann"] = silent
+    competition, task = await ladder.begin(
+        "ann", "ben", matches=4, take=Take.SUBMITTED, versions={"ann": 11, "ben": 21}
+    )
+    service.plays("ann", 12)
+    ladder.submitted_play.clear()
+    ladder.all_play(first_legal)
+    await in_time(task)
+
+    assert {match["ann"] for match in labels(ladder)} == {"v1"}
+    assert competition.plan.versions["ann"] == 11
+
+
+def bots(service: FakeVersionService) -> tuple[SubmittedBots, FakeSeatPool]:
+    pool = FakeSeatPool(cast(Any, None))
+    return SubmittedBots(service, pool), pool
+
+
+async def test_processes_of_a_version_end_when_nobody_needs_it_any_more() -> None:
+    service = FakeVersionService(ann=11, ben=21)
+    submitted, pool = bots(service)
+    submitted.retire({11})
+    service.plays("ann", 12)
+    submitted.changed()
+    submitted.retire({11})  # a run plays it to its end
+    assert pool.retired == []
+
+    submitted.retire(())
+    submitted.retire(())
+    assert pool.retired == [("ann", 11)]
+
+
+async def test_versions_of_a_competition_that_goes_on_have_their_labels() -> None:
+    submitted, _ = bots(FakeVersionService(ann=12))
+    assert submitted.label(11) == ""
+    await submitted.learn([11, 12])
+
+    assert (submitted.label(11), submitted.label(12)) == ("v1", "v2")
+
+
+async def test_a_lost_submission_has_no_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = FakeVersionService()
+
+    async def get(number: int) -> Any:
+        raise UsageError("there is none")
+
+    monkeypatch.setattr(service, "get", get)
+    submitted, _ = bots(service)
+    await submitted.learn([11])
+
+    assert submitted.label(11) == ""

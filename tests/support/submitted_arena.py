@@ -1,0 +1,89 @@
+"""An arena in this process whose competitions are played by submitted programs, as processes.
+
+What is in play is set by the test, and nothing is uploaded, built or isolated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from arena.competitions.arena_host import Host
+from arena.competitions.ledger import CompetitionReport
+from arena.competitions.process_pool import ProcessPool
+from arena.formats.spec import Plan, Take, plan_of
+from arena.games import GAMES
+from arena.referee.compute_gate import ComputeGate
+from arena.sandbox.command import Program
+from arena.storage.store import Store
+from protocol.messages import Limits
+from tests.support.fake_submissions import FakeVersionService
+
+__all__ = ["LEGAL", "SubmittedArena", "submitted_arena"]
+
+LEGAL = """
+import json, sys
+def say(**message): print(json.dumps(message), flush=True)
+say(type="hello", protocol=1, name="x", games=GAMES)
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "match":
+        say(type="ready", match=heard["match"], nonce="n")
+    elif heard["type"] == "ask":
+        legal = heard["legal"]
+        value = legal["min"] if isinstance(legal, dict) else legal[0]
+        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
+""".replace("GAMES", repr(list(GAMES)))
+"""A bot over its pipes that makes the first legal decision."""
+
+
+class SubmittedArena:
+    """An arena with submissions; those that are not among `programs`, by number, are `LEGAL`."""
+
+    def __init__(
+        self, host: Host, store: Store, cores: int, most: int, in_play: dict[str, int]
+    ) -> None:
+        self.host = host
+        self.store = store
+        self.programs: dict[int, str] = {}
+        self.stderr: list[tuple[str, int, str, str]] = []
+        self.service = FakeVersionService(**in_play)
+        self.pool = ProcessPool(
+            host.supervisor,
+            host.gateway,
+            ComputeGate(cores),
+            self._program,
+            most,
+            lambda *told: self.stderr.append(told),
+        )
+        host.take_submissions(self.service, self.pool, cores)
+
+    def plan(self, game: str, *players: str, take: Take = Take.SUBMITTED, **more: Any) -> Plan:
+        """A short competition; the players that have a version in play are played by it."""
+        rules = GAMES[game]
+        in_play = self.host.versions_in_play(game)
+        versions = {name: in_play[name] for name in players if name in in_play}
+        settings = rules.vocabulary.read_settings(dict(rules.rounds(4)))
+        return plan_of(
+            rules, settings, players, take=take, versions=versions, limits=self.host.limits, **more
+        )
+
+    async def play(self, plan: Plan) -> CompetitionReport:
+        return await self.host.play(self.host.compete(plan))
+
+    async def _program(self, submission: int) -> Program:
+        text = self.programs.get(submission, LEGAL)
+        return Program((sys.executable, "-c", text), stdio=True)
+
+
+@contextlib.asynccontextmanager
+async def submitted_arena(
+    folder: Path, *, cores: int = 1, most: int = 8, **in_play: int
+) -> AsyncIterator[SubmittedArena]:
+    """An arena with a database in a folder, in which these submissions are in play, by owner."""
+    with Store(folder / "arena.db") as store:
+        async with Host(store, limits=Limits(start_ms=5_000)) as host:
+            yield SubmittedArena(host, store, cores, most, in_play)
