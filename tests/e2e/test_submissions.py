@@ -149,9 +149,7 @@ def test_without_a_good_token_nothing_is_said(arena: SubmissionArena) -> None:
 
 
 def test_an_arena_that_is_killed_loses_nothing_that_has_arrived_and_keeps_nothing_half_done(
-    start: Callable[..., StartedProgram],
-    tmp_path: Path,
-    database: str,
+    start: Callable[..., StartedProgram], tmp_path: Path, database: str
 ) -> None:
     where = database if "://" in database else Path(database)
     arena = SubmissionArena(start, tmp_path, where)
