@@ -30,7 +30,8 @@ _SEED_BITS = 32
 async def main(job: CheckJob) -> CheckVerdict:
     """Check a program, and write to stdout how far that is."""
     stops_at_sigterm()
-    bot = BotUnderTest(sealed_program(Path(job.folder), job.manifest), job.name, job.limits)
+    program = sealed_program(Path(job.folder), job.manifest)
+    bot = BotUnderTest(program, job.name, job.limits, hidden=map(Path, job.hidden))
     checked = await run(
         bot,
         games=job.manifest.games,

@@ -52,7 +52,8 @@ async def main(job: ComparisonJob) -> None:
         PoolBot(version.name, sealed_program(Path(version.folder), version.manifest))
         for version in job.versions
     ]
-    await compare(matchup, bots, on_part, limits=job.limits)
+    hidden = tuple(map(Path, job.hidden))
+    await compare(matchup, bots, on_part, limits=job.limits, hidden=hidden)
     text = sentence_of(so_far)
     if (offence := so_far.offence) is not None:
         text = f"{names[offence.bot]} is eliminated: {offence.text}"

@@ -53,19 +53,19 @@ class PoolBot(msgspec.Struct, frozen=True):
 
 
 @contextlib.asynccontextmanager
-async def private_arena(limits: Limits) -> AsyncIterator[Host]:
-    """An arena on a database that is thrown away."""
+async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[Host]:
+    """An arena on a database that is thrown away; its bots do not see what is `hidden`."""
     with (
         tempfile.TemporaryDirectory(prefix="arena-") as folder,
         Store(Path(folder) / "arena.db") as store,
     ):
-        async with Host(store, limits=limits) as host:
+        async with Host(store, limits=limits, hidden=hidden) as host:
             yield host
 
 
 @contextlib.asynccontextmanager
 async def gathered(
-    game: Game, bots: Sequence[PoolBot], limits: Limits, copies: int
+    game: Game, bots: Sequence[PoolBot], limits: Limits, copies: int, hidden: Sequence[Path] = ()
 ) -> AsyncIterator[BotPool]:
     """A private arena with these bots, as far as they come; all are stopped in the end.
 
@@ -75,7 +75,7 @@ async def gathered(
         UsageError: a bot's command can never work here.
         ArenaError: a bot cannot be started on this machine.
     """
-    async with private_arena(limits) as host:
+    async with private_arena(limits, hidden) as host:
         pool = BotPool(host, game)
         for bot in bots:
             await pool.launch(bot, copies)

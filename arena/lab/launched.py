@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
 
 from arena.engine.match import Record
 from arena.engine.rules import Game
@@ -112,10 +113,12 @@ async def compare(
     *,
     limits: Limits,
     jobs: int = 1,
+    hidden: Sequence[Path] = (),
 ) -> None:
     """Let two bots play parts until `on_part` says that it was the last; it gets them in order.
 
-    Every bot is started as often as `jobs` tables need it. It raises what `sittings` raises.
+    Every bot is started as often as `jobs` tables need it, and does not see what is `hidden`. It
+    raises what `sittings` raises.
     """
     numbers = count()
     done: dict[int, MatchupPart] = {}
@@ -134,7 +137,8 @@ async def compare(
             if part.offence is not None:
                 return  # parts before this one may still be played, and the offender plays no more
 
-    async with gathered(matchup.game, bots, limits, copies=matchup.copies * jobs) as pool:
+    copies = matchup.copies * jobs
+    async with gathered(matchup.game, bots, limits, copies, hidden) as pool:
         players: set[asyncio.Task[None]] = set()
         try:
             for _ in range(jobs):

@@ -40,10 +40,11 @@ _LONGEST = 500  # letters of what it wrote on stderr, for the error
 
 
 class CheckJob(Struct, frozen=True, kw_only=True):
-    """What is to be checked: a built program in its folder."""
+    """What is to be checked: a built program in its folder, which does not see what is `hidden`."""
 
     folder: str
     manifest: ProgramManifest
+    hidden: tuple[str, ...]
     name: str
     rounds: int
     limits: Limits

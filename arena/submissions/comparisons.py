@@ -30,9 +30,10 @@ class ComparedVersion(Struct, frozen=True):
 
 
 class ComparisonJob(Struct, frozen=True, kw_only=True):
-    """What the process is told."""
+    """What the process is told; the programs do not see what is `hidden`."""
 
     game: str
+    hidden: tuple[str, ...]
     versions: tuple[ComparedVersion, ComparedVersion]
     limits: Limits
 

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -44,6 +45,7 @@ class Pipeline:
 
     Args:
         check: the command line of the process that checks a program.
+        hidden: what no program that is checked may see.
         on_decided: awaited when a submission has been decided, before anybody is told.
     """
 
@@ -54,6 +56,7 @@ class Pipeline:
         check: Sequence[str],
         settings: SubmissionSettings,
         limits: Limits,
+        hidden: Sequence[Path],
         on_decided: Callable[[], Awaitable[None]],
     ) -> None:
         self.feed = ProgressFeed()
@@ -62,6 +65,7 @@ class Pipeline:
         self._check = check
         self._settings = settings
         self._limits = limits
+        self._hidden = tuple(map(str, hidden))
         self._on_decided = on_decided
         self._undecided: dict[int, Submission] = {}
         self._queue = FairQueue[_Waiting]()
@@ -175,6 +179,7 @@ class Pipeline:
         job = CheckJob(
             folder=str(built.folder),
             manifest=built.manifest,
+            hidden=self._hidden,
             name=submission.owner,
             rounds=_ROUNDS,
             limits=self._limits,

@@ -72,17 +72,18 @@ class SubmissionService:
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
         self._limits = limits
+        self._hidden = (*hidden, folder)
         self._comparisons = Comparisons(compare, settings.comparisons)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
             folder / "builds",
             self._programs,
             settings,
-            (*hidden, folder),
+            self._hidden,
             lambda: self._playing_programs,
         )
         self.pipeline = Pipeline(
-            self.submissions, self._builds, check, settings, limits, self._changed
+            self.submissions, self._builds, check, settings, limits, self._hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
         self._playing_programs: frozenset[str] = frozenset()
@@ -210,7 +211,12 @@ class SubmissionService:
         if first == second:
             raise UsageError("expected two versions to compare, got one twice")
         self._comparisons.spend(owner)
-        job = ComparisonJob(game=game, versions=(first, second), limits=self._limits)
+        job = ComparisonJob(
+            game=game,
+            hidden=tuple(map(str, self._hidden)),
+            versions=(first, second),
+            limits=self._limits,
+        )
         await self._comparisons.run(job, tell)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:

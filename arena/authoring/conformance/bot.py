@@ -10,7 +10,8 @@ import math
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from arena.authoring.conformance import Hint
 from arena.authoring.conformance.conversation import BotConversation
@@ -51,6 +52,7 @@ class BotUnderTest(BotConversation):
         name: its name if it is started here.
         on_frame: called with every frame: its sender, `arena`, `bot` or `--`, and its text.
         on_wait: called with what somebody must do for the check to go on.
+        hidden: files and folders that it must not see.
 
     Attributes:
         practice, is_practice: the `practice` of the next `welcome`, and of the last one.
@@ -67,6 +69,7 @@ class BotUnderTest(BotConversation):
         limits: Limits,
         on_frame: Callable[[str, str], None] = lambda who, text: None,
         on_wait: Callable[[str], None] = lambda text: None,
+        hidden: Iterable[Path] = (),
     ) -> None:
         super().__init__(limits, program, on_frame)
         self.practice = self.is_practice = False
@@ -78,7 +81,7 @@ class BotUnderTest(BotConversation):
         self._cpu_read_at = -math.inf
         self._cpu_read_ms = 0.0
         self._on_wait = on_wait
-        self._launcher = Launcher(limits, (), self.endpoint.ended)
+        self._launcher = Launcher(limits, hidden, self.endpoint.ended)
         self._token: str | None = None
         self._was_here = False
 
