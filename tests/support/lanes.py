@@ -36,11 +36,15 @@ IN_NO_HURRY = (
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_postgres.py",
+    "tests/e2e/test_programs.py",
     "tests/e2e/test_roster.py",
+    "tests/e2e/test_submissions.py",
+    "tests/e2e/test_submit_page.py",
     "tests/e2e/test_toy_lab.py",
     "tests/e2e/test_toys_on_the_page.py",
     "tests/e2e/test_transcripts.py",
     "tests/e2e/test_vectors.py",
+    "tests/e2e/test_versions_on_the_page.py",
     "tests/e2e/test_wheel.py",
 )
 """Files in `tests/e2e` without limits of time: compilers, installers, browsers, databases."""
@@ -48,7 +52,9 @@ IN_NO_HURRY = (
 LONG = (
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
+    "tests/e2e/test_submissions.py",
     "tests/e2e/test_docs.py",
+    "tests/e2e/test_submit_page.py",
     "tests/e2e/test_new.py",
     "tests/e2e/test_toy_lab.py",
     "tests/e2e/test_toys_on_the_page.py",
