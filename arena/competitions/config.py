@@ -278,6 +278,8 @@ def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
         try:
             run = _run(read)
             check(run, config.limits, config.games)
+            if run.take is not Take.CONNECTED and config.submissions is None:
+                raise UsageError(f"take: expected the table [submissions] with {run.take.value!r}")
             names = [other.name for other in runs]
             if (other := spelled(run.name, names)) in names:
                 again = "again" if other == run.name else f"which looks like {other!r}"

@@ -315,6 +315,7 @@ def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_other
 @pytest.mark.parametrize("take", Take)
 def test_a_run_says_by_what_its_bots_play(read: Read, take: Take) -> None:
     found = read(f"""
+        [submissions]
         [[run]]
         game = "akq"
         take = "{take.value}"
@@ -414,6 +415,7 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
         ("gin: split = 2", "split: expected a number that divides the games, 1, got 2"),
         ("tcp: split = 2", "split: only for a round robin, the form is league"),
         ("akq: take = 'all'", "take: expected one of: connected, submitted, either, got 'all'"),
+        ("akq: take = 'either'", "take: expected the table [submissions] with 'either'"),
         ("tcp: with_itself = true", "with_itself: only for a round robin, the form is league"),
         ("tcp: wait_s = -1", "wait_s: expected `float` >= 0.0, got -1"),
         (
