@@ -134,10 +134,15 @@ class Submissions:
     def reopened(self, number: int) -> Submission:
         """Have a decided submission wait again, to be built and checked anew.
 
-        A version keeps its number, and stays in play until it is refused.
+        A version keeps its number, and stays in play until it is refused. Raises UsageError if it
+        is being decided, or its owner has left.
         """
         with writing(self._engine) as connection:
-            self._known(connection, number)
+            was = self._known(connection, number)
+            if not was.state.is_decided:
+                raise UsageError(f"submission {number} is not decided yet")
+            if was.owner.endswith(_LEFT):
+                raise UsageError(f"the owner of submission {number} is off the roster")
             state = SubmissionState.WAITING.value
             self._set(connection, number, state=state, text="", decided_at=None)
             return self._known(connection, number)

@@ -182,6 +182,28 @@ def test_one_that_is_rebuilt_keeps_its_number_and_stays_in_play(
     assert [(one.version, one.at) for one in submissions.in_play()] == [(1, 1.5)]
 
 
+def test_one_that_is_not_decided_is_not_built_again(
+    hands_in: HandsIn, submissions: Submissions
+) -> None:
+    hands_in("ann")
+    submissions.began(1, SubmissionState.CHECKING)
+    with pytest.raises(UsageError, match="^submission 1 is not decided yet$"):
+        submissions.reopened(1)
+
+    assert submissions.get(1).state is SubmissionState.CHECKING
+
+
+def test_one_whose_owner_has_left_does_not_come_into_play_by_being_built_again(
+    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
+) -> None:
+    hands_in("ann")
+    Roster(engine).remove("ann")
+    with pytest.raises(UsageError, match="^the owner of submission 1 is off the roster$"):
+        submissions.reopened(1)
+
+    assert submissions.undecided() == ()
+
+
 def test_one_that_is_rebuilt_is_out_of_play_where_it_no_longer_plays(
     hands_in: HandsIn, submissions: Submissions
 ) -> None:
