@@ -91,7 +91,7 @@ class Pipeline:
         if not self._took_s or number not in self._undecided:
             return None
         each = sum(self._took_s) / len(self._took_s)
-        position = next((n for n, item in enumerate(self._queue, 1) if item.number == number), 0)
+        position = self.position(number) or 0
         left = max(0.0, each - (time.monotonic() - self._began_at)) if self._is_busy else 0.0
         return left + position * each
 
@@ -111,7 +111,6 @@ class Pipeline:
                 await self._decide(self._undecided[number])
             except Exception:  # the database; a restarted arena decides it
                 log.exception("submission %d cannot be decided", number)
-            finally:
                 self._undecided.pop(number, None)
             self._took_s.append(time.monotonic() - self._began_at)
             self._say_positions()

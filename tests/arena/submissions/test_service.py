@@ -189,6 +189,33 @@ async def test_a_version_that_is_built_again_keeps_its_number(running: RunningSu
     assert running.service.in_play("ace_king_queen")["ann"].version == 1
 
 
+async def test_one_that_is_to_be_built_again_as_it_is_decided_is(
+    running: RunningSubmissions,
+) -> None:
+    service = running.service
+    rebuilds: list[asyncio.Task[None]] = []
+
+    def again() -> None:
+        if not rebuilds:
+            rebuilds.append(asyncio.create_task(service.rebuild(1)))
+
+    changed = service._changed
+
+    async def slow() -> None:
+        await changed()
+        await asyncio.gather(*rebuilds)
+
+    service.on_change.append(again)
+    service.pipeline._on_decided = slow
+    one = await running.hand_in("ann", NASH)
+    async with asyncio.timeout(20):
+        while not rebuilds or (await service.get(one.number)).state.is_decided:
+            await asyncio.sleep(0.01)
+        done = await running.decided(one)
+
+    assert done.version == 1
+
+
 async def test_owners_take_turns_and_are_told_their_places(running: RunningSubmissions) -> None:
     follower = FakeFollower()
     slow = await running.hand_in("ann", strategy("sleeps"))
