@@ -6,6 +6,7 @@ To an owner a submission of somebody else is one that does not exist. An instruc
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
@@ -44,6 +45,8 @@ from protocol.submitting import (
 
 __all__ = ["SubmissionRequests"]
 
+log = logging.getLogger(__name__)
+
 _MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
 
 
@@ -69,7 +72,7 @@ class SubmissionRequests:
     async def receive(self, upload: Upload, submitter: Submitter) -> None:
         """Take a program in, and have its sender told what becomes of it."""
         submission = await self.service.receive(upload)
-        self.service.pipeline.feed.follow(submission.number, submitter)
+        await self._follow(submitter, submission.number)  # it may be decided by now
 
     def disconnected(self, submitter: Submitter) -> None:
         self.service.pipeline.feed.forget(submitter)
@@ -242,6 +245,9 @@ class SubmissionRequests:
             await self.service.compare(owner, message.game, versions, submitter.tell)
         except ArenaError as error:
             submitter.tell(Refused("submit", str(error)))
+        except Exception:
+            log.exception("the arena failed at a comparison of %s", owner)
+            submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
         finally:
             self._comparing.pop(submitter, None)
 

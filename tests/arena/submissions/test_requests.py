@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from arena.storage.submissions import Submission
+from arena.submissions.uploads import Upload
 from protocol.errors import UsageError
 from protocol.messages import Refused
 from protocol.submitting import (
@@ -26,8 +28,10 @@ from protocol.submitting import (
     Piece,
     Progressing,
     Rebuild,
+    Send,
     StarterFiles,
     SubmissionList,
+    Submit,
     Use,
 )
 from tests.support.submitting import (
@@ -88,6 +92,23 @@ async def test_of_others_submissions_an_owner_hears_what_it_hears_of_none(
     none = await bob.says(type(message)(submission=2)).hears(Refused)  # type: ignore[call-arg]
 
     assert theirs.text.replace("1", "2") == none.text
+
+
+async def test_who_hands_in_hears_what_was_decided_before_it_could_follow(
+    arena: SubmitterSurroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = arena.running.service
+    receive = service.receive
+
+    async def slow(upload: Upload) -> Submission:
+        return await arena.running.decided(await receive(upload))
+
+    monkeypatch.setattr(service, "receive", slow)
+    ann = arena.enters("ann").says(Submit("bot.py", len(NASH)))
+    await ann.hears(Send)
+    ann.says(Piece(NASH))
+
+    assert (await ann.hears(Progressing)).version == 1
 
 
 async def test_others_versions_cannot_be_used(arena: SubmitterSurroundings) -> None:
@@ -211,6 +232,20 @@ async def test_an_instructor_disables_and_lets_back(arena: SubmitterSurroundings
     assert out.text == f"submission {number} of ann is out of play"
     assert (out.entries[0].is_disabled, out.in_play) == (True, ())
     assert [row.owner for row in back.in_play] == ["ann"]
+
+
+async def test_a_comparison_at_which_the_arena_fails_is_said_to_be_over(
+    arena: SubmitterSurroundings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails(*_: object) -> None:
+        raise RuntimeError("no process left")
+
+    monkeypatch.setattr(arena.running.service, "compare", fails)
+
+    refused = await arena.enters("ann").says(Compare("ace_king_queen", 1, 2)).hears(Refused)
+
+    assert refused.text == "the arena failed at this; its log says why"
+    assert "no process left" in caplog.text
 
 
 async def test_an_instructor_has_a_version_built_again(arena: SubmitterSurroundings) -> None:
