@@ -31,8 +31,8 @@ STDERR_BYTES = 64 * 1024
 
 _STARTS = 3  # a process that crashes so often before its first message does not start
 
-OnStderr: TypeAlias = Callable[[str, int, str, str], None]
-"""(public name, submission, match, text): what a process wrote to stderr in that match."""
+OnStderr: TypeAlias = Callable[[int, str, str], None]
+"""(submission, match, text): what a process wrote to stderr in that match."""
 
 
 class StartFailed(Exception):
@@ -143,7 +143,7 @@ class ProcessPool:
         gate: ComputeGate,
         program: Callable[[int], Awaitable[Program]],
         most: int,
-        on_stderr: OnStderr = lambda name, submission, match, text: None,
+        on_stderr: OnStderr,
     ) -> None:
         self.on_room: Callable[[], None] = lambda: None
         self._supervisor = supervisor
@@ -262,8 +262,7 @@ class ProcessPool:
 
     def _release(self, process: _PooledProcess, match: str, began: int) -> None:
         if match:
-            text = process.stderr_since(began)
-            self._on_stderr(process.name, process.submission, match, text)
+            self._on_stderr(process.submission, match, process.stderr_since(began))
         self._idle[process] = None
         if process.is_retired or not process.is_usable:
             self._end(process)

@@ -285,19 +285,20 @@ class Submissions:
         query = sa.select(SUBMISSION_LOGS).where(SUBMISSION_LOGS.c.submission == number)
         return {row["kind"]: row["text"] for row in self._read(query)}
 
-    def note_stderr(self, owner: str, submission: int, match: str, at: float, text: str) -> None:
-        """Write the end of stderr of a match; of the owner's matches only the latest are kept.
+    def note_stderr(self, submission: int, match: str, at: float, text: str) -> None:
+        """Write the end of stderr of a match; of an owner's matches only the latest are kept.
 
         For a submission that is there no longer nothing is done.
         """
         end = _stored(text).encode()[-STDERR_BYTES:].decode(errors="ignore")
-        row = {"owner": owner, "submission": submission, "match": match, "at": at, "text": end}
-        mine = STDERR.c.owner == owner
-        latest = sa.select(STDERR.c.number).where(mine).order_by(STDERR.c.number.desc())
+        whose = sa.select(SUBMISSIONS.c.owner).where(SUBMISSIONS.c.number == submission)
         with writing(self._engine) as connection:
-            is_it = SUBMISSIONS.c.number == submission
-            if connection.execute(sa.select(SUBMISSIONS.c.number).where(is_it)).first() is None:
+            # It may have been renamed since the match began, and another one have its old name.
+            if (owner := connection.execute(whose).scalar()) is None:
                 return
+            row = {"owner": owner, "submission": submission, "match": match, "at": at, "text": end}
+            mine = STDERR.c.owner == owner
+            latest = sa.select(STDERR.c.number).where(mine).order_by(STDERR.c.number.desc())
             connection.execute(STDERR.delete().where(mine, STDERR.c.match == match))
             connection.execute(STDERR.insert().values(**row))
             oldest = connection.execute(latest.limit(MOST_STDERR)).scalars().all()[-1]

@@ -144,9 +144,9 @@ class SubmissionService:
         """A submission, with its version; raises `UsageError` if there is none."""
         return await asyncio.to_thread(self.submissions.get, number)
 
-    def note_stderr(self, owner: str, number: int, match: str, text: str) -> None:
+    def note_stderr(self, number: int, match: str, text: str) -> None:
         """Keep the end of what a submission wrote on stderr in a match, for its owner."""
-        self._tasks.start(self._note_stderr(owner, number, match, time.time(), text))
+        self._tasks.start(self._note_stderr(number, match, time.time(), text))
 
     # --- what owners and instructors ask ---
 
@@ -281,11 +281,11 @@ class SubmissionService:
             one.program for one in everything if one.number in needed
         )
 
-    async def _note_stderr(self, owner: str, number: int, match: str, at: float, text: str) -> None:
+    async def _note_stderr(self, number: int, match: str, at: float, text: str) -> None:
         try:
-            await asyncio.to_thread(self.submissions.note_stderr, owner, number, match, at, text)
-        except ArenaError as error:  # the owner is off the roster, or the database fails
-            log.warning("stderr of %s is not kept: %s", owner, error)
+            await asyncio.to_thread(self.submissions.note_stderr, number, match, at, text)
+        except ArenaError as error:  # the database fails
+            log.warning("stderr of submission %d is not kept: %s", number, error)
 
 
 def _moment(at: float) -> str:

@@ -333,7 +333,7 @@ async def test_stderr_of_a_match_is_what_was_written_from_its_start(
         seat.release(match)
         arena.says(session, "between matches\n")
 
-    assert pool.stderr == [("ann", 1, "m1", "this is m1\n"), ("ann", 1, "m2", "this is m2\n")]
+    assert pool.stderr == [(1, "m1", "this is m1\n"), (1, "m2", "this is m2\n")]
 
 
 async def test_stderr_of_a_match_is_at_most_64_kib(arena: FakeArenaOfProcesses) -> None:
@@ -342,5 +342,5 @@ async def test_stderr_of_a_match_is_at_most_64_kib(arena: FakeArenaOfProcesses) 
     arena.says(await seat.session(), "x" * 70_000 + "end")
     seat.release("m1")
 
-    [(_, _, _, text)] = pool.stderr
+    [(_, _, text)] = pool.stderr
     assert text == "x" * (64 * 1024 - 3) + "end"

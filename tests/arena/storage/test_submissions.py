@@ -187,7 +187,7 @@ def test_one_that_is_not_decided_is_not_built_again(
 ) -> None:
     hands_in("ann")
     submissions.began(1, SubmissionState.CHECKING)
-    with pytest.raises(UsageError, match="^submission 1 is not decided yet$"):
+    with pytest.raises(UsageError, match=r"^submission 1 is not decided yet$"):
         submissions.reopened(1)
 
     assert submissions.get(1).state is SubmissionState.CHECKING
@@ -198,7 +198,7 @@ def test_one_whose_owner_has_left_does_not_come_into_play_by_being_built_again(
 ) -> None:
     hands_in("ann")
     Roster(engine).remove("ann")
-    with pytest.raises(UsageError, match="^the owner of submission 1 is off the roster$"):
+    with pytest.raises(UsageError, match=r"^the owner of submission 1 is off the roster$"):
         submissions.reopened(1)
 
     assert submissions.undecided() == ()
@@ -395,10 +395,10 @@ def test_stderr_of_the_last_twenty_matches_is_kept(
 ) -> None:
     hands_in("ann", AKQ)
     hands_in("ben", AKQ)
-    submissions.note_stderr("ben", 2, "m-0", 0.0, "mine")
+    submissions.note_stderr(2, "m-0", 0.0, "mine")
     for number in range(25):
-        submissions.note_stderr("ann", 1, f"m-{number}", float(number), f"match {number}\n")
-    submissions.note_stderr("ann", 1, "m-24", 24.0, "match 24 again\n")
+        submissions.note_stderr(1, f"m-{number}", float(number), f"match {number}\n")
+    submissions.note_stderr(1, "m-24", 24.0, "match 24 again\n")
 
     found = submissions.stderr("ann")
     assert [one.match for one in found] == [f"m-{number}" for number in range(24, 4, -1)]
@@ -408,7 +408,7 @@ def test_stderr_of_the_last_twenty_matches_is_kept(
 
 def test_of_stderr_the_end_is_kept(hands_in: HandsIn, submissions: Submissions) -> None:
     hands_in("ann", AKQ)
-    submissions.note_stderr("ann", 1, "m-1", 1.0, "é" * 40_000 + "\0end")
+    submissions.note_stderr(1, "m-1", 1.0, "é" * 40_000 + "\0end")
 
     [found] = submissions.stderr("ann")
     assert found.text.endswith("éé\N{REPLACEMENT CHARACTER}end")
@@ -416,7 +416,7 @@ def test_of_stderr_the_end_is_kept(hands_in: HandsIn, submissions: Submissions) 
 
 
 def test_stderr_of_a_submission_that_is_gone_is_not_kept(submissions: Submissions) -> None:
-    submissions.note_stderr("ann", 7, "m-1", 1.0, "late")
+    submissions.note_stderr(7, "m-1", 1.0, "late")
 
     assert submissions.stderr("ann") == ()
 
@@ -428,14 +428,16 @@ def test_submissions_follow_a_new_name(
     hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
 ) -> None:
     hands_in("ann", AKQ)
-    submissions.note_stderr("ann", 1, "m-1", 1.0, "oops")
+    submissions.note_stderr(1, "m-1", 1.0, "oops")
     Roster(engine).rename("ann", "anna")
+    submissions.note_stderr(1, "m-2", 1.0, "late")
+    enrol(engine, "ann")
 
     assert playing(submissions) == [("anna", AKQ, 1)]
     assert submissions.of("ann") == ()
     assert submissions.stderr("ann") == ()
     assert hands_in("anna", AKQ).version == 2
-    assert [one.text for one in submissions.stderr("anna")] == ["oops"]
+    assert [one.text for one in submissions.stderr("anna")] == ["late", "oops"]
 
 
 def test_what_somebody_has_left_is_out_of_play_and_nobody_inherits_it(
@@ -443,7 +445,7 @@ def test_what_somebody_has_left_is_out_of_play_and_nobody_inherits_it(
 ) -> None:
     hands_in("ann", AKQ)
     hands_in("ann")
-    submissions.note_stderr("ann", 1, "m-1", 1.0, "oops")
+    submissions.note_stderr(1, "m-1", 1.0, "oops")
     Roster(engine, lambda: NOW).remove("ann")
     assert submissions.in_play() == ()
     assert submissions.undecided() == ()
@@ -473,7 +475,7 @@ def test_the_oldest_go_first_with_all_that_is_theirs(
     monkeypatch.setattr(quota, "MOST_VERSIONS", 2)
     made = [hands_in("ann", AKQ) for _ in range(4)]
     submissions.log(1, "build", "javac")
-    submissions.note_stderr("ann", 1, "m-1", 1.0, "oops")
+    submissions.note_stderr(1, "m-1", 1.0, "oops")
     submissions.use("ann", 2, None, "ann", 9.0)
     assert submissions.make_room("ben") == ()
 

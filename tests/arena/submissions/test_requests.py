@@ -133,7 +133,7 @@ async def test_the_log_has_the_steps_and_the_stderr_of_matches(
 ) -> None:
     ann = arena.enters("ann")
     number = await accepted(ann)
-    await arena.running.service._note_stderr("ann", number, "akq-1", 1.5, "oops")
+    await arena.running.service._note_stderr(number, "akq-1", 1.5, "oops")
 
     log = await ann.says(GetLog(number)).hears(LogText)
 

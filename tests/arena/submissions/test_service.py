@@ -292,8 +292,8 @@ async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) 
 async def test_stderr_of_matches_is_kept_for_the_owner(running: RunningSubmissions) -> None:
     one = await running.decided(await running.hand_in("ann", NASH))
 
-    running.service.note_stderr("ann", one.number, "akq-1", "oops")
-    running.service.note_stderr("nobody", 99, "akq-2", "of one who is gone")
+    running.service.note_stderr(one.number, "akq-1", "oops")
+    running.service.note_stderr(99, "akq-2", "of one who is gone")
     await running.service.close()
 
     [kept] = running.service.submissions.stderr("ann")
