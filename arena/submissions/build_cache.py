@@ -50,7 +50,7 @@ class BuildCache:
 
     Args:
         hidden: what no build sees, besides the cache itself.
-        kept: says which programs must not make room for others.
+        kept: says which programs must not make room for others; called in a thread.
     """
 
     def __init__(
@@ -93,17 +93,20 @@ class BuildCache:
 
     async def drop(self, sha256: str) -> None:
         """Remove a program that was refused, unless the same one is kept for a version."""
-        if sha256 not in self._kept():
-            await self.forget(sha256)
+        if sha256 not in await asyncio.to_thread(self._kept):
+            gone = await self.forget(sha256)
+            await asyncio.to_thread(remove, gone)
 
-    async def forget(self, sha256: str) -> None:
-        """Have a program built again when it is needed next."""
+    async def forget(self, sha256: str) -> Path:
+        """Have a program built again when it is needed next; returns where the old one is.
+
+        Processes may still run it, so it is there until an arena starts again.
+        """
         async with self._lock:
-            # Renamed first, so that nobody finds half of it.
             gone = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".", dir=self._folder))
             if (self._folder / sha256).exists():
                 os.rename(self._folder / sha256, gone / sha256)
-            await asyncio.to_thread(remove, gone)
+        return gone
 
     async def _make(self, sha256: str, work: Path) -> BuiltProgram:
         source, made = work / "source", work / "made"
@@ -148,10 +151,12 @@ class BuildCache:
 
     def _make_room(self) -> None:
         """Remove the least recently used programs, unless they are kept, if all are too large."""
-        kept = self._kept()
         found = [path for path in self._folder.iterdir() if not path.name.startswith(".")]
         sizes = {path: _size(path) for path in found}
         total = sum(sizes.values())
+        if total <= _MOST_BYTES:
+            return
+        kept = self._kept()
         for path in sorted(found, key=lambda path: path.stat().st_mtime):
             if total <= _MOST_BYTES:
                 break

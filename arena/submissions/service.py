@@ -76,17 +76,12 @@ class SubmissionService:
         self._comparisons = Comparisons(compare, settings.comparisons)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
-            folder / "builds",
-            self._programs,
-            settings,
-            self._hidden,
-            lambda: self._playing_programs,
+            folder / "builds", self._programs, settings, self._hidden, self._needed_programs
         )
         self.pipeline = Pipeline(
             self.submissions, self._builds, check, settings, limits, self._hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
-        self._playing_programs: frozenset[str] = frozenset()
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
@@ -275,11 +270,11 @@ class SubmissionService:
 
     async def _refresh(self) -> None:
         self._in_play = await asyncio.to_thread(self.submissions.in_play)
-        needed = {row.submission for row in self._in_play}
-        everything = await asyncio.to_thread(self.submissions.of, None)
-        self._playing_programs = frozenset(
-            one.program for one in everything if one.number in needed
-        )
+
+    def _needed_programs(self) -> Collection[str]:
+        """The programs that competitions play; called in a thread."""
+        needed = {row.submission for row in self._in_play} | {*self.in_use()}
+        return {one.program for one in self.submissions.of(None) if one.number in needed}
 
     async def _note_stderr(self, number: int, match: str, at: float, text: str) -> None:
         try:

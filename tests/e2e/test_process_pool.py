@@ -67,7 +67,7 @@ class SubmissionMatches:
     def __init__(self, host: Host, cores: int, most: int) -> None:
         self._host = host
         self._words: list[Sequence[str]] = []
-        self.stderr: list[tuple[str, int, str, str]] = []
+        self.stderr: list[tuple[int, str, str]] = []
         self.gate = ComputeGate(cores)
         self.opened = asyncio.Event()
         self.pool = ProcessPool(
@@ -199,6 +199,6 @@ async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) 
         await host.launch(("three_card_poker", "q64"), "bot 0")
         await playing
 
-    [(name, submission, match, text)] = arena.stderr
-    assert (name, submission) == ("bot 0", 0)
+    [(submission, match, text)] = arena.stderr
+    assert submission == 0
     assert text == f"I am bot 0\nplays {match}.0\n"

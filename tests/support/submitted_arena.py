@@ -49,7 +49,7 @@ class SubmittedArena:
         self.host = host
         self.store = store
         self.programs: dict[int, str] = {}
-        self.stderr: list[tuple[str, int, str, str]] = []
+        self.stderr: list[tuple[int, str, str]] = []
         self.service = FakeVersionService(**in_play)
         self.pool = ProcessPool(
             host.supervisor,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from arena.sandbox.archive import BadArchive
 from arena.storage.submissions import SubmissionState
+from arena.submissions import build_cache
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.submitting import Progressing
@@ -177,6 +179,41 @@ async def test_a_program_is_built_again_if_its_build_is_lost(running: RunningSub
     assert made == kept
     assert made.sealed
     assert (kept.folder / "bot.py").read_bytes() == NASH
+
+
+async def test_processes_that_run_have_their_files_while_it_is_built_again(
+    running: RunningSubmissions,
+) -> None:
+    one = await running.decided(await running.hand_in("ann", NASH))
+    folder = (await running.service.program(one.number)).folder
+    assert folder is not None
+    seen = os.open(folder, os.O_RDONLY)
+    try:
+        await running.service.rebuild(one.number)
+        await running.decided(one)
+
+        assert os.listdir(seen) == os.listdir(folder) == ["bot.py"]
+        assert not os.path.samestat(os.fstat(seen), folder.stat())
+    finally:
+        os.close(seen)
+
+
+async def test_what_competitions_still_play_makes_room_for_nothing(
+    running: RunningSubmissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_cache, "_MOST_BYTES", 0)
+    service = running.service
+    one = await running.decided(await running.hand_in("ann", NASH))
+    service.in_use = lambda: (one.number,)
+    built = (await service.program(one.number)).folder
+    assert built is not None
+    await running.decided(await running.hand_in("ann", BOTH))
+    await service._builds.drop(one.program)
+    assert built.exists()
+
+    service.in_use = lambda: ()
+    await running.decided(await running.hand_in("bob", strategy("blackjack")))
+    assert not built.exists()
 
 
 async def test_a_version_that_is_built_again_keeps_its_number(running: RunningSubmissions) -> None:
