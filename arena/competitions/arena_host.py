@@ -16,14 +16,15 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
-from arena.competitions.job_runner import JobRunner, SeatPool
+from arena.competitions.job_runner import JobRunner
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.local_jobs import LocalJobs
 from arena.competitions.presence import Presence
+from arena.competitions.process_pool import ProcessPool
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
 from arena.competitions.stage_runner import ARENA_STOPPED
-from arena.competitions.submitted_bots import SubmittedBots, VersionService
+from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
@@ -43,6 +44,7 @@ from arena.storage.roster_watch import RosterWatch
 from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
 from arena.storage.tokens import Access
 from arena.submissions.requests import SubmissionRequests
+from arena.submissions.service import SubmissionService
 from arena.submissions.socket import SubmitterSockets
 from protocol.codec import Encoding
 from protocol.errors import UsageError
@@ -210,7 +212,7 @@ class Host:
         if self.submissions is not None:  # the last matches have told it their stderr
             await self.submissions.close()
 
-    def take_submissions(self, service: VersionService, pool: SeatPool, cores: int) -> None:
+    def take_submissions(self, service: SubmissionService, pool: ProcessPool, cores: int) -> None:
         """Have competitions play submissions, of which so many compute at once.
 
         Some more matches than that are played at once, as questions and answers are on their way.
@@ -225,9 +227,9 @@ class Host:
         """By owner, the number of the submission that is in play in a game."""
         return {} if self._submitted is None else self._submitted.in_play(game)
 
-    def undecided_before(self, at: float, game: str) -> int:
-        """How many submissions arrived before a time, and may come into play in a game."""
-        return 0 if self._submitted is None else self._submitted.undecided_before(at, game)
+    def undecided_before(self, at: float) -> int:
+        """How many submissions arrived before a time, and may come into play."""
+        return 0 if self._submitted is None else self._submitted.undecided_before(at)
 
     @property
     def decides_within_s(self) -> float:
@@ -421,7 +423,7 @@ class Host:
     def _retire_versions(self) -> None:
         if self._submitted is not None:
             plans = (competition.plan for competition in self._competitions)
-            self._submitted.retire({number for plan in plans for number in plan.versions.values()})
+            self._submitted.retire(played for plan in plans for played in plan.versions.items())
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

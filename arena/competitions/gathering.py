@@ -163,7 +163,7 @@ class Gathering:
         before, clock = wait.moment or local_now(), asyncio.get_running_loop().time
         end = clock() + self._host.decides_within_s
         while (left_s := end - clock()) > 0:
-            wait.undecided = self._host.undecided_before(before.timestamp(), run.game)
+            wait.undecided = self._host.undecided_before(before.timestamp())
             if not wait.undecided:
                 return
             if line := wait.line(local_now()):

@@ -15,15 +15,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol
 
 from msgspec import UNSET
 
 from arena.competitions.forfeit import verdict_outside_play
 from arena.competitions.jobs import Jobs, JobWatcher, MatchJob, unplayed
-from arena.competitions.process_pool import ReservedSeat, StartFailed
+from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.verdict import Finding
@@ -34,7 +33,7 @@ from arena.referee.referee import FAULT, Referee
 from arena.server.background import BackgroundTasks
 from protocol.messages import Verdict
 
-__all__ = ["JobRunner", "SeatPool"]
+__all__ = ["JobRunner"]
 
 log = logging.getLogger(__name__)
 
@@ -42,18 +41,6 @@ _PROGRESS_S = 0.5  # between two reports of how far a match is
 # Later jobs may start before one that waits for room, but only so many: a match of four seats would
 # else never find four processes free among matches of two.
 _MOST_OVERTAKEN = 16
-
-
-class SeatPool(Protocol):
-    """The processes of submissions, as `ProcessPool` has them."""
-
-    on_room: Callable[[], None]
-
-    def reserve(self, seats: Sequence[tuple[str, int]]) -> Sequence[ReservedSeat] | None:
-        """Seats for these (public name, submission), all or none; None if there is no room now."""
-
-    def retire(self, name: str, submission: int) -> None:
-        """End its processes after their matches, as another submission is in play."""
 
 
 class _NotHere(Exception):
@@ -112,7 +99,7 @@ class JobRunner:
         ),
     ) -> None:
         self.jobs = jobs
-        self.pool: SeatPool | None = None
+        self.pool: ProcessPool | None = None
         self.at_once = 1
         self._players = players
         self._referee = referee

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
@@ -188,10 +188,10 @@ class ProcessPool:
             for process, seat in zip(self._take(taken), seats, strict=True)
         )
 
-    def retire(self, name: str, submission: int) -> None:
-        """End its idle processes, and those that play after their match; another is in play."""
+    def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
+        """End all processes but those of these (public name, submission), after their matches."""
         for process in tuple(self._all):
-            if process.of == (name, submission):
+            if process.of not in needed:
                 process.is_retired = True
                 if process in self._idle:
                     self._end(process)

@@ -115,10 +115,10 @@ class SubmissionService:
         """What is in play, by owner and game."""
         return self._in_play
 
-    def undecided_before(self, at: float, game: str | None = None) -> tuple[Submission, ...]:
+    def undecided_before(self, at: float) -> tuple[Submission, ...]:
         """What arrived before a time, in Unix seconds, and is not decided yet.
 
-        Which games it plays is known only when it is decided, so `game` leaves nothing out.
+        Which games it plays is known only when it is decided.
         """
         return tuple(one for one in self.pipeline.undecided if one.arrived_at < at)
 

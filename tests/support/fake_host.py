@@ -289,7 +289,7 @@ class FakeHost:
         """From now on what can be a job is one."""
         jobs = LocalJobs()
         self.runner = JobRunner(jobs, self.players, self.house.referee)
-        self.runner.pool = self.pool
+        self.runner.pool = cast(Any, self.pool)
         self.pool.on_room = self.runner.look
         self._background.append(asyncio.create_task(self.runner.run()))
         return jobs
@@ -301,7 +301,7 @@ class FakeHost:
         self.runner.at_once = at_once
         service = FakeVersionService(**in_play)
         service.on_change.append(self._versions_changed)
-        self.submitted = SubmittedBots(service, self.pool)
+        self.submitted = SubmittedBots(cast(Any, service), cast(Any, self.pool))
         return service
 
     def comes(

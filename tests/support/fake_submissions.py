@@ -39,7 +39,10 @@ class FakeVersionService:
             for owner, number in self._in_play.items()
         }
 
-    def undecided_before(self, at: float, game: str | None = None) -> Collection[object]:
+    def all_in_play(self) -> Collection[Any]:
+        return [SimpleNamespace(owner=one, submission=at) for one, at in self._in_play.items()]
+
+    def undecided_before(self, at: float) -> Collection[object]:
         return ()
 
     async def get(self, number: int) -> Any:
@@ -94,7 +97,7 @@ class FakeSeatPool:
         self.most_reserved = 0
         self.seated: list[tuple[str, int]] = []
         self.released: list[tuple[str, int, str]] = []
-        self.retired: list[tuple[str, int]] = []
+        self.needed: set[tuple[str, int]] = set()
 
     def reserve(self, seats: Sequence[tuple[str, int]]) -> Sequence[ReservedSeat] | None:
         if len(self.reserved) + len(seats) > self.most:
@@ -105,8 +108,8 @@ class FakeSeatPool:
         self.seated += seats
         return cast(Sequence[ReservedSeat], new)
 
-    def retire(self, name: str, submission: int) -> None:
-        self.retired.append((name, submission))
+    def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
+        self.needed = set(needed)
 
     def process(self, name: str) -> str:
         """A name for the next process of a bot."""

@@ -9,7 +9,7 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
@@ -59,7 +59,7 @@ class SubmittedArena:
             most,
             lambda *told: self.stderr.append(told),
         )
-        host.take_submissions(self.service, self.pool, cores)
+        host.take_submissions(cast(Any, self.service), self.pool, cores)
 
     def plan(self, game: str, *players: str, take: Take = Take.SUBMITTED, **more: Any) -> Plan:
         """A short competition; the players that have a version in play are played by it."""

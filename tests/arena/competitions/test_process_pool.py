@@ -311,7 +311,7 @@ async def test_another_version_in_play_ends_the_idle_ones_now_and_others_after_t
     await played(pool, ("ann", 1), ("ann", 1), ("ben", 2))
     [seat] = reserved(pool, ("ann", 1))
     session = await seat.session()
-    pool.retire("ann", 1)
+    pool.retire_others({("ben", 2)})
     await turns()
     assert {public_name(name) for name in arena.running} == {"ann", "ben"}
     assert not session.leaving

@@ -121,7 +121,7 @@ class FakeSchedulerHost:
     def versions_in_play(self, game: str) -> dict[str, int]:
         return self.versions
 
-    def undecided_before(self, at: float, game: str) -> int:
+    def undecided_before(self, at: float) -> int:
         return sum(arrived < at for arrived in self.undecided)
 
     async def wait_for_change(self) -> None:

@@ -196,21 +196,18 @@ async def test_in_a_run_nobody_is_replaced_in_the_middle(ladder: FakeHost) -> No
 
 def bots(service: FakeVersionService) -> tuple[SubmittedBots, FakeSeatPool]:
     pool = FakeSeatPool(cast(Any, None))
-    return SubmittedBots(service, pool), pool
+    return SubmittedBots(cast(Any, service), cast(Any, pool)), pool
 
 
 async def test_processes_of_a_version_end_when_nobody_needs_it_any_more() -> None:
     service = FakeVersionService(ann=11, ben=21)
     submitted, pool = bots(service)
-    submitted.retire({11})
     service.plays("ann", 12)
-    submitted.changed()
-    submitted.retire({11})  # a run plays it to its end
-    assert pool.retired == []
+    submitted.retire({"ann": 11, "ben": 21}.items())  # a run plays it to its end
+    assert pool.needed == {("ann", 11), ("ann", 12), ("ben", 21)}
 
     submitted.retire(())
-    submitted.retire(())
-    assert pool.retired == [("ann", 11)]
+    assert pool.needed == {("ann", 12), ("ben", 21)}
 
 
 async def test_versions_of_a_competition_that_goes_on_have_their_labels() -> None:
