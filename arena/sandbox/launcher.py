@@ -151,16 +151,25 @@ class Launcher:
         self._starting.add(name)
         public = public_name(name)
         try:
-            prepared = await asyncio.to_thread(
-                prepare,
-                public,
-                program,
-                self._limits,
-                root=self._make_root(),
-                hidden=self._hidden,
-                isolate=self._isolate,
-                scratch_mib=self._scratch_mib,
+            preparing = asyncio.create_task(
+                asyncio.to_thread(
+                    prepare,
+                    public,
+                    program,
+                    self._limits,
+                    root=self._make_root(),
+                    hidden=self._hidden,
+                    isolate=self._isolate,
+                    scratch_mib=self._scratch_mib,
+                )
             )
+            try:
+                prepared = await asyncio.shield(preparing)
+            except asyncio.CancelledError:
+                # The thread goes on, and nobody else knows of the directory that it makes.
+                with contextlib.suppress(ArenaError):
+                    clear(await preparing)
+                raise
             try:
                 if self._closed:
                     raise ArenaError(f"cannot start {public}: the arena is closing")

@@ -1,0 +1,39 @@
+"""What is left of a bot whose start is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from arena.sandbox import launcher, workdir
+from arena.sandbox.launcher import Launcher, Program
+from arena.sandbox.workdir import PreparedBot
+from protocol.messages import Limits
+
+
+async def test_a_start_that_is_cancelled_while_its_directory_is_made_leaves_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, begun, goes_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    made: list[PreparedBot] = []
+
+    def prepare(*args: Any, **options: Any) -> PreparedBot:
+        loop.call_soon_threadsafe(begun.set)
+        goes_on.wait(10)
+        made.append(workdir.prepare(*args, **options))
+        return made[0]
+
+    monkeypatch.setattr(launcher, "prepare", prepare)
+    ours = Launcher(Limits(), (), lambda name, finding: None, isolate=False)
+    start = asyncio.create_task(ours.start("ann", Program(("true",))))
+    await begun.wait()
+    start.cancel()
+    loop.call_soon(goes_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await start
+
+    assert [bot.scratch.exists() for bot in made] == [False]
+    await ours.close()
