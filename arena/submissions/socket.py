@@ -49,7 +49,8 @@ _ENTER_S = 10.0
 _MESSAGES, _MESSAGES_PER_S = 30, 10  # nobody types or clicks more
 _SMALL_PIECE_BYTES = 4 * 1024  # smaller ones count as messages, unless they are the last
 _MOST_WAITING = 16  # requests of one connection
-_BUFFER_BYTES = 1024 * 1024  # what the longest list and a piece of a download take
+# What the longest log takes: stderr of 20 matches with 64 KiB each, and a build with 256 KiB.
+_BUFFER_BYTES = 2 * 1024 * 1024
 _BEHIND_S = 20.0
 _PING_S = 20.0  # proxies and routers close connections that are idle for a minute or so
 _LOOK_S = 1.0

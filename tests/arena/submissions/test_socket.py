@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from arena.sandbox.build import LOG_BYTES
 from arena.storage.roster import Roster
-from arena.submissions import uploads
+from arena.storage.submissions import MOST_STDERR, STDERR_BYTES
+from arena.submissions import socket, uploads
 from protocol.codec import Encoding
 from protocol.errors import Oversize
 from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Refused
@@ -18,13 +20,16 @@ from protocol.submitting import (
     Enter,
     Got,
     ListSubmissions,
+    LogText,
     Piece,
     Progressing,
     Rules,
     Send,
+    StderrOf,
     SubmissionList,
     Submit,
     UploadTurn,
+    encode_to_submitter,
 )
 from tests.support.submitting import RunningSubmissions, SubmitterSurroundings, strategy
 
@@ -384,3 +389,13 @@ async def test_of_a_connection_that_is_gone_nothing_is_read(arena: SubmitterSurr
     arena.sockets.misbehaved(ann, Oversize("too large"))
 
     assert ann.heard == []
+
+
+def test_the_longest_log_fits_into_the_buffer_of_a_connection() -> None:
+    lines = "what a bot wrote in a line\n"
+    stderr = StderrOf("20261124-180000-1234", 1e9, 50, lines * (STDERR_BYTES // len(lines)))
+    written = lines * (LOG_BYTES // len(lines))
+
+    log = LogText(1, written, written, (stderr,) * MOST_STDERR)
+
+    assert len(encode_to_submitter(log)) < socket._BUFFER_BYTES
