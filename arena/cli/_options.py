@@ -29,9 +29,21 @@ __all__ = [
     "seed_option",
     "set_option",
     "shown",
+    "url_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+url_option = click.option(
+    "--url",
+    envvar="ARENA_URL",
+    default="ws://127.0.0.1:7700",
+    show_default=True,
+    show_envvar=True,
+    help="The arena's address.",
+)
+"""The option --url of commands that ask a running arena."""
 
 
 def _read_settings(

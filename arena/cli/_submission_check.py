@@ -24,7 +24,6 @@ from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, S
 __all__ = ["main", "passed_games", "verdict"]
 
 _OF_A_GAME = (Step.PLAY, Step.LEGAL)
-_SEED_BITS = 32
 
 
 async def main(job: CheckJob) -> CheckVerdict:

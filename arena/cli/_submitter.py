@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from arena.cli import _options as options
 from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
 from protocol.messages import Refused
 from protocol.submitting import (
@@ -37,14 +38,7 @@ Message = TypeVar("Message")
 def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options --url and --token; the command gets `arena`, which opens a connection."""
 
-    @click.option(
-        "--url",
-        envvar="ARENA_URL",
-        default="ws://127.0.0.1:7700",
-        show_default=True,
-        show_envvar=True,
-        help="The arena's address.",
-    )
+    @options.url_option
     @click.option(
         "--token",
         envvar=["ARENA_TOKEN", "ARENA_INSTRUCTOR"],

@@ -28,14 +28,6 @@ Send = Callable[..., None]
 
 _TIMEOUT_S = 10.0  # to connect, and for the answer
 
-_url_option = click.option(
-    "--url",
-    envvar="ARENA_URL",
-    default="ws://127.0.0.1:7700",
-    show_default=True,
-    show_envvar=True,
-    help="The arena's address.",
-)
 _token_option = click.option(
     "--token",
     envvar="ARENA_INSTRUCTOR",
@@ -52,7 +44,7 @@ def _instructs(command: Callable[..., Any]) -> Callable[..., Any]:
     def gathered(url: str, token: str, as_json: bool, **given: Any) -> Any:
         return command(functools.partial(_send, url, token, as_json), **given)
 
-    return _url_option(_token_option(options.json_option(gathered)))
+    return options.url_option(_token_option(options.json_option(gathered)))
 
 
 def _send(url: str, token: str, as_json: bool, action: Action, **about: Any) -> None:

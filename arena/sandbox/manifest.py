@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from arena.sandbox.bot_spec import some
 from arena.sandbox.command import SYSTEM, find_program, read_program, split_command
 from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.errors import UsageError, one_line
@@ -235,7 +236,5 @@ def _check_libraries(folder: Path) -> None:
         )
 
 
-def _some(names: Sequence[str], most: int = 4) -> str:
-    more = len(names) - most
-    listed = ", ".join(shorten(name, 60) for name in names[:most])
-    return f"{listed} and {more:,} more" if more > 0 else listed
+def _some(names: Sequence[str]) -> str:
+    return some([shorten(name, 60) for name in names], 4)

@@ -49,7 +49,7 @@ class BuildCache:
     """Builds programs, once each.
 
     Args:
-        hidden: what no build sees, besides the cache itself.
+        hidden: what no build sees, this cache included.
         kept: says which programs must not make room for others; called in a thread.
     """
 
@@ -64,7 +64,7 @@ class BuildCache:
         self._folder = folder
         self._programs = programs
         self._settings = settings
-        self._hidden = (*hidden, folder)
+        self._hidden = hidden
         self._kept = kept
         self._lock = asyncio.Lock()
 
