@@ -20,6 +20,7 @@ from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.launcher import Program
+from arena.sandbox.process import StderrTail
 from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
@@ -70,15 +71,9 @@ class _PooledProcess:
         return session is not None and session.is_free and not session.has_offended
 
     @property
-    def stderr_written(self) -> int:
-        supervised = self.supervised
-        launched = None if supervised is None else supervised.launched
-        return 0 if launched is None else launched.stderr.written
-
-    def stderr_since(self, written: int) -> str:
-        supervised = self.supervised
-        launched = None if supervised is None else supervised.launched
-        return "" if launched is None else launched.stderr.since(written)
+    def stderr(self) -> StderrTail:
+        launched = None if self.supervised is None else self.supervised.launched
+        return StderrTail() if launched is None else launched.stderr
 
 
 class ReservedSeat:
@@ -89,7 +84,7 @@ class ReservedSeat:
         self.submission = process.submission
         self._pool = pool
         self._process = process
-        self._began = process.stderr_written  # its stderr before is of other matches
+        self._began = process.stderr.written  # its stderr before is of other matches
         self._is_released = False
 
     async def session(self) -> BotSession:
@@ -114,8 +109,8 @@ class ReservedSeat:
     def release(self, match: str = "") -> None:
         """Give the process back, which stays warm unless it has offended; once more does nothing.
 
-        With the id of the match that it was for, `on_stderr` gets what it wrote meanwhile. To be
-        called whatever `session` did, after the match is over.
+        With the id of the match that it was for, `on_stderr` gets what it wrote meanwhile, if it
+        did. To be called whatever `session` did, after the match is over.
         """
         if self._is_released:
             return
@@ -130,7 +125,7 @@ class ProcessPool:
         gate: shares the cores between them.
         program: returns the program of a submission, which may have to be built again.
         most: how many processes fit into the memory of this machine.
-        on_stderr: called when a match of a process is over.
+        on_stderr: called when a match is over in which a process has written to stderr.
 
     Attributes:
         on_room: called when a later `reserve` may succeed.
@@ -261,8 +256,9 @@ class ProcessPool:
         return None
 
     def _release(self, process: _PooledProcess, match: str, began: int) -> None:
-        if match:
-            self._on_stderr(process.submission, match, process.stderr_since(began))
+        # Most bots write nothing, and each call is a transaction beside those of results.
+        if match and (text := process.stderr.since(began)):
+            self._on_stderr(process.submission, match, text)
         self._idle[process] = None
         if process.is_retired or not process.is_usable:
             self._end(process)

@@ -122,10 +122,6 @@ class SubmissionService:
         """
         return tuple(one for one in self.pipeline.undecided if one.arrived_at < at)
 
-    def expected_s(self, number: int) -> float | None:
-        """Roughly how long until a submission is decided; None if that is not known."""
-        return self.pipeline.expected_s(number)
-
     async def program(self, number: int) -> Program:
         """How an accepted submission is launched; built again if its build is lost.
 

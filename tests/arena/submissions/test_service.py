@@ -293,10 +293,10 @@ async def test_who_follows_hears_every_step_to_the_end(running: RunningSubmissio
 
 async def test_what_is_expected_is_the_mean_of_the_latest(running: RunningSubmissions) -> None:
     one = await running.hand_in("ann", NASH)
-    before = running.service.expected_s(one.number)
+    before = running.service.pipeline.expected_s(one.number)
     await running.decided(one)
     two = await running.hand_in("ann", BOTH)
-    after = running.service.expected_s(two.number)
+    after = running.service.pipeline.expected_s(two.number)
 
     assert before is None
     assert after is not None
