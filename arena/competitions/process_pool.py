@@ -167,7 +167,10 @@ class ProcessPool:
                 f"expected at most {self._most} submitted bots in a match, as many as fit into "
                 f"this machine's memory, got {len(seats)}"
             )
-        idle = dict.fromkeys(process for process in self._idle if process.is_usable)
+        for process in tuple(self._idle):
+            if not process.is_usable:  # it has closed its pipes, and would hold its room
+                self._end(process)
+        idle = dict(self._idle)
         taken: list[_PooledProcess | None] = []
         for seat in seats:
             warm = next((process for process in reversed(idle) if process.of == seat), None)

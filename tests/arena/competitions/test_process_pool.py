@@ -304,6 +304,18 @@ async def test_a_match_that_is_called_off_leaves_room_and_core(arena: FakeArenaO
     assert (len(pool), pool.gate.waiting, arena.running) == (0, 0, {})
 
 
+async def test_an_idle_process_that_has_left_makes_room(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 1)
+    [seat] = reserved(pool, ("ann", 1))
+    session = await seat.session()
+    seat.release()
+    session.leaving = True  # its pipes are closed, and it goes on
+    assert pool.reserve([("ben", 2)]) is None
+    await turns()
+
+    assert await played(pool, ("ben", 2))
+
+
 async def test_another_version_in_play_ends_the_idle_ones_now_and_others_after_their_match(
     arena: FakeArenaOfProcesses,
 ) -> None:
