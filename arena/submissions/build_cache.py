@@ -7,6 +7,7 @@ removed at any time, and is built again when it is needed. One program is built 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
@@ -89,7 +90,8 @@ class BuildCache:
                 return await self._make(sha256, work)
             finally:
                 await asyncio.to_thread(remove, work)
-                await asyncio.to_thread(self._make_room)
+                with contextlib.suppress(FileNotFoundError):  # one was forgotten meanwhile
+                    await asyncio.to_thread(self._make_room)
 
     async def drop(self, sha256: str) -> None:
         """Remove a program that was refused, unless the same one is kept for a version."""
@@ -102,10 +104,9 @@ class BuildCache:
 
         Processes may still run it, so it is there until an arena starts again.
         """
-        async with self._lock:
-            gone = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".", dir=self._folder))
-            if (self._folder / sha256).exists():
-                os.rename(self._folder / sha256, gone / sha256)
+        gone = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".", dir=self._folder))
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(self._folder / sha256, gone / sha256)
         return gone
 
     async def _make(self, sha256: str, work: Path) -> BuiltProgram:

@@ -226,6 +226,16 @@ async def test_a_version_that_is_built_again_keeps_its_number(running: RunningSu
     assert running.service.in_play("ace_king_queen")["ann"].version == 1
 
 
+async def test_an_instructor_does_not_wait_for_the_build_of_another_one(
+    running: RunningSubmissions,
+) -> None:
+    one = await running.decided(await running.hand_in("ann", NASH))
+    async with asyncio.timeout(20), running.service._builds._lock:
+        await running.service.rebuild(one.number)
+
+    assert (await running.decided(one)).version == 1
+
+
 async def test_one_that_is_to_be_built_again_as_it_is_decided_is(
     running: RunningSubmissions,
 ) -> None:
