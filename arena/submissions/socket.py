@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from websockets.http11 import Request
 
@@ -39,6 +39,9 @@ from protocol.submitting import (
     encode_to_submitter,
 )
 
+if TYPE_CHECKING:
+    from arena.submissions.requests import SubmissionRequests
+
 __all__ = ["Submitter", "SubmitterSockets"]
 
 log = logging.getLogger(__name__)
@@ -54,22 +57,6 @@ _BUFFER_BYTES = 2 * 1024 * 1024
 _BEHIND_S = 20.0
 _PING_S = 20.0  # proxies and routers close connections that are idle for a minute or so
 _LOOK_S = 1.0
-
-
-class SubmitterRequests(Protocol):
-    """What submitters ask for, as their sockets need it."""
-
-    async def answer(self, submitter: Submitter, message: FromSubmitter) -> None:
-        """Do what a message asks for, and say so; what raises `ArenaError` is refused."""
-
-    async def receive(self, upload: Upload, submitter: Submitter) -> None:
-        """Take a program in, and have its sender told what becomes of it."""
-
-    def disconnected(self, submitter: Submitter) -> None:
-        """Tell this one nothing any more."""
-
-    def roster_changed(self) -> None:
-        """Look again at who owns what."""
 
 
 class Submitter:
@@ -119,7 +106,7 @@ class SubmitterSockets:
     """All connections at `/submit`, and their owner; `now` is on the loop's clock."""
 
     def __init__(
-        self, admission: Admission, throttle: Throttle, requests: SubmitterRequests, now: float
+        self, admission: Admission, throttle: Throttle, requests: SubmissionRequests, now: float
     ) -> None:
         self._admission = admission
         self._throttle = throttle
