@@ -18,7 +18,7 @@ from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.engine.names import process_name
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
-from arena.referee.compute_gate import ComputeGate
+from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
 from arena.server.gateway import Gateway
@@ -152,6 +152,8 @@ class ProcessPool:
         self._all: set[_PooledProcess] = set()  # also those that end, unless others replace them
         self._idle: dict[_PooledProcess, None] = {}  # the least recently used first
 
+        self._look()
+
     def __len__(self) -> int:
         """How many processes there are, with those that are starting or ending."""
         return len(self._all)
@@ -195,6 +197,10 @@ class ProcessPool:
                     self._end(process)
 
     # --- within ---
+
+    def _look(self) -> None:
+        self._gate.look(self._loop.time())
+        self._loop.call_later(LOOK_S, self._look)
 
     def _take(self, taken: Sequence[_PooledProcess | None]) -> Sequence[_PooledProcess | None]:
         for process in taken:
@@ -241,7 +247,7 @@ class ProcessPool:
         """Start a process and wait for its `hello`; returns why that has failed."""
         process.key = key = process_name(process.name, next(self._numbers))
         turn = asyncio.Event()
-        self._gate.enter(turn, turn.set)
+        self._gate.enter(turn, turn.set, lambda: _used_ms(process))
         try:
             await turn.wait()
             process.supervised = supervised = await self._supervisor.launch_process(
@@ -288,6 +294,12 @@ class ProcessPool:
     def _forget(self, process: _PooledProcess) -> None:
         self._all.discard(process)
         self.on_room()
+
+
+def _used_ms(process: _PooledProcess) -> float:
+    """For how long a process that starts has computed, or had no core for it."""
+    supervised = process.supervised
+    return 0.0 if supervised is None else supervised.cpu_ms() + supervised.waited_ms()
 
 
 _STOPPED = Finding(

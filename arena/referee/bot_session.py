@@ -165,6 +165,11 @@ class BotSession:
             self._cpu_read_ms = self.process.cpu_ms()
         return self._cpu_read_ms
 
+    def used_ms(self) -> float:
+        """For how long its processes have computed, or were ready to and had no core."""
+        process = self.process
+        return 0.0 if process is None else process.cpu_ms() + process.waited_ms()
+
     @property
     def enforced(self) -> str:
         """Which limits it is held to; on another machine only the time can be measured."""

@@ -268,7 +268,7 @@ class Referee:
     def _queue(self, gate: ComputeGate, chair: MatchSeat) -> None:
         """Invite or ask a seat once there is a core for its bot: no time runs before."""
         chair.is_queued = True
-        gate.enter(chair, partial(self._begin, chair))
+        gate.enter(chair, partial(self._begin, chair), chair.player.used_ms)
 
     def _begin(self, chair: MatchSeat) -> None:
         """There is a core for the bot of a seat that was queued."""

@@ -47,6 +47,36 @@ def test_who_is_not_here_may_leave() -> None:
     assert gate.waiting == 0
 
 
+@pytest.mark.parametrize(
+    ("used_ms", "keeps"),
+    [(0.0, False), (30.0, False), (60.0, True), (200.0, True)],
+    ids=["sleeps", "hardly computes", "computes", "computes all the time"],
+)
+def test_who_sleeps_loses_its_core_to_the_next_one(used_ms: float, keeps: bool) -> None:
+    gate, used, began = ComputeGate(1), [1000.0], list[str]()
+    gate.enter("ann", partial(began.append, "ann"), lambda: used[0])
+    gate.look(10.0)  # nobody waits
+    gate.enter("ben", partial(began.append, "ben"))
+    gate.look(10.2)
+    used[0] += used_ms
+    gate.look(10.4)
+
+    assert began == (["ann"] if keeps else ["ann", "ben"])
+
+
+def test_who_has_lost_its_core_enters_again_with_its_next_question() -> None:
+    gate, began = ComputeGate(1), list[str]()
+    gate.enter("ann", partial(began.append, "ann"), lambda: 0.0)
+    gate.enter("ben", partial(began.append, "ben"))
+    gate.look(10.0)
+    gate.look(10.2)
+    gate.leave("ann")
+    gate.enter("ann", partial(began.append, "ann again"))
+    gate.leave("ben")
+
+    assert began == ["ann", "ben", "ann again"]
+
+
 # --- questions ---
 
 
