@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -34,8 +35,6 @@ SCRATCH_MIB = 64
 """The room in each of a bot's three directories in memory, where bubblewrap can bound it."""
 IN_MEMORY = ("/dev/shm", "/tmp")
 """These are such directories, beside the one that the bot starts in."""
-# In /etc, for an arena that runs as root: a bot must not read these.
-_SECRETS = ("shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "ssh", "ssl/private")
 _NAMESPACES = (
     "--unshare-user",
     "--unshare-pid",
@@ -134,16 +133,43 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
     names = os.path.realpath("/etc/resolv.conf")  # often a link to somewhere in /run
     if not names.startswith("/etc/"):
         words += ["--ro-bind-try", names, names]
-    for secret in (os.path.join("/etc", name) for name in _SECRETS):
+    for secret in filter(os.path.lexists, _secrets()):
         if os.path.isdir(secret):
             words += ["--tmpfs", secret, "--remount-ro", secret]
-        elif os.access(secret, os.R_OK):
+        else:
             words += ["--ro-bind", os.devnull, secret]
-    words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+    # The kernel lets root's processes set the whole machine there, even those without privileges.
+    words += ["--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"]
+    words += ["--dev", "/dev", "--remount-ro", "/dev"]
     # No process is charged for files in memory: bound them, or forbid them.
     for folder in IN_MEMORY:
         words += _tmpfs(folder) or ["--tmpfs", folder, "--remount-ro", folder]
     return words
+
+
+@functools.cache
+def _secrets(folder: str = "/etc") -> tuple[str, ...]:
+    """What our account may read in a folder and not everybody, as it was when it was first asked.
+
+    A bot has our account: there may be passwords, keys and tokens.
+    """
+    secrets = []
+    for top, folders, files in os.walk(folder):
+        private = [name for name in folders + files if _is_private(os.path.join(top, name))]
+        secrets += [os.path.join(top, name) for name in private]
+        folders[:] = [name for name in folders if name not in private]
+    return tuple(sorted(secrets))
+
+
+def _is_private(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:  # gone just now
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        return found.st_mode & 0o005 != 0o005 and os.access(path, os.X_OK)
+    is_for_all = found.st_mode & stat.S_IROTH
+    return stat.S_ISREG(found.st_mode) and not is_for_all and os.access(path, os.R_OK)
 
 
 def _tmpfs(folder: str, mib: int = SCRATCH_MIB) -> list[str]:

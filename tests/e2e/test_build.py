@@ -47,6 +47,7 @@ print(json.dumps({
     "read its environment": tried(lambda: open(f"/proc/{arena}/environ").read()),
     "write into the program": tried(lambda: open("../../build.py", "a")),
     "write elsewhere": tried(lambda: open("/etc/x", "w")),
+    "set the machine": tried(lambda: open("/proc/sys/kernel/core_pattern", "a")),
     "mount": tried(lambda: os.unshare(os.CLONE_NEWUSER)) if hasattr(os, "unshare") else "",
 }))
 """
@@ -244,7 +245,7 @@ async def test_a_build_sees_nothing_of_anybody_else(workshop: Workshop, tmp_path
 
     assert outcome.why == "", outcome.log
     saw = json.loads(outcome.log)
-    assert len(saw) == 11
+    assert len(saw) == 12
     assert "got in" not in saw.values(), saw
 
 

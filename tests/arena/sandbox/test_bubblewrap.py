@@ -144,6 +144,25 @@ def test_what_is_hidden_among_the_systems_files_leaves_a_gap(tmp_path: Path) -> 
     assert {"/usr/bin", "/usr/local/bin"} <= places
 
 
+def test_what_only_our_account_may_read_of_the_systems_settings_is_covered(tmp_path: Path) -> None:
+    for name in ("keys", "open"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "secret").touch(0o640)
+        (tmp_path / name / "known").touch(0o644)
+    (tmp_path / "keys").chmod(0o700)
+
+    assert bubblewrap._secrets(str(tmp_path)) == (
+        str(tmp_path / "keys"),
+        str(tmp_path / "open" / "secret"),
+    )
+
+
+def test_what_the_kernel_lets_root_set_can_only_be_read(tmp_path: Path) -> None:
+    words = bubblewrap.wrap(["true"], scratch=tmp_path)
+
+    assert ("/proc/sys", "/proc/sys") in binds(words[words.index("--proc") :])
+
+
 @pytest.mark.parametrize(
     ("program", "bound"),
     [
