@@ -73,8 +73,9 @@ FRAME_BYTES = 96 * 1024
 _Token = Annotated[str, Meta(max_length=256)]
 _FileName = Annotated[str, Meta(min_length=1, max_length=255)]
 _Message = Annotated[str, Meta(max_length=200)]
-_Number = Annotated[int, Meta(ge=1)]
-_Version = Annotated[int, Meta(ge=1)]
+_MOST = 2**31 - 1  # that any database takes
+_Number = Annotated[int, Meta(ge=1, le=_MOST)]
+_Version = Annotated[int, Meta(ge=1, le=_MOST)]
 
 
 class Enter(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="enter"):

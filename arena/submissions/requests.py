@@ -68,6 +68,7 @@ class SubmissionRequests:
         self._games = tuple(games)
         self._starter = starter
         self._comparing: dict[Submitter, asyncio.Task[None]] = {}
+        self._zipping = asyncio.Semaphore(1)  # it takes a core, which matches need
 
     async def receive(self, upload: Upload, submitter: Submitter) -> None:
         """Take a program in, and have its sender told what becomes of it."""
@@ -216,7 +217,8 @@ class SubmissionRequests:
     async def _download(self, submitter: Submitter, number: int) -> None:
         one = await self._visible(submitter, number)
         with tempfile.TemporaryFile() as file:
-            await asyncio.to_thread(self._zip, one.program, file)
+            async with self._zipping:
+                await asyncio.to_thread(self._zip, one.program, file)
             while data := await asyncio.to_thread(file.read, PIECE_BYTES):
                 if not await submitter.has_read():
                     return

@@ -82,6 +82,7 @@ class SubmissionService:
             self.submissions, self._builds, check, settings, limits, self._hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
+        self._arrivals: dict[str, list[float]] = {}  # of an owner, today
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
@@ -166,8 +167,10 @@ class SubmissionService:
         """How many submissions of an owner are still taken today, of this machine's clock."""
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
         mine = await asyncio.to_thread(self.submissions.of, owner)
-        today = sum(one.arrived_at >= midnight for one in mine)
-        return max(0, self.settings.a_day - today)
+        stored = sum(one.arrived_at >= midnight for one in mine)
+        # Large ones may have made room for each other already.
+        seen = sum(at >= midnight for at in self._arrivals.get(owner, ()))
+        return max(0, self.settings.a_day - max(stored, seen))
 
     async def use(self, owner: str, version: int, game: str | None) -> None:
         """Put an earlier version in play again; raises `UsageError` if that cannot be."""
@@ -240,8 +243,14 @@ class SubmissionService:
         async with self._canonical:
             submission = await asyncio.to_thread(self._store, upload, sent, time.time())
         self.pipeline.add(submission)
+        self._count(submission)
         await asyncio.to_thread(self._make_room, upload.owner)
         return submission
+
+    def _count(self, submission: Submission) -> None:
+        arrivals = self._arrivals.setdefault(submission.owner, [])
+        arrivals.append(submission.arrived_at)
+        del arrivals[: -self.settings.a_day]
 
     def _make_room(self, owner: str) -> None:
         self.submissions.make_room(owner, tuple(self.in_use()))

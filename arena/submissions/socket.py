@@ -48,6 +48,7 @@ log = logging.getLogger(__name__)
 
 _MOST = 2048  # connections
 _MOST_NEAR = 1024  # from one address: a school behind one of them
+_MOST_OF_ONE = 32  # with the token of one owner or instructor: its pages and terminals
 _ENTER_S = 10.0
 _MESSAGES, _MESSAGES_PER_S = 30, 10  # nobody types or clicks more
 _SMALL_PIECE_BYTES = 4 * 1024  # smaller ones count as messages, unless they are the last
@@ -254,8 +255,11 @@ class SubmitterSockets:
             raise OutOfTurn(f"expected enter, {entered}")
         match message:
             case Enter():
-                submitter.viewer = self._admission.viewer(message.token)
-                submitter.token = message.token
+                viewer = self._admission.viewer(message.token)
+                if sum(one.viewer == viewer for one in self._submitters.values()) >= _MOST_OF_ONE:
+                    most = f"expected at most {_MOST_OF_ONE} connections with one token"
+                    raise Unwelcome("token", most)
+                submitter.viewer, submitter.token = viewer, message.token
             case Piece():
                 raise UsageError("expected pieces only after `send`")
             case Abort():

@@ -133,6 +133,21 @@ async def test_an_owner_hands_in_so_often_a_day(tmp_path: Path) -> None:
     assert (other.owner, left) == ("bob", 0)
 
 
+async def test_one_that_has_made_room_for_another_counts_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.quota.MOST_VERSIONS", 1)
+    settings = SubmissionSettings(a_day=3)
+    async with RunningSubmissions(tmp_path / "a.db", tmp_path / "work", settings) as running:
+        for number in range(2):
+            await running.decided(await running.hand_in("ann", strategy(f"nothing {number}")))
+        await running.hand_in("ann", strategy("nothing 2"))
+        stored = running.service.submissions.of("ann")
+        left = await running.service.left_today("ann")
+
+    assert (len(stored), left) == (1, 0)
+
+
 @pytest.mark.parametrize("data", [b"", b"x" * (16 * 1024 * 1024 + 1)], ids=["none", "too many"])
 async def test_so_many_bytes_are_no_program(running: RunningSubmissions, data: bytes) -> None:
     with pytest.raises(UsageError, match="expected at most 16 MiB"):

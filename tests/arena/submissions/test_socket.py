@@ -18,6 +18,7 @@ from protocol.submitting import (
     PIECE_BYTES,
     Abort,
     Enter,
+    GetLog,
     Got,
     ListSubmissions,
     LogText,
@@ -114,6 +115,24 @@ async def test_an_address_has_so_many_connections(
 
     assert (refused.status, refused.is_open) == (503, False)
     assert welcome.is_open
+
+
+async def test_a_token_opens_so_many_connections(
+    arena: SubmitterSurroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.submissions.socket._MOST_OF_ONE", 2)
+    first, second, third = (arena.enters("ann") for _ in range(3))
+    first.leaves()
+    fourth, bob = arena.enters("ann"), arena.enters("bob")
+
+    assert third.closed == (CLOSE_REFUSED, "expected at most 2 connections with one token")
+    assert second.closed is fourth.closed is bob.closed is None
+
+
+async def test_numbers_that_no_database_knows_are_no_numbers(arena: SubmitterSurroundings) -> None:
+    ann = arena.enters("ann").says(GetLog(2**31))
+
+    assert ann.closed == (CLOSE_PROTOCOL, "expected `int` <= 2147483647 - at `$.submission`")
 
 
 async def test_whose_token_is_revoked_is_disconnected(arena: SubmitterSurroundings) -> None:
