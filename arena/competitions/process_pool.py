@@ -30,6 +30,7 @@ __all__ = ["STDERR_BYTES", "OnStderr", "ProcessPool", "ReservedSeat", "StartFail
 STDERR_BYTES = 64 * 1024
 """Of a match's stderr, its end."""
 
+_IDLE_LOOK_S, _IDLE_CPU_MS = 10.0, 2_000.0  # a runtime tidies up; what computes on is ended
 _STARTS = 3  # a process that crashes so often before its first message does not start
 
 OnStderr: TypeAlias = Callable[[int, str, str], None]
@@ -59,6 +60,7 @@ class _PooledProcess:
         self.session: BotSession | None = None
         self.instead: SupervisedBot | None = None
         self.is_retired = False
+        self.released = 0  # how often it was given back
 
     @property
     def of(self) -> tuple[str, int]:
@@ -74,6 +76,10 @@ class _PooledProcess:
     def stderr(self) -> StderrTail:
         launched = None if self.supervised is None else self.supervised.launched
         return StderrTail() if launched is None else launched.stderr
+
+    @property
+    def cpu_ms(self) -> float:
+        return 0.0 if self.supervised is None else self.supervised.cpu_ms()
 
 
 class ReservedSeat:
@@ -273,6 +279,22 @@ class ProcessPool:
             self._end(process)
         else:
             self._loop.call_soon(self.on_room)
+            process.released += 1
+            self._look_later(process)
+
+    def _look_later(self, process: _PooledProcess) -> None:
+        """End a process that computes while it is idle: no decision is charged with that."""
+        released, used_ms = process.released, process.cpu_ms
+
+        def look() -> None:
+            if process not in self._idle or process.released != released:
+                return
+            if process.cpu_ms - used_ms > _IDLE_CPU_MS:
+                self._end(process)
+            else:
+                self._look_later(process)
+
+        self._loop.call_later(_IDLE_LOOK_S, look)
 
     def _end(self, process: _PooledProcess) -> None:
         """End an idle process; there is room when it is gone."""

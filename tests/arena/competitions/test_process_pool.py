@@ -37,6 +37,10 @@ class FakeSupervisedBot:
         self.finding: Finding | None = None
         self.gone = asyncio.get_running_loop().create_future()
         self.launched = FakeLaunchedBot()
+        self.used_ms = 0.0
+
+    def cpu_ms(self) -> float:
+        return self.used_ms
 
 
 class FakeArenaOfProcesses:
@@ -155,6 +159,21 @@ async def test_a_process_stays_warm_for_the_next_match(arena: FakeArenaOfProcess
     assert second == first[::-1]
     assert [public_name(name) for name in first] == ["ann", "ben"]
     assert arena.launched == 2
+
+
+async def test_one_that_computes_while_it_is_idle_is_ended(
+    arena: FakeArenaOfProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.competitions.process_pool._IDLE_LOOK_S", 0.0)
+    pool = PoolOfFakes(arena, most=2)
+    await played(pool, ("ann", 1), ("ben", 2))
+    await turns()
+    quiet, burning = arena.running
+    arena.running[burning].used_ms = 2_001.0
+    await turns()
+
+    assert list(arena.running) == [quiet]
+    assert len(pool) == 1
 
 
 async def test_a_process_plays_one_match_at_a_time(arena: FakeArenaOfProcesses) -> None:
