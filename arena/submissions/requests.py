@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
@@ -68,7 +69,10 @@ class SubmissionRequests:
         self._games = tuple(games)
         self._starter = starter
         self._comparing: dict[Submitter, asyncio.Task[None]] = {}
-        self._zipping = asyncio.Semaphore(1)  # it takes a core, which matches need
+        # A zip takes a core, which matches need: one at a time, and of each who asks at most one
+        # waits with those of others.
+        self._zipping = asyncio.Lock()
+        self._asking = defaultdict[str, asyncio.Lock](asyncio.Lock)
 
     async def receive(self, upload: Upload, submitter: Submitter) -> None:
         """Take a program in, and have its sender told what becomes of it."""
@@ -217,7 +221,9 @@ class SubmissionRequests:
     async def _download(self, submitter: Submitter, number: int) -> None:
         one = await self._visible(submitter, number)
         with tempfile.TemporaryFile() as file:
-            async with self._zipping:
+            async with self._asking[submitter.viewer.name], self._zipping:
+                if not submitter.connection.is_open:
+                    return
                 await asyncio.to_thread(self._zip, one.program, file)
             while data := await asyncio.to_thread(file.read, PIECE_BYTES):
                 if not await submitter.has_read():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from arena.storage.submissions import Submission
+from arena.submissions.requests import SubmissionRequests
 from arena.submissions.uploads import Upload
 from protocol.errors import UsageError
 from protocol.messages import Refused
@@ -207,6 +209,29 @@ async def test_a_download_waits_for_its_reader(arena: SubmitterSurroundings) -> 
 
     assert before == []
     assert (await ann.hears(Piece)).data
+
+
+async def test_a_download_is_not_packed_for_who_is_gone(
+    arena: SubmitterSurroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = await accepted(arena.enters("ann"))
+    has_begun, goes_on = asyncio.Event(), threading.Event()
+    loop, packed = asyncio.get_running_loop(), list[str]()
+
+    def zip_slowly(_: SubmissionRequests, sha256: str, __: object) -> None:
+        packed.append(sha256)
+        loop.call_soon_threadsafe(has_begun.set)
+        goes_on.wait(60)
+
+    monkeypatch.setattr(SubmissionRequests, "_zip", zip_slowly)
+    readers = [arena.enters("ann").says(Download(number)) for _ in range(3)]
+    await has_begun.wait()
+    readers[1].leaves()
+    goes_on.set()
+    await readers[0].hears(Piece)
+    await readers[2].hears(Piece)
+
+    assert len(packed) == 2
 
 
 async def test_a_download_ends_with_its_reader(arena: SubmitterSurroundings) -> None:
