@@ -165,8 +165,12 @@ def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
     """
     folder = folder.resolve()
     program, *arguments = manifest.command
+    try:
+        program = _command(program, folder)
+    except UsageError as error:  # where it lies here is nothing to its author
+        raise UsageError(str(error).replace(str(folder), "its folder")) from None
     return Program(
-        words=(_command(program, folder), *arguments),
+        words=(program, *arguments),
         stdio=True,
         folder=folder,
         sealed=True,

@@ -82,7 +82,9 @@ def manifest_of(folder: Path) -> ProgramManifest:
         build = _build(said.build, folder)
         return msgspec.structs.replace(_run(said.run, folder, build), games=games)
     except (OSError, UsageError) as error:  # a name that is too long is no usage of ours
-        raise UsageError(f"{_OURS}: {one_line(str(error), 400)}") from None
+        # Where it lies here is nothing to its author.
+        text = str(error).replace(str(folder.resolve()), "its folder")
+        raise UsageError(f"{_OURS}: {one_line(text, 400)}") from None
 
 
 # ---- bot.toml

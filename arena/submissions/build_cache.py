@@ -17,6 +17,7 @@ import msgspec
 
 from arena.sandbox.archive import unpack
 from arena.sandbox.build import build
+from arena.sandbox.command import sealed_program
 from arena.sandbox.manifest import ProgramManifest, manifest_of
 from arena.sandbox.workdir import remove
 from arena.storage.programs import Programs
@@ -129,6 +130,10 @@ class BuildCache:
             await asyncio.to_thread(_unpack, work / "built.tar", made / _PROGRAM)
         else:
             os.rename(source, made / _PROGRAM)
+        try:
+            sealed_program(made / _PROGRAM, manifest)
+        except UsageError as error:
+            raise BuildFailed(f"what starts it was not built: {error}", log) from None
         (made / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
         os.rename(made, self._folder / sha256)
         return BuiltProgram(self._folder / sha256 / _PROGRAM, manifest, log)

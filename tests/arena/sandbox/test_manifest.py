@@ -216,7 +216,7 @@ def test_what_a_build_makes_need_not_be_there(tmp_path: Path) -> None:
         ("games = 'high_low'", r"a list of names; .*\$\.games"),
         ("games = [1]", r"\$\.games\[0\]"),
         ("games = ['poker']", "unknown game 'poker'; expected one of: ace_king_queen"),
-        ("run = './bot'", "expected a program on PATH or in .*, got './bot'"),
+        ("run = './bot'", "expected a program on PATH or in its folder, got './bot'"),
         ("run = 'nowhere --fast'", "got 'nowhere'"),
         ("run = './readme'", "not executable"),
         ("run = '/usr/bin/node bot.js'", 'absolute path "/usr/bin/node"; write the name'),

@@ -95,6 +95,18 @@ async def test_a_build_that_fails_is_refused_with_its_log(running: RunningSubmis
     assert [*(running.folder / "builds").iterdir()] == []
 
 
+async def test_a_build_that_makes_no_program_is_refused_in_a_line(
+    running: RunningSubmissions,
+) -> None:
+    sent = bot_zip(bot_toml="run = './bot'\nbuild = 'true'\n")
+    refused = await running.decided(await running.hand_in("ann", sent, "ann.zip"))
+
+    assert refused.text == (
+        "what starts it was not built: expected a program on PATH or in its folder, got './bot', "
+        "which is in neither; nothing of yours is in play yet"
+    )
+
+
 async def test_only_the_languages_of_the_file_are_taken(tmp_path: Path) -> None:
     settings = SubmissionSettings(languages=("go",))
     async with RunningSubmissions(tmp_path / "a.db", tmp_path / "work", settings) as running:
