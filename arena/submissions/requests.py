@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -48,6 +49,8 @@ __all__ = ["SubmissionRequests"]
 
 log = logging.getLogger(__name__)
 
+# As JSON writes them they take six times as long, and nobody can read them.
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
 
 
@@ -203,10 +206,11 @@ class SubmissionRequests:
         submitter.tell(
             LogText(
                 number,
-                logs.get("build", ""),
-                logs.get("check", ""),
+                _readable(logs.get("build", "")),
+                _readable(logs.get("check", "")),
                 tuple(
-                    StderrOf(line.match, line.at, line.version or 0, line.text) for line in stderr
+                    StderrOf(line.match, line.at, line.version or 0, _readable(line.text))
+                    for line in stderr
                 ),
             )
         )
@@ -271,3 +275,7 @@ class SubmissionRequests:
         one = await self._visible(submitter, number)
         await self.service.rebuild(number)
         await self._list(submitter, None, f"submission {number} of {one.owner} is built again")
+
+
+def _readable(text: str) -> str:
+    return _UNREADABLE.sub("?", text)

@@ -48,13 +48,14 @@ log = logging.getLogger(__name__)
 
 _MOST = 2048  # connections
 _MOST_NEAR = 1024  # from one address: a school behind one of them
-_MOST_OF_ONE = 32  # with the token of one owner or instructor: its pages and terminals
+_MOST_OF_ONE = 16  # with the token of one owner or instructor: its pages and terminals
 _ENTER_S = 10.0
 _MESSAGES, _MESSAGES_PER_S = 30, 10  # nobody types or clicks more
 _SMALL_PIECE_BYTES = 4 * 1024  # smaller ones count as messages, unless they are the last
 _MOST_WAITING = 16  # requests of one connection
-# What the longest log takes: stderr of 20 matches with 64 KiB each, and a build with 256 KiB.
-_BUFFER_BYTES = 2 * 1024 * 1024
+# What the longest log takes, as JSON writes it: stderr of 20 matches with 64 KiB each, and a build
+# with 256 KiB.
+_BUFFER_BYTES = 4 * 1024 * 1024
 _BEHIND_S = 20.0
 _PING_S = 20.0  # proxies and routers close connections that are idle for a minute or so
 _LOOK_S = 1.0

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from arena.storage.submissions import Submission
+from arena.sandbox.build import LOG_BYTES
+from arena.storage.submissions import MOST_STDERR, STDERR_BYTES, Submission
 from arena.submissions.requests import SubmissionRequests
+from arena.submissions.socket import _BUFFER_BYTES
 from arena.submissions.uploads import Upload
 from protocol.errors import UsageError
 from protocol.messages import Refused
@@ -35,6 +37,7 @@ from protocol.submitting import (
     SubmissionList,
     Submit,
     Use,
+    encode_to_submitter,
 )
 from tests.support.submitting import (
     FakeSubmitterConnection,
@@ -141,6 +144,21 @@ async def test_the_log_has_the_steps_and_the_stderr_of_matches(
 
     assert log.check.startswith(" 1 starts ok")
     assert [(line.match, line.version, line.text) for line in log.stderr] == [("akq-1", 1, "oops")]
+
+
+async def test_the_longest_log_can_be_sent(arena: SubmitterSurroundings) -> None:
+    ann = arena.enters("ann")
+    number = await accepted(ann)
+    submissions = arena.running.service.submissions
+    for match in range(MOST_STDERR):
+        submissions.note_stderr("ann", number, f"akq-{match}", 1.0, "\x01\n\\\x1b" * STDERR_BYTES)
+    submissions.log(number, "build", "\x00" * LOG_BYTES)
+
+    log = await ann.says(GetLog(number)).hears(LogText)
+
+    assert {len(line.text) for line in log.stderr} == {STDERR_BYTES}
+    assert set(log.stderr[0].text) == {"?", "\n", "\\"}
+    assert len(encode_to_submitter(log)) < 3 * 1024 * 1024 < _BUFFER_BYTES
 
 
 async def test_what_is_decided_is_followed_to_its_end_at_once(arena: SubmitterSurroundings) -> None:
