@@ -28,6 +28,7 @@ from protocol.submitting import StarterFiles
 __all__ = ["cache_folder", "check_safety", "play_submissions", "submission_requests"]
 
 _STARTER_NAME = "bot"
+_COMPARED = 2  # programs at a time
 _OPTION = "--submissions-without-isolation"
 
 
@@ -89,8 +90,10 @@ def play_submissions(arena: Host, service: SubmissionService) -> None:
     """Have the competitions of an arena play what was submitted."""
     settings = service.settings
     cores = settings.cores or max(1, usable_cores() - 1)
-    # A match needs two of them, whatever is built meanwhile.
-    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
+    # Two may be compared beside matches, and one built or checked. A match needs two, whatever else
+    # is on.
+    compared = _COMPARED if settings.comparisons else 0
+    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib) - compared)
     pool = ProcessPool(
         arena.supervisor,
         arena.gateway,

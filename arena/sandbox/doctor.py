@@ -87,8 +87,10 @@ def _submissions() -> tuple[bool, str]:
     limits = Limits()
     if reasons := unsafe_because(limits):
         return False, "not safe here: " + "; ".join(reasons)
+    hidden = "; the sampler does not see all memory: see `memory by cgroup v2`"
     return True, (
         f"safe here; memory for {fitting_bots(limits):,} bots at once of {limits.memory_mib} MiB"
+        f"{hidden if cgroup.probe() is not None else ''}"
     )
 
 

@@ -141,6 +141,16 @@ def test_steps_are_told_in_a_unit_that_suits_them(seconds: float, text: str) -> 
     assert doctor._short(seconds) == text
 
 
+@pytest.mark.parametrize("why", [None, "not delegated"])
+def test_where_only_the_sampler_holds_memory_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, why: str | None
+) -> None:
+    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
+    monkeypatch.setattr("arena.sandbox.cgroup.probe", lambda: why)
+
+    assert ("does not see all memory" in layer("submissions").detail) is (why is not None)
+
+
 def test_where_submissions_are_not_safe_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
     assert layer("submissions").detail.startswith("safe here; memory for ")
