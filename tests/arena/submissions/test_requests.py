@@ -151,7 +151,7 @@ async def test_the_longest_log_can_be_sent(arena: SubmitterSurroundings) -> None
     number = await accepted(ann)
     submissions = arena.running.service.submissions
     for match in range(MOST_STDERR):
-        submissions.note_stderr("ann", number, f"akq-{match}", 1.0, "\x01\n\\\x1b" * STDERR_BYTES)
+        submissions.note_stderr(number, f"akq-{match}", 1.0, "\x01\n\\\x1b" * STDERR_BYTES)
     submissions.log(number, "build", "\x00" * LOG_BYTES)
 
     log = await ann.says(GetLog(number)).hears(LogText)
