@@ -242,12 +242,13 @@ async def test_a_download_is_not_packed_for_who_is_gone(
         goes_on.wait(60)
 
     monkeypatch.setattr(SubmissionRequests, "_zip", zip_slowly)
-    readers = [arena.enters("ann").says(Download(number)) for _ in range(3)]
+    first = arena.enters("ann").says(Download(number))
     await has_begun.wait()
-    readers[1].leaves()
+    gone, last = (arena.enters("ann").says(Download(number)) for _ in range(2))
+    gone.leaves()
     goes_on.set()
-    await readers[0].hears(Piece)
-    await readers[2].hears(Piece)
+    await first.hears(Piece)
+    await last.hears(Piece)
 
     assert len(packed) == 2
 
