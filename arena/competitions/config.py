@@ -277,8 +277,6 @@ def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
         read = _convert(table, _RunSection, f"run[{number}]")
         try:
             run = _run(read)
-            if run.take is not Take.CONNECTED and config.submissions is None:
-                raise UsageError(f"take: {run.take.value} needs a table [submissions] in the file")
             check(run, config.limits, config.games)
             if run.take is not Take.CONNECTED and config.submissions is None:
                 raise UsageError(f"take: expected the table [submissions] with {run.take.value!r}")

@@ -414,7 +414,6 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
         ("akq: split = 3", "split: expected a number that divides the hands, 1000, got 3"),
         ("gin: split = 2", "split: expected a number that divides the games, 1, got 2"),
         ("tcp: split = 2", "split: only for a round robin, the form is league"),
-        ("akq: take = 'either'", "take: either needs a table [submissions] in the file"),
         ("akq: take = 'all'", "take: expected one of: connected, submitted, either, got 'all'"),
         ("akq: take = 'either'", "take: expected the table [submissions] with 'either'"),
         ("tcp: with_itself = true", "with_itself: only for a round robin, the form is league"),
