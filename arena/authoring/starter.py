@@ -111,6 +111,7 @@ def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, 
         "try": " ".join(play),
         "check": f"arena check -- {_quoted(tools.start)}",
         "connect": connect,
+        "submit": f"arena submit . --url {ADDRESS}",
     }
     return tuple(ShellCommand(purpose, line) for purpose, line in lines.items() if line)
 

@@ -55,8 +55,15 @@ def verdict(checked: CheckReport) -> CheckVerdict:
     failed = next((step for step in checked.steps if _is_wrong(step)), None)
     why = verdict_on(checked)
     if failed is not None and failed.came:
-        why = f"{failed.name}: {failed.came}. {failed.advice}"
+        why = _fault(failed)
     return CheckVerdict((), why, lines)
+
+
+def _fault(step: StepOutcome) -> str:
+    """A failed step in a line. What the bot itself wrote as it ended says more than any hint."""
+    last_words = (step.stderr or "").strip().rpartition("\n")[2]
+    more = f"It wrote: {last_words}" if last_words else step.advice
+    return f"{step.name}: expected {step.expected}; got {step.came}. {more}"
 
 
 def passed_games(steps: Iterable[StepOutcome], game: str) -> bool:

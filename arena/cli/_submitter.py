@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from arena.cli import _options as options
-from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
+from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, one_line
 from protocol.messages import Refused
 from protocol.submitting import (
     Enter,
@@ -29,6 +29,7 @@ __all__ = ["SubmitterConnection", "submitter_options"]
 
 _TIMEOUT_S = 10.0  # to connect
 _ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
+_LONGEST = 200  # letters of why a server does not let it in
 _PATH = "submit"
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
@@ -75,7 +76,7 @@ class SubmitterConnection:
         self._websocket: ClientConnection | None = None
 
     def __enter__(self) -> SubmitterConnection:
-        from websockets.exceptions import InvalidURI, WebSocketException
+        from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
         from websockets.sync.client import connect
 
         try:
@@ -90,6 +91,10 @@ class SubmitterConnection:
         except InvalidURI:
             text = f"expected an address such as ws://127.0.0.1:7700, got {self.url!r}"
             raise UsageError(text) from None
+        except InvalidStatus as error:
+            said = error.response.body.decode(errors="replace")
+            why = one_line(said.strip() or f"HTTP {error.response.status_code}", _LONGEST)
+            raise Unreachable(f"what answers at {self.url} says: {why}") from None
         except (OSError, TimeoutError, WebSocketException) as error:
             why = str(error) or "it does not answer"
             raise Unreachable(f"no arena answers at {self.url}: {why}") from None

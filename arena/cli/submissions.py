@@ -93,7 +93,10 @@ def log(number: int, arena: SubmitterConnection, as_json: bool) -> None:
     for title, text in (("build", answer.build), ("check", answer.check)):
         click.echo(f"{title}:" if text else f"{title}: nothing")
         _print_lines(text)
-    for match in answer.stderr:
+    written = [match for match in answer.stderr if match.text]
+    if not written:
+        click.echo("stderr: nothing in the latest matches")
+    for match in written:
         click.echo(f"stderr of v{match.version} in {match.match}, {_time(match.at)}:")
         _print_lines(match.text)
 

@@ -51,7 +51,7 @@ class LadderStage:
         self._waits = self._gathers = self._is_crowded = False
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
-        self.settled = 0
+        self.settled = first - 1  # those of an arena that was stopped among them
 
     @property
     def tables(self) -> tuple[OpenMatch, ...]:

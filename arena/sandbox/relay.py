@@ -444,7 +444,8 @@ def _start(command: Sequence[str], port: int) -> int:
     return os.posix_spawnp(
         command[0],
         list(command),
-        {**os.environ, "ARENA_URL": f"ws://127.0.0.1:{port}"},
+        # What it prints goes to stderr, and is to be in the log of this match, not of a later one.
+        os.environ | {"ARENA_URL": f"ws://127.0.0.1:{port}", "PYTHONUNBUFFERED": "1"},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, 2, 1),

@@ -34,6 +34,7 @@ _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
     "protocol/README.md says how, `arena connect --help` for one in Python."
 )
+_NO_SUBMISSIONS = "nothing can be handed in here: the file of the arena has no table [submissions]"
 
 
 class EntrancePage(Protocol):
@@ -172,9 +173,12 @@ class Entrance:
         elif self.page is not None and place == WATCH:
             self._asked(caller)
             self.page.enter(caller, request)
-        elif self.submitters is not None and place == SUBMIT:
+        elif place == SUBMIT:
             self._asked(caller)
-            self.submitters.enter(caller, request)
+            if self.submitters is None:
+                send(caller, text(404, _NO_SUBMISSIONS, NO_STORE, CLOSE))
+            else:
+                self.submitters.enter(caller, request)
         else:
             caller.accept(request)
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
+from arena.games import game_named
 from arena.sandbox.archive import MOST_BYTES, as_zip
 from arena.storage.submissions import Submission
 from arena.submissions.service import SubmissionService
@@ -98,6 +99,8 @@ class SubmissionRequests:
             case Follow():
                 await self._follow(submitter, message.submission)
             case ListSubmissions():
+                if submitter.owner is not None and message.owner not in (None, submitter.owner):
+                    self._instructor(submitter)
                 await self._list(submitter, submitter.owner or message.owner)
             case GetLog():
                 await self._log(submitter, message.submission)
@@ -218,8 +221,9 @@ class SubmissionRequests:
     async def _use(self, submitter: Submitter, message: Use) -> None:
         if submitter.owner is None:
             raise UsageError("expected a student's token: each has versions of its own")
-        await self.service.use(submitter.owner, message.version, message.game)
-        where = "" if message.game is None else f" in {message.game}"
+        game = None if message.game is None else game_named(message.game).name
+        await self.service.use(submitter.owner, message.version, game)
+        where = "" if game is None else f" in {game}"
         await self._list(submitter, submitter.owner, f"v{message.version} is in play{where}")
 
     async def _download(self, submitter: Submitter, number: int) -> None:
@@ -254,7 +258,8 @@ class SubmissionRequests:
     async def _compare(self, submitter: Submitter, owner: str, message: Compare) -> None:
         versions = (message.first, message.second)
         try:
-            await self.service.compare(owner, message.game, versions, submitter.tell)
+            game = game_named(message.game).name
+            await self.service.compare(owner, game, versions, submitter.tell)
         except ArenaError as error:
             submitter.tell(Refused("submit", str(error)))
         except Exception:

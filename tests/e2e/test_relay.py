@@ -36,7 +36,7 @@ class RelayedBot:
     def __init__(self, folder: Path) -> None:
         self._ends = folder / "ends"
         os.mkfifo(self._ends)
-        script = f'echo started; echo "$ARENA_URL" >&2; read status < {self._ends}; exit $status'
+        script = f'echo "started $PYTHONUNBUFFERED"; echo "$ARENA_URL" >&2; read status < {self._ends}; exit $status'
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", relay.__file__, "sh", "-c", script],
             stdin=subprocess.PIPE,
@@ -277,8 +277,8 @@ def test_nobody_else_can_connect_once_the_bot_has(bot: RelayedBot) -> None:
         assert bot.hears() == b"still here"
 
 
-def test_what_the_bot_prints_is_for_people(bot: RelayedBot) -> None:
-    assert bot.heard == b"started\n"
+def test_what_the_bot_prints_is_for_people_and_python_prints_at_once(bot: RelayedBot) -> None:
+    assert bot.heard == b"started 1\n"
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:

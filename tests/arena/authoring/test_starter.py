@@ -86,7 +86,7 @@ def test_the_readme_has_the_commands(game: str, language: Language) -> None:
 
     for command in made.commands:
         assert f"\n{command.line}\n" in made.files["README.md"]
-    assert {"test", "try", "check", "connect"} <= {*lines(made)}
+    assert {"test", "try", "check", "connect", "submit"} <= {*lines(made)}
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)

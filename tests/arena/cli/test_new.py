@@ -20,7 +20,7 @@ def test_it_says_what_to_do_next(run: Run, tmp_path: Path) -> None:
 
     assert "has a bot for Ace-King-Queen in Python: " in out
     assert [line.split()[0] for line in out.splitlines()[3:]] == [
-        *("test", "try", "check", "connect")
+        *("test", "try", "check", "connect", "submit")
     ]
     assert "--name my-bot" in out
     assert (folder / "bot.py").is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from arena.authoring.conformance import CheckReport, ResourceUse, Step, StepOutcome, StepStatus
@@ -12,7 +13,9 @@ from protocol.messages import Limits
 def step(
     kind: Step, game: str | None = None, status: StepStatus = StepStatus.OK, came: str = ""
 ) -> StepOutcome:
-    return StepOutcome(number=1, step=kind, game=game, status=status, came=came, advice="Mend it.")
+    return StepOutcome(
+        number=1, step=kind, game=game, status=status, expected="that", came=came, advice="Mend it."
+    )
 
 
 def report(*steps: StepOutcome, games: tuple[str, ...] = ("akq", "gin")) -> CheckReport:
@@ -41,7 +44,7 @@ def test_what_is_wrong_in_no_game_is_wrong_in_all(status: StepStatus) -> None:
     found = verdict(report(*steps, games=("akq",)))
 
     assert found.games == ()
-    assert found.why == "close: it. Mend it."
+    assert found.why == "close: expected that; got it. Mend it."
 
 
 def test_the_first_fault_is_the_one_that_is_said() -> None:
@@ -52,7 +55,16 @@ def test_the_first_fault_is_the_one_that_is_said() -> None:
         )
     )
 
-    assert found.why == "play akq: a card of its own. Mend it."
+    assert found.why == "play akq: expected that; got a card of its own. Mend it."
+
+
+def test_what_a_bot_wrote_as_it_ended_says_more_than_a_hint() -> None:
+    fault = step(Step.STARTS, None, StepStatus.FAILED, "nothing")
+    trace = "Traceback:\n  File …\nSyntaxError: invalid syntax\n"
+
+    found = verdict(report(msgspec.structs.replace(fault, stderr=trace)))
+
+    assert found.why == "starts: expected that; got nothing. It wrote: SyntaxError: invalid syntax"
 
 
 def test_without_a_game_nothing_was_played() -> None:

@@ -553,6 +553,7 @@ async def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
     host.come("ann", "ben")
     task = asyncio.create_task(again.run())
     await played(host, 2)
+    assert again.settled >= len(earlier) + 2
     report = await closed(again, task)
     assert host.book.rows[0].pairing == len(earlier) + 1
     assert report.played == len(earlier) + len(host.book.results())

@@ -1,4 +1,4 @@
-"""The entrance's warning of a proxy that nobody trusts."""
+"""The entrance: its warning of a proxy that nobody trusts, and who comes to a closed door."""
 
 from __future__ import annotations
 
@@ -52,3 +52,14 @@ def test_nothing_is_told_of_a_proxy_where_none_is_or_all_is_well(
     fetched(entrance, address, headers)
 
     assert caplog.messages == []
+
+
+def test_who_hands_in_where_nothing_is_taken_is_told_so() -> None:
+    answers: list[tuple[Any, ...]] = []
+    caller: Any = SimpleNamespace(
+        peer="127.0.0.1:4711", address="127.0.0.1", respond=lambda *answer: answers.append(answer)
+    )
+    upgrade = Headers({"Connection": "Upgrade", "Upgrade": "websocket"})
+    Entrance().requested(cast(Caller, caller), Request("/submit", upgrade))
+
+    assert "nothing can be handed in here" in str(answers)

@@ -69,7 +69,8 @@ async def test_an_owner_lists_its_own_and_an_instructor_all(arena: SubmitterSurr
     await accepted(ann)
     await accepted(bob)
 
-    own = await ann.says(ListSubmissions("bob")).hears(SubmissionList)
+    own = await ann.says(ListSubmissions()).hears(SubmissionList)
+    refused = await ann.says(ListSubmissions("bob")).hears(Refused)
     all_ = await eva.says(ListSubmissions()).hears(SubmissionList)
     his = await eva.says(ListSubmissions("bob")).hears(SubmissionList)
 
@@ -77,6 +78,7 @@ async def test_an_owner_lists_its_own_and_an_instructor_all(arena: SubmitterSurr
         ("ann", 1, ("ace_king_queen",))
     ]
     assert [row.owner for row in own.in_play] == ["ann"]
+    assert refused.text == "expected an instructor's token"
     assert [entry.owner for entry in all_.entries] == ["bob", "ann"]
     assert [entry.owner for entry in his.entries] == [row.owner for row in his.in_play] == ["bob"]
 
@@ -186,7 +188,7 @@ async def test_an_earlier_version_comes_into_play_again(arena: SubmitterSurround
     await accepted(ann)
     await accepted(ann, NASH + b"\n")
 
-    answer = await ann.says(Use(1, "ace_king_queen")).hears(SubmissionList)
+    answer = await ann.says(Use(1, "akq")).hears(SubmissionList)
     refused = await ann.says(Use(1, "blackjack")).hears(Refused)
 
     assert answer.text == "v1 is in play in ace_king_queen"

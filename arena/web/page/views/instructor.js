@@ -72,7 +72,6 @@ function Desk() {
   return html`
     ${handedIn && html`<${handedIn.Warning} />`}
     <${Panel} title="Competitions that are on"><${Going} lobby=${lobby} /><//>
-    ${handedIn && html`<${handedIn.Submissions} />`}
     <div class="columns two">
       <${Panel} title="Start a competition"><${Start} lobby=${lobby} /><//>
       <div class="stack">
@@ -81,6 +80,7 @@ function Desk() {
       </div>
     </div>
     <${Roster} />
+    ${handedIn && html`<${handedIn.Submissions} />`}
     <${Log} />
   `;
 }

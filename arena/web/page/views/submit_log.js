@@ -48,15 +48,16 @@ function Texts({ submission }) {
   }, [tries]);
   if (error) return html`<${Failure} error=${error} retry=${() => setTries(tries + 1)} />`;
   if (!log) return html`<${Loading} what="the log" />`;
+  const written = log.stderr.filter(({ text }) => text.trim());
   return html`
     <${Panel} title="Check"><${Text} text=${log.check} label="the check" none="It has not been checked." /><//>
     <${Panel} title="Build"><${Text} text=${log.build} label="the build" none="The build wrote nothing." /><//>
     <${Panel} title="Standard error in matches" side=${html`<button type="button" onClick=${() => setTries(tries + 1)}>Look again</button>`}>
-      ${log.stderr.length === 0 && html`<p class="faint">Nothing was written to standard error in the latest matches.</p>`}
-      ${log.stderr.map(({ match, at, version, text }, index) => html`<details class="stderr" key=${match} open=${index === 0}>
+      ${written.length === 0 && html`<p class="faint">Nothing was written to standard error in the latest matches.</p>`}
+      ${written.map(({ match, at, version, text }, index) => html`<details class="stderr" key=${match} open=${index === 0}>
         <summary>v${version}, ${time(at)}, match ${match}</summary>
         <p><a class="button" href=${href("m", match)}>Go to the match</a></p>
-        <${Text} text=${text} label=${`standard error in match ${match}`} none="Nothing." />
+        <${Text} text=${text} label=${`standard error in match ${match}`} none="" />
       </details>`)}
     <//>`;
 }
