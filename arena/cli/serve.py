@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
 from arena.submissions.requests import SubmissionRequests
+from arena.submissions.settings import SubmissionSettings
 from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -43,6 +45,7 @@ from protocol.messages import Limits
 __all__ = ["command"]
 
 _DEFAULTS = ServeSection()
+_MOMENT = "%Y-%m-%d %H:%M"
 _NEW_OBJECTS = 10_000  # between two garbage collections; the default is 700
 
 
@@ -283,7 +286,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             gc.set_threshold(_NEW_OBJECTS)
             if arena.submissions is not None:
                 play_submissions(arena, arena.submissions)
-            _say_where(arena.url, endpoint, notices)
+            _say_where(arena.url, endpoint, plan.config.submissions, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):
                 arena.web.upcoming = lambda: scheduler.upcoming
@@ -313,12 +316,18 @@ def _submissions(
     return requests, hidden
 
 
-def _say_where(url: str, endpoint: Endpoint, notices: BotNotices) -> None:
+def _say_where(
+    url: str, endpoint: Endpoint, submissions: SubmissionSettings | None, notices: BotNotices
+) -> None:
     notices.say(f"arena at {url} · Ctrl-C stops it")
     if urls := urls_for_others(url):
         notices.say(f"from other machines it is at {' or '.join(urls)}")
     if endpoint.page:
         notices.say(f"the page is at {page_at(url)}")
+    if submissions is not None:
+        closes = submissions.closes
+        until = "" if closes is None else f" until {time.strftime(_MOMENT, time.localtime(closes))}"
+        notices.say(f"bots can be handed in{until}: `arena submit`, or on the page")
 
 
 def _scheduler(
