@@ -36,6 +36,7 @@ ALLOWED = {
     "tests/support/gateway_bots.py": "the same",
     "tests/support/in_memory_bot.py": "the same",
     "tests/support/served_arena.py": "a game for one player, who waits for nobody",
+    "tests/support/submitting.py": "programs in the place of a check and of a comparison",
     "tests/support/written_competition.py": "a game for each form of competition",
     "tests/support/hogs/": "programs with a fixed `hello`",
     "tests/support/rogues/": "the same, and the games where `true` could be taken for a number",

@@ -48,7 +48,7 @@ COMMANDS: dict[str, str] = {
     "backup": "Copy the database, also while an arena runs on it.",
     "replay": "Step through a match, or put its questions to a bot again.",
     "verify": "Recompute every deal and every result from the records.",
-    "tournament": "Play a competition here and now, between bots that are launched.",
+    "tournament": "Play a competition here and now, between launched bots.",
     "status": "See how far the competitions of a running arena are.",
     "pause": "Have an arena open no new matches.",
     "resume": "Have a paused competition go on.",

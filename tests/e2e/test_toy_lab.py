@@ -220,7 +220,8 @@ def test_a_starter_is_written_in_every_language(python: Run, tmp_path: Path, sea
     assert done.returncode == 0, done.stderr
     for language in Language:
         folder = tmp_path / language
-        texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
+        files = [file for file in folder.iterdir() if file.is_file()]
+        texts = {file.name: file.read_text(encoding="utf-8") for file in files}
         readme = texts["README.md"]
         [tried] = re.findall(rf"^arena play {game} .*", readme, re.MULTILINE)
         assert [word for word in tried.split() if word in HOUSE] == [
