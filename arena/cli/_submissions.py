@@ -103,6 +103,7 @@ def play_submissions(arena: Host, service: SubmissionService) -> None:
         service.note_stderr,
     )
     arena.take_submissions(service, pool, cores)
+    service.on_rebuild = pool.retire
     service.in_use = lambda: {
         number for row in arena.unfinished() for number in row.plan.versions.values()
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
@@ -194,19 +194,25 @@ class ProcessPool:
             for process, seat in zip(self._take(taken), seats, strict=True)
         )
 
+    def retire(self, submission: int) -> None:
+        """End all processes of a submission, after their matches: it is built again."""
+        self._retire(process for process in self._all if process.submission == submission)
+
     def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
         """End all processes but those of these (public name, submission), after their matches."""
-        for process in tuple(self._all):
-            if process.of not in needed:
-                process.is_retired = True
-                if process in self._idle:
-                    self._end(process)
+        self._retire(process for process in self._all if process.of not in needed)
 
     # --- within ---
 
     def _look(self) -> None:
         self._gate.look(self._loop.time())
         self._loop.call_later(LOOK_S, self._look)
+
+    def _retire(self, processes: Iterable[_PooledProcess]) -> None:
+        for process in tuple(processes):
+            process.is_retired = True
+            if process in self._idle:
+                self._end(process)
 
     def _take(self, taken: Sequence[_PooledProcess | None]) -> Sequence[_PooledProcess | None]:
         for process in taken:

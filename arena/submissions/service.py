@@ -49,6 +49,8 @@ class SubmissionService:
     Attributes:
         on_change: each is called, in the event loop, when what is in play has changed, or when a
             submission has been decided. A callback that fails is logged.
+        on_rebuild: called with the number of a submission that is built again: what runs of it is
+            old.
         in_use: gives the numbers of submissions that must stay, as competitions go on with them;
             called in a thread.
     """
@@ -68,6 +70,7 @@ class SubmissionService:
         self.settings = settings
         self.unsafe = unsafe
         self.on_change: list[Callable[[], None]] = []
+        self.on_rebuild: Callable[[int], None] = lambda number: None
         self.in_use: Callable[[], Collection[int]] = lambda: ()
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
@@ -187,6 +190,7 @@ class SubmissionService:
         """Have a decided submission built and checked again."""
         submission = await asyncio.to_thread(self.submissions.reopened, number)
         await self._builds.forget(submission.program)
+        self.on_rebuild(number)
         self.pipeline.add(submission)
 
     async def compare(

@@ -353,6 +353,16 @@ async def test_another_version_in_play_ends_the_idle_ones_now_and_others_after_t
     assert await played(pool, ("ann", 1)) == await played(pool, ("ann", 1)), "a run goes on with it"
 
 
+async def test_what_is_built_again_is_started_again(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 4)
+    before = await played(pool, ("ann", 1))
+    pool.retire(1)
+    await turns()
+    assert not arena.running
+
+    assert await played(pool, ("ann", 1)) != before
+
+
 async def test_stderr_of_a_match_is_what_was_written_from_its_start(
     arena: FakeArenaOfProcesses,
 ) -> None:
