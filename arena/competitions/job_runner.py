@@ -41,6 +41,9 @@ _PROGRESS_S = 0.5  # between two reports of how far a match is
 # Later jobs may start before one that waits for room, but only so many: a match of four seats would
 # else never find four processes free among matches of two.
 _MOST_OVERTAKEN = 16
+# Starting a process takes as long as many a match. So matches whose processes are warm come first,
+# or a class larger than the memory would start two for every match; but not for ever.
+_MOST_PASSED_OVER = 100
 
 
 class _NotHere(Exception):
@@ -56,6 +59,7 @@ class _RunningJob:
         self.is_direct = is_direct
         self.is_submitted = any(number is not None for number in job.submissions)
         self.overtaken = 0
+        self.passed_over = 0  # by matches whose processes were warm
         self.held: tuple[BotSession, ...] = ()  # each has a table kept free for it
         self.seats: dict[int, ReservedSeat] = {}
         self.task: asyncio.Task[None] | None = None
@@ -160,10 +164,18 @@ class JobRunner:
     def _start_all(self) -> None:
         """Start the jobs whose seats are free, the oldest first."""
         self._is_due = False
+        for prefers_warm in (True, False):
+            self._start_waiting(prefers_warm)
+
+    def _start_waiting(self, prefers_warm: bool) -> None:
         passed: list[_RunningJob] = []  # those that wait for processes
+        cold: list[_RunningJob] = []
         for job, running in tuple(self._waiting.items()):
             if job not in self._waiting:
                 continue  # it was cancelled meanwhile
+            if prefers_warm and self._can_wait(running):
+                cold.append(running)
+                continue
             is_held = running.is_submitted and any(
                 other.overtaken >= _MOST_OVERTAKEN for other in passed
             )
@@ -181,17 +193,27 @@ class JobRunner:
             if running.is_submitted:
                 for other in passed:
                     other.overtaken += 1
+                for other in cold:
+                    other.passed_over += 1
             del self._waiting[job]
             self._start(running)
 
+    def _can_wait(self, running: _RunningJob) -> bool:
+        """Whether a process would have to be started for a job, and it has not waited for long."""
+        if not running.is_submitted or running.passed_over >= _MOST_PASSED_OVER:
+            return False
+        assert self.pool is not None, "submissions are taken here"
+        return not self.pool.are_warm(running.job.submitted.values())
+
     def _reserve(self, running: _RunningJob) -> bool:
         """Keep all seats of a job free for it, or none of them."""
-        job, named, submitted = running.job, list[BotSession](), dict[int, tuple[str, int]]()
-        for seat, (name, number) in enumerate(zip(job.players, job.submissions, strict=True)):
-            if number is None:
-                named.append(self._here(running, name))
-            else:
-                submitted[seat] = name, number
+        job = running.job
+        submitted = job.submitted
+        named = [
+            self._here(running, name)
+            for seat, name in enumerate(job.players)
+            if seat not in submitted
+        ]
         for player in named:
             if len(player.chairs) + player.held + named.count(player) > player.tables:
                 return False

@@ -41,6 +41,12 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
     package: str | None = None
     versions: tuple[str, ...] = ()
 
+    @property
+    def submitted(self) -> dict[int, tuple[str, int]]:
+        """By seat, (name, number of the submission) of those that are submitted."""
+        by_seat = enumerate(zip(self.players, self.submissions, strict=True))
+        return {seat: (name, number) for seat, (name, number) in by_seat if number is not None}
+
 
 class JobWatcher(Protocol):
     """Who has put a job, as it is told of it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
@@ -193,6 +194,10 @@ class ProcessPool:
             ReservedSeat(self, process or self._add(*seat, ended))
             for process, seat in zip(self._take(taken), seats, strict=True)
         )
+
+    def are_warm(self, seats: Iterable[tuple[str, int]]) -> bool:
+        """Whether `reserve` would start no process for these seats."""
+        return Counter(seats) <= Counter(process.of for process in self._idle if process.is_usable)
 
     def retire(self, submission: int) -> None:
         """End all processes of a submission, after their matches: it is built again."""

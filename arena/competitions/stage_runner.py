@@ -28,6 +28,7 @@ from protocol.messages import Ending, Verdict
 __all__ = ["ARENA_STOPPED", "CompetitionStopped", "RunningStage"]
 
 _GROW_S = 0.5  # between looks whether there is room for more matches
+_QUEUED = 4  # matches of a submitted bot, so that there are some between bots that are warm
 _TRIES = 1_000  # pairings in a look: some 5 ms
 
 
@@ -274,7 +275,7 @@ class RunningStage:
     def _free_tables(self, name: str) -> int:
         """How many more matches a bot may play now; one that is away gets a deadline."""
         if self._arbiter.submission(name) is not None:
-            room = self._arbiter.submitted_at_once - self._playing[name]
+            room = max(self._arbiter.submitted_at_once, _QUEUED) - self._playing[name]
             if room < 1:
                 self._free.discard(name)
             return room

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -83,6 +83,7 @@ class FakeSeatPool:
         starts: while it is not set, processes do not get ready.
         failures: by public name, why no process of it starts.
         seated: (public name, submission) of all reservations so far.
+        warm: (public name, submission) of those that need not be started.
         released: the same, with the match, of all that were given back.
     """
 
@@ -98,6 +99,7 @@ class FakeSeatPool:
         self.seated: list[tuple[str, int]] = []
         self.released: list[tuple[str, int, str]] = []
         self.needed: set[tuple[str, int]] = set()
+        self.warm: set[tuple[str, int]] = set()
 
     def reserve(self, seats: Sequence[tuple[str, int]]) -> Sequence[ReservedSeat] | None:
         if len(self.reserved) + len(seats) > self.most:
@@ -107,6 +109,9 @@ class FakeSeatPool:
         self.most_reserved = max(self.most_reserved, len(self.reserved))
         self.seated += seats
         return cast(Sequence[ReservedSeat], new)
+
+    def are_warm(self, seats: Iterable[tuple[str, int]]) -> bool:
+        return self.warm.issuperset(seats)
 
     def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
         self.needed = set(needed)

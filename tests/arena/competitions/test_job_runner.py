@@ -223,6 +223,26 @@ async def test_a_large_match_is_overtaken_by_small_ones_but_not_for_ever(host: F
     assert 2 < sum(line.endswith("begins") for line in before) < 30
 
 
+async def test_matches_whose_processes_are_warm_come_first_but_not_for_ever(host: FakeHost) -> None:
+    host.takes_submissions(100)
+    assert host.runner is not None
+    host.runner.at_once = 1
+    jobs, told = host.runner.jobs, list[str]()
+    cold, *warm = (
+        a_job(f"match {number}", *names)
+        for number, names in enumerate([FOUR[2:], *([FOUR[:2]] * 120)])
+    )
+    host.pool.warm = set(warm[0].submitted.values())
+    watcher = WatcherOfOrder(told)
+    for job in (cold, *warm):
+        jobs.put(job, watcher)
+    await until(lambda: len(told) == 2 * 121)
+    await host.end()
+
+    begun = [line for line in told if line.endswith("begins")]
+    assert begun.index("match 0 begins") == 100
+
+
 async def test_a_small_match_does_not_wait_for_a_large_one_that_never_fits(host: FakeHost) -> None:
     host.takes_submissions(100)
     assert host.runner is not None
