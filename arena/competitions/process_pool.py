@@ -210,8 +210,8 @@ class ProcessPool:
     # --- within ---
 
     def _look(self) -> None:
+        self._loop.call_later(LOOK_S, self._look)  # first, as a process may not be readable now
         self._gate.look(self._loop.time())
-        self._loop.call_later(LOOK_S, self._look)
 
     def _retire(self, processes: Iterable[_PooledProcess]) -> None:
         for process in tuple(processes):
