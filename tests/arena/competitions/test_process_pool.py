@@ -353,6 +353,15 @@ async def test_another_version_in_play_ends_the_idle_ones_now_and_others_after_t
     assert await played(pool, ("ann", 1)) == await played(pool, ("ann", 1)), "a run goes on with it"
 
 
+async def test_a_warm_process_plays_for_its_own_version_alone(arena: FakeArenaOfProcesses) -> None:
+    pool = PoolOfFakes(arena, 4)
+    first = await played(pool, ("ann", 1))
+
+    assert not pool.are_warm([("ann", 2)])
+    assert await played(pool, ("ann", 2)) != first
+    assert await played(pool, ("ann", 1)) == first
+
+
 async def test_what_is_built_again_is_started_again(arena: FakeArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     before = await played(pool, ("ann", 1))
