@@ -36,6 +36,7 @@ FLOORS = (
     ("server", "results"),
     ("submissions",),
     ("competitions",),
+    ("workers",),
     ("authoring", "lab", "web"),
     ("cli",),
 )

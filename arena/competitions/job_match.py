@@ -19,6 +19,7 @@ class JobMatch:
 
     Attributes:
         id: that of the match, and that of the job until the match has begun.
+        losses: how many attempts were lost with the machine that played them.
         opened_at: when the match began, on the loop's clock; until then, when the job was put.
     """
 
@@ -37,6 +38,7 @@ class JobMatch:
         self.forgives = forgives
         self.opened_at = clock()
         self.decisions = 0
+        self.losses = 0
         self.has_begun = False
         self.submissions = job.submissions
         self._job = job.id
@@ -70,6 +72,10 @@ class JobMatch:
         if not self.has_begun:
             self.has_begun, self.id, self.opened_at = True, match, self._clock()
         self.decisions = decisions
+
+    def lost(self, job: str, match: str) -> None:
+        self.losses += 1
+        self.has_begun, self.id, self.decisions = False, job, 0
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         if match:

@@ -80,6 +80,9 @@ class _TakenJobWatcher:
     def progressed(self, job: str, match: str, decisions: int) -> None:
         self._jobs.progress(job, match, decisions)
 
+    def lost(self, job: str, match: str) -> None:
+        """What is played here is not lost without this process."""
+
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         self._jobs.done(job, match, result, verdict)
 

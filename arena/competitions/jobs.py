@@ -7,12 +7,14 @@ played and says what came of it. Here the one who takes jobs is the arena itself
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from arena.competitions.remote_match import RemoteMatch
 from arena.engine.match import MatchResult, Record
+from arena.engine.verdict import Finding
 from arena.referee.live_match import Forgives
 from protocol.messages import Ending, Limits, Termination, Verdict
 
@@ -30,6 +32,9 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
             name here: one that the arena has launched otherwise.
         versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
         package: of a game that is not ours.
+        competition, pairing: whose match it is; the first result of the pairing counts. Empty and 0
+            for a match of no competition.
+        is_alike: all matches between the same bots are played on machines of one speed.
     """
 
     id: str
@@ -40,6 +45,9 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
     submissions: tuple[int | None, ...]
     package: str | None = None
     versions: tuple[str, ...] = ()
+    competition: str = ""
+    pairing: int = 0
+    is_alike: bool = False
 
     @property
     def submitted(self) -> dict[int, tuple[str, int]]:
@@ -57,6 +65,9 @@ class JobWatcher(Protocol):
 
     def progressed(self, job: str, match: str, decisions: int) -> None:
         """The job is being played, as a match of that id, and has come so far."""
+
+    def lost(self, job: str, match: str) -> None:
+        """An attempt is without a result, as another machine is gone; the job goes on (J5)."""
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         """The match is over, or void; called once. Without an id it has not begun."""
@@ -79,6 +90,29 @@ class Jobs(Protocol):
 
     def cancel(self, job: str, why: str) -> None:
         """Have a job end as void; again, or of one that is done, it means nothing."""
+
+    def abandon(self, job: str, why: str) -> None:
+        """The arena stops: end a job as void, unless it can go on without this arena."""
+
+    def offend(self, job: str, seat: int, finding: Finding) -> bool:
+        """Have a match that another machine plays end by the offence of a seat, as it was removed.
+
+        Returns whether another machine plays it.
+        """
+
+    @property
+    def at_once(self) -> int:
+        """How many jobs other machines take at once; 0 if there are none."""
+
+    def is_portable(self, name: str, game: str) -> bool:
+        """Whether other machines can play a bot that was launched here."""
+
+    def interrupted(self, competition: str) -> Sequence[MatchJob]:
+        """The jobs of a competition that other machines may still play for an earlier arena."""
+
+    @property
+    def remote(self) -> Mapping[str, RemoteMatch]:
+        """By id, the matches that other machines play now."""
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         """The taker says what came of a job; only the first time counts."""

@@ -7,10 +7,12 @@ done when an arena stopped is put again by the competitions that go on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from arena.competitions.jobs import JobWatcher, MatchJob, unplayed
+from arena.competitions.remote_match import RemoteMatch
 from arena.engine.match import MatchResult
+from arena.engine.verdict import Finding
 from arena.referee.live_match import Forgives
 from protocol.messages import Ending, Verdict
 
@@ -53,6 +55,26 @@ class LocalJobs:
         elif job in self._watchers:
             for call in self._on_cancel:
                 call(job, why)
+
+    def abandon(self, job: str, why: str) -> None:
+        self.cancel(job, why)
+
+    def offend(self, job: str, seat: int, finding: Finding) -> bool:
+        return False
+
+    @property
+    def at_once(self) -> int:
+        return 0
+
+    def is_portable(self, name: str, game: str) -> bool:
+        return False
+
+    def interrupted(self, competition: str) -> Sequence[MatchJob]:
+        return ()
+
+    @property
+    def remote(self) -> Mapping[str, RemoteMatch]:
+        return {}
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         if job not in self._waiting and (watcher := self._watchers.pop(job, None)) is not None:

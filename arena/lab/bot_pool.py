@@ -241,6 +241,9 @@ class _AwaitedJob:
     def progressed(self, job: str, match: str, decisions: int) -> None:
         """Who waits for the end does not ask how far it is."""
 
+    def lost(self, job: str, match: str) -> None:
+        """Who waits for the end does not ask how often it was tried."""
+
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         if not self.over.done():  # else the caller was cancelled
             self.over.set_result((result, verdict))
