@@ -17,6 +17,7 @@ from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.job_runner import JobRunner
+from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.local_jobs import LocalJobs
@@ -52,6 +53,8 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 
 __all__ = ["Host"]
 
+_WORKERS_S = 0.5  # between two looks at them, which report as often
+
 
 class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
@@ -69,6 +72,8 @@ class Host:
         proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
         base_path: the path of the page for browsers, as `/arena/`.
         submissions: what students hand in; it is started and ended here.
+        jobs: carries matches to other machines; its owner starts it once this arena is open, and
+            closes it afterwards. None if all is played here.
 
     Raises:
         UsageError: an origin, a proxy or the base path is not valid.
@@ -94,6 +99,7 @@ class Host:
         proxies: Sequence[str] = (),
         base_path: str = "/",
         submissions: SubmissionRequests | None = None,
+        jobs: Jobs | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
@@ -111,9 +117,9 @@ class Host:
         self.gateway = self._make_gateway(access, requires_token)
         self.supervisor = self._make_supervisor(hidden)
         self._submitted: SubmittedBots | None = None
-        self._runner = self._relay.runner = JobRunner(
-            LocalJobs(), self.gateway.players, self.referee
-        )
+        self._has_workers = jobs is not None
+        self.jobs = jobs or LocalJobs()
+        self._runner = self._relay.runner = JobRunner(self.jobs, self.gateway.players, self.referee)
         self.presence = Presence(
             self.gateway.players, self.supervisor, self._competitions, lambda: self.non_competing
         )
@@ -193,6 +199,8 @@ class Host:
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
         self._tasks.start(self._runner.run())
+        if self._has_workers:
+            self._tasks.start(self._look_at_workers())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -410,6 +418,18 @@ class Host:
             competition.changed(moved)
         if self.people is not None:
             self.people.changed()
+
+    async def _look_at_workers(self) -> None:
+        """Tell competitions when other machines take more matches at once, or fewer."""
+        before = 0
+        while True:
+            at_once = self.jobs.at_once
+            for competition in in_turn(self._competitions):
+                if at_once != before:
+                    competition.room_changed()
+                competition.arbiter.tell_waiting()
+            before = at_once
+            await asyncio.sleep(_WORKERS_S)
 
     def _versions_changed(self) -> None:
         """Other versions are in play, or a submission has been decided."""

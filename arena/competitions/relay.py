@@ -105,6 +105,11 @@ class Relay(Listener):
         if self.bots is not None:
             self.bots.ruled(verdict)
 
+    def offended_elsewhere(self, verdict: Verdict) -> None:
+        self._on_verdict(verdict)
+        if self.bots is not None:
+            self.bots.ruled(verdict, is_elsewhere=True)
+
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         if self.page is not None:
             self.page.match_finished(ledger, match, pairing, result)
