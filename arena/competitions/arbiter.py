@@ -520,20 +520,12 @@ class Arbiter:
     ) -> None:
         del self._tables[pairing.number]
         seat = result.termination.seat
-        is_elsewhere = _is_elsewhere(result)
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
-            if not is_elsewhere:  # else nothing has happened to its process here
+            if result.record.worker is msgspec.UNSET:  # else nothing happened to its process here
                 self._excused.add(pairing.players[seat])
             result, verdict = _voided(result), None
-        if is_elsewhere and verdict is not None:
-            # Other offences may have come since the attempt began.
-            event = verdict.event or verdict.match
-            forgiven = self.ledger.forgives(verdict.bot, verdict.kind, event)
-            verdict = msgspec.structs.replace(verdict, forgiven=forgiven)
         on_over(table, result, verdict)
-        if is_elsewhere and verdict is not None:
-            self.listener.offended_elsewhere(verdict)
 
     def _note(
         self,
@@ -582,11 +574,6 @@ class Arbiter:
             bot=bot,
             text=text,
         )
-
-
-def _is_elsewhere(result: MatchResult) -> bool:
-    """Whether another machine has played a match."""
-    return getattr(result.record, "worker", msgspec.UNSET) is not msgspec.UNSET
 
 
 def _ignore(table: OpenMatch, result: MatchResult, verdict: Verdict | None) -> None:

@@ -395,6 +395,10 @@ class Host:
             self.people.competition_started(competition)
         self._bots.start_soon(competition)
 
+    def offended_elsewhere(self, verdict: Verdict) -> None:
+        """Told of every verdict of another machine, once the result of its match is counted."""
+        self._relay.offended_elsewhere(verdict)
+
     def freed(self, names: Sequence[str]) -> None:
         """Offer these bots, which have a table free, to all competitions."""
         self._relay.freed(names)

@@ -30,9 +30,6 @@ class Listener:
     def verdict_given(self, verdict: Verdict) -> None:
         """Told when a bot is out by a forfeit."""
 
-    def offended_elsewhere(self, verdict: Verdict) -> None:
-        """Told of an offence in a match that another machine has played, once that is recorded."""
-
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """Told when a match has ended and is recorded."""
 

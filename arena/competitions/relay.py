@@ -106,6 +106,7 @@ class Relay(Listener):
             self.bots.ruled(verdict)
 
     def offended_elsewhere(self, verdict: Verdict) -> None:
+        """Tell that a bot is out by a match on another machine, and stop its process here."""
         self._on_verdict(verdict)
         if self.bots is not None:
             self.bots.ruled(verdict, is_elsewhere=True)
