@@ -353,10 +353,7 @@ RUN = "[[run]]\ngame = "
         ),
         ("[serve]\ntls_cert = 'a'", "serve.tls_key: expected it beside its other half"),
         (RUN + "'akq'\nworkers = 2", "run[0].workers: expected `str`, got `int`"),
-        (
-            RUN + "'akq'\nworkers = 'fast'",
-            "run[0].workers: expected any or alike, got 'fast'",
-        ),
+        (RUN + "'akq'\nworkers = 'fast'", "run[0].workers: expected any or alike, got 'fast'"),
         ("[bus]\nkey = 'arena.nk'", "bus.url: expected it with the other fields"),
         (
             "[bus]\nurl = 'nats://a'\nport = 1",
@@ -586,9 +583,9 @@ def test_the_example_can_be_played(read: Read) -> None:
 def test_what_is_switched_off_in_the_example_can_be_switched_on(read: Read, tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").touch()
-    switched_on = re.sub(r"^# (?=\w+ = |\[\[|\[sub|\[bus)", "", example(), flags=re.MULTILINE).replace(
-        "python3", "sh"
-    )
+    switched_on = re.sub(
+        r"^# (?=\w+ = |\[\[|\[sub|\[bus)", "", example(), flags=re.MULTILINE
+    ).replace("python3", "sh")
     found = read(switched_on)
 
     assert switched_on.count("\n[[bot]]") == 1
