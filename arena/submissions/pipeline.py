@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
-from arena.submissions.build_cache import BuildCache, BuildFailed, BuiltProgram
+from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
 from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, check
 from arena.submissions.progress import ProgressFeed
 from arena.submissions.settings import SubmissionSettings

@@ -23,7 +23,7 @@ from arena.sandbox.toolchains import Toolchain, installed
 from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
 from arena.storage.submissions import InPlay, Submission, Submissions
-from arena.submissions.build_cache import BuildCache
+from arena.sandbox.build_cache import BuildCache
 from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings

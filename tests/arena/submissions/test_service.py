@@ -14,7 +14,7 @@ import pytest
 
 from arena.sandbox.archive import BadArchive
 from arena.storage.submissions import SubmissionState
-from arena.submissions import build_cache
+from arena.sandbox import build_cache
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.submitting import Progressing
