@@ -71,15 +71,26 @@ class BuildCache:
         self._build_mib = build_mib
         self._building = asyncio.Semaphore(at_once)
 
+    def find(self, sha256: str) -> BuiltProgram | None:
+        """A program that is built already; to be called in a thread."""
+        if (folder := self.folders.find(sha256)) is None:
+            return None
+        try:
+            manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=ProgramManifest)
+        except (OSError, msgspec.DecodeError):
+            remove(folder)  # a power cut may have left it so
+            return None
+        return BuiltProgram(folder / _PROGRAM, manifest)
+
     async def built(self, sha256: str) -> BuiltProgram:
         """A program, built now if it was not before.
 
         Raises `BuildFailed`, `UsageError` for one that is no bot, or what `write_tar` raises.
         """
-        if (found := await asyncio.to_thread(self._find, sha256)) is not None:
+        if (found := await asyncio.to_thread(self.find, sha256)) is not None:
             return found
         async with self._building:
-            if (found := await asyncio.to_thread(self._find, sha256)) is not None:
+            if (found := await asyncio.to_thread(self.find, sha256)) is not None:
                 return found
             async with self.folders.work() as work:
                 return await self._make(sha256, work)
@@ -119,16 +130,6 @@ class BuildCache:
             self._write_tar(sha256, tar)
         _unpack(stored, into)
         return manifest_of(into)
-
-    def _find(self, sha256: str) -> BuiltProgram | None:
-        if (folder := self.folders.find(sha256)) is None:
-            return None
-        try:
-            manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=ProgramManifest)
-        except (OSError, msgspec.DecodeError):
-            remove(folder)  # a power cut may have left it so
-            return None
-        return BuiltProgram(folder / _PROGRAM, manifest)
 
 
 def _unpack(tar: Path, into: Path) -> None:

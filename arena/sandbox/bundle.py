@@ -76,7 +76,7 @@ class PackedProgram(msgspec.Struct, frozen=True):
     stdio: bool
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _BundledEntry(msgspec.Struct, frozen=True):
     """A file, or a link with its target, or a folder, which has no source."""
 
     source: Path | None = None
@@ -279,9 +279,9 @@ def _interpreter(file: Path) -> str | None:
 # ---- Its files
 
 
-def _listed(program: Program, hidden: Sequence[Path]) -> dict[Parts, _Entry]:
+def _listed(program: Program, hidden: Sequence[Path]) -> dict[Parts, _BundledEntry]:
     """All that it is shown, with the folders above."""
-    found: dict[Parts, _Entry] = {}
+    found: dict[Parts, _BundledEntry] = {}
     size = 0
     for item in views(program, hidden):
         place = item.place
@@ -290,7 +290,7 @@ def _listed(program: Program, hidden: Sequence[Path]) -> dict[Parts, _Entry]:
                 continue  # of a sandbox's own folders: all else was refused
             place = place.relative_to(program.folder)
         for depth in range(1, len(place.parts)):
-            found.setdefault(place.parts[:depth], _Entry())
+            found.setdefault(place.parts[:depth], _BundledEntry())
         for parts, entry in _below(item.source.resolve(), place.parts, frozenset(hidden)):
             size += 0 if parts in found else entry.size
             found[parts] = entry
@@ -304,7 +304,9 @@ def _listed(program: Program, hidden: Sequence[Path]) -> dict[Parts, _Entry]:
     return found
 
 
-def _below(source: Path, place: Parts, hidden: frozenset[Path]) -> Iterator[tuple[Parts, _Entry]]:
+def _below(
+    source: Path, place: Parts, hidden: frozenset[Path]
+) -> Iterator[tuple[Parts, _BundledEntry]]:
     """A real file or folder, and all that is in it; no link is followed."""
     todo = [(source, place)]
     while todo:
@@ -313,12 +315,12 @@ def _below(source: Path, place: Parts, hidden: frozenset[Path]) -> Iterator[tupl
             continue
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):
-            yield parts, _Entry(path, target=_target(path, parts))
+            yield parts, _BundledEntry(path, target=_target(path, parts))
         elif stat.S_ISDIR(found.st_mode):
-            yield parts, _Entry()
+            yield parts, _BundledEntry()
             todo += [(path / name, (*parts, name)) for name in os.listdir(path)]
         elif stat.S_ISREG(found.st_mode):  # no program needs the pipes and sockets of others
-            yield parts, _Entry(path, found.st_mode, found.st_size)
+            yield parts, _BundledEntry(path, found.st_mode, found.st_size)
 
 
 def _target(link: Path, parts: Parts) -> str:
