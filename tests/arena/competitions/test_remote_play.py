@@ -16,7 +16,7 @@ from arena.referee.live_match import LiveMatch
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism
-from tests.support.fake_host import FakeHost, act, in_time, silent, turns, until
+from tests.support.fake_host import FakeHost, act, first_legal, in_time, silent, turns, until
 from tests.support.fake_jobs import WORKER, FakeJobs
 
 if TYPE_CHECKING:
