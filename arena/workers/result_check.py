@@ -25,11 +25,11 @@ from arena.workers.result_fit import ExpectedAttempt, ResultFit
 
 __all__ = ["MOST_BYTES", "CheckedAttempt", "ExpectedAttempt", "ResultChecker"]
 
-MOST_BYTES = 64 << 20
-"""Of a result: about 20,000 rounds of the game with the longest records."""
+MOST_BYTES = 256 << 20
+"""Of a result: 1,000 rounds of the game with the longest records take 3 MiB, by chance 110 MiB."""
 
 _MOST_PROCESSES = 4
-_WITHIN_S = 600.0  # by the clock on the wall, if its CPU time does not end it; 64 MiB take 30 s
+_WITHIN_S = 600.0  # by the clock on the wall, if its CPU time does not end it
 _REPLY_BYTES = 1 << 16
 _LARGE_BYTES = 8 << 20  # after such a result a process holds hundreds of MiB, and is not kept
 _COMMAND = (sys.executable, "-m", "arena.workers.result_check_process")
@@ -85,8 +85,7 @@ class ResultChecker:
         known of such a result.
         """
         if len(data) > MOST_BYTES:
-            size, most = len(data) >> 20, MOST_BYTES >> 20
-            return CheckedAttempt(None, f"it has {size:,} MiB, expected at most {most}")
+            return CheckedAttempt(None, f"it has more than {MOST_BYTES >> 20} MiB")
         if self._is_closed:
             raise asyncio.CancelledError
         check = asyncio.ensure_future(self._fit(data, expected))
@@ -117,6 +116,8 @@ class ResultChecker:
 
     async def _asked(self, question: bytes) -> ResultFit:
         try:
+            while self._idle and self._idle[-1].returncode is not None:
+                self._idle.pop()  # it was killed since
             process = self._idle.pop() if self._idle else await self._start()
         except OSError as error:
             raise _CheckFailed(f"no process to check it can be started: {error}") from error
@@ -127,7 +128,7 @@ class ResultChecker:
             is_kept = len(question) < _LARGE_BYTES
             return fit
         except TimeoutError:
-            raise _CheckFailed(f"its check took longer than {self._within_s:,.0f} s") from None
+            raise _CheckFailed(f"its check took longer than {self._within_s:,g} s") from None
         except (OSError, EOFError, msgspec.MsgspecError):
             await _kill(process)
             is_slow = process.returncode == -OUT_OF_CPU
