@@ -105,13 +105,18 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
     )
 
 
-def check_record(record: Record) -> RecordCheck:
-    """Check a record alone: commitment, nonces, and that cards and answers make its result."""
+def check_record(record: Record, expected: PlannedMatch | None = None) -> RecordCheck:
+    """Check a record alone: commitment, nonces, and that cards and answers make its result.
+
+    With `expected` also that it is a match of that game, with these settings.
+    """
     unverified = other_rules(record.game, record.package)
     asked = _asked(record) if unverified is None else None
     again = _again(record)
+    reasons = [] if expected is None else list(_planned(record, expected))
+    reasons += _fitting(record, record.to_json(), None, asked, again)
     return RecordCheck(
-        _few(tuple(_fitting(record, record.to_json(), None, asked, again))),
+        _few(reasons),
         unverified,
         record.commitment is not None,
         is_dealt(record),
