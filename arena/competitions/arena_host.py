@@ -78,6 +78,9 @@ class Host:
     Raises:
         UsageError: an origin, a proxy or the base path is not valid.
         Unreachable: the address cannot be listened on.
+
+    Attributes:
+        hidden: all files that launched bots must not see.
     """
 
     def __init__(
@@ -104,7 +107,8 @@ class Host:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
         self._is_attended = is_attended
-        self._store = store
+        self.store = store
+        self.hidden = (*hidden, *(() if store.file is None else (store.file,)))
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
         self._is_interrupted = False
@@ -115,7 +119,7 @@ class Host:
         roster = Roster(store.engine)
         access = roster.access()
         self.gateway = self._make_gateway(access, requires_token)
-        self.supervisor = self._make_supervisor(hidden)
+        self.supervisor = self._make_supervisor()
         self._submitted: SubmittedBots | None = None
         self._has_workers = jobs is not None
         self.jobs = jobs or LocalJobs()
@@ -144,12 +148,11 @@ class Host:
             on_instruct=self._on_instruct,
         )
 
-    def _make_supervisor(self, hidden: Sequence[Path]) -> BotSupervisor:
-        file = self._store.file
+    def _make_supervisor(self) -> BotSupervisor:
         return BotSupervisor(
             self.gateway,
             self.limits,
-            (*hidden, file) if file is not None else hidden,
+            self.hidden,
             url=lambda: self._address.near_url,
             wait_for_change=self.wait_for_change,
             on_offence=self._on_offence,
@@ -178,7 +181,7 @@ class Host:
         entrance.proxies.trust(proxies)
         entrance.base_path = read_base_path(base_path)
         if page is not None:
-            self._relay.page = entrance.page = page(self, self._store)
+            self._relay.page = entrance.page = page(self, self.store)
             self.referee.page = entrance.base_path
 
     def _open_to_submitters(self, submissions: SubmissionRequests) -> SubmitterSockets:
@@ -191,7 +194,7 @@ class Host:
         allow_many_files()
         if self.submissions is not None:
             await self.submissions.start()
-        for earlier in self._store.competitions():
+        for earlier in self.store.competitions():
             self.presence.keep_spellings(earlier.plan.players)
         for interrupted in self.unfinished():  # its bots are launched again in a moment
             self._bots.keep_names(interrupted.plan)
@@ -322,21 +325,21 @@ class Host:
             schedule_of(plan)
         competition = new_id(plan.game)
         self._bots.keep_names(plan)
-        ledger = Ledger(competition, plan, self._store)
-        self._store.competition_started(competition, plan, time.time())
+        ledger = Ledger(competition, plan, self.store)
+        self.store.competition_started(competition, plan, time.time())
         return self.competition(ledger)
 
     def unfinished(self) -> tuple[CompetitionRow, ...]:
         """The competitions of this database that an earlier arena has not played to their ends."""
         unfinished = (CompetitionState.RUNNING, CompetitionState.PAUSED)
-        return tuple(row for row in self._store.competitions() if row.state in unfinished)
+        return tuple(row for row in self.store.competitions() if row.state in unfinished)
 
     def resume(self, row: CompetitionRow) -> Competition:
         """Set an interrupted competition up: its results stand, and `play` plays the rest."""
         return self.competition(self.ledger_of(row), row.state is CompetitionState.PAUSED)
 
     def ledger_of(self, row: CompetitionRow) -> Ledger:
-        store = self._store
+        store = self.store
         return Ledger(
             row.id,
             row.plan,
