@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -23,7 +23,16 @@ import msgspec
 from arena.competitions.jobs import MatchJob
 from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source, WorkerKind, encode
 
-__all__ = ["Dispatch", "Group", "JobNeed", "WorkerPower", "missing", "need_of", "worker_class"]
+__all__ = [
+    "Dispatch",
+    "Group",
+    "JobNeed",
+    "WorkerPower",
+    "missing",
+    "need_of",
+    "speed_bucket",
+    "worker_class",
+]
 
 _FACTOR = 1.5  # between the speeds of a bucket: `alike` promises no more
 _QUEUED = 2  # jobs on the bus per slot: one is played, the next is there when it ends
@@ -34,10 +43,11 @@ Group: TypeAlias = tuple[str, frozenset[str]]
 
 def worker_class(kind: WorkerKind, speed: float) -> str:
     """The name of the class of a worker, the same at both ends of the bus."""
-    return f"{hashlib.sha256(encode(kind)).hexdigest()[:12]}-s{_bucket(speed)}"
+    return f"{hashlib.sha256(encode(kind)).hexdigest()[:12]}-s{speed_bucket(speed)}"
 
 
-def _bucket(speed: float) -> int:
+def speed_bucket(speed: float) -> int:
+    """The number of the range that a speed is in, in calibrations a second."""
     return math.floor(math.log(max(speed, 1e-9)) / math.log(_FACTOR))
 
 
@@ -164,7 +174,7 @@ class Dispatch:
         self._number = 0
         self._lanes: dict[tuple[JobNeed, int | None], _Lane] = {}
         self._classes: dict[str, _WorkerClass] = {}
-        self._on_bus: Counter[str] = Counter()  # by class, of those that are gone too
+        self._on_bus: defaultdict[str, set[str]] = defaultdict(set)  # by class, gone ones too
         self._places: dict[Group, int | str] = {}  # by group, a bucket or `_HERE`
 
     # --- workers ---
@@ -178,7 +188,7 @@ class Dispatch:
             name = worker_class(worker.kind, worker.speed)
             if name not in classes:
                 former = self._classes.get(name)
-                classes[name] = former or _WorkerClass(worker.kind, _bucket(worker.speed))
+                classes[name] = former or _WorkerClass(worker.kind, speed_bucket(worker.speed))
                 classes[name].slots = 0
             classes[name].slots += worker.slots
         self._classes = classes
@@ -231,18 +241,36 @@ class Dispatch:
                         self._wait(entry)
                         continue
                 entry.worker_class = name
-                self._on_bus[name] += 1
+                self._on_bus[name].add(entry.job)
                 return entry.job, name
         return None
+
+    def on_bus(self) -> Iterator[tuple[str, str, bool]]:
+        """The jobs that are on queues: each with its class, and whether anybody takes from that."""
+        for name, jobs in self._on_bus.items():
+            for job in tuple(jobs):
+                yield job, name, name in self._classes
 
     def class_of(self, job: str) -> str | None:
         """On whose queue a job is."""
         entry = self._entries.get(job)
         return None if entry is None else entry.worker_class
 
+    def __contains__(self, job: str) -> bool:
+        return job in self._entries
+
     def plays_here(self, group: Group) -> None:
         """Have all further matches of a group played by the arena, if none was played elsewhere."""
         self._places.setdefault(group, _HERE)
+
+    def plays_at(self, group: Group, bucket: int) -> None:
+        """Have all further matches of a group played at a speed, as earlier ones were."""
+        self._places.setdefault(group, bucket)
+
+    def why_not(self, need: JobNeed) -> str:
+        """What the workers that take jobs lack, in words."""
+        lacks = {missing(each.kind, need) for each in self._classes.values()} - {""}
+        return f"no worker has {min(lacks)}" if lacks else "no worker is there"
 
     def homeless(self, now: float, patience_s: float) -> list[tuple[str, JobNeed]]:
         """Take out the jobs that no worker could play for so long, with what they need."""
@@ -296,7 +324,7 @@ class Dispatch:
         return found
 
     def _fill(self, name: str) -> float:
-        return self._on_bus[name] / self._classes[name].slots
+        return len(self._on_bus[name]) / self._classes[name].slots
 
     def _oldest_for(self, workers: _WorkerClass) -> _Entry | None:
         oldest = [
@@ -321,5 +349,5 @@ class Dispatch:
             entry.lane.remove(entry.job)
             entry.lane = None
         elif entry.worker_class is not None:
-            self._on_bus[entry.worker_class] -= 1
+            self._on_bus[entry.worker_class].discard(entry.job)
             entry.worker_class = None

@@ -71,8 +71,11 @@ class WorkerRegistry:
         self.workers[worker] = known
         if why:
             self._refuse(worker, why, now)
-        elif self._drains.get(worker, report.is_draining) != report.is_draining:
-            self._command(worker, Drain(self._drains[worker]))
+        elif (wanted := self._drains.get(worker)) is not None:
+            if wanted == report.is_draining:
+                del self._drains[worker]
+            else:
+                self._command(worker, Drain(wanted))
         if former is None or _power(former) != _power(known) or not self.is_alive(former, now):
             self._changed()
         return None if why else report
@@ -148,7 +151,7 @@ def _read(data: bytes) -> tuple[WorkerReport | None, str]:
     except msgspec.MsgspecError:
         pass
     try:
-        version = decode(data, _AnyReport).version
+        version: int = decode(data, _AnyReport).version
     except msgspec.MsgspecError:
         version = 0
     if version not in (0, BUS_VERSION):
