@@ -64,14 +64,21 @@ _FETCH_S = 5.0
 _AGAIN_S = 1.0  # between two tries at what the bus did not carry
 _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered again
 _ANNOUNCEMENTS = 5  # so often an arena is asked while the bus is up
-_FRAMES_S = 0.25  # spectators are at most a second behind
+_FRAMES_S = 0.05  # between two looks at what is due
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
 
 
 class FrameSource(Protocol):
-    """What those who watch a match have not been sent yet."""
+    """What those who watch a match have not been sent yet (`arena/workers/live_frames.py`)."""
 
-    def due(self, now: float) -> bytes | None: ...
+    @property
+    def is_over(self) -> bool: ...
+
+    def again(self) -> None:
+        """Have the next frame begin with all of the present round."""
+
+    def due(self, now: float, matches: int = 1) -> bytes | None:
+        """A frame, if one is due; so many `matches` share the time for it."""
 
 
 class Worker:
@@ -403,11 +410,11 @@ class Worker:
             await asyncio.sleep(_REPORT_S)
 
     def _watch(self, attempt: WorkerAttempt, is_watched: bool) -> None:
-        """Send the frames of an attempt from the first one on, or none any more."""
+        """Send the frames of an attempt, all of them again, or none any more."""
         if attempt.watching is not None:
             attempt.watching.cancel()
             attempt.watching = None
-        if is_watched and self._frames_of is not None:
+        if is_watched and self._frames_of is not None and not attempt.is_over:
             attempt.watching = self._tasks.start(self._send_frames(attempt, self._frames_of))
 
     async def _send_frames(
@@ -416,14 +423,12 @@ class Worker:
         while (table := self._player.live(attempt.id)) is None:
             await asyncio.sleep(_FRAMES_S)
         frames = frames_of(table)
-        while True:
-            is_last = table.is_over
-            data = frames.due(self._loop.time())
+        while not frames.is_over:
+            watched = sum(other.watching is not None for other in self._attempts.values())
+            data = frames.due(self._loop.time(), max(1, watched))
             if data is not None:
                 with contextlib.suppress(BusDown):
                     await self._bus.frames(attempt.job.arena, self.name, attempt.id, data)
-            if is_last:
-                return
             await asyncio.sleep(_FRAMES_S)
 
     def _note(self, error: str) -> None:
