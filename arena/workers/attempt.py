@@ -24,6 +24,7 @@ from protocol.messages import Ending, Termination, Verdict
 
 __all__ = [
     "DrawnAttempt",
+    "FrameSource",
     "MatchPlayer",
     "PlayedAttempt",
     "ProgramSource",
@@ -83,6 +84,19 @@ class MatchPlayer(Protocol):
         """The match of an attempt that is being played."""
 
 
+class FrameSource(Protocol):
+    """What those who watch a match have not been sent yet (`arena/workers/live_frames.py`)."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+    def again(self) -> None:
+        """Have the next frame begin with all of the present round."""
+
+    def due(self, now: float, matches: int = 1) -> bytes | None:
+        """A frame, if one is due; so many `matches` share the time for it."""
+
+
 class ProgramSource(Protocol):
     """Where a worker has the programs of its seats from."""
 
@@ -127,10 +141,11 @@ class WorkerAttempt:
     Attributes:
         delivery: the latest of its job, as one may be delivered twice.
         void: why it was cancelled; empty if it was not.
+        work: prepares and plays it.
         offence: the seat that was removed, and the finding, if one was.
         result: what is handed in, once it is over.
         news: set when it was taken, or is to be handed in again.
-        watching: sends its frames while somebody watches it.
+        watching, frames: what sends its frames while somebody watches it.
     """
 
     def __init__(self, drawn: DrawnAttempt, delivery: JobDelivery) -> None:
@@ -144,8 +159,9 @@ class WorkerAttempt:
         self.is_taken = False
         self.is_wanted_again = False
         self.news = asyncio.Event()
-        self.preparing: asyncio.Task[tuple[Program, ...]] | None = None
+        self.work: asyncio.Task[PlayedAttempt] | None = None
         self.watching: asyncio.Task[None] | None = None
+        self.frames: FrameSource | None = None
 
     @property
     def id(self) -> str:
@@ -158,10 +174,6 @@ class WorkerAttempt:
     @property
     def is_over(self) -> bool:
         return self.result is not None
-
-    def progressed(self, decisions: int) -> None:
-        self.has_begun = True
-        self.decisions = decisions
 
     def report(self) -> RunningAttempt:
         return RunningAttempt(

@@ -14,7 +14,6 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
@@ -24,6 +23,7 @@ from arena.sandbox.command import Program
 from arena.server.background import BackgroundTasks
 from arena.workers.attempt import (
     DrawnAttempt,
+    FrameSource,
     MatchPlayer,
     PlayedAttempt,
     ProgramSource,
@@ -55,7 +55,7 @@ from arena.workers.messages import (
 )
 from protocol.errors import ArenaError, one_line
 
-__all__ = ["FrameSource", "Worker"]
+__all__ = ["Worker"]
 
 log = logging.getLogger(__name__)
 
@@ -66,19 +66,6 @@ _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered agai
 _ANNOUNCEMENTS = 5  # so often an arena is asked while the bus is up
 _FRAMES_S = 0.05  # between two looks at what is due
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
-
-
-class FrameSource(Protocol):
-    """What those who watch a match have not been sent yet (`arena/workers/live_frames.py`)."""
-
-    @property
-    def is_over(self) -> bool: ...
-
-    def again(self) -> None:
-        """Have the next frame begin with all of the present round."""
-
-    def due(self, now: float, matches: int = 1) -> bytes | None:
-        """A frame, if one is due; so many `matches` share the time for it."""
 
 
 class Worker:
@@ -278,23 +265,11 @@ class Worker:
     async def _play(self, attempt: WorkerAttempt) -> PlayedAttempt:
         if attempt.void:
             return void_attempt(attempt.drawn, attempt.void)
+        attempt.work = self._loop.create_task(self._prepare_and_play(attempt))
         try:
-            attempt.preparing = self._loop.create_task(self._programs_of(attempt))
-            programs = await attempt.preparing
-            playing = self._loop.create_task(
-                self._player.play(attempt.drawn, programs, attempt.progressed)
-            )
-            await asyncio.sleep(0)  # it has begun then, and takes what was said before
-            if attempt.void:
-                self._player.cancel(attempt.id, attempt.void)
-            elif attempt.offence is not None:
-                self._player.offend(attempt.id, *attempt.offence)
-            try:
-                return await playing
-            finally:
-                playing.cancel()
+            return await attempt.work
         except asyncio.CancelledError:
-            if not attempt.void or not self._attempts:
+            if not attempt.void or attempt.id not in self._attempts:
                 raise
             return void_attempt(attempt.drawn, attempt.void)
         except ArenaError as error:
@@ -304,6 +279,17 @@ class Worker:
             log.exception("attempt %s cannot be played", attempt.id)
             self._note(f"{type(error).__name__}: {error}")
             return void_attempt(attempt.drawn, FAULT)
+
+    async def _prepare_and_play(self, attempt: WorkerAttempt) -> PlayedAttempt:
+        programs = await self._programs_of(attempt)
+        progressed = partial(self._progressed, attempt)
+        return await self._player.play(attempt.drawn, programs, progressed)
+
+    def _progressed(self, attempt: WorkerAttempt, decisions: int) -> None:
+        if not attempt.has_begun and attempt.offence is not None:
+            self._loop.call_soon(self._player.offend, attempt.id, *attempt.offence)
+        attempt.has_begun = True
+        attempt.decisions = decisions
 
     async def _programs_of(self, attempt: WorkerAttempt) -> tuple[Program, ...]:
         job = attempt.job
@@ -380,9 +366,10 @@ class Worker:
         match command:
             case Cancel(why=why) if not attempt.is_over:
                 attempt.void = attempt.void or why or FAULT
-                if attempt.preparing is not None:
-                    attempt.preparing.cancel()
-                self._player.cancel(attempt.id, attempt.void)
+                if attempt.has_begun:
+                    self._player.cancel(attempt.id, attempt.void)
+                elif attempt.work is not None:
+                    attempt.work.cancel()
             case Offend(seat=seat, finding=finding) if not attempt.is_over:
                 attempt.offence = seat, finding
                 self._player.offend(attempt.id, seat, finding)
@@ -410,11 +397,14 @@ class Worker:
             await asyncio.sleep(_REPORT_S)
 
     def _watch(self, attempt: WorkerAttempt, is_watched: bool) -> None:
-        """Send the frames of an attempt, all of them again, or none any more."""
-        if attempt.watching is not None:
+        """Send the frames of an attempt, all of the round again, or none any more."""
+        if attempt.watching is not None and is_watched:
+            if attempt.frames is not None:
+                attempt.frames.again()
+        elif attempt.watching is not None:
             attempt.watching.cancel()
-            attempt.watching = None
-        if is_watched and self._frames_of is not None and not attempt.is_over:
+            attempt.watching = attempt.frames = None
+        elif is_watched and self._frames_of is not None and not attempt.is_over:
             attempt.watching = self._tasks.start(self._send_frames(attempt, self._frames_of))
 
     async def _send_frames(
@@ -422,14 +412,15 @@ class Worker:
     ) -> None:
         while (table := self._player.live(attempt.id)) is None:
             await asyncio.sleep(_FRAMES_S)
-        frames = frames_of(table)
+        frames = attempt.frames = frames_of(table)
         while not frames.is_over:
-            watched = sum(other.watching is not None for other in self._attempts.values())
+            watched = sum(other.frames is not None for other in self._attempts.values())
             data = frames.due(self._loop.time(), max(1, watched))
             if data is not None:
                 with contextlib.suppress(BusDown):
                     await self._bus.frames(attempt.job.arena, self.name, attempt.id, data)
             await asyncio.sleep(_FRAMES_S)
+        attempt.frames = None
 
     def _note(self, error: str) -> None:
         self._last_error = one_line(error)
