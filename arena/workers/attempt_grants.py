@@ -77,7 +77,7 @@ class AttemptGrants:
         attempt = self._jobs.tracker.get(asked.attempt)
         put = self._jobs.put_called(asked.job)
         if attempt is None and put is None:
-            attempt = await self._of_earlier(asked)
+            attempt = await self._jobs.earlier.find(asked.attempt)
             put = self._jobs.put_called(asked.job)
         if attempt is not None:
             return await self._again(attempt, asked)
@@ -86,16 +86,6 @@ class AttemptGrants:
         if (denied := self._why_not(put, asked.worker)) is not None:
             return denied
         return await self._begin(put, asked)
-
-    async def _of_earlier(self, asked: Announcement) -> KnownAttempt | None:
-        """The attempt, if an earlier process of this arena has granted it."""
-        row = await asyncio.to_thread(self._jobs.attempts.get, asked.attempt)
-        if row is None or self._jobs.tracker.get(asked.attempt) is not None:
-            return self._jobs.tracker.get(asked.attempt)
-        attempt = self._jobs.attempt_of(row)
-        if attempt is not None:
-            self._jobs.tracker.add(attempt)
-        return attempt
 
     async def _again(self, attempt: KnownAttempt, asked: Announcement) -> Reply:
         """Reply as before to who asks again."""
@@ -156,7 +146,7 @@ class AttemptGrants:
         if attempt.state is AttemptState.VOID:  # it was cancelled meanwhile
             jobs.attempts.ended(attempt.id, AttemptState.VOID, attempt.cancelled)
         else:
-            jobs.show(attempt)
+            jobs.matches.show(attempt)
         return _standing(attempt)
 
     def _row(self, put: PutJob, attempt: KnownAttempt) -> AttemptRow:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from arena.competitions.jobs import MatchJob
 from arena.competitions.remote_match import RemoteMatch
-from arena.storage.attempts import AttemptState
+from arena.storage.attempts import AttemptRow, AttemptState
 from arena.workers.known_worker import SILENT_S
 from arena.workers.messages import (
     BusJob,
@@ -83,6 +83,14 @@ class KnownAttempt:
         self.is_watched = False
         self.frames_at = now
         self._over_at: float | None = None
+
+    @classmethod
+    def of_row(cls, row: AttemptRow, job: MatchJob, sent: BusJob, now: float) -> KnownAttempt:
+        """An attempt that is written down, as if it had just been heard of."""
+        attempt = cls(row.id, job, sent, row.worker, row.commitment, now)
+        attempt.state, attempt.is_granted = row.state, True
+        attempt.cancelled = row.why if row.state is AttemptState.VOID else ""
+        return attempt
 
     @property
     def is_running(self) -> bool:

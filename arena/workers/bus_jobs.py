@@ -15,40 +15,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-
-import msgspec
-from msgspec import UNSET
 
 from arena.competitions.jobs import JobWatcher, MatchJob, unplayed
 from arena.competitions.local_jobs import LocalJobs
 from arena.competitions.remote_match import RemoteMatch
 from arena.engine.match import MatchResult
 from arena.engine.verdict import Finding
-from arena.games import game_named
 from arena.referee.live_match import Forgives
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.server.background import BackgroundTasks
-from arena.storage.attempts import AttemptRow, AttemptState
+from arena.storage.attempts import AttemptState
 from arena.workers.attempt_grants import AttemptGrants
-from arena.workers.attempt_log import AnnouncedJob, AttemptLog
+from arena.workers.attempt_log import AttemptLog
 from arena.workers.attempt_tracker import AttemptTracker, KnownAttempt, PairingKey, pairing_of
 from arena.workers.bus import Bus, BusDown
 from arena.workers.dispatch import Dispatch, need_of
+from arena.workers.earlier_attempts import EarlierAttempts
+from arena.workers.job_sender import JobSender
 from arena.workers.known_worker import KnownWorker
-from arena.workers.messages import (
-    BusJob,
-    Cancel,
-    Command,
-    Offend,
-    RunningAttempt,
-    SeatProgram,
-    Watch,
-    decode,
-    encode,
-)
-from arena.workers.put_job import PortablePrograms, PutJob
+from arena.workers.messages import Cancel, Command, Offend, RunningAttempt, encode
+from arena.workers.put_job import PortablePrograms, PutJob, bus_job
+from arena.workers.remote_matches import RemoteMatches
 from arena.workers.result_check import ResultChecker
 from arena.workers.result_intake import ResultIntake
 from arena.workers.worker_registry import WorkerRegistry
@@ -104,19 +93,16 @@ class BusJobs:
         self.tasks = BackgroundTasks(_log_failure)
         self._registry = WorkerRegistry(self.command, self._say, self._look, self.clock())
         self._dispatch = Dispatch()
+        self.earlier = EarlierAttempts(arena, attempts, self.tracker, self._dispatch)
+        self.matches = RemoteMatches(self.tracker, self.command, self.clock)
         self._local = LocalJobs()
         self._grants = AttemptGrants(self)
         self._intake = ResultIntake(self, checker)
         self._put: dict[str, PutJob] = {}
         self._by_pairing: dict[PairingKey, PutJob] = {}
-        self._remote: dict[str, RemoteMatch] = {}
-        self._loads: dict[str, asyncio.Task[None]] = {}  # by competition: its earlier attempts
+        self._sender = JobSender(bus, self._dispatch, self._put, self._registry)
         self._told: set[str] = set()
-        self._withdrawn: deque[tuple[str, str]] = deque()
-        self._repeated: deque[tuple[str, str]] = deque()
-        self._opened: set[str] = set()  # classes and workers that the bus has room for
-        self._wake = asyncio.Event()
-        self._sender: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tick_due = self._up_at = self._repeat_due = self.clock()
 
@@ -127,11 +113,11 @@ class BusJobs:
             self._reported,
             self._grants.announced,
             self._grants.requested,
-            self._framed,
+            self.matches.framed,
             self._intake.handed_in,
         )
         self._registry.heard_since = self._up_at = self._tick_due = self.clock()
-        self._sender = self.tasks.start(self._send())
+        self._sending = self.tasks.start(self._sender.run())
         self._tick()
 
     async def close(self, *, forever: bool = False) -> None:
@@ -141,12 +127,12 @@ class BusJobs:
         if forever:
             for attempt in self.tracker.running():
                 self.command(attempt.worker, Cancel(attempt.id, "the arena has ended"))
-        if self._sender is not None:
-            self._sender.cancel()
+        if self._sending is not None:
+            self._sending.cancel()
         try:
             async with asyncio.timeout(_CLOSING_S):
                 if self.bus.is_up:
-                    await self._withdraw()
+                    await self._sender.finish()
                 await self.bus.close_arena(forever=forever)
         except (BusDown, TimeoutError):
             log.info("the bus could not be told that the arena has ended")
@@ -213,8 +199,7 @@ class BusJobs:
         return self.programs.is_portable(name, game)
 
     def interrupted(self, competition: str) -> Sequence[MatchJob]:
-        if competition not in self._loads:
-            self._take_over(self.attempts.open_of(competition))
+        self.earlier.load_now(competition)
         jobs = {
             attempt.job.pairing: attempt.job
             for attempt in self.tracker.running()
@@ -224,7 +209,7 @@ class BusJobs:
 
     @property
     def remote(self) -> Mapping[str, RemoteMatch]:
-        return self._remote
+        return self.matches.by_id
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         self._local.done(job, match, result, verdict)
@@ -289,24 +274,18 @@ class BusJobs:
         if put.living is attempt and running.has_begun:
             put.watcher.progressed(put.job.id, attempt.id, running.decisions)
 
-    def _framed(self, worker: str, attempt: str, data: bytes) -> None:
-        known = self.tracker.get(attempt)
-        if known is not None and known.worker == worker and known.remote is not None:
-            known.frames_at = self.clock()
-            known.remote.feed(data)
-
     # --- what becomes of a job ---
 
     async def _place(self, put: PutJob) -> None:
         """Find out who plays a job that was put."""
-        await self._load(put.job)
+        await self.earlier.load(put.job)
         if not self.is_put(put):
             return
         for attempt in self.tracker.of_pairing(put.job):
             is_same = attempt.job.players == put.job.players
             if is_same and attempt.is_running and self.put_for(attempt) is put:
                 put.living = attempt  # of an earlier arena, or of this one before it was abandoned
-                self.show(attempt)
+                self.matches.show(attempt)
                 return
         await self._have_played(put)
 
@@ -316,7 +295,7 @@ class BusJobs:
             why = "a fault of the arena"
             try:
                 put.programs = tuple(await self.programs.of(put.job))
-                put.sent = self.bus_job(put.job, put.programs)
+                put.sent = bus_job(self.arena, put.job, put.programs)
             except UsageError as error:
                 why = str(error)
             except Exception:
@@ -328,23 +307,9 @@ class BusJobs:
                 return
         need = need_of(put.job, put.programs, self.machine, self.is_isolated)
         if self._dispatch.add(put.job.id, need, put.group):
-            self._wake.set()
+            self._sender.look()
         else:
             self._play_here(put, "the others between these bots were played here")
-
-    def bus_job(self, job: MatchJob, programs: Sequence[SeatProgram]) -> BusJob:
-        """A job as workers see it."""
-        return BusJob(
-            arena=self.arena,
-            id=job.id,
-            game=job.game,
-            settings=job.settings,
-            limits=job.limits,
-            players=job.players,
-            programs=tuple(programs),
-            package=job.package,
-            versions=job.versions,
-        )
 
     def _play_here(self, put: PutJob, why: str) -> None:
         if put.group is not None:
@@ -385,7 +350,7 @@ class BusJobs:
             del self._by_pairing[key]
         self._take_back(put.job.id)
         if put.living is not None:
-            self.hide(put.living)
+            self.matches.hide(put.living)
             put.living = None
 
     def _take_back(self, job: str) -> None:
@@ -393,8 +358,8 @@ class BusJobs:
         worker_class = self._dispatch.class_of(job)
         self._dispatch.remove(job)
         if worker_class is not None:
-            self._withdrawn.append((worker_class, job))
-        self._wake.set()  # there may be room for another one
+            self._sender.take_back(worker_class, job)
+        self._sender.look()  # there may be room for another one
 
     # --- what becomes of an attempt ---
 
@@ -416,7 +381,7 @@ class BusJobs:
         attempt.state = AttemptState.VOID
         attempt.cancelled = attempt.cancelled or why
         self.attempts.ended(attempt.id, AttemptState.VOID, why)
-        self.hide(attempt)
+        self.matches.hide(attempt)
         self.command(attempt.worker, Cancel(attempt.id, attempt.cancelled))
 
     def failed(self, attempt: KnownAttempt, state: AttemptState, why: str) -> None:
@@ -426,7 +391,7 @@ class BusJobs:
             state, why = AttemptState.VOID, attempt.cancelled
         attempt.state = state
         self.attempts.ended(attempt.id, state, why)
-        self.hide(attempt)
+        self.matches.hide(attempt)
         if put is None or put.living is not attempt:
             return
         put.living = None
@@ -445,9 +410,9 @@ class BusJobs:
         """Have a job played that has no attempt any more."""
         worker_class = self._dispatch.class_of(put.job.id)
         if worker_class is not None:  # who had it may not say for a while that it is gone
-            self._withdrawn.append((worker_class, put.job.id))
+            self._sender.take_back(worker_class, put.job.id)
             self._dispatch.again(put.job.id)
-            self._wake.set()
+            self._sender.look()
         elif put.job.id not in self._dispatch:
             self.tasks.start(self._have_played(put))
 
@@ -456,70 +421,7 @@ class BusJobs:
         attempt.state = AttemptState.OPEN
         put.living = attempt
         self._take_back(put.job.id)
-        self.show(attempt)
-
-    def show(self, attempt: KnownAttempt) -> None:
-        """Have a match that begins elsewhere among those that can be watched."""
-        job = attempt.job
-        game = game_named(job.game, job.package or UNSET)
-        attempt.remote = self._remote[attempt.id] = RemoteMatch(
-            attempt.id,
-            attempt.worker,
-            game,
-            game.vocabulary.read_settings(job.settings),
-            job.limits,
-            job.players,
-            job.versions,
-            self.clock(),
-            lambda is_watched: self._watch(attempt, is_watched),
-        )
-
-    def hide(self, attempt: KnownAttempt) -> None:
-        if attempt.remote is not None:
-            remote, attempt.remote = attempt.remote, None
-            self._remote.pop(attempt.id, None)
-            remote.ended()
-
-    def _watch(self, attempt: KnownAttempt, is_watched: bool) -> None:
-        attempt.is_watched, attempt.frames_at = is_watched, self.clock()
-        self.command(attempt.worker, Watch(attempt.id, is_watched))
-
-    # --- attempts of an earlier arena ---
-
-    async def _load(self, job: MatchJob) -> None:
-        """Have the attempts of a competition in memory that an earlier arena has granted."""
-        if not job.competition:
-            return
-        if job.competition not in self._loads:
-            load = self.tasks.start(self._load_competition(job.competition, job.is_alike))
-            self._loads[job.competition] = load
-        await asyncio.shield(self._loads[job.competition])
-
-    async def _load_competition(self, competition: str, is_alike: bool) -> None:
-        self._take_over(await asyncio.to_thread(self.attempts.open_of, competition))
-        for row in await asyncio.to_thread(self.attempts.of, competition) if is_alike else ():
-            announced = _announced(row)
-            if announced is not None and announced.bucket is not None:
-                group = competition, frozenset(announced.job.players)
-                self._dispatch.plays_at(group, announced.bucket)
-
-    def _take_over(self, rows: Sequence[AttemptRow]) -> None:
-        for row in rows:
-            if self.tracker.get(row.id) is None and (attempt := self.attempt_of(row)) is not None:
-                self.tracker.add(attempt)
-
-    def attempt_of(self, row: AttemptRow) -> KnownAttempt | None:
-        """An attempt of an earlier arena, as if it had just been heard of."""
-        announced = _announced(row)
-        if announced is None:
-            return None
-        sent = self.bus_job(announced.job, announced.programs)
-        attempt = KnownAttempt(
-            row.id, announced.job, sent, row.worker, row.commitment, self.clock()
-        )
-        attempt.state, attempt.is_granted = row.state, True
-        attempt.cancelled = row.why if row.state is AttemptState.VOID else ""
-        return attempt
+        self.matches.show(attempt)
 
     # --- time ---
 
@@ -539,10 +441,10 @@ class BusJobs:
             self.tracker.forget_settled(now)
             if now >= self._repeat_due:
                 self._repeat_due = now + _REPEAT_S
-                self._repeat()
+                self._sender.repeat()
         except Exception:
             log.exception("a look at the workers has failed")
-        self._wake.set()
+        self._sender.look()
 
     def _end_silent(self, now: float) -> None:
         lost = self.tracker.silent(now, self._registry.heard_since)
@@ -560,76 +462,14 @@ class BusJobs:
         self._dispatch.workers_are(self._registry.powers(now))
         for job, worker_class, is_taken in tuple(self._dispatch.on_bus()):
             if not is_taken and self._put[job].living is None:
-                self._withdrawn.append((worker_class, job))
+                self._sender.take_back(worker_class, job)
                 self._dispatch.again(job)
         for job, need in self._dispatch.homeless(now, _PATIENCE_S):
             self._play_here(self._put[job], self._dispatch.why_not(need))
         for job, wanted in self._dispatch.waiting_alike(now, _PATIENCE_S):
             players = " and ".join(self._put[job].job.players)
             self._say(f"matches that are to be alike wait, such as of {players}, for {wanted}")
-        self._wake.set()
-
-    def _repeat(self) -> None:
-        """Have all queues on the bus, and all jobs that nobody has begun."""
-        self._opened.clear()
-        self._repeated.extend(
-            (worker_class, job)
-            for job, worker_class, _ in self._dispatch.on_bus()
-            if self._put[job].living is None
-        )
-
-    async def _send(self) -> None:
-        """Send jobs whenever there may be room for one."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            if not self.bus.is_up:
-                continue  # the next tick tries again
-            try:
-                await self._send_now()
-            except BusDown as error:
-                log.debug("jobs wait: %s", error)
-            except Exception:
-                log.exception("jobs cannot be sent")
-
-    async def _send_now(self) -> None:
-        await self._open_queues()
-        while True:
-            await self._withdraw()
-            if self._repeated:
-                worker_class, job = self._repeated.popleft()
-            elif (choice := self._dispatch.next()) is not None:
-                job, worker_class = choice
-            else:
-                return
-            await self._send_job(worker_class, job)
-
-    async def _withdraw(self) -> None:
-        while self._withdrawn:
-            worker_class, job = self._withdrawn.popleft()
-            await self.bus.withdraw(worker_class, job)
-
-    async def _send_job(self, worker_class: str, job: str) -> None:
-        put = self._put.get(job)
-        is_due = put is not None and self._dispatch.class_of(job) == worker_class
-        if put is None or not is_due or put.living is not None:
-            return
-        try:
-            await self.bus.put(worker_class, job, encode(put.sent))
-        except BusDown:
-            if put.living is None and self._dispatch.class_of(job) == worker_class:
-                self._dispatch.again(job)
-            raise
-
-    async def _open_queues(self) -> None:
-        for worker_class in self._dispatch.classes:
-            if worker_class not in self._opened:
-                await self.bus.open_class(worker_class)
-                self._opened.add(worker_class)
-        for worker, known in tuple(self.workers.items()):
-            if worker not in self._opened and not known.refused:
-                await self.bus.open_worker(worker)
-                self._opened.add(worker)
+        self._sender.look()
 
     # --- words ---
 
@@ -662,14 +502,6 @@ class _LocalWatcher:
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         self._jobs.finish(self._put, match, result, verdict)
-
-
-def _announced(row: AttemptRow) -> AnnouncedJob | None:
-    """What is written of an attempt; None if another version has written it."""
-    try:
-        return decode(row.message, AnnouncedJob)
-    except msgspec.MsgspecError:
-        return None
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -10,7 +10,7 @@ from arena.workers.attempt_tracker import KnownAttempt
 from arena.workers.dispatch import Group
 from arena.workers.messages import BusJob, SeatProgram
 
-__all__ = ["PortablePrograms", "PutJob"]
+__all__ = ["PortablePrograms", "PutJob", "bus_job"]
 
 
 class PortablePrograms(Protocol):
@@ -50,3 +50,18 @@ class PutJob:
         if not self.job.is_alike:
             return None
         return self.job.competition, frozenset(self.job.players)
+
+
+def bus_job(arena: str, job: MatchJob, programs: Sequence[SeatProgram]) -> BusJob:
+    """A job as workers see it."""
+    return BusJob(
+        arena=arena,
+        id=job.id,
+        game=job.game,
+        settings=job.settings,
+        limits=job.limits,
+        players=job.players,
+        programs=tuple(programs),
+        package=job.package,
+        versions=job.versions,
+    )

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from arena.engine.match import MatchResult
-from arena.storage.attempts import AttemptRow, AttemptState
+from arena.storage.attempts import AttemptState
 from arena.workers.attempt_tracker import KnownAttempt
 from arena.workers.bus import BusDown, ResultDelivery
 from arena.workers.messages import AttemptResult, Cancel, HandInAgain, Taken
@@ -42,7 +42,6 @@ class ResultIntake:
         self._jobs = jobs
         self._checker = checker
         self._accused: set[str] = set()  # workers of which the instructor was told
-        self._meeting: set[str] = set()
         self._open_rows: dict[str, tuple[float, frozenset[str]]] = {}  # by competition, and when
 
     async def handed_in(self, delivery: ResultDelivery) -> None:
@@ -57,36 +56,12 @@ class ResultIntake:
 
     async def meet(self, worker: str, attempt: str) -> None:
         """Find out what an attempt is that a worker lists and nobody here remembers."""
-        if attempt in self._meeting:
-            return
-        self._meeting.add(attempt)
-        try:
-            known = await self._known(attempt)
-        finally:
-            self._meeting.discard(attempt)
+        known = await self._jobs.earlier.find(attempt)
         if known is None or known.worker != worker:
             self._jobs.command(worker, Cancel(attempt, _UNANNOUNCED))
 
-    async def _known(self, attempt: str) -> KnownAttempt | None:
-        """An attempt, from the log if it is one of an earlier arena; None if there is none."""
-        jobs = self._jobs
-        if (known := jobs.tracker.get(attempt)) is not None:
-            return known
-        row, is_recorded = await asyncio.to_thread(self._read, attempt)
-        if (known := jobs.tracker.get(attempt)) is not None or row is None:
-            return known
-        known = jobs.attempt_of(row)
-        if known is not None:
-            known.is_counted = known.is_settled = is_recorded
-            jobs.tracker.add(known)
-        return known
-
-    def _read(self, attempt: str) -> tuple[AttemptRow | None, bool]:
-        log_of_attempts = self._jobs.attempts
-        return log_of_attempts.get(attempt), log_of_attempts.is_recorded(attempt)
-
     async def _take(self, delivery: ResultDelivery) -> None:
-        attempt = await self._known(delivery.attempt)
+        attempt = await self._jobs.earlier.find(delivery.attempt)
         if attempt is None or attempt.worker != delivery.worker or not attempt.is_granted:
             self._accuse(delivery.worker, delivery.attempt, _UNANNOUNCED)
             await delivery.ack()
@@ -165,7 +140,7 @@ class ResultIntake:
         for number, text in zip(attempt.job.submissions, result.stderr, strict=False):
             if number is not None and text:
                 jobs.note_stderr(number, attempt.id, text)
-        jobs.hide(attempt)
+        jobs.matches.hide(attempt)
         jobs.finish(put, attempt.id, _match_result(checked, result), verdict)
         if verdict is not None:
             jobs.on_verdict(verdict)

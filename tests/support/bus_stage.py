@@ -26,6 +26,7 @@ from arena.sandbox.command import Program
 from arena.storage.attempts import AttemptRow, AttemptState
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, draw_attempt
 from arena.workers.attempt_log import MemoryAttempts
+from arena.workers.bus import BusDown
 from arena.workers.bus_jobs import BusJobs
 from arena.workers.dispatch import worker_class
 from arena.workers.messages import (
@@ -310,7 +311,7 @@ class BusStage:
             try:
                 await self.jobs.start()
                 break
-            except Exception:
+            except BusDown:
                 await asyncio.sleep(0.5)
         if self._plays_here:
             self._here = [asyncio.ensure_future(self._play_here())]
@@ -323,6 +324,7 @@ class BusStage:
         """As by SIGKILL: nothing is said, and what is not durable is gone."""
         self.database.crash()
         self._is_stopping = True
+        self.bus.is_cut = True
         await self.bus.close()
         await self.jobs.close()
         self._stop_here()
