@@ -145,6 +145,10 @@ class AttemptTracker:
     def running(self) -> list[KnownAttempt]:
         return [attempt for attempt in self._attempts.values() if attempt.is_running]
 
+    def unsettled(self) -> list[KnownAttempt]:
+        """Those that their workers may still play or hand in."""
+        return [attempt for attempt in self._attempts.values() if not attempt.is_settled]
+
     def silent(self, now: float, since: float) -> list[KnownAttempt]:
         """The attempts that run as far as is known, and that no report has listed for too long.
 

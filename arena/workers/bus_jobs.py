@@ -35,8 +35,8 @@ from arena.workers.dispatch import Dispatch, need_of
 from arena.workers.earlier_attempts import EarlierAttempts
 from arena.workers.job_sender import JobSender
 from arena.workers.known_worker import KnownWorker
-from arena.workers.messages import Cancel, Command, Offend, RunningAttempt, encode
-from arena.workers.put_job import PortablePrograms, PutJob, bus_job
+from arena.workers.messages import Cancel, Command, Offend, RunningAttempt, Taken, encode
+from arena.workers.put_job import NoPrograms, PortablePrograms, PutJob, bus_job
 from arena.workers.remote_matches import RemoteMatches
 from arena.workers.result_check import ResultChecker
 from arena.workers.result_intake import ResultIntake
@@ -60,7 +60,7 @@ class BusJobs:
     """`Jobs` over a bus; for one event loop, in which it is made.
 
     Attributes:
-        programs: where the programs of jobs come from; set before `start`.
+        programs: where the programs of jobs come from; without it workers play nothing.
         tell: says a line to the instructor.
         on_verdict: is given every verdict of another machine, as a referee's is.
         note_stderr: is given the submission, the match, and what its process wrote.
@@ -75,13 +75,13 @@ class BusJobs:
         attempts: AttemptLog,
         checker: ResultChecker,
         *,
-        programs: PortablePrograms,
+        programs: PortablePrograms | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.bus = bus
         self.arena = arena
         self.attempts = attempts
-        self.programs = programs
+        self.programs: PortablePrograms = programs or NoPrograms()
         self.tell: Callable[[str], None] = log.info
         self.on_verdict: Callable[[Verdict], None] = lambda verdict: None
         self.note_stderr: Callable[[int, str, str], None] = lambda number, match, text: None
@@ -124,20 +124,25 @@ class BusJobs:
         """Listen no more; attempts go on, unless it is `forever`."""
         if self._timer is not None:
             self._timer.cancel()
-        if forever:
-            for attempt in self.tracker.running():
-                self.command(attempt.worker, Cancel(attempt.id, "the arena has ended"))
         if self._sending is not None:
             self._sending.cancel()
         try:
             async with asyncio.timeout(_CLOSING_S):
                 if self.bus.is_up:
                     await self._sender.finish()
+                if forever:
+                    await self._end_all()
                 await self.bus.close_arena(forever=forever)
         except (BusDown, TimeoutError):
             log.info("the bus could not be told that the arena has ended")
         self.tasks.cancel()
         await self.tasks.ended()
+
+    async def _end_all(self) -> None:
+        """Have workers forget what nobody takes any more."""
+        for attempt in self.tracker.unsettled():
+            for command in (Cancel(attempt.id, "the arena has ended"), Taken(attempt.id)):
+                await self.bus.command(attempt.worker, encode(command))
 
     # --- Jobs ---
 
@@ -203,7 +208,8 @@ class BusJobs:
         jobs = {
             attempt.job.pairing: attempt.job
             for attempt in self.tracker.running()
-            if attempt.job.competition == competition and attempt.job.id not in self._put
+            if attempt.job.competition == competition
+            and pairing_of(attempt.job) not in self._by_pairing
         }
         return tuple(jobs.values())
 

@@ -118,7 +118,7 @@ class _WorkerClass:
         return self._plays[need]
 
 
-class _Entry:
+class _DispatchedJob:
     """A job that waits, or is on the queue of a class."""
 
     def __init__(self, job: str, number: int, need: JobNeed, group: Group | None) -> None:
@@ -139,12 +139,12 @@ class _Lane:
         self.unplayed_since: float | None = None  # no worker that is there can play them
         self.is_told = False
         self._heap: list[tuple[int, str]] = []
-        self._waiting: dict[str, _Entry] = {}
+        self._waiting: dict[str, _DispatchedJob] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, entry: _Entry) -> None:
+    def add(self, entry: _DispatchedJob) -> None:
         self._waiting[entry.job] = entry
         heapq.heappush(self._heap, (entry.number, entry.job))
 
@@ -156,10 +156,10 @@ class _Lane:
             self._heap.clear()
 
     @property
-    def oldest(self) -> _Entry:
+    def oldest(self) -> _DispatchedJob:
         return self._waiting[self._heap[0][1]]
 
-    def entries(self) -> Iterator[_Entry]:
+    def entries(self) -> Iterator[_DispatchedJob]:
         return iter(tuple(self._waiting.values()))
 
 
@@ -170,7 +170,7 @@ class Dispatch:
     """The jobs that workers are to play and that are not done, by class."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _DispatchedJob] = {}
         self._number = 0
         self._lanes: dict[tuple[JobNeed, int | None], _Lane] = {}
         self._classes: dict[str, _WorkerClass] = {}
@@ -210,7 +210,7 @@ class Dispatch:
         place = None if group is None else self._places.get(group)
         if place == _HERE:
             return False
-        entry = self._entries[job] = _Entry(job, self._number, need, group)
+        entry = self._entries[job] = _DispatchedJob(job, self._number, need, group)
         self._number += 1
         self._wait(entry)
         return True
@@ -326,7 +326,7 @@ class Dispatch:
     def _fill(self, name: str) -> float:
         return len(self._on_bus[name]) / self._classes[name].slots
 
-    def _oldest_for(self, workers: _WorkerClass) -> _Entry | None:
+    def _oldest_for(self, workers: _WorkerClass) -> _DispatchedJob | None:
         oldest = [
             lane.oldest
             for lane in self._lanes.values()
@@ -334,7 +334,7 @@ class Dispatch:
         ]
         return min(oldest, key=lambda entry: entry.number, default=None)
 
-    def _wait(self, entry: _Entry) -> None:
+    def _wait(self, entry: _DispatchedJob) -> None:
         place = None if entry.group is None else self._places.get(entry.group)
         bucket = place if isinstance(place, int) else None
         key = (entry.need, bucket)
@@ -343,7 +343,7 @@ class Dispatch:
         entry.lane = self._lanes[key]
         entry.lane.add(entry)
 
-    def _leave(self, entry: _Entry) -> None:
+    def _leave(self, entry: _DispatchedJob) -> None:
         """Take a job from its lane, or off the count of its queue."""
         if entry.lane is not None:
             entry.lane.remove(entry.job)

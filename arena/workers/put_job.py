@@ -9,8 +9,9 @@ from arena.competitions.jobs import JobWatcher, MatchJob
 from arena.workers.attempt_tracker import KnownAttempt
 from arena.workers.dispatch import Group
 from arena.workers.messages import BusJob, SeatProgram
+from protocol.errors import UsageError
 
-__all__ = ["PortablePrograms", "PutJob", "bus_job"]
+__all__ = ["NoPrograms", "PortablePrograms", "PutJob", "bus_job"]
 
 
 class PortablePrograms(Protocol):
@@ -23,6 +24,19 @@ class PortablePrograms(Protocol):
 
     def part(self, key: str, offset: int) -> Awaitable[bytes]:
         """Bytes of a program; raises UsageError if there are none."""
+
+
+class NoPrograms:
+    """Nothing is portable."""
+
+    async def of(self, job: MatchJob) -> Sequence[SeatProgram]:
+        raise UsageError("no programs are sent to workers")
+
+    def is_portable(self, name: str, game: str) -> bool:
+        return False
+
+    async def part(self, key: str, offset: int) -> bytes:
+        raise UsageError("no programs are sent to workers")
 
 
 class PutJob:

@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+from arena.server.background import BackgroundTasks
 from arena.workers.bus import BusDown, JobDelivery, ResultDelivery
 from tests.support.memory_bus import MemoryBroker, MemoryBus
 
@@ -38,6 +39,7 @@ class FaultyBus(MemoryBus):
     def __init__(self, broker: MemoryBroker, faults: Faults) -> None:
         super().__init__(broker)
         self.faults = faults
+        self._doubles = BackgroundTasks()
 
     def _later(self, call: Callable[..., None], *args: object) -> None:
         """A report, a command or a frame: lost, doubled, or late by a while."""
@@ -61,7 +63,7 @@ class FaultyBus(MemoryBus):
         if self.faults.happen():  # it arrives twice
             opened = self.broker.arenas.get(arena)
             if opened is not None and opened.bus.is_up:
-                asyncio.ensure_future(opened.on_announcement(worker, data))
+                self._doubles.start(_forget(opened.on_announcement(worker, data)))
         await self._delayed()
         reply = await super().announce(arena, worker, data)
         await self._delayed()
@@ -116,6 +118,10 @@ class FaultyBus(MemoryBus):
         if self.faults.happen():
             await asyncio.sleep(self.faults.delay_s())
             raise BusDown(f"{what} was lost")
+
+
+async def _forget(reply: Awaitable[bytes]) -> None:
+    await reply
 
 
 class _FaultyJob:

@@ -102,7 +102,7 @@ def errors() -> Iterator[list[str]]:
     logging.getLogger().removeHandler(handler)
 
 
-@settings(max_examples=int(__import__('os').environ.get('EX','150')), deadline=None)
+@settings(max_examples=int(__import__("os").environ.get("EX", "150")), deadline=None)
 @given(rate=st.sampled_from((0.0, 0.05, 0.3)), seed=st.integers(0, 1 << 32), plan=PLANS)
 def test_every_pairing_counts_once_and_nothing_is_left(
     errors: list[str], rate: float, seed: int, plan: list[tuple[float, str, int]]
