@@ -12,9 +12,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import UNSET
 
-from arena.engine.match import MatchResult
 from arena.storage.attempts import AttemptState
 from arena.workers.attempt_tracker import KnownAttempt
 from arena.workers.bus import BusDown, ResultDelivery
@@ -106,27 +104,28 @@ class ResultIntake:
         elif put is None:
             await self._unclaimed(attempt, delivery)
         elif checked.result.record.termination.kind is Ending.VOID:
-            await self._take_void(put, attempt, checked.result, delivery)
+            self._take_void(put, attempt, checked, checked.result)
+            await self._acknowledge(attempt, delivery)
         else:
             self._count(put, attempt, checked, checked.result)
             await self._acknowledge(attempt, delivery)
 
-    async def _take_void(
-        self, put: PutJob, attempt: KnownAttempt, result: AttemptResult, delivery: ResultDelivery
+    def _take_void(
+        self, put: PutJob, attempt: KnownAttempt, checked: CheckedAttempt, result: AttemptResult
     ) -> None:
         """Nothing came of an attempt, as it was cancelled, or by a fault of its worker."""
-        is_living = put.living is attempt
+        jobs = self._jobs
         why = attempt.cancelled or result.voided_offence or result.record.termination.text
         attempt.state = AttemptState.VOID
-        self._jobs.attempts.ended(attempt.id, AttemptState.VOID, why)
+        jobs.attempts.ended(attempt.id, AttemptState.VOID, why)
         if result.voided_offence:
             players = " and ".join(attempt.job.players)
-            self._jobs.tell(f"{players} at worker {attempt.worker}: {result.voided_offence}")
-        if is_living:
+            jobs.tell(f"{players} at worker {attempt.worker}: {result.voided_offence}")
+        self._note_stderr(attempt, result)
+        jobs.matches.hide(attempt)
+        if put.living is attempt:
             match = attempt.id if result.has_begun else ""
-            self._jobs.finish(put, match, _match_result(CheckedAttempt(result), result), None)
-        await self._jobs.attempts.flushed()
-        await self._settle(attempt, delivery)
+            jobs.finish(put, match, checked.match_result, None)
 
     def _count(
         self, put: PutJob, attempt: KnownAttempt, checked: CheckedAttempt, result: AttemptResult
@@ -137,13 +136,16 @@ class ResultIntake:
         if verdict is not None:
             is_forgiven = put.watcher.forgives(verdict.bot, verdict.kind, verdict.event)
             verdict = msgspec.structs.replace(verdict, forgiven=is_forgiven)
-        for number, text in zip(attempt.job.submissions, result.stderr, strict=False):
-            if number is not None and text:
-                jobs.note_stderr(number, attempt.id, text)
+        self._note_stderr(attempt, result)
         jobs.matches.hide(attempt)
-        jobs.finish(put, attempt.id, _match_result(checked, result), verdict)
+        jobs.finish(put, attempt.id, checked.match_result, verdict)
         if verdict is not None:
             jobs.on_verdict(verdict)
+
+    def _note_stderr(self, attempt: KnownAttempt, result: AttemptResult) -> None:
+        for number, text in zip(attempt.job.submissions, result.stderr, strict=False):
+            if number is not None and text:
+                self._jobs.note_stderr(number, attempt.id, text)
 
     async def _acknowledge(self, attempt: KnownAttempt, delivery: ResultDelivery) -> None:
         """Let a result go that counts, once it is written down."""
@@ -192,15 +194,3 @@ class ResultIntake:
         if line not in self._accused:
             self._accused.add(line)
             self._jobs.tell(line)
-
-
-def _match_result(checked: CheckedAttempt, result: AttemptResult) -> MatchResult:
-    record = result.record
-    return MatchResult(
-        record.scores,
-        record.points,
-        record.termination,
-        () if record.also_out is UNSET else record.also_out,
-        record=record,
-        units=checked.units,
-    )
