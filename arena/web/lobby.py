@@ -199,7 +199,7 @@ def lobby(
     bots = (_bot(bot, elsewhere[name]) for name, bot in players.items() if name not in guests)
     count = len(players) - sum(name in players for name in guests) + len(submitted)
     now = asyncio.get_running_loop().time()
-    tables = (*host.referee.tables, *remote)
+    tables: tuple[_Played, ...] = (*host.referee.tables, *remote)
     matches = _slowest(tables, now)
     competition_of = {
         table.id: competition.id for competition in competitions for table in competition.tables
