@@ -68,7 +68,7 @@ def _steer(bus: BusAddress, name: str, is_draining: bool, as_json: bool) -> None
     if as_json:
         output.print_json({"worker": msgspec.to_builtins(view)})
     elif is_draining:
-        left = output.plural(view.running, "match", "matches")
+        left = output.plural(view.running, "match")
         click.echo(f"{name} begins no more matches; {left} left")
     else:
         click.echo(f"{name} begins matches again")

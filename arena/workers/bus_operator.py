@@ -54,7 +54,7 @@ class BusOperator:
 
     def _take(self, worker: str, data: bytes) -> None:
         try:
-            report = decode(data, WorkerReport)
+            report: WorkerReport = decode(data, WorkerReport)
         except msgspec.DecodeError:  # of another version
             return
         self._known[worker] = KnownWorker(report=report, seen_at=self._clock())
