@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from arena.workers import bus_operator
 from arena.workers.bus_operator import BusOperator
-from arena.workers.messages import Drain, decode, encode
 from protocol.errors import ArenaError, UsageError
-from tests.support.memory_bus import MemoryBroker, MemoryBus
-from tests.support.worker_reports import report_of
-
-
-class ReportingWorker:
-    """Reports all the time; it obeys after it was told `deaf` times in vain."""
-
-    def __init__(self, bus: MemoryBus, name: str, deaf: int = 0) -> None:
-        self.name = name
-        self.is_draining = False
-        self._bus = bus
-        self._deaf = deaf
-        self._task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        await self._bus.on_command(self.name, self._commanded)
-        while True:
-            report = report_of(self.name, is_draining=self.is_draining)
-            await self._bus.report(self.name, encode(report))
-            await asyncio.sleep(0.01)
-
-    def _commanded(self, data: bytes) -> None:
-        self._deaf -= 1
-        if self._deaf < 0:
-            order: Drain = decode(data, Drain)
-            self.is_draining = order.is_draining
-
-    async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+from tests.support.memory_bus import MemoryBroker
+from tests.support.worker_reports import ReportingWorker
 
 
 @pytest.fixture(autouse=True)
