@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 import nats.aio.client
 import nats.errors
 import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
@@ -26,12 +25,14 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.client import JetStreamContext
 
-from arena.workers.bus import BusDown
+from arena.workers.bus import BusAddress, BusDown
 from protocol.errors import UsageError, one_line
 
-__all__ = ["BusAddress", "NatsConnection", "seed_of"]
+__all__ = ["NatsConnection", "seed_of"]
 
 log = logging.getLogger(__name__)
+# nats-py makes a stream that does not know of TLS, of which asyncio warns at each loss.
+logging.getLogger("asyncio").addFilter(lambda entry: "eof_received" not in str(entry.msg))
 
 T = TypeVar("T")
 
@@ -42,16 +43,9 @@ HEARD_WITHIN_S = 3.0  # of a heartbeat; a busy machine may take a second
 CLOSE_S = 1.0  # of a connection that may be dead: TLS would wait 30 s for the other side
 REQUESTS_AT_ONCE = 64
 REPLY_S = 10.0
+STATUS_S = 3.0  # after which a queue that has not said that nothing came is not there
 TOO_LATE = b'-NAK {"delay": 0}'
 _NO_MESSAGE = ("404", "408")  # none there, or none came
-
-
-class BusAddress(msgspec.Struct, frozen=True):
-    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
-
-    url: str
-    key: Path | None = None
-    ca: Path | None = None
 
 
 @contextmanager
@@ -82,8 +76,6 @@ class NatsConnection:
         self._last_error = ""
         self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
         self._subscriptions: dict[str, Subscription] = {}
-        self._pulls: dict[str, asyncio.Future[Msg]] = {}
-        self._pull_count = 0
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._keeping: asyncio.Task[None] | None = None
 
@@ -150,40 +142,33 @@ class NatsConnection:
 
         What is delivered when nobody waits for it any more is given back at once.
         """
-        client = self._up()
-        self._pull_count += 1
-        token = str(self._pull_count)
-        future = self._pulls[token] = asyncio.get_running_loop().create_future()
-        expires_ns = int(max(wait_s, 0.01) * 1e9)
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        doing = f"the queue {consumer}"
+        client, doing = self._up(), f"the queue {consumer}"
+        future: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+
+        async def pulled(message: Msg) -> None:
+            if future.done():
+                await self._give_back(message)
+            else:
+                future.set_result(message)
+
         try:
             with _errors_as_bus_down(doing):
-                await client.publish(
-                    subject,
-                    json.dumps({"batch": 1, "expires": expires_ns}).encode(),
-                    reply=self._pull_subject(client, token),
-                )
-            message = await self._race(asyncio.wait_for(future, wait_s + REPLY_S), doing)
+                # It ends by itself with what comes: the message, or a status when `wait_s` is over.
+                inbox = client.new_inbox()
+                await (await client.subscribe(inbox, cb=pulled)).unsubscribe(limit=1)
+                wanted = {"batch": 1, "expires": int(max(wait_s, 0.01) * 1e9)}
+                subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+                await client.publish(subject, json.dumps(wanted).encode(), reply=inbox)
+            message = await self._race(asyncio.wait_for(future, wait_s + STATUS_S), doing)
         except BaseException:
             if future.done() and not future.cancelled():
                 await self._give_back(future.result())
+            future.cancel()
             raise
-        finally:
-            del self._pulls[token]
-        return self._pulled(message, doing)
-
-    def _pulled(self, message: Msg, doing: str) -> Msg | None:
-        status = None if message.headers is None else message.headers.get("Status")
-        if status is None:
-            return message
-        if status in _NO_MESSAGE:
-            return None
-        why = "is not there" if status == "503" else (message.headers or {}).get("Description", "")
-        raise BusDown(f"{doing} {why}".rstrip())
+        return _pulled(message, doing)
 
     async def _give_back(self, message: Msg) -> None:
-        if message.reply:
+        if message.reply:  # statuses have none
             with suppress(BusDown):
                 await self.publish(message.reply, TOO_LATE)
 
@@ -289,25 +274,24 @@ class NatsConnection:
             await client.publish(message.reply, b"")
 
         await client.subscribe(self._echo(client), cb=echo)
-        await client.subscribe(self._pull_subject(client, "*"), cb=self._on_pulled)
         for subject, call in self._listening.items():
             self._subscriptions[subject] = await client.subscribe(subject, cb=call)
         await client.request(self._echo(client), timeout=CONNECT_S)
         if "ermissions" in self._last_error:
             raise nats.errors.Error(self._last_error)
 
-    async def _on_pulled(self, message: Msg) -> None:
-        future = self._pulls.get(message.subject.rpartition(".")[2])
-        if future is not None and not future.done():
-            future.set_result(message)
-        elif message.headers is None or "Status" not in message.headers:
-            await self._give_back(message)
-
     def _echo(self, client: nats.aio.client.Client) -> str:
         return f"{self.inbox}.echo.{client.client_id}"
 
-    def _pull_subject(self, client: nats.aio.client.Client, token: str) -> str:
-        return f"{self.inbox}.pull.{client.client_id}.{token}"
+
+def _pulled(message: Msg, doing: str) -> Msg | None:
+    status = None if message.headers is None else message.headers.get("Status")
+    if status is None:
+        return message
+    if status in _NO_MESSAGE:
+        return None
+    why = "is not there" if status == "503" else (message.headers or {}).get("Description", "")
+    raise BusDown(f"{doing} {why}".rstrip())
 
 
 async def _drop(client: nats.aio.client.Client) -> None:
