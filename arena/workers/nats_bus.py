@@ -310,10 +310,10 @@ class _OpenArena:
     async def close(self) -> None:
         for subject in self._subjects:
             await self._connection.deafen(subject)
-        tasks = list(self._tasks)
-        for task in tasks:
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while self._tasks:  # they may end in others, which give back what came too late
+            await asyncio.wait(self._tasks)
 
     def _look_again(self) -> None:
         self._is_made = False

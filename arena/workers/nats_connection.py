@@ -76,6 +76,7 @@ class NatsConnection:
         self._tls = _tls_of(address)
         self._client: nats.aio.client.Client | None = None
         self._lost = asyncio.Event()
+        self._is_closed = False
         self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
@@ -91,17 +92,17 @@ class NatsConnection:
         self._keeping = asyncio.create_task(self._keep(client))
 
     async def close(self) -> None:
+        """Close it for good; what waits for the bus raises `BusDown`."""
+        self._is_closed = True
+        self._lost.set()
         if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
-            self._keeping = None
+            await asyncio.wait((self._keeping,))
 
     # --- what is done with it; all raise `BusDown` ---
 
     async def publish(self, subject: str, data: bytes) -> None:
         client = self._up()
-        with _errors_as_bus_down("sending"):
-            await client.publish(subject, data)
+        await self._race(client.publish(subject, data), "sending")
 
     async def request(
         self, subject: str, data: bytes, doing: str, *, timeout_s: float = REPLY_S
@@ -127,17 +128,16 @@ class NatsConnection:
     async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
         """Call this with each message on a subject, one after another, on all connections."""
         self._listening[subject] = call
-        client = self._up()
-        with _errors_as_bus_down(f"listening to {subject}"):
-            self._subscriptions[subject] = await client.subscribe(subject, cb=call)
-            await client.flush(timeout=int(REPLY_S))
+        client, doing = self._up(), f"listening to {subject}"
+        self._subscriptions[subject] = await self._race(client.subscribe(subject, cb=call), doing)
+        await self._race(client.flush(timeout=int(REPLY_S)), doing)
 
     async def deafen(self, subject: str) -> None:
         """Listen to a subject no longer."""
         self._listening.pop(subject, None)
         if (subscription := self._subscriptions.pop(subject, None)) and self.is_up:
-            with suppress(nats.errors.Error, OSError):
-                await subscription.unsubscribe()
+            with suppress(BusDown):
+                await self._race(subscription.unsubscribe(), "leaving")
 
     async def pull(self, stream: str, consumer: str, wait_s: float) -> Msg | None:
         """The next message of a consumer; None if none has come.
@@ -153,15 +153,18 @@ class NatsConnection:
             else:
                 future.set_result(message)
 
+        async def ask() -> Msg:
+            # It ends by itself with what comes: the message, or a status when `wait_s` is over.
+            inbox = client.new_inbox()
+            await (await client.subscribe(inbox, cb=pulled)).unsubscribe(limit=1)
+            wanted = {"batch": 1, "expires": int(max(wait_s, 0.01) * 1e9)}
+            subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+            await client.publish(subject, json.dumps(wanted).encode(), reply=inbox)
+            async with asyncio.timeout(wait_s + STATUS_S):
+                return await future
+
         try:
-            with _errors_as_bus_down(doing):
-                # It ends by itself with what comes: the message, or a status when `wait_s` is over.
-                inbox = client.new_inbox()
-                await (await client.subscribe(inbox, cb=pulled)).unsubscribe(limit=1)
-                wanted = {"batch": 1, "expires": int(max(wait_s, 0.01) * 1e9)}
-                subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-                await client.publish(subject, json.dumps(wanted).encode(), reply=inbox)
-            message = await self._race(asyncio.wait_for(future, wait_s + STATUS_S), doing)
+            message = await self._race(ask(), doing)
         except BaseException:
             if future.done() and not future.cancelled():
                 await self._give_back(future.result())
@@ -174,9 +177,10 @@ class NatsConnection:
             with suppress(BusDown):
                 await self.publish(message.reply, TOO_LATE)
 
-    async def _race(self, call: Awaitable[T], doing: str) -> T:
-        task = asyncio.ensure_future(call)
-        lost = asyncio.ensure_future(self._lost.wait())
+    async def _race(self, call: Coroutine[object, object, T], doing: str) -> T:
+        """Await it in a task of its own: `wait_for`, which nats-py uses, may swallow our cancel."""
+        task = asyncio.create_task(call)
+        lost = asyncio.create_task(self._lost.wait())
         try:
             await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -184,9 +188,10 @@ class NatsConnection:
             with _errors_as_bus_down(doing):
                 return task.result()
         finally:
-            for one in (task, lost):
-                one.cancel()
-            await asyncio.gather(task, lost, return_exceptions=True)
+            lost.cancel()
+            if not task.done():
+                task.cancel()
+                task.add_done_callback(_note_nothing)
 
     def _up(self) -> nats.aio.client.Client:
         if self._client is None or not self.is_up:
@@ -197,29 +202,25 @@ class NatsConnection:
     # --- how it is kept ---
 
     async def _keep(self, client: nats.aio.client.Client) -> None:
-        try:
-            while True:
-                await self._until_lost(client)
-                self._lost.set()
-                await _drop(client)
-                client = await self._connect_again()
-                self.on_up()
-        finally:
+        while True:
+            await self._until_lost(client)
             self._lost.set()
             await _drop(client)
-
-    async def _connect_again(self) -> nats.aio.client.Client:
-        while True:
-            await asyncio.sleep(RETRY_S)
-            try:
-                return await self._connect()
-            except BusDown as error:
-                log.debug("%s", error)
+            while True:
+                if self._is_closed:
+                    return
+                await asyncio.sleep(RETRY_S)
+                try:
+                    client = await self._connect()
+                    break
+                except BusDown as error:
+                    log.debug("%s", error)
+            self.on_up()
 
     async def _until_lost(self, client: nats.aio.client.Client) -> None:
         """Return when the connection is closed, or two heartbeats in turn were not heard."""
         unheard = 0
-        while client.is_connected and unheard < 2:
+        while client.is_connected and unheard < 2 and not self._is_closed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HEARTBEAT_S):
                     await self._lost.wait()
@@ -282,6 +283,12 @@ class NatsConnection:
         await client.flush(timeout=int(CONNECT_S))
         if "ermissions" in self.last_error:
             raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
+
+
+def _note_nothing(task: asyncio.Task[T]) -> None:
+    """Take the error of a task that nobody awaits any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _pulled(message: Msg, doing: str) -> Msg | None:

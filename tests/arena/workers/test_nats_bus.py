@@ -304,6 +304,7 @@ async def test_a_connection_that_hears_no_replies_is_made_again(joined: Connect)
     connection = worker._connection
     client = connection._client
     assert client is not None
+    await connection.request(connection.echo, b"", "an echo")
     replies = next(sub for sub in client._subs.values() if sub._cb == client._request_sub_callback)
 
     client._remove_sub(replies._id)  # as nats-py loses it: #667
