@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all games, between processes.",
     "docs": "Read the manual in a browser.",
     "serve": "Run an arena that bots connect to.",
+    "bus": "Set up the bus by which other machines play.",
     "connect": "Connect a bot to an arena.",
     "submit": "Hand a bot in, which the arena then plays.",
     "submissions": "See what was handed in, and say what is in play.",
@@ -57,6 +58,7 @@ COMMANDS: dict[str, str] = {
     "remove": "Take a bot out of a competition.",
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
+    "workers": "See the machines that play matches, and drain one.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
