@@ -383,10 +383,10 @@ class Worker:
                 self._watch(attempt, is_watched)
 
     def _refused(self, why: str) -> None:
+        self._last_error = one_line(why)
         if why not in self._refusals:
             self._refusals.add(why)
-            self._tell(f"refused: {why}")
-        self._note(why)
+            self._tell(f"refused: {self._last_error}")
 
     # --- what it says ---
 
@@ -423,8 +423,9 @@ class Worker:
         attempt.frames = None
 
     def _note(self, error: str) -> None:
-        self._last_error = one_line(error)
-        self._tell(self._last_error)
+        before, self._last_error = self._last_error, one_line(error)
+        if self._last_error != before:
+            self._tell(self._last_error)
 
     async def _until_changed(self) -> None:
         self._changed.clear()
