@@ -105,6 +105,7 @@ class ProgramSource(Protocol):
     ) -> Program:
         """The program of a seat; `fetch` asks the arena for the bytes from an offset.
 
+        `fetch` raises `BusDown` if the arena does not answer now, and may be called again then.
         Raises `ArenaError` with one line why there is none.
         """
 

@@ -272,7 +272,7 @@ class Worker:
             if not attempt.void or attempt.id not in self._attempts:
                 raise
             return void_attempt(attempt.drawn, attempt.void)
-        except ArenaError as error:
+        except (ArenaError, BusDown) as error:
             self._note(str(error))
             return void_attempt(attempt.drawn, str(error))
         except Exception as error:
@@ -301,21 +301,25 @@ class Worker:
         return tuple(programs[wanted] for wanted in job.programs)
 
     async def _fetch_part(self, attempt: WorkerAttempt, key: str, offset: int) -> bytes:
-        """Bytes of a program; waits for the bus if need be. Raises `ArenaError` if refused."""
+        """Bytes of a program; waits while the bus is away.
+
+        Raises `BusDown` if the arena does not answer, and `ArenaError` if it refuses.
+        """
         request = encode(
             ProgramRequest(worker=self.name, attempt=attempt.id, key=key, offset=offset)
         )
         while True:
             try:
                 reply = await self._bus.program_part(attempt.job.arena, self.name, request)
-            except BusDown as error:
-                log.debug("program %s: %s", key, error)
+                break
+            except BusDown:
+                if self._bus.is_up:
+                    raise
                 await asyncio.sleep(_AGAIN_S)
-                continue
-            part: PartOfProgram = decode(reply, PartOfProgram)
-            if part.why:
-                raise ArenaError(part.why)
-            return part.data
+        part: PartOfProgram = decode(reply, PartOfProgram)
+        if part.why:
+            raise ArenaError(part.why)
+        return part.data
 
     # --- handing in ---
 
