@@ -8,10 +8,15 @@ from typing import TypeAlias
 
 import pytest
 
+from arena.workers import nats_bus
 from arena.workers.bus import Bus, BusDown, ResultDelivery
 from tests.support.memory_bus import MemoryBroker
+from tests.support.nats_server import NatsServer, nats_server
+
+__all__ = ["nats_server"]
 
 SOON_S = 10.0  # far more than anything here takes
+ACK_WAIT_S = 1.0
 JOB, RESULT = b"a job", b"a result"
 
 
@@ -51,16 +56,24 @@ Connect: TypeAlias = Callable[[str], Awaitable[Bus]]
 """A client by the name of its user: `arena`, `w1` or `w2`."""
 
 
-@pytest.fixture(params=["memory"])
+@pytest.fixture(params=["memory", "nats"])
 async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
     clients: list[Bus] = []
-    broker = MemoryBroker(ack_wait_s=1.0)
+    broker = MemoryBroker(ack_wait_s=ACK_WAIT_S)
 
-    async def client(name: str) -> Bus:
+    async def in_memory(name: str) -> Bus:
         clients.append(broker.client())
         return clients[-1]
 
-    yield client
+    async def by_nats(name: str) -> Bus:
+        server: NatsServer = request.getfixturevalue("nats_server")
+        address = server.address(name)
+        clients.append(await nats_bus.connect(address, name, name, ack_wait_s=ACK_WAIT_S))
+        return clients[-1]
+
+    if request.param == "nats":
+        request.getfixturevalue("nats_server")
+    yield in_memory if request.param == "memory" else by_nats
     for bus in clients:
         await bus.close()
 
