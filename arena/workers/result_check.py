@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from arena.engine.statistics import UnitSums
 from arena.workers.messages import AttemptResult, BusJob
 
 __all__ = ["CheckedAttempt", "ExpectedAttempt", "ResultChecker"]
@@ -22,10 +23,14 @@ class ExpectedAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckedAttempt(msgspec.Struct, frozen=True):
-    """The result if it counts; else None, and in one line why not."""
+    """The result if it counts; else None, and in one line why not.
+
+    `units` are the sums of its units, as in `MatchResult`; they follow from the replay.
+    """
 
     result: AttemptResult | None
     why: str = ""
+    units: UnitSums | None = None
 
 
 class ResultChecker:
