@@ -354,6 +354,7 @@ class JobRunner:
                 settings,
                 seed=seed or secrets.token_bytes(32),
                 start=False,
+                nonces=() if seed is None else ("",) * len(job.players),
                 commitment=None if seed is None else commitment(seed),
                 versions=job.versions,
             )

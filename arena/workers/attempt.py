@@ -71,7 +71,8 @@ class MatchPlayer(Protocol):
         """Play an attempt with these programs by seat.
 
         `on_progress` is called with the decisions so far, at first when the match is opened.
-        Cancelling this stops the match without a result.
+        Cancelling this stops the match without a result. Raises `ArenaError` if the attempt cannot
+        be played here.
         """
 
     def cancel(self, attempt: str, why: str) -> None:

@@ -105,7 +105,7 @@ class Worker:
         self._tell = tell
         self._attempts: dict[str, WorkerAttempt] = {}
         self._is_draining = False
-        self._is_leaving = False
+        self.is_leaving = False
         self._played = 0
         self._last_error = ""
         self._refusals: set[str] = set()
@@ -133,7 +133,7 @@ class Worker:
         reporting = self._tasks.start(self._report_always())
         fetching = self._tasks.start(self._fetch_always())
         try:
-            while not self._is_leaving or self._attempts:
+            while not self.is_leaving or self._attempts:
                 await self._until_changed()
         finally:
             for task in (reporting, fetching):
@@ -150,12 +150,12 @@ class Worker:
 
     def drain(self, is_draining: bool = True) -> None:
         """Take no jobs any more, or again."""
-        self._is_draining = is_draining or self._is_leaving
+        self._is_draining = is_draining or self.is_leaving
         self._changed.set()
 
     def leave(self) -> None:
         """Take no jobs any more, and have `run` return when the last is done."""
-        self._is_leaving = True
+        self.is_leaving = True
         self.drain()
 
     @property

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -268,7 +269,7 @@ async def test_J5_program_that_cannot_be_started_here_is_a_void(
     real: RealWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def missing(*_: object) -> Program:
-        return Program(("/no/such/program",), stdio=True)
+        return Program(("./bot",), stdio=True, folder=Path("/no/such/folder"))
 
     monkeypatch.setattr(Programs, "program", missing)
     result = await real.play(GOOD, GOOD)
