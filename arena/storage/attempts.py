@@ -130,6 +130,15 @@ class Attempts:
         query = _SELECT.where(ATTEMPTS.c.competition == competition)
         return self._read(query.order_by(ATTEMPTS.c.number))
 
+    def workers(self, competition: str) -> dict[str, str]:
+        """By the ids of attempts at matches of a competition, whose they are."""
+        table = ATTEMPTS.c
+        query = sa.select(table.id, table.worker).where(table.competition == competition)
+        with reading(self._engine) as connection:
+            if not has_attempts(connection):
+                return {}
+            return {row.id: row.worker for row in connection.execute(query)}
+
     def open_of(self, competition: str) -> tuple[AttemptRow, ...]:
         """The attempts that may still have the result of their pairing, in their order.
 
