@@ -145,7 +145,8 @@ class BusJobs:
             self._sender.cancel()
         try:
             async with asyncio.timeout(_CLOSING_S):
-                await self._send_now()
+                if self.bus.is_up:
+                    await self._withdraw()
                 await self.bus.close_arena(forever=forever)
         except (BusDown, TimeoutError):
             log.info("the bus could not be told that the arena has ended")
@@ -594,9 +595,7 @@ class BusJobs:
     async def _send_now(self) -> None:
         await self._open_queues()
         while True:
-            while self._withdrawn:
-                worker_class, job = self._withdrawn.popleft()
-                await self.bus.withdraw(worker_class, job)
+            await self._withdraw()
             if self._repeated:
                 worker_class, job = self._repeated.popleft()
             elif (choice := self._dispatch.next()) is not None:
@@ -604,6 +603,11 @@ class BusJobs:
             else:
                 return
             await self._send_job(worker_class, job)
+
+    async def _withdraw(self) -> None:
+        while self._withdrawn:
+            worker_class, job = self._withdrawn.popleft()
+            await self.bus.withdraw(worker_class, job)
 
     async def _send_job(self, worker_class: str, job: str) -> None:
         put = self._put.get(job)
