@@ -55,8 +55,8 @@ class PlayedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """What came of an attempt; the fields are those of `AttemptResult`."""
 
     record: Record
+    stderr: tuple[str, ...]
     verdict: Verdict | None = None
-    stderr: tuple[str, ...] = ()
     lasted_s: float = 0.0
     has_begun: bool = True
     voided_offence: str = ""
@@ -123,18 +123,17 @@ def void_attempt(attempt: DrawnAttempt, why: str) -> PlayedAttempt:
     record = Record(
         game=job.game,
         settings=job.settings,
-        seed=attempt.seed.hex(),
-        commitment=attempt.commitment,
-        nonces=("",) * len(job.players),
+        seed=None,
+        nonces=(),
         decks=None,
         answers=(),
         scores=zeros,
         points=zeros,
         termination=Termination(Ending.VOID, None, why),
-        package=job.package or msgspec.UNSET,
         versions=job.versions or msgspec.UNSET,
+        worker=attempt.worker,
     )
-    return PlayedAttempt(record=record, has_begun=False)
+    return PlayedAttempt(record=record, stderr=("",) * len(job.players), has_begun=False)
 
 
 class WorkerAttempt:

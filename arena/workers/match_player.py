@@ -165,7 +165,6 @@ class ProcessPlayer:
         )
         if over.verdict is None:
             return played
-        await asyncio.sleep(0)  # a stall of the loop in which the offence was found is measured
         why = self._health.excuse(over.verdict, since)
         if not why:
             return played
@@ -241,6 +240,7 @@ class _LaunchedMatches:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self.referee = Referee(self._loop.time)
+        self.referee.worker = worker
         self._gateway = Gateway(
             self.referee, limits, self._on_change, self._on_offence, requires_token=True
         )

@@ -1,4 +1,7 @@
-"""An arena as workers see it on a bus: it grants what is announced, and takes what is handed in."""
+"""An arena as workers see it on a bus: it grants what is announced, and takes what is handed in.
+
+Each result has to pass the check of a real arena.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from arena.workers.messages import (
     decode,
     encode,
 )
+from arena.workers.result_fit import ExpectedAttempt, fit_of
 from protocol.messages import Limits
 
 __all__ = ["BusArena", "bus_job"]
@@ -69,6 +73,7 @@ class BusArena:
         self.reports: list[WorkerReport] = []
         self.frames: list[bytes] = []
         self.programs: dict[str, bytes] = {}
+        self.jobs: dict[str, BusJob] = {}
         self.requests: list[ProgramRequest] = []
         self._news = asyncio.Event()
 
@@ -86,6 +91,7 @@ class BusArena:
         return self
 
     async def put(self, job: BusJob) -> None:
+        self.jobs[job.id] = job
         await self.bus.put("class", job.id, encode(job))
 
     async def command(self, command: Command) -> None:
@@ -131,7 +137,18 @@ class BusArena:
         self._news.set()
 
     async def _on_result(self, delivery: ResultDelivery) -> None:
-        self.results.append(decode(await delivery.read(), AttemptResult))
+        data = await delivery.read()
+        result: AttemptResult = decode(data, AttemptResult)
+        announced = next(each for each in self.announced if each.attempt == delivery.attempt)
+        expected = ExpectedAttempt(
+            job=self.jobs[announced.job],
+            attempt=delivery.attempt,
+            worker=delivery.worker,
+            commitment=announced.commitment,
+        )
+        why = fit_of(data, expected).why
+        assert not why, why
+        self.results.append(result)
         if self.is_prompt:
             await delivery.ack()
             await self.command(Taken(delivery.attempt))

@@ -300,9 +300,7 @@ class BusStage:
 
     async def start_arena(self) -> None:
         self.bus = FaultyBus(self.broker, self.faults)
-        self.jobs = BusJobs(
-            self.bus, "a1", self.database, RecordChecker(), programs=FakePrograms()
-        )
+        self.jobs = BusJobs(self.bus, "a1", self.database, RecordChecker(), programs=FakePrograms())
         self.jobs.tell = self.told.append
         self._is_stopping = False
         self.decided = set()
