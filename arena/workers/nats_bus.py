@@ -42,14 +42,15 @@ _FULL = "maximum messages per subject exceeded"
 
 
 async def connect(
-    address: BusAddress, name: str, inbox: str, *, ack_wait_s: float = ACK_WAIT_S
+    address: BusAddress, name: str, user: str, *, ack_wait_s: float = ACK_WAIT_S
 ) -> NatsBus:
-    """Connect to a bus as the user `inbox`: `arena`, or the name of a worker.
+    """Connect to a bus as a user: `ARENA_USER`, or the name of a worker.
 
+    `name` is what the server's operator sees.
     Raises `BusDown`, with the reason, if that does not succeed now; later it connects again for
     ever. Raises `UsageError` if a file of the address cannot be read.
     """
-    connection = NatsConnection(address, name, f"_INBOX.{inbox}")
+    connection = NatsConnection(address, name, user)
     await connection.open()
     return NatsBus(connection, ack_wait_s)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -36,7 +37,7 @@ logging.getLogger("asyncio").addFilter(lambda entry: "eof_received" not in str(e
 
 T = TypeVar("T")
 
-CONNECT_S = 5.0  # TCP, TLS and login
+CONNECT_S = 3.0  # TCP, TLS and login; so late is a connection after a partition
 RETRY_S = 0.25  # between attempts to connect
 HEARTBEAT_S = 1.0
 HEARD_WITHIN_S = 3.0  # of a heartbeat; a busy machine may take a second
@@ -62,18 +63,19 @@ def _errors_as_bus_down(doing: str) -> Iterator[None]:
 
 
 class NatsConnection:
-    """The connection of one user, whose replies come to subjects below `inbox` alone."""
+    """The connection of one user, whose replies come to subjects below `_INBOX.USER` alone."""
 
-    def __init__(self, address: BusAddress, name: str, inbox: str) -> None:
+    def __init__(self, address: BusAddress, name: str, user: str) -> None:
         self.address = address
         self.name = name
-        self.inbox = inbox
+        self.user = user
+        self.echo = f"_INBOX.{user}.echo.{secrets.token_hex(8)}"  # a request to it comes back
+        self.last_error = ""  # what the server said to this connection
         self.on_up: Callable[[], None] = lambda: None
         self._seed = None if address.key is None else seed_of(address.key)
         self._tls = _tls_of(address)
         self._client: nats.aio.client.Client | None = None
         self._lost = asyncio.Event()
-        self._last_error = ""
         self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
@@ -188,7 +190,7 @@ class NatsConnection:
 
     def _up(self) -> nats.aio.client.Client:
         if self._client is None or not self.is_up:
-            why = f": {self._last_error}" if self._last_error else ""
+            why = f": {self.last_error}" if self.last_error else ""
             raise BusDown(f"{self.address.url} cannot be reached{why}")
         return self._client
 
@@ -223,19 +225,19 @@ class NatsConnection:
                     await self._lost.wait()
                     return
             try:
-                await client.request(self._echo(client), timeout=HEARD_WITHIN_S / 2)
+                await client.request(self.echo, timeout=HEARD_WITHIN_S / 2)
                 unheard = 0
-            except (nats.errors.Error, OSError):
+            except Exception:  # whatever nats-py raises: it was not heard
                 unheard += 1
 
     async def _connect(self) -> nats.aio.client.Client:
         client = nats.aio.client.Client()
-        self._last_error = ""
+        self.last_error = ""
         lost = asyncio.Event()
 
         async def on_error(error: Exception) -> None:
-            self._last_error = _reason(error)
-            log.debug("bus: %s", self._last_error)
+            self.last_error = _reason(error)
+            log.debug("bus: %s", self.last_error)
 
         async def on_closed() -> None:
             lost.set()
@@ -254,17 +256,18 @@ class NatsConnection:
                     connect_timeout=int(CONNECT_S),
                     tls=self._tls,
                     nkeys_seed_str=self._seed,
-                    inbox_prefix=self.inbox,
+                    inbox_prefix=f"_INBOX.{self.user}",
                 )
                 await self._listen_again(client)
-        except (nats.errors.Error, OSError) as error:
+        except Exception as error:  # whatever nats-py raises: this is tried for ever
             await _drop(client)
-            self._last_error = self._last_error or _reason(error)
-            raise BusDown(f"{self.address.url}: {self._last_error}") from None
+            said = self.last_error if isinstance(error, nats.errors.NoServersError) else ""
+            self.last_error = said or _reason(error)
+            raise BusDown(f"{self.address.url}: {self.last_error}") from None
         except BaseException:
             await _drop(client)
             raise
-        self._client, self._lost, self._last_error = client, lost, ""
+        self._client, self._lost, self.last_error = client, lost, ""
         return client
 
     async def _listen_again(self, client: nats.aio.client.Client) -> None:
@@ -273,15 +276,12 @@ class NatsConnection:
         async def echo(message: Msg) -> None:
             await client.publish(message.reply, b"")
 
-        await client.subscribe(self._echo(client), cb=echo)
+        await client.subscribe(self.echo, cb=echo)
         for subject, call in self._listening.items():
             self._subscriptions[subject] = await client.subscribe(subject, cb=call)
-        await client.request(self._echo(client), timeout=CONNECT_S)
-        if "ermissions" in self._last_error:
-            raise nats.errors.Error(self._last_error)
-
-    def _echo(self, client: nats.aio.client.Client) -> str:
-        return f"{self.inbox}.echo.{client.client_id}"
+        await client.flush(timeout=int(CONNECT_S))
+        if "ermissions" in self.last_error:
+            raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
 
 
 def _pulled(message: Msg, doing: str) -> Msg | None:
@@ -296,7 +296,7 @@ def _pulled(message: Msg, doing: str) -> Msg | None:
 
 async def _drop(client: nats.aio.client.Client) -> None:
     """Close a connection; one whose other side is silent is cut off."""
-    with suppress(nats.errors.Error, OSError):
+    with suppress(Exception):
         async with asyncio.timeout(CLOSE_S):
             await client.close()
     for writer in ("_io_writer", "_bare_io_writer"):
@@ -309,6 +309,9 @@ def _reason(error: Exception) -> str:
     text = one_line(str(error), 300) or type(error).__name__
     if "uthorization" in text:
         return "the bus does not know this key"
+    if isinstance(error, (BrokenPipeError, ConnectionResetError)):
+        # What the server wrote before it closed the connection is lost where we wrote meanwhile.
+        return f"{text}: the bus has closed the connection; does it know this key?"
     if isinstance(error, TimeoutError):
         return "no answer"
     return text
