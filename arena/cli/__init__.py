@@ -59,6 +59,7 @@ COMMANDS: dict[str, str] = {
     "remove": "Take a bot out of a competition.",
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
+    "workers": "See the machines that play matches, and drain one.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }

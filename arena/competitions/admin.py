@@ -101,7 +101,7 @@ class AdminCommands:
         control = self._control()
         lost = tuple(await control.without_result())
         workers = control.workers()
-        done = self._done(f"{len(workers)} workers")
+        done = self._done(f"{len(workers)} worker{'s' * (len(workers) != 1)}")
         return msgspec.structs.replace(done, workers=workers, lost=lost)
 
     async def _drain(self, message: Instruct, who: str) -> Done:
