@@ -84,7 +84,8 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name == "serve":  # its import takes most of its start, and SIGTERM may come meanwhile
+        # Their import takes most of their start, and SIGTERM may come meanwhile.
+        if name in ("serve", "worker"):
             from arena.cli._signals import stopping
 
             ctx.obj = ctx.with_resource(stopping())

@@ -55,8 +55,8 @@ class PlayedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """What came of an attempt; the fields are those of `AttemptResult`."""
 
     record: Record
-    stderr: tuple[str, ...]
     verdict: Verdict | None = None
+    stderr: tuple[str, ...] = ()
     lasted_s: float = 0.0
     has_begun: bool = True
     voided_offence: str = ""

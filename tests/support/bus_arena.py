@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from arena.workers.bus import Bus, ResultDelivery
+from arena.workers.dispatch import worker_class
 from arena.workers.messages import (
     Announcement,
     AttemptResult,
@@ -55,17 +56,20 @@ def bus_job(
 
 
 class BusArena:
-    """It opens one class, `class`, and puts jobs there.
+    """It has one worker, and puts jobs for the class of that.
 
     Attributes:
+        worker_class: None until that worker has reported, if it is not given.
         replies: what is said to announcements, in order; after these all are granted.
         is_prompt: results are taken as soon as they come; else the bus keeps them.
         announced, results, reports: what has come, the latest last.
         programs: the bytes of programs, by key; those that are missing are refused.
     """
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, worker: str = "w", worker_class: str | None = "class") -> None:
         self.bus = bus
+        self.worker = worker
+        self.worker_class = worker_class
         self.replies: list[Reply] = []
         self.is_prompt = True
         self.announced: list[Announcement] = []
@@ -86,16 +90,20 @@ class BusArena:
             self._on_frames,
             self._on_result,
         )
-        await self.bus.open_class("class")
-        await self.bus.open_worker("w")
+        await self.bus.open_worker(self.worker)
+        if self.worker_class is None:
+            report = await self.until_reported(lambda _: True)
+            self.worker_class = worker_class(report.kind, report.speed)
+        await self.bus.open_class(self.worker_class)
         return self
 
     async def put(self, job: BusJob) -> None:
         self.jobs[job.id] = job
-        await self.bus.put("class", job.id, encode(job))
+        assert self.worker_class is not None, "it is open"
+        await self.bus.put(self.worker_class, job.id, encode(job))
 
     async def command(self, command: Command) -> None:
-        await self.bus.command("w", encode(command))
+        await self.bus.command(self.worker, encode(command))
 
     async def until_results(self, count: int = 1) -> AttemptResult:
         """Wait for so many results in all; returns the last."""
