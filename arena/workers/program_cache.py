@@ -27,7 +27,6 @@ from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
 from arena.server.background import BackgroundTasks
 from arena.storage.lock import lock_file
-from arena.submissions.settings import SubmissionSettings
 from arena.workers.bus import BusDown
 from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
 from protocol.errors import ArenaError, UsageError
@@ -42,12 +41,13 @@ It may raise `BusDown` or `TimeoutError`, and is called again then. An `ArenaErr
 """
 
 _MOST_BYTES = 8 << 30
-_PATIENCE_S = 30.0  # without a part; an arena that starts again takes some seconds
-_PAUSE_S = 0.5  # before a part is asked for again
+# An arena has built it within its own limits, but this machine may be slower.
+_BUILD_S = 900.0
+_BUILD_MIB = 2_048
+_PATIENCE_S = 30.0  # an arena that starts again takes some seconds
+_PAUSE_S = 0.5
 # A program that could not be built is not tried again for each match; but a toolchain may come.
 _FAILED_S = 300.0
-
-
 _KEY = re.compile(r"[0-9a-f]{64}")
 _BOOT = "boot"
 _KERNEL_BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -63,7 +63,10 @@ class ProgramCache:
     Args:
         folder: made if it is not there. No bot of this worker may see it.
         hidden: what no build may see, besides that folder.
+        build_s, build_mib: as in `arena.sandbox.build`.
         builds_at_once: how many programs are built at a time.
+        pause_s: before a part is asked for again.
+        patience_s: how long a part is asked for.
 
     Attributes:
         in_use: gives the keys of programs whose processes run; they make no room for others. It is
@@ -75,13 +78,13 @@ class ProgramCache:
         folder: Path,
         hidden: Sequence[Path] = (),
         *,
-        settings: SubmissionSettings | None = None,
+        build_s: float = _BUILD_S,
+        build_mib: int = _BUILD_MIB,
         most_bytes: int = _MOST_BYTES,
         builds_at_once: int = 1,
         pause_s: float = _PAUSE_S,
         patience_s: float = _PATIENCE_S,
     ) -> None:
-        settings = settings or SubmissionSettings()
         self.in_use: Callable[[], Collection[str]] = lambda: ()
         own, self._lock = _own_folder(folder)
         self._fetched = own / "fetched"
@@ -90,8 +93,8 @@ class ProgramCache:
             self._folders,
             self._write_tar,
             (*hidden, folder),
-            build_s=settings.build_s,
-            build_mib=settings.build_mib,
+            build_s=build_s,
+            build_mib=build_mib,
             at_once=builds_at_once,
         )
         self._pause_s = pause_s
@@ -112,8 +115,8 @@ class ProgramCache:
     async def program(self, wanted: SeatProgram, game: str, name: str, fetch: Fetch) -> Program:
         """How a program is launched for a bot of that name, fetched and built if it is not here.
 
-        Raises `NotFetched`, `BuildFailed`, `UsageError` for what cannot be started here, and what
-        `fetch` raises otherwise; each is one line.
+        Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be started here, each
+        with one line. None of them is an offence of the bot.
         """
         if isinstance(wanted, HouseBot):
             return Program(tuple(bot_command((game, wanted.bot), name=name)))

@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -31,7 +32,7 @@ GAME = "ace_king_queen"
 PART = 1000
 
 
-class FakeArena:
+class FakeProgramServer:
     """Serves one tar in parts; `faults` are what happens first instead, one after the other."""
 
     def __init__(self, tar: bytes, *faults: Exception | bytes) -> None:
@@ -117,7 +118,7 @@ def ann(tmp_path: Path) -> tuple[Bundle, bytes]:
 
 
 async def test_a_house_bot_is_here(user: CacheUser) -> None:
-    program = await user.get(HouseBot("nash"), FakeArena(b""), "rex")
+    program = await user.get(HouseBot("nash"), FakeProgramServer(b""), "rex")
 
     assert program == Program(tuple(bot_command((GAME, "nash"), name="rex")))
 
@@ -126,7 +127,7 @@ async def test_a_bundle_is_fetched_once_and_found_after_a_restart(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    arena = FakeArena(tar)
+    arena = FakeProgramServer(tar)
     first = await user.get(bundle, arena)
 
     assert arena.asked == [*range(0, len(tar), PART)]
@@ -135,14 +136,14 @@ async def test_a_bundle_is_fetched_once_and_found_after_a_restart(
     assert (first.folder / "ann/data").read_text() == "0123456789" * 1000
     await user.cache.close()
     user.cache = user.opened()
-    assert await user.get(bundle, FakeArena(b"")) == first
+    assert await user.get(bundle, FakeProgramServer(b"")) == first
 
 
 async def test_what_does_not_arrive_is_asked_for_again(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    arena = FakeArena(tar, BusDown("away"), TimeoutError(), b"", b"x" * (len(tar) + 1))
+    arena = FakeProgramServer(tar, BusDown("away"), TimeoutError(), b"", b"x" * (len(tar) + 1))
 
     await user.get(bundle, arena)
     assert arena.asked[:6] == [0, 0, 0, 0, 0, PART]
@@ -156,16 +157,16 @@ async def test_patience_ends_with_a_line_that_says_why(
     user.cache = user.opened(patience_s=0.0)
 
     with pytest.raises(NotFetched, match=r"did not come within 0 s: nobody answers$"):
-        await user.get(bundle, FakeArena(tar, BusDown("nobody answers")))
+        await user.get(bundle, FakeProgramServer(tar, BusDown("nobody answers")))
     assert user.is_clean
-    assert await user.get(bundle, FakeArena(tar))
+    assert await user.get(bundle, FakeProgramServer(tar))
 
 
 async def test_what_the_arena_refuses_is_not_asked_for_again(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    arena = FakeArena(tar, UsageError("that attempt is not yours"))
+    arena = FakeProgramServer(tar, UsageError("that attempt is not yours"))
 
     with pytest.raises(NotFetched, match=r"^that attempt is not yours$"):
         await user.get(bundle, arena)
@@ -181,7 +182,7 @@ async def test_another_program_is_refused_in_a_line_and_not_kept(
 
     for wanted, sent in ((bundle, other), (source, source_tar[:-1] + b"x")):
         with pytest.raises(NotFetched, match=rf"^expected the program {wanted.key}, got one"):
-            await user.get(wanted, FakeArena(sent))
+            await user.get(wanted, FakeProgramServer(sent))
         assert user.kept == set()
         assert user.is_clean
 
@@ -193,14 +194,14 @@ async def test_words_that_are_not_the_bundle_s_are_refused(
     altered = Bundle(bundle.key, bundle.size, ("sh", "ann/data"), True, "sh", False)
 
     with pytest.raises(NotFetched, match="expected the program"):
-        await user.get(altered, FakeArena(tar))
+        await user.get(altered, FakeProgramServer(tar))
 
 
 @pytest.mark.parametrize(
     "wanted", [Source("../../out", 10, "python"), Source("0" * 64, 1 << 40, "python")]
 )
 async def test_what_no_arena_sends_is_not_fetched(user: CacheUser, wanted: Source) -> None:
-    arena = FakeArena(b"x" * 10)
+    arena = FakeProgramServer(b"x" * 10)
 
     with pytest.raises(NotFetched):
         await user.get(wanted, arena)
@@ -214,7 +215,7 @@ async def test_two_attempts_fetch_a_program_once(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    arena = FakeArena(tar)
+    arena = FakeProgramServer(tar)
     programs = await asyncio.gather(*(user.get(bundle, arena) for _ in range(5)))
 
     assert len(arena.asked) == len(set(arena.asked))
@@ -225,7 +226,7 @@ async def test_an_attempt_that_is_cancelled_takes_the_program_from_nobody(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    arena = FakeArena(tar)
+    arena = FakeProgramServer(tar)
     arena.opens.clear()
     first, second = (asyncio.create_task(user.get(bundle, arena)) for _ in range(2))
     await arena.was_asked.wait()
@@ -241,7 +242,7 @@ async def test_an_attempt_fetches_by_itself_if_that_of_another_is_over(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    over, mine = FakeArena(tar, UsageError("that attempt is over")), FakeArena(tar)
+    over, mine = FakeProgramServer(tar, UsageError("that attempt is over")), FakeProgramServer(tar)
     over.opens.clear()
     first = asyncio.create_task(user.get(bundle, over))
     await over.was_asked.wait()
@@ -259,7 +260,7 @@ async def test_closing_ends_what_is_fetched_and_leaves_nothing(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    arena = FakeArena(tar)
+    arena = FakeProgramServer(tar)
     arena.opens.clear()
     waits = asyncio.create_task(user.get(bundle, arena))
     await arena.was_asked.wait()
@@ -277,8 +278,10 @@ async def test_a_submission_is_built_once(user: CacheUser) -> None:
     toml = 'build = "sh -c \'date +%N > made; chmod +x bot.sh\'"\nrun = "stdio: ./bot.sh"'
     sent = bot_zip(bot_toml=toml, bot_sh="#!/bin/sh\necho hello\n")
     source, tar = source_of(sent, "bot.zip")
-    first, second = await asyncio.gather(*(user.get(source, FakeArena(tar)) for _ in range(2)))
-    again = await user.get(source, FakeArena(b""))
+    first, second = await asyncio.gather(
+        *(user.get(source, FakeProgramServer(tar)) for _ in range(2))
+    )
+    again = await user.get(source, FakeProgramServer(b""))
 
     assert first == second == again
     assert first.folder is not None
@@ -290,7 +293,7 @@ async def test_a_submission_is_built_once(user: CacheUser) -> None:
 
 async def test_a_python_strategy_is_started_by_our_client_here(user: CacheUser) -> None:
     source, tar = source_of(strategy(GAME), "bot.py")
-    program = await user.get(source, FakeArena(tar))
+    program = await user.get(source, FakeProgramServer(tar))
 
     assert program.words == tuple(bot_command(("bot.py",), name="bot"))
     assert program.script is not None
@@ -303,7 +306,7 @@ async def test_a_compiled_program_is_built_and_runs(user: CacheUser) -> None:
     text = '#include <cstdio>\nint main() { puts("compiled here"); }\n'
     toml = 'build = "g++ -O0 -o mybot bot.cpp"\nrun = "stdio: ./mybot"'
     source, tar = source_of(bot_zip(bot_toml=toml, bot_cpp=text), "bot.zip")
-    program = await user.get(source, FakeArena(tar))
+    program = await user.get(source, FakeProgramServer(tar))
 
     done = subprocess.run(program.words, cwd=program.folder, capture_output=True, check=True)
     assert done.stdout == b"compiled here\n"
@@ -314,7 +317,7 @@ async def test_a_build_that_fails_says_why_and_is_not_tried_for_each_match(
 ) -> None:
     toml = 'build = "sh -c \'exit 3\'"\nrun = "stdio: ./mybot"'
     source, tar = source_of(bot_zip(bot_toml=toml, a_txt="x"), "bot.zip")
-    arena = FakeArena(tar)
+    arena = FakeProgramServer(tar)
     for _ in range(2):
         with pytest.raises(BuildFailed, match=r"^the build failed: sh ended with exit status 3$"):
             await user.get(source, arena)
@@ -333,7 +336,7 @@ async def test_what_cannot_be_started_here_says_why(user: CacheUser) -> None:
     source, tar = source_of(bot_zip(bot_toml="run = 'nothing-like-it x'", a_txt="x"), "bot.zip")
 
     with pytest.raises(UsageError, match="expected a program on PATH or in its folder"):
-        await user.get(source, FakeArena(tar))
+        await user.get(source, FakeProgramServer(tar))
 
 
 # ---- What stays
@@ -341,9 +344,9 @@ async def test_what_cannot_be_started_here_says_why(user: CacheUser) -> None:
 
 async def test_a_build_that_is_damaged_is_made_again(user: CacheUser) -> None:
     source, tar = source_of(strategy(GAME), "bot.py")
-    await user.get(source, FakeArena(tar))
+    await user.get(source, FakeProgramServer(tar))
     (user.folder / "1/programs" / source.key / "manifest.json").write_text("{")
-    arena = FakeArena(tar)
+    arena = FakeProgramServer(tar)
 
     assert (await user.get(source, arena)).folder is not None
     assert arena.asked
@@ -353,7 +356,7 @@ async def test_what_a_killed_worker_has_left_half_done_is_gone(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    await user.get(bundle, FakeArena(tar))
+    await user.get(bundle, FakeProgramServer(tar))
     await user.cache.close()
     (user.folder / "1/programs/.half").mkdir()
     (user.folder / "1/programs/.half/made").write_text("half")
@@ -364,11 +367,45 @@ async def test_what_a_killed_worker_has_left_half_done_is_gone(
     assert user.is_clean
 
 
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from arena.workers.messages import Source
+from arena.workers.program_cache import ProgramCache
+async def fetch(offset):
+    if offset:
+        print("half", flush=True)
+        await asyncio.Event().wait()
+    return bytes(1000)
+cache = ProgramCache(Path(sys.argv[1]))
+async def main():
+    await cache.program(Source("0" * 64, 2000, "python"), "", "ann", fetch)
+asyncio.run(main())
+"""
+
+
+async def test_a_worker_that_is_killed_leaves_its_folder_clean_for_the_next(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "cache")], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert await asyncio.to_thread(process.stdout.readline) == b"half\n"
+    process.kill()
+    process.stdout.close()
+    process.wait()
+    fetched = tmp_path / "cache/1/fetched"
+    assert [path.name for path in fetched.iterdir()] == ["0" * 64]
+    user = CacheUser(tmp_path / "cache")
+
+    assert user.kept == set()
+    assert user.is_clean
+
+
 async def test_after_a_power_cut_nothing_of_before_is_trusted(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    await user.get(bundle, FakeArena(tar))
+    await user.get(bundle, FakeProgramServer(tar))
     await user.cache.close()
     (user.folder / "1/boot").write_text("another start of this machine")
     user.cache = user.opened()
@@ -381,8 +418,8 @@ async def test_workers_on_one_machine_share_no_folder(
 ) -> None:
     bundle, tar = ann
     other = user.opened()
-    here = await user.get(bundle, FakeArena(tar))
-    there = await other.program(bundle, GAME, "ann", FakeArena(tar))
+    here = await user.get(bundle, FakeProgramServer(tar))
+    there = await other.program(bundle, GAME, "ann", FakeProgramServer(tar))
 
     assert here.folder is not None
     assert there.folder is not None
@@ -390,7 +427,7 @@ async def test_workers_on_one_machine_share_no_folder(
     assert there.folder.parts[-3:-1] == ("2", "programs")
     await user.cache.close()
     user.cache = user.opened()
-    assert await user.get(bundle, FakeArena(b"")) == here
+    assert await user.get(bundle, FakeProgramServer(b"")) == here
 
 
 async def test_the_least_recently_used_makes_room_but_not_what_runs(
@@ -406,9 +443,9 @@ async def test_the_least_recently_used_makes_room_but_not_what_runs(
     (first, _), (second, _), (third, _) = programs
     user.cache.in_use = lambda: (first.key,)
     for at, (bundle, tar) in enumerate(programs[:2]):
-        await user.get(bundle, FakeArena(tar))
+        await user.get(bundle, FakeProgramServer(tar))
         os.utime(user.folder / "1/programs" / bundle.key, (at, at))
-    await user.get(third, FakeArena(programs[2][1]))
+    await user.get(third, FakeProgramServer(programs[2][1]))
 
     assert user.kept == {first.key, third.key}
     assert second.key not in user.kept
@@ -421,7 +458,7 @@ async def test_a_program_larger_than_the_cache_is_played_all_the_same(
     await user.cache.close()
     user.cache = user.opened(most_bytes=0)
 
-    assert (await user.get(bundle, FakeArena(tar))).folder is not None
+    assert (await user.get(bundle, FakeProgramServer(tar))).folder is not None
 
 
 async def test_a_disk_that_is_full_is_said_in_a_line(
@@ -434,7 +471,7 @@ async def test_a_disk_that_is_full_is_said_in_a_line(
 
     monkeypatch.setattr(program_cache, "_unpack", full)
     with pytest.raises(NotFetched, match=r"^cannot write a program to .*No space left"):
-        await user.get(bundle, FakeArena(tar))
+        await user.get(bundle, FakeProgramServer(tar))
     assert user.is_clean
 
 
@@ -445,7 +482,7 @@ async def test_a_bundle_sees_here_what_it_saw_there(
     user: CacheUser, ann: tuple[Bundle, bytes]
 ) -> None:
     bundle, tar = ann
-    program = await user.get(bundle, FakeArena(tar))
+    program = await user.get(bundle, FakeProgramServer(tar))
     ended = asyncio.get_running_loop().create_future()
 
     def end(_name: str, finding: Finding) -> None:

@@ -262,12 +262,14 @@ async def test_a_submission_is_its_source_from_the_database(
 async def test_submissions_make_room_and_come_back(
     launches: FakeLaunches, submissions: RunningSubmissions
 ) -> None:
-    found: list[SeatProgram] = []
+    found: list[Source] = []
     programs = programs_of(launches, submissions.service, most_bytes=0)
     for owner, text in (("ann", "1"), ("bob", "2")):
         one = await submissions.decided(await submissions.hand_in(owner, strategy(GAME, text)))
-        found += await programs.of(job_of(owner, submissions=[one.number]))
-        await tar_of(programs, found[-1])
+        [program] = await programs.of(job_of(owner, submissions=[one.number]))
+        assert isinstance(program, Source)
+        await tar_of(programs, program)
+        found.append(program)
 
     cached = {path.name for path in (launches.course.parent / "cache").iterdir()}
     assert cached == {f"{found[1].key}.tar"}
