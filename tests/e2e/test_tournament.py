@@ -144,7 +144,8 @@ def test_workers_play_a_tournament_and_its_rest_after_a_kill(
         options = nats_server.options(name)
         cache = str(tmp_path / f"{name}-cache")
         worker = start("arena", "worker", *options, "--cores", "1", "--cache", cache)
-        worker.until(f"{name}: plays")
+        assert worker.process.stdout is not None, "it was made with one"
+        assert any(f"{name}: plays" in line for line in worker.process.stdout)
     words = (*LONG, *nats_server.options("arena"))
     first = tournament(*words)
     for _ in range(4):
