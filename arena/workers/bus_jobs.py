@@ -66,6 +66,7 @@ class BusJobs:
         note_stderr: is given the submission, the match, and what its process wrote.
         is_isolated: bots are isolated here, so they have to be elsewhere.
         machine: the system and architecture of the arena, `linux x86_64`.
+        lost: of how many attempts nothing came since the start, refused ones too.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class BusJobs:
         self.note_stderr: Callable[[int, str, str], None] = lambda number, match, text: None
         self.is_isolated = False
         self.machine = ""
+        self.lost = 0
         self.tracker = AttemptTracker()
         self.wall = wall
         self.clock = asyncio.get_running_loop().time
@@ -393,6 +395,7 @@ class BusJobs:
     def failed(self, attempt: KnownAttempt, state: AttemptState, why: str) -> None:
         """Nothing has come of an attempt: it is lost, or its result was refused (J5)."""
         put = self.put_for(attempt)
+        self.lost += not attempt.cancelled
         if attempt.cancelled:
             state, why = AttemptState.VOID, attempt.cancelled
         attempt.state = state
