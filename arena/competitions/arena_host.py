@@ -23,9 +23,11 @@ from arena.competitions.local_jobs import LocalJobs
 from arena.competitions.presence import Presence
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
+from arena.competitions.remote_match import RemoteMatch
 from arena.competitions.stage_runner import ARENA_STOPPED
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
+from arena.competitions.worker_control import WorkerControl
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
@@ -105,6 +107,7 @@ class Host:
         self._relay = Relay(self._competitions, listener or Listener(), on_verdict)
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
+        self.workers: WorkerControl | None = None
         self.referee = Referee(self._loop.time, practice, self._relay.verdict_given)
         roster = Roster(store.engine)
         access = roster.access()
@@ -291,6 +294,11 @@ class Host:
     def non_competing(self) -> Collection[str]:
         """The names in no competition: of people, and of the house bots that play with them."""
         return self._relay.non_competing
+
+    @property
+    def remote(self) -> Mapping[str, RemoteMatch]:
+        """By id, the matches that other machines play now."""
+        return self._runner.jobs.remote
 
     @property
     def competitions(self) -> tuple[Competition, ...]:

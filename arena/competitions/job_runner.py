@@ -133,9 +133,10 @@ class JobRunner:
     def play(self, job: MatchJob, watcher: JobWatcher, seed: bytes | None = None) -> None:
         """Play a match that is no job here, as one of its bots has connected by itself.
 
-        With a `seed`, whose commitment is known elsewhere, the match has the id of the job.
+        With a `seed`, whose commitment is known elsewhere, it is a job that was taken elsewhere,
+        and its match has the id of the job.
         """
-        self._add(_RunningJob(job, watcher, is_direct=True, seed=seed))
+        self._add(_RunningJob(job, watcher, is_direct=seed is None, seed=seed))
 
     def look(self) -> None:
         """Start what can be started, soon: a table or a process may be free, or a bot gone."""
@@ -354,8 +355,10 @@ class JobRunner:
                 settings,
                 seed=seed or secrets.token_bytes(32),
                 start=False,
+                nonces=() if seed is None else ("",) * len(job.players),
                 commitment=None if seed is None else commitment(seed),
                 versions=job.versions,
+                worker=self._referee.worker,
             )
             event = finding.event or f"{job.id}.{seat}"
             name = job.players[seat]
