@@ -52,7 +52,7 @@ function Listed({ workers, busy, onSteer }) {
     <table class="grid">
       <thead><tr>
         <th scope="col">Worker</th><th scope="col">State</th><th scope="col" class="number">Matches</th><th scope="col" class="number">Played</th><th scope="col" class="number">Cores</th>
-        <th scope="col" class="number" title="calibrations a second of one core, measured while idle">Speed</th><th scope="col">Latest fault</th><th scope="col"><span class="unseen">Action</span></th>
+        <th scope="col" class="number" title="calibrations a second of one core, measured while idle">Speed</th><th scope="col">Latest fault</th><td></td>
       </tr></thead>
       <tbody>${workers.map((worker) => html`<tr key=${worker.name}>
         <th scope="row"><${Name} name=${worker.name} /><span class="faint small"> ${worker.system}${worker.isolation ? "" : ", bots are not isolated"}</span></th>
@@ -70,8 +70,8 @@ function Listed({ workers, busy, onSteer }) {
 
 function Drain({ worker: { name, state }, busy, onSteer }) {
   const isDraining = state === "draining";
-  return html`<button type="button" disabled=${busy} title=${isDraining ? "it takes matches again" : "it plays what it has begun, and takes no more"}
-    onClick=${() => onSteer(name, isDraining)}>${isDraining ? "Resume" : "Drain"}<span class="unseen"> ${name}</span></button>`;
+  return html`<button type="button" disabled=${busy} aria-label=${`${isDraining ? "Resume" : "Drain"} ${name}`} title=${isDraining ? "it takes matches again" : "it plays what it has begun, and takes no more"}
+    onClick=${() => onSteer(name, isDraining)}>${isDraining ? "Resume" : "Drain"}</button>`;
 }
 
 /** Matches that a worker began and that do not count: J5's voids. */
