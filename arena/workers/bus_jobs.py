@@ -409,6 +409,7 @@ class BusJobs:
             self.finish(put, "", unplayed(put.job, told), None)
             return
         put.losses += 1
+        self.lost += 1
         put.watcher.lost(put.job.id, attempt.id)
         if put.losses >= MOST_VOIDS:
             self.finish(put, "", unplayed(put.job, FAULT), None)
