@@ -221,7 +221,9 @@ class BotPool:
                 tables = min(HOUSE_TABLES, self._host.limits.tables)
                 await self._host.launch((self._game.name, bot.name), name, tables=tables)
             else:
-                program = bot.program or strategy_program(bot.name, url=self._host.url, name=name)
+                # Elsewhere its address is another: it finds that in its environment.
+                url = None if self.is_carried else self._host.url
+                program = bot.program or strategy_program(bot.name, url=url, name=name)
                 await self._host.launch_program(program, name)
         except UsageError as error:
             raise UsageError(f"{bot.name}: {error}") from None

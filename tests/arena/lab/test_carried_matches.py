@@ -269,3 +269,14 @@ async def test_without_any_worker_matches_begin_here(
 
     assert pool.room(None) == usable_cores()
     assert pool.room(1) == 1
+
+
+async def test_a_file_that_may_travel_names_no_address(
+    jobs: WorkersInProcess, house: FakeArena
+) -> None:
+    host = FakePoolHost(house)
+    pool = BotPool(cast(Host, host), AKQ, jobs)
+    await pool.launch(PoolBot("ann/mine.py"), copies=1)
+
+    assert "ann/mine.py" in host.programs["mine"].words
+    assert "--url" not in host.programs["mine"].words
