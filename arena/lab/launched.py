@@ -123,15 +123,15 @@ async def compare(
     on_part: Callable[[MatchupPart], bool],
     *,
     limits: Limits,
-    jobs: int | None = None,
+    jobs: int | None = 1,
     hidden: Sequence[Path] = (),
     carrier: Carrier | None = None,
 ) -> None:
     """Let two bots play parts until `on_part` says that it was the last; it gets them in order.
 
-    Every bot is started as often as `jobs` tables need it, by default one per core, and does not
-    see what is `hidden`. With a `carrier` it is started for one table, and `jobs` parts are played
-    at once, by default as many as other machines play. It raises what `sittings` raises.
+    Every bot is started as often as `jobs` tables need it, None for one per core, and does not see
+    what is `hidden`. With a `carrier` it is started for one table, and `jobs` parts are played at
+    once, None for as many as other machines play. It raises what `sittings` raises.
     """
     tables = (jobs or usable_cores()) if carrier is None else 1
     out: list[int] = []  # parts with an offence, after which no other is begun
