@@ -45,6 +45,8 @@ class WorkersInProcess(LocalJobs):
         super().__init__()
         self.slots = at_once
         self.busy = self.most_busy = 0
+        self.needs_busy = 0
+        """No job is over before so many were played at once."""
         self.played: list[MatchJob] = []
         self.turn: Callable[[int], int] = lambda number: 0
         self.spoils: Callable[[int], tuple[int, bool]] = lambda number: (0, False)
@@ -69,6 +71,8 @@ class WorkersInProcess(LocalJobs):
     async def _play(self, number: int, job: MatchJob, watcher: JobWatcher) -> None:
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
+        while self.most_busy < self.needs_busy:
+            await asyncio.sleep(0)
         for _ in range(self.turn(number)):
             await asyncio.sleep(0)
         losses, is_void = self.spoils(number)
@@ -169,7 +173,7 @@ async def test_a_sitting_adds_up_as_if_matches_had_been_played_one_after_another
 async def test_as_many_matches_are_played_at_once_as_workers_have_room_twice(
     jobs: WorkersInProcess,
 ) -> None:
-    jobs.turn = turns(MATCHES)
+    jobs.needs_busy = 2 * jobs.at_once
 
     await sittings()
 
@@ -177,7 +181,7 @@ async def test_as_many_matches_are_played_at_once_as_workers_have_room_twice(
 
 
 async def test_jobs_are_matches_at_once_at_all_tables_together(jobs: WorkersInProcess) -> None:
-    jobs.turn = turns(MATCHES)
+    jobs.needs_busy = 3
 
     await sittings([(0, 1), (0, 0), (1, 1)], jobs=3)
 
@@ -187,10 +191,10 @@ async def test_jobs_are_matches_at_once_at_all_tables_together(jobs: WorkersInPr
 
 async def test_a_worker_that_comes_later_is_given_matches(jobs: WorkersInProcess) -> None:
     jobs.slots = 1
-    jobs.turn = lambda number: 3 if number else 1
 
     def on_match(seats: tuple[int, ...], record: Record) -> None:
         jobs.slots = 4
+        jobs.needs_busy = 8
 
     await sittings(on_match=on_match)
 
@@ -220,6 +224,7 @@ async def test_parts_of_a_comparison_come_in_order_and_have_their_units(
     jobs: WorkersInProcess,
 ) -> None:
     jobs.turn = turns(20)
+    jobs.needs_busy = 8
     parts: list[MatchupPart] = []
 
     def on_part(part: MatchupPart) -> bool:
