@@ -45,8 +45,8 @@ class WorkersInProcess(LocalJobs):
         super().__init__()
         self.slots = at_once
         self.busy = self.most_busy = 0
-        self.needs_busy = 0
-        """No job is over before so many were played at once."""
+        self.needs_busy, self.held_from = 0, 0
+        """No job from that number on is over before so many were played at once."""
         self.played: list[MatchJob] = []
         self.turn: Callable[[int], int] = lambda number: 0
         self.spoils: Callable[[int], tuple[int, bool]] = lambda number: (0, False)
@@ -71,7 +71,7 @@ class WorkersInProcess(LocalJobs):
     async def _play(self, number: int, job: MatchJob, watcher: JobWatcher) -> None:
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
-        while self.most_busy < self.needs_busy:
+        while number >= self.held_from and self.most_busy < self.needs_busy:
             await asyncio.sleep(0)
         for _ in range(self.turn(number)):
             await asyncio.sleep(0)
@@ -191,6 +191,7 @@ async def test_jobs_are_matches_at_once_at_all_tables_together(jobs: WorkersInPr
 
 async def test_a_worker_that_comes_later_is_given_matches(jobs: WorkersInProcess) -> None:
     jobs.slots = 1
+    jobs.held_from = 4
 
     def on_match(seats: tuple[int, ...], record: Record) -> None:
         jobs.slots = 4
