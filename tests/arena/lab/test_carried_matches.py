@@ -232,7 +232,9 @@ async def test_parts_of_a_comparison_come_in_order_and_have_their_units(
         parts.append(part)
         return len(parts) == 6
 
-    await launched.compare(Matchup(AKQ, SHORT), BOTS, on_part, limits=Limits(), carrier=no_carrier)
+    await launched.compare(
+        Matchup(AKQ, SHORT), BOTS, on_part, limits=Limits(), jobs=None, carrier=no_carrier
+    )
 
     assert [part.units for part in parts] == [16] * 6
     # Of each part both matches are dealt by cards of their own, so each has its place.
