@@ -9,6 +9,7 @@ import click
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus_options import needs_nats
+from arena.workers.bus import ARENA_USER
 
 __all__ = ["command"]
 
@@ -47,7 +48,7 @@ def init(folder: Path, hosts: tuple[str, ...], workers: tuple[str, ...], as_json
     --json prints {folder, hosts, workers, files}.
     """
     with needs_nats():
-        from arena.workers.bus_setup import ARENA, set_up
+        from arena.workers.bus_setup import set_up
     files = set_up(folder, hosts, workers)
     names, all_hosts = files.workers(), files.hosts()
     document = {
@@ -60,7 +61,7 @@ def init(folder: Path, hosts: tuple[str, ...], workers: tuple[str, ...], as_json
     lines = [
         f"{folder}: {', '.join(all_hosts)}; {output.plural(len(names), 'worker')}",
         f"the bus:  nats-server -c {files.server_conf}",
-        f"arenas:   --bus {url} --bus-key {files.key(ARENA)} --bus-ca {files.ca}",
+        f"arenas:   --bus {url} --bus-key {files.key(ARENA_USER)} --bus-ca {files.ca}",
         *(
             f"worker {name}: arena worker --bus {url} --bus-key {name}.nk --bus-ca ca.pem, "
             f"with copies of {files.key(name)} and {files.ca}"

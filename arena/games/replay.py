@@ -47,6 +47,7 @@ def reopened(record: Record, *, tells_deals: bool = False, game: Game | None = N
         commitment=record.commitment,
         tells_deals=tells_deals,
         versions=record.versions or (),
+        worker=record.worker or "",
     )
 
 

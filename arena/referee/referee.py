@@ -82,6 +82,7 @@ class Referee:
         # Match ids differ from those of every earlier run of the arena.
         self._run = secrets.token_hex(4)
         self.decisions = 0
+        self.worker = ""  # as in the records of its matches; empty for the arena itself
         self.page: str | None = None  # the path of the arena's page, ending in a slash
 
     @property
@@ -99,17 +100,31 @@ class Referee:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
+        drawn: tuple[str, bytes] | None = None,
     ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
         `forgives` says whether an offence costs no more than the match, `versions` by seat which
-        version of its bot plays (`Record.versions`).
+        version of its bot plays (`Record.versions`), and `drawn` the id and seed of a match whose
+        commitment is known elsewhere already.
         """
         self._numbers += 1
-        number, now = f"{self._run}-{self._numbers}", self._clock()
+        number, seed = drawn or (f"{self._run}-{self._numbers}", None)
+        now = self._clock()
         table = LiveMatch(
-            number, game, settings, players, limits, on_over, now, by_seat, forgives, versions
+            number,
+            game,
+            settings,
+            players,
+            limits,
+            on_over,
+            now,
+            by_seat,
+            forgives,
+            versions,
+            self.worker,
+            seed,
         )
         self._tables[table.id] = table
         table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")

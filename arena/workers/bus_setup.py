@@ -21,13 +21,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from arena.workers.bus import ARENA_USER
 from arena.workers.nats_connection import seed_of
 from protocol.errors import UsageError
 
-__all__ = ["ARENA", "BusFolder", "set_up"]
-
-ARENA = "arena"
-"""The user that arenas are: `serve`, and commands of the lab."""
+__all__ = ["BusFolder", "set_up"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")  # what subjects and buckets take
 _VALID_DAYS = 3650  # nobody renews it in the middle of a term
@@ -94,6 +92,7 @@ _WORKER_USER = """\
           "$O.records-{name}.>"
           "$JS.API.STREAM.MSG.GET.OBJ_records-{name}"
           "$JS.API.STREAM.PURGE.OBJ_records-{name}"
+          "$JS.API.CONSUMER.INFO.ARENA_JOBS.*"
           "$JS.API.CONSUMER.MSG.NEXT.ARENA_JOBS.*"
           "$JS.ACK.ARENA_JOBS.>"
           "_INBOX.{name}.>"
@@ -121,7 +120,7 @@ class BusFolder:
 
     def workers(self) -> list[str]:
         """The names of those that have a key."""
-        return sorted(file.stem for file in self.folder.glob("*.nk") if file.stem != ARENA)
+        return sorted(file.stem for file in self.folder.glob("*.nk") if file.stem != ARENA_USER)
 
     def hosts(self) -> list[str]:
         """The names that the server's certificate has; none if there is no certificate."""
@@ -139,7 +138,7 @@ def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFol
     Raises `UsageError` for a name that cannot be one, or if nobody has said any host.
     """
     for name in workers:
-        if not _NAME.fullmatch(name) or name == ARENA:
+        if not _NAME.fullmatch(name) or name == ARENA_USER:
             raise UsageError(
                 f"expected a worker's name of at most 32 letters, digits, - and _, got {name!r}"
             )
@@ -152,7 +151,7 @@ def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFol
         _write_ca(files)
     if all_hosts != files.hosts():
         _write_server_certificate(files, all_hosts)
-    for user in (ARENA, *workers):
+    for user in (ARENA_USER, *workers):
         if not files.key(user).exists():
             _write_user_key(files.key(user), user)
     if not files.server_conf.exists():
@@ -163,7 +162,7 @@ def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFol
 
 
 def _users(files: BusFolder) -> str:
-    texts = [_USERS_HEAD, _ARENA_USER.format(key=_public_key(files.key(ARENA)))]
+    texts = [_USERS_HEAD, _ARENA_USER.format(key=_public_key(files.key(ARENA_USER)))]
     for name in files.workers():
         texts.append(_WORKER_USER.format(name=name, key=_public_key(files.key(name))))
     return "".join((*texts, "  ]\n}\n"))
@@ -171,7 +170,7 @@ def _users(files: BusFolder) -> str:
 
 def _write_user_key(file: Path, user: str) -> None:
     seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode()
-    who = "arenas" if user == ARENA else f"the worker {user}"
+    who = "arenas" if user == ARENA_USER else f"the worker {user}"
     _write_secret(file, f"# The key of {who} to the bus: keep it secret.\n{seed}\n".encode())
 
 

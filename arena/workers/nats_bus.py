@@ -22,10 +22,10 @@ from contextlib import suppress
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.client import JetStreamContext
-from nats.js.errors import APIError, NotFoundError
+from nats.js.errors import APIError, NotFoundError, ServerError
 
-from arena.workers.bus import BusDown, JobDelivery, OnMessage, OnRequest, ResultDelivery
-from arena.workers.nats_connection import RETRY_S, BusAddress, NatsConnection
+from arena.workers.bus import BusAddress, BusDown, JobDelivery, OnMessage, OnRequest, ResultDelivery
+from arena.workers.nats_connection import RETRY_S, NatsConnection
 from arena.workers.nats_records import LARGEST_IN_MESSAGE, NatsRecords
 
 __all__ = ["BusAddress", "NatsBus", "connect"]
@@ -42,14 +42,15 @@ _FULL = "maximum messages per subject exceeded"
 
 
 async def connect(
-    address: BusAddress, name: str, inbox: str, *, ack_wait_s: float = ACK_WAIT_S
+    address: BusAddress, name: str, user: str, *, ack_wait_s: float = ACK_WAIT_S
 ) -> NatsBus:
-    """Connect to a bus as the user `inbox`: `arena`, or the name of a worker.
+    """Connect to a bus as a user: `ARENA_USER`, or the name of a worker.
 
+    `name` is what the server's operator sees.
     Raises `BusDown`, with the reason, if that does not succeed now; later it connects again for
     ever. Raises `UsageError` if a file of the address cannot be read.
     """
-    connection = NatsConnection(address, name, f"_INBOX.{inbox}")
+    connection = NatsConnection(address, name, user)
     await connection.open()
     return NatsBus(connection, ack_wait_s)
 
@@ -62,6 +63,7 @@ class NatsBus:
         self._records = NatsRecords(connection)
         self._ack_wait_s = ack_wait_s
         self._arena: _OpenArena | None = None
+        self._classes: set[str] = set()  # whose queues were there
 
     @property
     def is_up(self) -> bool:
@@ -124,8 +126,7 @@ class NatsBus:
     async def withdraw(self, worker_class: str, job: str) -> None:
         subject = f"arena.jobs.{worker_class}.{self._opened.name}.{job}"
         await self._connection.streams(
-            f"withdrawing the job {job}",
-            lambda streams: streams.purge_stream(JOBS, subject=subject),
+            f"withdrawing the job {job}", lambda streams: _delete(streams, JOBS, subject)
         )
 
     async def command(self, worker: str, data: bytes) -> None:
@@ -135,6 +136,14 @@ class NatsBus:
     def _opened(self) -> _OpenArena:
         assert self._arena is not None, "the arena is open before it opens classes and puts jobs"
         return self._arena
+
+    # --- for an operator ---
+
+    async def on_reports(self, call: OnMessage) -> None:
+        async def reported(message: Msg) -> None:
+            call(message.subject.split(".")[2], message.data)
+
+        await self._connection.listen("arena.report.*", reported)
 
     # --- for workers ---
 
@@ -148,10 +157,23 @@ class NatsBus:
         await self._connection.listen(f"arena.command.{worker}", commanded)
 
     async def fetch(self, worker_class: str, timeout_s: float) -> JobDelivery | None:
-        message = await self._connection.pull(JOBS, worker_class, timeout_s)
+        try:
+            if worker_class not in self._classes:
+                await self._look_for(worker_class)
+            message = await self._connection.pull(JOBS, worker_class, timeout_s)
+        except BusDown:
+            self._classes.discard(worker_class)
+            raise
         if message is None:
             return None
         return NatsJob(self._connection, message, self._ack_wait_s)
+
+    async def _look_for(self, worker_class: str) -> None:
+        """Raise `BusDown` if there is no such queue, of which a pull would not tell."""
+        await self._connection.streams(
+            f"the queue {worker_class}", lambda streams: streams.consumer_info(JOBS, worker_class)
+        )
+        self._classes.add(worker_class)
 
     async def announce(self, arena: str, worker: str, data: bytes) -> bytes:
         subject = f"arena.announce.{arena}.{worker}"
@@ -198,7 +220,12 @@ class NatsDelivery:
         await self._say(b"+WPI")
 
     async def ack(self) -> None:
-        await self._say(b"+ACK")
+        """Say so, and wait until the bus has confirmed it."""
+        with suppress(BusDown):
+            await self._confirmed_ack()
+
+    async def _confirmed_ack(self) -> None:
+        await self._connection.request(self._message.reply, b"+ACK", "an acknowledgement")
 
     async def give_back(self, delay_s: float) -> None:
         await self._say(b"-NAK " + json.dumps({"delay": int(delay_s * 1e9)}).encode())
@@ -235,8 +262,7 @@ class NatsResult(NatsDelivery):
 
     async def ack(self) -> None:
         with suppress(BusDown):
-            # The bus confirms it, so that no message is without its object.
-            await self._connection.request(self._message.reply, b"+ACK", f"{self.attempt}")
+            await self._confirmed_ack()  # no message is to be without its object
             if not self._message.data:
                 await self._records.remove(self.worker, self.attempt)
 
@@ -292,10 +318,10 @@ class _OpenArena:
     async def close(self) -> None:
         for subject in self._subjects:
             await self._connection.deafen(subject)
-        tasks = list(self._tasks)
-        for task in tasks:
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while self._tasks:  # they may end in others, which give back what came too late
+            await asyncio.wait(self._tasks)
 
     def _look_again(self) -> None:
         self._is_made = False
@@ -356,10 +382,15 @@ class _OpenArena:
         """Remove what is of this arena alone."""
 
         async def remove(streams: JetStreamContext) -> None:
-            await streams.purge_stream(JOBS, subject=f"arena.jobs.*.{self.name}.>")
-            await streams.purge_stream(RESULTS, subject=f"arena.results.{self.name}.>")
             with suppress(NotFoundError):
                 await streams.delete_consumer(RESULTS, self.name)
+            for stream, subjects in (
+                (JOBS, f"arena.jobs.*.{self.name}.>"),
+                (RESULTS, f"arena.results.{self.name}.>"),
+            ):
+                state = (await streams.stream_info(stream, subjects_filter=subjects)).state
+                for subject in state.subjects or ():
+                    await _delete(streams, stream, subject)
 
         await self._connection.streams(f"leaving as {self.name}", remove)
 
@@ -397,3 +428,14 @@ class _OpenArena:
         finally:
             holding.cancel()
             room.release()
+
+
+async def _delete(streams: JetStreamContext, stream: str, subject: str) -> None:
+    """Delete the message of a subject, if it is there.
+
+    After a purge of a subject, consumers of nats-server 2.9.10 deliver nothing that came before it.
+    """
+    with suppress(NotFoundError, ServerError):  # the latter if it was acknowledged meanwhile
+        message = await streams.get_last_msg(stream, subject)
+        assert message.seq is not None, "the server says it"
+        await streams.delete_msg(stream, message.seq)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 import nats.aio.client
 import nats.errors
 import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
@@ -26,32 +26,27 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.client import JetStreamContext
 
-from arena.workers.bus import BusDown
+from arena.workers.bus import BusAddress, BusDown
 from protocol.errors import UsageError, one_line
 
-__all__ = ["BusAddress", "NatsConnection", "seed_of"]
+__all__ = ["NatsConnection", "seed_of"]
 
 log = logging.getLogger(__name__)
+# nats-py makes a stream that does not know of TLS, of which asyncio warns at each loss.
+logging.getLogger("asyncio").addFilter(lambda entry: "eof_received" not in str(entry.msg))
 
 T = TypeVar("T")
 
-CONNECT_S = 5.0  # TCP, TLS and login
+CONNECT_S = 3.0  # TCP, TLS and login; so late is a connection after a partition
 RETRY_S = 0.25  # between attempts to connect
 HEARTBEAT_S = 1.0
 HEARD_WITHIN_S = 3.0  # of a heartbeat; a busy machine may take a second
 CLOSE_S = 1.0  # of a connection that may be dead: TLS would wait 30 s for the other side
 REQUESTS_AT_ONCE = 64
 REPLY_S = 10.0
+STATUS_S = 3.0  # after which a queue that has not said that nothing came is not there
 TOO_LATE = b'-NAK {"delay": 0}'
 _NO_MESSAGE = ("404", "408")  # none there, or none came
-
-
-class BusAddress(msgspec.Struct, frozen=True):
-    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
-
-    url: str
-    key: Path | None = None
-    ca: Path | None = None
 
 
 @contextmanager
@@ -68,22 +63,22 @@ def _errors_as_bus_down(doing: str) -> Iterator[None]:
 
 
 class NatsConnection:
-    """The connection of one user, whose replies come to subjects below `inbox` alone."""
+    """The connection of one user, whose replies come to subjects below `_INBOX.USER` alone."""
 
-    def __init__(self, address: BusAddress, name: str, inbox: str) -> None:
+    def __init__(self, address: BusAddress, name: str, user: str) -> None:
         self.address = address
         self.name = name
-        self.inbox = inbox
+        self.user = user
+        self.echo = f"_INBOX.{user}.echo.{secrets.token_hex(8)}"  # a request to it comes back
+        self.last_error = ""  # what the server said to this connection
         self.on_up: Callable[[], None] = lambda: None
         self._seed = None if address.key is None else seed_of(address.key)
         self._tls = _tls_of(address)
         self._client: nats.aio.client.Client | None = None
         self._lost = asyncio.Event()
-        self._last_error = ""
+        self._is_closed = False
         self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
         self._subscriptions: dict[str, Subscription] = {}
-        self._pulls: dict[str, asyncio.Future[Msg]] = {}
-        self._pull_count = 0
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._keeping: asyncio.Task[None] | None = None
 
@@ -97,17 +92,17 @@ class NatsConnection:
         self._keeping = asyncio.create_task(self._keep(client))
 
     async def close(self) -> None:
+        """Close it for good; what waits for the bus raises `BusDown`."""
+        self._is_closed = True
+        self._lost.set()
         if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
-            self._keeping = None
+            await asyncio.wait((self._keeping,))
 
     # --- what is done with it; all raise `BusDown` ---
 
     async def publish(self, subject: str, data: bytes) -> None:
         client = self._up()
-        with _errors_as_bus_down("sending"):
-            await client.publish(subject, data)
+        await self._race(client.publish(subject, data), "sending")
 
     async def request(
         self, subject: str, data: bytes, doing: str, *, timeout_s: float = REPLY_S
@@ -133,63 +128,59 @@ class NatsConnection:
     async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
         """Call this with each message on a subject, one after another, on all connections."""
         self._listening[subject] = call
-        client = self._up()
-        with _errors_as_bus_down(f"listening to {subject}"):
-            self._subscriptions[subject] = await client.subscribe(subject, cb=call)
-            await client.flush(timeout=int(REPLY_S))
+        client, doing = self._up(), f"listening to {subject}"
+        self._subscriptions[subject] = await self._race(client.subscribe(subject, cb=call), doing)
+        await self._race(client.flush(timeout=int(REPLY_S)), doing)
 
     async def deafen(self, subject: str) -> None:
         """Listen to a subject no longer."""
         self._listening.pop(subject, None)
         if (subscription := self._subscriptions.pop(subject, None)) and self.is_up:
-            with suppress(nats.errors.Error, OSError):
-                await subscription.unsubscribe()
+            with suppress(BusDown):
+                await self._race(subscription.unsubscribe(), "leaving")
 
     async def pull(self, stream: str, consumer: str, wait_s: float) -> Msg | None:
         """The next message of a consumer; None if none has come.
 
         What is delivered when nobody waits for it any more is given back at once.
         """
-        client = self._up()
-        self._pull_count += 1
-        token = str(self._pull_count)
-        future = self._pulls[token] = asyncio.get_running_loop().create_future()
-        expires_ns = int(max(wait_s, 0.01) * 1e9)
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        doing = f"the queue {consumer}"
+        client, doing = self._up(), f"the queue {consumer}"
+        future: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+
+        async def pulled(message: Msg) -> None:
+            if future.done():
+                await self._give_back(message)
+            else:
+                future.set_result(message)
+
+        async def ask() -> Msg:
+            # It ends by itself with what comes: the message, or a status when `wait_s` is over.
+            inbox = client.new_inbox()
+            await (await client.subscribe(inbox, cb=pulled)).unsubscribe(limit=1)
+            wanted = {"batch": 1, "expires": int(max(wait_s, 0.01) * 1e9)}
+            subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+            await client.publish(subject, json.dumps(wanted).encode(), reply=inbox)
+            async with asyncio.timeout(wait_s + STATUS_S):
+                return await future
+
         try:
-            with _errors_as_bus_down(doing):
-                await client.publish(
-                    subject,
-                    json.dumps({"batch": 1, "expires": expires_ns}).encode(),
-                    reply=self._pull_subject(client, token),
-                )
-            message = await self._race(asyncio.wait_for(future, wait_s + REPLY_S), doing)
+            message = await self._race(ask(), doing)
         except BaseException:
             if future.done() and not future.cancelled():
                 await self._give_back(future.result())
+            future.cancel()
             raise
-        finally:
-            del self._pulls[token]
-        return self._pulled(message, doing)
-
-    def _pulled(self, message: Msg, doing: str) -> Msg | None:
-        status = None if message.headers is None else message.headers.get("Status")
-        if status is None:
-            return message
-        if status in _NO_MESSAGE:
-            return None
-        why = "is not there" if status == "503" else (message.headers or {}).get("Description", "")
-        raise BusDown(f"{doing} {why}".rstrip())
+        return _pulled(message, doing)
 
     async def _give_back(self, message: Msg) -> None:
-        if message.reply:
+        if message.reply:  # statuses have none
             with suppress(BusDown):
                 await self.publish(message.reply, TOO_LATE)
 
-    async def _race(self, call: Awaitable[T], doing: str) -> T:
-        task = asyncio.ensure_future(call)
-        lost = asyncio.ensure_future(self._lost.wait())
+    async def _race(self, call: Coroutine[object, object, T], doing: str) -> T:
+        """Await it in a task of its own: `wait_for`, which nats-py uses, may swallow our cancel."""
+        task = asyncio.create_task(call)
+        lost = asyncio.create_task(self._lost.wait())
         try:
             await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -197,60 +188,57 @@ class NatsConnection:
             with _errors_as_bus_down(doing):
                 return task.result()
         finally:
-            for one in (task, lost):
-                one.cancel()
-            await asyncio.gather(task, lost, return_exceptions=True)
+            lost.cancel()
+            if not task.done():
+                task.cancel()
+                task.add_done_callback(_note_nothing)
 
     def _up(self) -> nats.aio.client.Client:
         if self._client is None or not self.is_up:
-            why = f": {self._last_error}" if self._last_error else ""
+            why = f": {self.last_error}" if self.last_error else ""
             raise BusDown(f"{self.address.url} cannot be reached{why}")
         return self._client
 
     # --- how it is kept ---
 
     async def _keep(self, client: nats.aio.client.Client) -> None:
-        try:
-            while True:
-                await self._until_lost(client)
-                self._lost.set()
-                await _drop(client)
-                client = await self._connect_again()
-                self.on_up()
-        finally:
+        while True:
+            await self._until_lost(client)
             self._lost.set()
             await _drop(client)
-
-    async def _connect_again(self) -> nats.aio.client.Client:
-        while True:
-            await asyncio.sleep(RETRY_S)
-            try:
-                return await self._connect()
-            except BusDown as error:
-                log.debug("%s", error)
+            while True:
+                if self._is_closed:
+                    return
+                await asyncio.sleep(RETRY_S)
+                try:
+                    client = await self._connect()
+                    break
+                except BusDown as error:
+                    log.debug("%s", error)
+            self.on_up()
 
     async def _until_lost(self, client: nats.aio.client.Client) -> None:
         """Return when the connection is closed, or two heartbeats in turn were not heard."""
         unheard = 0
-        while client.is_connected and unheard < 2:
+        while client.is_connected and unheard < 2 and not self._is_closed:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HEARTBEAT_S):
                     await self._lost.wait()
                     return
             try:
-                await client.request(self._echo(client), timeout=HEARD_WITHIN_S / 2)
+                await client.request(self.echo, timeout=HEARD_WITHIN_S / 2)
                 unheard = 0
-            except (nats.errors.Error, OSError):
+            except Exception:  # whatever nats-py raises: it was not heard
                 unheard += 1
 
     async def _connect(self) -> nats.aio.client.Client:
         client = nats.aio.client.Client()
-        self._last_error = ""
+        self.last_error = ""
         lost = asyncio.Event()
 
         async def on_error(error: Exception) -> None:
-            self._last_error = _reason(error)
-            log.debug("bus: %s", self._last_error)
+            self.last_error = _reason(error)
+            log.debug("bus: %s", self.last_error)
 
         async def on_closed() -> None:
             lost.set()
@@ -269,17 +257,18 @@ class NatsConnection:
                     connect_timeout=int(CONNECT_S),
                     tls=self._tls,
                     nkeys_seed_str=self._seed,
-                    inbox_prefix=self.inbox,
+                    inbox_prefix=f"_INBOX.{self.user}",
                 )
                 await self._listen_again(client)
-        except (nats.errors.Error, OSError) as error:
+        except Exception as error:  # whatever nats-py raises: this is tried for ever
             await _drop(client)
-            self._last_error = self._last_error or _reason(error)
-            raise BusDown(f"{self.address.url}: {self._last_error}") from None
+            said = self.last_error if isinstance(error, nats.errors.NoServersError) else ""
+            self.last_error = said or _reason(error)
+            raise BusDown(f"{self.address.url}: {self.last_error}") from None
         except BaseException:
             await _drop(client)
             raise
-        self._client, self._lost, self._last_error = client, lost, ""
+        self._client, self._lost, self.last_error = client, lost, ""
         return client
 
     async def _listen_again(self, client: nats.aio.client.Client) -> None:
@@ -288,31 +277,33 @@ class NatsConnection:
         async def echo(message: Msg) -> None:
             await client.publish(message.reply, b"")
 
-        await client.subscribe(self._echo(client), cb=echo)
-        await client.subscribe(self._pull_subject(client, "*"), cb=self._on_pulled)
+        await client.subscribe(self.echo, cb=echo)
         for subject, call in self._listening.items():
             self._subscriptions[subject] = await client.subscribe(subject, cb=call)
-        await client.request(self._echo(client), timeout=CONNECT_S)
-        if "ermissions" in self._last_error:
-            raise nats.errors.Error(self._last_error)
+        await client.flush(timeout=int(CONNECT_S))
+        if "ermissions" in self.last_error:
+            raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
 
-    async def _on_pulled(self, message: Msg) -> None:
-        future = self._pulls.get(message.subject.rpartition(".")[2])
-        if future is not None and not future.done():
-            future.set_result(message)
-        elif message.headers is None or "Status" not in message.headers:
-            await self._give_back(message)
 
-    def _echo(self, client: nats.aio.client.Client) -> str:
-        return f"{self.inbox}.echo.{client.client_id}"
+def _note_nothing(task: asyncio.Task[T]) -> None:
+    """Take the error of a task that nobody awaits any more."""
+    if not task.cancelled():
+        task.exception()
 
-    def _pull_subject(self, client: nats.aio.client.Client, token: str) -> str:
-        return f"{self.inbox}.pull.{client.client_id}.{token}"
+
+def _pulled(message: Msg, doing: str) -> Msg | None:
+    status = None if message.headers is None else message.headers.get("Status")
+    if status is None:
+        return message
+    if status in _NO_MESSAGE:
+        return None
+    why = "is not there" if status == "503" else (message.headers or {}).get("Description", "")
+    raise BusDown(f"{doing} {why}".rstrip())
 
 
 async def _drop(client: nats.aio.client.Client) -> None:
     """Close a connection; one whose other side is silent is cut off."""
-    with suppress(nats.errors.Error, OSError):
+    with suppress(Exception):
         async with asyncio.timeout(CLOSE_S):
             await client.close()
     for writer in ("_io_writer", "_bare_io_writer"):
@@ -325,6 +316,9 @@ def _reason(error: Exception) -> str:
     text = one_line(str(error), 300) or type(error).__name__
     if "uthorization" in text:
         return "the bus does not know this key"
+    if isinstance(error, (BrokenPipeError, ConnectionResetError)):
+        # What the server wrote before it closed the connection is lost where we wrote meanwhile.
+        return f"{text}: the bus has closed the connection; does it know this key?"
     if isinstance(error, TimeoutError):
         return "no answer"
     return text

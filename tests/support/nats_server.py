@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from arena.workers.bus import BusAddress
 from arena.workers.bus_setup import set_up
-from arena.workers.nats_connection import BusAddress
 
 __all__ = ["NatsServer", "nats_server", "needed_nats_server"]
 

@@ -9,47 +9,15 @@ from typing import TypeAlias
 import pytest
 
 from arena.workers import nats_bus
-from arena.workers.bus import Bus, BusDown, ResultDelivery
+from arena.workers.bus import Bus, BusDown
+from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.memory_bus import MemoryBroker
 from tests.support.nats_server import NatsServer, nats_server
 
 __all__ = ["nats_server"]
 
-SOON_S = 10.0  # far more than anything here takes
 ACK_WAIT_S = 1.0
 JOB, RESULT = b"a job", b"a result"
-
-
-class Listener:
-    """An arena as its bus sees it: it notes what it is told, and answers what it is asked."""
-
-    def __init__(self) -> None:
-        self.reports: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
-        self.frames: asyncio.Queue[tuple[str, str, bytes]] = asyncio.Queue()
-        self.results: asyncio.Queue[ResultDelivery] = asyncio.Queue()
-
-    async def open(self, bus: Bus, arena: str) -> Listener:
-        await bus.open_arena(
-            arena,
-            lambda worker, data: self.reports.put_nowait((worker, data)),
-            self.on_announcement,
-            self.on_program_request,
-            lambda worker, attempt, data: self.frames.put_nowait((worker, attempt, data)),
-            self.on_result,
-        )
-        return self
-
-    async def on_announcement(self, worker: str, data: bytes) -> bytes:
-        return b"granted " + worker.encode() + b" " + data
-
-    async def on_program_request(self, worker: str, data: bytes) -> bytes:
-        return b"part for " + worker.encode() + b" " + data
-
-    async def on_result(self, result: ResultDelivery) -> None:
-        await self.results.put(result)
-
-    async def result(self) -> ResultDelivery:
-        return await asyncio.wait_for(self.results.get(), SOON_S)
 
 
 Connect: TypeAlias = Callable[[str], Awaitable[Bus]]
@@ -80,7 +48,7 @@ async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
 
 async def test_a_job_is_there_once_and_is_gone_when_it_is_acknowledged(connect: Connect) -> None:
     arena, worker = await connect("arena"), await connect("w1")
-    await Listener().open(arena, "a1")
+    await BusListener().open(arena, "a1")
     await arena.open_class("c1")
 
     assert await arena.put("c1", "j1", JOB)
@@ -96,7 +64,7 @@ async def test_a_job_is_there_once_and_is_gone_when_it_is_acknowledged(connect: 
 
 async def test_a_job_that_nobody_keeps_up_is_delivered_again(connect: Connect) -> None:
     arena, worker = await connect("arena"), await connect("w1")
-    await Listener().open(arena, "a1")
+    await BusListener().open(arena, "a1")
     await arena.open_class("c1")
     await arena.put("c1", "j1", JOB)
 
@@ -111,7 +79,7 @@ async def test_a_job_that_nobody_keeps_up_is_delivered_again(connect: Connect) -
 
 async def test_a_job_that_is_withdrawn_is_not_delivered(connect: Connect) -> None:
     arena, worker = await connect("arena"), await connect("w1")
-    await Listener().open(arena, "a1")
+    await BusListener().open(arena, "a1")
     await arena.open_class("c1")
     await arena.put("c1", "j1", JOB)
     await arena.put("c1", "j2", b"another")
@@ -123,9 +91,27 @@ async def test_a_job_that_is_withdrawn_is_not_delivered(connect: Connect) -> Non
     assert delivery.data == b"another"
 
 
+async def test_a_job_that_is_withdrawn_from_its_worker_can_be_put_again(connect: Connect) -> None:
+    arena, worker = await connect("arena"), await connect("w1")
+    await BusListener().open(arena, "a1")
+    await arena.open_class("c1")
+    await arena.put("c1", "j1", JOB)
+    await worker.fetch("c1", SOON_S)
+
+    await arena.withdraw("c1", "j1")
+
+    assert await arena.put("c1", "j1", b"once more")
+    again = await worker.fetch("c1", SOON_S)
+    assert again is not None
+    assert again.data == b"once more"
+    await again.ack()
+    await arena.withdraw("c1", "j1")
+    assert await worker.fetch("c1", 0.05) is None
+
+
 async def test_jobs_of_a_class_that_nobody_opened_are_not_to_be_had(connect: Connect) -> None:
     worker = await connect("w1")
-    await Listener().open(await connect("arena"), "a1")
+    await BusListener().open(await connect("arena"), "a1")
 
     with pytest.raises(BusDown, match="c9"):
         await worker.fetch("c9", 0.05)
@@ -133,7 +119,7 @@ async def test_jobs_of_a_class_that_nobody_opened_are_not_to_be_had(connect: Con
 
 async def test_requests_reach_the_arena_that_they_name(connect: Connect) -> None:
     worker = await connect("w1")
-    await Listener().open(await connect("arena"), "a1")
+    await BusListener().open(await connect("arena"), "a1")
 
     assert await worker.announce("a1", "w1", b"x") == b"granted w1 x"
     assert await worker.program_part("a1", "w1", b"y") == b"part for w1 y"
@@ -143,8 +129,8 @@ async def test_requests_reach_the_arena_that_they_name(connect: Connect) -> None
 
 async def test_reports_reach_all_arenas_and_frames_one(connect: Connect) -> None:
     worker = await connect("w1")
-    one = await Listener().open(await connect("arena"), "a1")
-    other = await Listener().open(await connect("arena"), "a2")
+    one = await BusListener().open(await connect("arena"), "a1")
+    other = await BusListener().open(await connect("arena"), "a2")
 
     await worker.report("w1", b"here")
     await worker.frames("a1", "w1", "m1", b"seen")
@@ -155,9 +141,21 @@ async def test_reports_reach_all_arenas_and_frames_one(connect: Connect) -> None
     assert other.frames.empty()
 
 
+async def test_an_operator_hears_all_workers_and_opens_no_arena(connect: Connect) -> None:
+    operator, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
+    heard: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    await operator.on_reports(lambda worker, data: heard.put_nowait((worker, data)))
+
+    await w1.report("w1", b"here")
+    await w2.report("w2", b"here too")
+
+    said = [await asyncio.wait_for(heard.get(), SOON_S) for _ in range(2)]
+    assert sorted(said) == [("w1", b"here"), ("w2", b"here too")]
+
+
 async def test_commands_reach_the_worker_that_they_name(connect: Connect) -> None:
     arena, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
-    await Listener().open(arena, "a1")
+    await BusListener().open(arena, "a1")
     heard: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
     await w1.on_command("w1", lambda data: heard.put_nowait(("w1", data)))
     await w2.on_command("w2", lambda data: heard.put_nowait(("w2", data)))
@@ -172,7 +170,7 @@ async def test_commands_reach_the_worker_that_they_name(connect: Connect) -> Non
 @pytest.mark.parametrize("size", [10, 3 << 20], ids=["small", "larger than a message"])
 async def test_a_result_is_delivered_until_it_is_acknowledged(connect: Connect, size: int) -> None:
     arena, worker = await connect("arena"), await connect("w1")
-    listener = await Listener().open(arena, "a1")
+    listener = await BusListener().open(arena, "a1")
     await arena.open_worker("w1")
     data = bytes(range(256)) * (size // 256 + 1)
 
@@ -191,22 +189,43 @@ async def test_a_result_is_delivered_until_it_is_acknowledged(connect: Connect, 
 
 async def test_a_result_waits_for_an_arena_that_is_closed(connect: Connect) -> None:
     arena, worker = await connect("arena"), await connect("w1")
-    await Listener().open(arena, "a1")
+    await BusListener().open(arena, "a1")
     await arena.open_worker("w1")
     await arena.close_arena(forever=False)
     await worker.hand_in("a1", "w1", "m1", RESULT)
 
-    result = await (await Listener().open(await connect("arena"), "a1")).result()
+    result = await (await BusListener().open(await connect("arena"), "a1")).result()
 
     assert await result.read() == RESULT
 
 
-async def test_an_arena_that_is_closed_forever_leaves_nothing(connect: Connect) -> None:
-    arena, worker = await connect("arena"), await connect("w1")
-    await Listener().open(arena, "a1")
+async def test_an_arena_that_is_closed_forever_leaves_nothing_but_what_is_others(
+    connect: Connect,
+) -> None:
+    arena, other, worker = await connect("arena"), await connect("arena"), await connect("w1")
+    await BusListener().open(arena, "a1")
+    await BusListener().open(other, "a2")
     await arena.open_class("c1")
+    await other.open_class("c1")
+    await other.put("c1", "j1", b"of the other")
     await arena.put("c1", "j1", JOB)
+    await other.put("c1", "j2", b"of the other, too")
 
     await arena.close_arena(forever=True)
 
-    assert await worker.fetch("c1", 0.05) is None
+    left = [await worker.fetch("c1", wait_s) for wait_s in (SOON_S, SOON_S, 0.05)]
+    assert [job and job.data for job in left] == [b"of the other", b"of the other, too", None]
+
+
+async def test_a_job_for_which_nobody_waits_any_more_goes_to_another(connect: Connect) -> None:
+    arena, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
+    await BusListener().open(arena, "a1")
+    await arena.open_class("c1")
+    waiting = asyncio.create_task(w1.fetch("c1", SOON_S))
+    assert await w1.fetch("c1", 0.05) is None  # the other request is there by now
+
+    waiting.cancel()
+    await arena.put("c1", "j1", JOB)
+
+    async with asyncio.timeout(ACK_WAIT_S * 0.9):
+        assert await w2.fetch("c1", SOON_S) is not None
