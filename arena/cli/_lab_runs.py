@@ -30,6 +30,7 @@ from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
 from arena.strength.interval import Interval
+from arena.workers.bus import BusAddress
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -61,8 +62,8 @@ FEWER = "--games or --hands"
 class SeriesOptions(msgspec.Struct, frozen=True):
     """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`.
 
-    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards in all seats. `bus`,
-    `bus_key` and `bus_ca` say where workers are found.
+    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards in all seats. `bus` is
+    where workers are found.
     """
 
     game: Game
@@ -76,9 +77,7 @@ class SeriesOptions(msgspec.Struct, frozen=True):
     limits: Limits
     jobs: int | None = 1
     duplicate: bool = False
-    bus: str | None = None
-    bus_key: Path | None = None
-    bus_ca: Path | None = None
+    bus: BusAddress | None = None
 
     @property
     def is_launched(self) -> bool:
@@ -179,7 +178,7 @@ def plan(
 
 
 def check(
-    entries: Sequence[BotSpec], seed: int | None, limits: Limits, *, bus: str | None = None
+    entries: Sequence[BotSpec], seed: int | None, limits: Limits, *, bus: BusAddress | None = None
 ) -> None:
     """Raise `UsageError` if `--seed` was given with `--bot` or a bus, or limits without them."""
     if (entries or bus is not None) and seed is not None:
@@ -254,10 +253,10 @@ def launched(
     recent: LabMatches | None = None,
 ) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
     """Let `bots` and those of `--bot` play as processes, by `run`; returns names and results."""
-    from arena.cli._lab_bus import BusAsked, carrier
+    from arena.cli._lab_bus import carrier
     from arena.lab.launched import sittings
 
-    carried = carrier(BusAsked(series.bus, series.bus_key, series.bus_ca))
+    carried = carrier(series.bus)
     processes = guests(planned.game, bots, series.commands)
     played = run(
         lambda progress: sittings(

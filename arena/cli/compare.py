@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import click
 import msgspec
@@ -13,9 +12,9 @@ from arena.cli import Interrupted
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._bus_options import bus_options
+from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._comparison_report import ComparisonSoFar, show
-from arena.cli._lab_bus import BusAsked, carrier
+from arena.cli._lab_bus import carrier
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
@@ -42,7 +41,7 @@ class _Asked(msgspec.Struct, frozen=True):
     commands: tuple[BotSpec, ...]
     jobs: int | None
     limits: Limits
-    bus: BusAsked
+    bus: BusAddress | None
 
 
 @click.command(name="compare", cls=LimitsCommand)
@@ -76,9 +75,7 @@ def command(
     level: float,
     most: int | None,
     jobs: int | None,
-    bus: str | None,
-    bus_key: Path | None,
-    bus_ca: Path | None,
+    bus: BusAddress | None,
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
@@ -110,7 +107,6 @@ def command(
     high] of that, and `more` about how many more units would settle it, null for too many.
     """
     lab_runs.check(commands, seed, limits, bus=bus)
-    asked_bus = BusAsked(bus, bus_key, bus_ca)
     game_name, bots = _read_bots(bots, commands)
     with contextlib.ExitStack() as stack:
         paths = tuple(stack.enter_context(bot_path(bot)) for bot in bots)
@@ -122,7 +118,7 @@ def command(
         most = most or MOST_BLOCKS * per_unit
         run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
         try:
-            _play(run, _Asked(paths, commands, jobs, limits, asked_bus))
+            _play(run, _Asked(paths, commands, jobs, limits, bus))
         except Interrupted:
             show(run, as_json=as_json)
             raise Interrupted(_how_to_go_on(run)) from None
