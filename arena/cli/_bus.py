@@ -11,12 +11,10 @@ import contextlib
 import platform
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from arena.cli._bus_options import address, needs_nats
+from arena.cli._bus_options import BusAddress, opened_bus
 from arena.cli._submissions import cache_folder
 from arena.competitions.arena_host import Host
-from arena.competitions.config import BusSection
 from arena.storage.store import Store
 from arena.workers.bus import BusDown
 from arena.workers.bus_jobs import BusJobs
@@ -26,25 +24,13 @@ from arena.workers.worker_control import BusWorkers
 from arena.workers.worker_kind import isolation
 from protocol.errors import Unreachable
 
-if TYPE_CHECKING:
-    from arena.workers.nats_connection import BusAddress
-
-__all__ = ["bus_address", "bus_files", "bus_jobs", "connect_bus", "programs_folder"]
-
-_USER = "arena"  # of `arena bus init`
+__all__ = ["bus_files", "bus_jobs", "connect_bus", "programs_folder"]
 
 
-def bus_address(bus: BusSection) -> BusAddress | None:
-    """The address of the bus, if there is one; raises what `address` raises."""
-    if bus.url is None:
-        return None
-    key, ca = (None if path is None else Path(path) for path in (bus.key, bus.ca))
-    return address(bus.url, key, ca)
-
-
-def bus_files(bus: BusSection) -> tuple[Path, ...]:
+def bus_files(bus: BusAddress | None) -> tuple[Path, ...]:
     """The files of the bus, which no bot may see."""
-    return tuple(Path(path) for path in (bus.key, bus.ca) if path is not None)
+    files = () if bus is None else (bus.key, bus.ca)
+    return tuple(file for file in files if file is not None)
 
 
 def programs_folder(store: Store) -> Path:
@@ -65,24 +51,22 @@ async def bus_jobs(
         UsageError: nats-py is not installed, or a file of the address cannot be read.
         Unreachable: the bus cannot be reached.
     """
-    with needs_nats():
-        from arena.workers.nats_bus import connect
     arena = await asyncio.to_thread(store.attempts.arena_id)
-    try:
-        bus = await connect(where, f"arena {arena}", _USER)
-    except BusDown as error:
-        raise Unreachable(str(error)) from None
-    checker = ResultChecker()
-    jobs = BusJobs(bus, arena, store.attempts, checker)
-    jobs.tell = tell
-    jobs.is_isolated = bool(await asyncio.to_thread(isolation))
-    jobs.machine = f"{platform.system().lower()} {platform.machine()}"
-    try:
-        yield jobs
-    finally:
-        await jobs.close(forever=not is_kept)
-        await checker.close()
-        await bus.close()
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            bus = await stack.enter_async_context(opened_bus(where, f"arena {arena}"))
+        except BusDown as error:
+            raise Unreachable(str(error)) from None
+        checker = ResultChecker()
+        stack.push_async_callback(checker.close)
+        jobs = BusJobs(bus, arena, store.attempts, checker)
+        jobs.tell = tell
+        jobs.is_isolated = bool(await asyncio.to_thread(isolation))
+        jobs.machine = f"{platform.system().lower()} {platform.machine()}"
+        try:
+            yield jobs
+        finally:
+            await jobs.close(forever=not is_kept)
 
 
 async def connect_bus(host: Host, jobs: BusJobs) -> None:

@@ -8,7 +8,6 @@ import gc
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -18,8 +17,8 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_others
-from arena.cli._bus import bus_address, bus_files, bus_jobs, connect_bus, programs_folder
-from arena.cli._bus_options import bus_options
+from arena.cli._bus import bus_files, bus_jobs, connect_bus, programs_folder
+from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -27,7 +26,7 @@ from arena.cli._submissions import cache_folder, check_safety, play_submissions,
 from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
-from arena.competitions.config import BusSection, Config, ServeSection, example, read_config
+from arena.competitions.config import Config, ServeSection, example, read_config
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.engine.names import alike
@@ -43,9 +42,6 @@ from arena.submissions.requests import SubmissionRequests
 from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-
-if TYPE_CHECKING:
-    from arena.workers.nats_connection import BusAddress
 
 __all__ = ["command"]
 
@@ -138,9 +134,7 @@ def command(
     matches: int,
     once: bool,
     log_file: str | None,
-    bus: str | None,
-    bus_key: Path | None,
-    bus_ca: Path | None,
+    bus: BusAddress | None,
     without_isolation: bool,
     settings: dict[str, object],
     as_json: bool,
@@ -171,12 +165,10 @@ def command(
         chosen = tuple(GAMES.values())
     if settings and len(chosen) != 1:
         raise UsageError("expected one GAME with --set, as settings belong to a game")
-    section = _bus_section(bus, bus_key, bus_ca)
-    config = msgspec.structs.replace(config, limits=limits, bus=section)
-    where_bus = bus_address(section)
+    config = msgspec.structs.replace(config, limits=limits)
     where = options.database(db)
     log = () if log_file in (None, "-") else (Path(str(log_file)),)
-    hidden = (*config.files, *endpoint.hidden, *log, *bus_files(section))
+    hidden = (*config.files, *endpoint.hidden, *log, *bus_files(bus))
     endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
     endpoint.check()
     unsafe = ""
@@ -193,7 +185,7 @@ def command(
         as_json,
         log_file,
         unsafe,
-        where_bus,
+        bus,
     )
     _run(where, endpoint, plan, stop or Stop())
 
@@ -218,12 +210,6 @@ def _run(where: str | Path, endpoint: Endpoint, plan: _ServePlan, stop: Stop) ->
                 click.echo(f"arena: stopped by {stop.name}; {goes_on}", err=True)
     if failed:
         raise ArenaError("a competition could not be played to its end, see above")
-
-
-def _bus_section(bus: str | None, key: Path | None, ca: Path | None) -> BusSection:
-    return BusSection(
-        url=bus, key=None if key is None else str(key), ca=None if ca is None else str(ca)
-    )
 
 
 def _named(
@@ -317,7 +303,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 play_submissions(arena, arena.submissions)
             if jobs is not None:
                 await connect_bus(arena, jobs)
-            _say_where(arena.url, endpoint, plan.config, notices)
+            _say_where(arena.url, endpoint, plan, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):
                 arena.web.upcoming = lambda: scheduler.upcoming
@@ -347,16 +333,16 @@ def _submissions(
     return requests, hidden
 
 
-def _say_where(url: str, endpoint: Endpoint, config: Config, notices: BotNotices) -> None:
+def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
     notices.say(f"arena at {url} · Ctrl-C stops it")
     if urls := urls_for_others(url):
         notices.say(f"from other machines it is at {' or '.join(urls)}")
     if endpoint.page:
         notices.say(f"the page is at {page_at(url)}")
-    if config.bus.url is not None:
-        notices.say(f"other machines play matches over {config.bus.url}")
-    if config.submissions is not None:
-        closes = config.submissions.closes
+    if plan.bus is not None:
+        notices.say(f"other machines play matches over {plan.bus.url}")
+    if plan.config.submissions is not None:
+        closes = plan.config.submissions.closes
         until = "" if closes is None else f" until {time.strftime(_MOMENT, time.localtime(closes))}"
         notices.say(f"bots can be handed in{until}: `arena submit`, or on the page")
 

@@ -7,7 +7,6 @@ import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,7 +16,7 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus import bus_jobs, connect_bus
-from arena.cli._bus_options import address, bus_options
+from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
@@ -35,9 +34,6 @@ from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import find
-
-if TYPE_CHECKING:
-    from arena.workers.nats_connection import BusAddress
 
 __all__ = ["command"]
 
@@ -107,9 +103,7 @@ def command(
     teams: tuple[str, ...],
     db: str | None,
     log_file: str | None,
-    bus: str | None,
-    bus_key: Path | None,
-    bus_ca: Path | None,
+    bus: BusAddress | None,
     settings: dict[str, object],
     as_json: bool,
     limits: Limits,
@@ -138,8 +132,7 @@ def command(
     )
     players = tuple(bot.name for bot in entrants)
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
-    where = None if bus is None else address(bus, bus_key, bus_ca)
-    done = _run(plan, entrants, db, log_file, where)
+    done = _run(plan, entrants, db, log_file, bus)
     if as_json:
         output.print_json(done)
     else:

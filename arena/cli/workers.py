@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -13,10 +12,10 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._bus_options import address, bus_options, needs_nats
+from arena.cli._bus_options import BusAddress, bus_options, opened_bus
 from arena.workers.bus import BusDown
 from arena.workers.bus_operator import BusOperator
-from protocol.errors import Unreachable, UsageError
+from protocol.errors import Unreachable
 from protocol.instructions import WorkerView
 
 __all__ = ["command"]
@@ -24,17 +23,13 @@ __all__ = ["command"]
 T = TypeVar("T")
 Ask = Callable[[Callable[[BusOperator], Awaitable[T]]], T]
 
-_USER = "arena"  # whose key it is, and whose replies it may hear
-
 
 def _asks(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of all these commands; the command gets `ask`, which asks an operator."""
 
     @functools.wraps(command)
-    def gathered(
-        *args: Any, bus: str | None, bus_key: Path | None, bus_ca: Path | None, **given: Any
-    ) -> Any:
-        return command(*args, ask=functools.partial(_on_bus, bus, bus_key, bus_ca), **given)
+    def gathered(*args: Any, bus: BusAddress | None, **given: Any) -> Any:
+        return command(*args, ask=functools.partial(_on_bus, bus), **given)
 
     return bus_options(options.json_option(gathered))
 
@@ -82,23 +77,12 @@ def resume(name: str, ask: Ask[WorkerView], as_json: bool) -> None:
     output.print_result({"worker": view}, f"{name} begins matches again", as_json=as_json)
 
 
-def _on_bus(
-    bus: str | None, key: Path | None, ca: Path | None, task: Callable[[BusOperator], Awaitable[T]]
-) -> T:
-    if bus is None:
-        raise UsageError("expected the bus, as --bus or ARENA_BUS names it")
-    where = address(bus, key, ca)
-    with needs_nats():
-        from arena.workers.nats_bus import connect
-
+def _on_bus(bus: BusAddress | None, task: Callable[[BusOperator], Awaitable[T]]) -> T:
     async def asked() -> T:
-        client = await connect(where, "arena workers", _USER)
-        try:
+        async with opened_bus(bus, "arena workers") as client:
             operator = BusOperator(client)
             await operator.open()
             return await task(operator)
-        finally:
-            await client.close()
 
     try:
         return asyncio.run(asked())

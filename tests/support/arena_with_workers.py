@@ -235,8 +235,9 @@ class ArenaWithWorkers:
             await side.open()
             worker = self._worker = _PlayingWorker(broker.client())
             side.plays(worker)
-            async with _HostWithRemote(store, page=Web) as host, asyncio.TaskGroup() as group:
-                host.matches = side.matches
+            host = _HostWithRemote(store, page=Web)
+            host.matches = side.matches
+            async with host, asyncio.TaskGroup() as group:
                 host.workers = BusWorkers(side, _OneAttempt(), self._loop.time)
                 host.on_instruct = AdminCommands(
                     host,

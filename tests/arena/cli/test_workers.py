@@ -77,7 +77,7 @@ def test_one_is_drained_and_takes_matches_again(nats: FakeNats, run: Run) -> Non
 def test_without_a_bus_it_says_how_to_name_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ARENA_BUS", raising=False)
 
-    assert run("workers").refusal() == "expected the bus, as --bus or ARENA_BUS names it"
+    assert run("workers").refusal() == "expected --bus tls://HOST:PORT, or ARENA_BUS with that"
 
 
 def test_a_bus_that_does_not_answer_is_said_in_one_line(nats: FakeNats, run: Run) -> None:
