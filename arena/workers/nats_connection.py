@@ -268,6 +268,10 @@ class NatsConnection:
         except BaseException:
             await _drop(client)
             raise
+        # They end in an error where `close` cannot write; it is said by the loss itself.
+        for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
+            if task is not None:
+                task.add_done_callback(_note_nothing)
         self._client, self._lost, self.last_error = client, lost, ""
         return client
 
@@ -306,6 +310,8 @@ async def _drop(client: nats.aio.client.Client) -> None:
     with suppress(Exception):
         async with asyncio.timeout(CLOSE_S):
             await client.close()
+    for subscription in list(client._subs.values()):  # `close` leaves them if it cannot write
+        subscription._stop_processing()
     for writer in ("_io_writer", "_bare_io_writer"):
         stream: asyncio.StreamWriter | None = getattr(client._transport, writer, None)
         if stream is not None:

@@ -12,6 +12,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -74,7 +75,7 @@ KIND = WorkerKind(
 WRITING_S = 0.01  # until what is written is durable
 
 
-def a_job(number: int = 0, name: str = "", **more: object) -> MatchJob:
+def a_job(number: int = 0, name: str = "", **more: Any) -> MatchJob:
     fields = {
         "id": name or f"c-{number}-0",
         "game": GAME.name,
@@ -88,9 +89,9 @@ def a_job(number: int = 0, name: str = "", **more: object) -> MatchJob:
     return msgspec.convert({**fields, **more}, MatchJob)
 
 
-def a_report(worker: str = "w1", **more: object) -> WorkerReport:
+def a_report(worker: str = "w1", **more: Any) -> WorkerReport:
     fields = {"session": "s1", "kind": KIND, "speed": 10.0, "cores": 2, "slots": 2}
-    return WorkerReport(**{"worker": worker, "memory_mib": 1_000, **fields, **more})  # type: ignore[arg-type]
+    return WorkerReport(**{"worker": worker, "memory_mib": 1_000, **fields, **more})
 
 
 def play_rules(job: object, seed: bytes) -> MatchState:
@@ -186,9 +187,10 @@ class RecordChecker(ResultChecker):
     """The least that a check looks at, without processes."""
 
     def __init__(self) -> None:
-        pass
+        self.checks = 0
 
     async def check(self, data: bytes, expected: ExpectedAttempt) -> CheckedAttempt:
+        self.checks += 1
         await asyncio.sleep(WRITING_S)
         result: AttemptResult = decode(data, AttemptResult)
         record = result.record
@@ -288,7 +290,7 @@ class BusStage:
         self.players: dict[str, RulesPlayer] = {}
         self.workers: dict[str, Worker] = {}
         self.buses: dict[str, FaultyBus] = {}
-        self.more: dict[str, object] = {}  # of its jobs
+        self.more: dict[str, Any] = {}  # of its jobs
         self._pairings = range(pairings)
         self._numbers = itertools.count()
         self._plays_here = plays_here
@@ -397,7 +399,7 @@ class BusStage:
 
     # --- workers ---
 
-    def start_worker(self, name: str, lasts_s: float = 1.0, **more: object) -> Worker:
+    def start_worker(self, name: str, lasts_s: float = 1.0, **more: Any) -> Worker:
         bus = self.buses[name] = FaultyBus(self.broker, self.faults)
         profile = a_report(name, session=f"s{next(self._numbers)}", **more)
         player = self.players.setdefault(name, RulesPlayer(lasts_s))

@@ -7,11 +7,12 @@ and nothing can happen any more, that fails instead of waiting for ever.
 from __future__ import annotations
 
 import asyncio
+import functools
 import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["run_in_virtual_time"]
+__all__ = ["in_virtual_time", "run_in_virtual_time"]
 
 T = TypeVar("T")
 
@@ -52,3 +53,13 @@ def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end on a loop of its own."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)
+
+
+def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Have a test run in virtual time."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **more: Any) -> None:
+        run_in_virtual_time(test(*args, **more))
+
+    return run
