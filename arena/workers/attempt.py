@@ -176,12 +176,13 @@ class WorkerAttempt:
     def is_over(self) -> bool:
         return self.result is not None
 
-    def report(self) -> RunningAttempt:
+    def report(self, scores: tuple[int, ...]) -> RunningAttempt:
         return RunningAttempt(
             arena=self.job.arena,
             job=self.job.id,
             attempt=self.id,
             decisions=self.decisions,
+            scores=scores,
             has_begun=self.has_begun,
             is_over=self.is_over,
         )

@@ -278,7 +278,7 @@ class BusJobs:
         if attempt.state is AttemptState.LOST and put.living is None and not put.is_here:
             self._revive(put, attempt)
         if attempt.remote is not None:
-            attempt.remote.decisions = running.decisions
+            attempt.remote.reported(running.decisions, running.scores)
         if put.living is attempt and running.has_begun:
             put.watcher.progressed(put.job.id, attempt.id, running.decisions)
 
@@ -409,7 +409,6 @@ class BusJobs:
             self.finish(put, "", unplayed(put.job, told), None)
             return
         put.losses += 1
-        self.lost += 1
         put.watcher.lost(put.job.id, attempt.id)
         if put.losses >= MOST_VOIDS:
             self.finish(put, "", unplayed(put.job, FAULT), None)

@@ -46,6 +46,7 @@ class RemoteMatches:
             job.versions,
             self._clock(),
             lambda is_watched: self._watch(attempt, is_watched),
+            attempt.job.competition,
         )
 
     def hide(self, attempt: KnownAttempt) -> None:

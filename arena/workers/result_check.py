@@ -22,6 +22,7 @@ from arena.sandbox.worker_pool import usable_cores
 from arena.workers.messages import AttemptResult, decode, encode
 from arena.workers.result_check_process import LENGTH, OUT_OF_CPU
 from arena.workers.result_fit import ExpectedAttempt, ResultFit
+from protocol.errors import ArenaError
 
 __all__ = ["MOST_BYTES", "CheckedAttempt", "ExpectedAttempt", "ResultChecker"]
 
@@ -30,6 +31,7 @@ MOST_BYTES = 256 << 20
 
 _MOST_PROCESSES = 4
 _WITHIN_S = 600.0  # by the clock on the wall, if its CPU time does not end it
+_ENDS_S = 2.0  # a process that has closed its output
 _REPLY_BYTES = 1 << 16
 _LARGE_BYTES = 8 << 20  # after such a result a process holds hundreds of MiB, and is not kept
 _COMMAND = (sys.executable, "-m", "arena.workers.result_check_process")
@@ -79,10 +81,10 @@ class ResultChecker:
         self._is_closed = False
 
     async def check(self, data: bytes, expected: ExpectedAttempt) -> CheckedAttempt:
-        """Check an `AttemptResult`; whatever the data, nothing is raised, and it has an end.
+        """Check an `AttemptResult`; whatever the data, it has an end.
 
-        After `close`, and for what is being checked then, it raises `CancelledError`: nothing is
-        known of such a result.
+        It raises `ArenaError` if no process can be started here. After `close`, and for what is
+        being checked then, it raises `CancelledError`. Nothing is known of such a result.
         """
         if len(data) > MOST_BYTES:
             return CheckedAttempt(None, f"it has more than {MOST_BYTES >> 20} MiB")
@@ -119,8 +121,8 @@ class ResultChecker:
             while self._idle and self._idle[-1].returncode is not None:
                 self._idle.pop()  # it was killed since
             process = self._idle.pop() if self._idle else await self._start()
-        except OSError as error:
-            raise _CheckFailed(f"no process to check it can be started: {error}") from error
+        except OSError as error:  # a fault of this machine says nothing about the result
+            raise ArenaError(f"no process to check results can be started: {error}") from error
         is_kept = False
         try:
             async with asyncio.timeout(self._within_s):
@@ -130,6 +132,9 @@ class ResultChecker:
         except TimeoutError:
             raise _CheckFailed(f"its check took longer than {self._within_s:,g} s") from None
         except (OSError, EOFError, msgspec.MsgspecError):
+            # `kill` looks itself whether it has ended, and would take its status from asyncio.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), _ENDS_S)
             await _kill(process)
             is_slow = process.returncode == -OUT_OF_CPU
             ended = "took too much CPU time" if is_slow else "has ended its process"

@@ -18,6 +18,7 @@ from arena.workers.attempt_tracker import KnownAttempt
 from arena.workers.bus import BusDown, ResultDelivery
 from arena.workers.messages import AttemptResult, Cancel, HandInAgain, Taken
 from arena.workers.result_check import CheckedAttempt, ExpectedAttempt, ResultChecker
+from protocol.errors import ArenaError
 from protocol.messages import Ending
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ class ResultIntake:
         except BusDown:
             self._jobs.command(attempt.worker, HandInAgain(attempt.id))
             raise
+        except ArenaError as error:
+            self._jobs.tell(str(error))
+            await delivery.give_back(_EARLY_S)
+            return
         finally:
             attempt.is_checking = False
             # Its worker need not have listed it meanwhile.

@@ -65,6 +65,7 @@ _AGAIN_S = 1.0  # between two tries at what the bus did not carry
 _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered again
 _ANNOUNCEMENTS = 5  # so often an arena is asked while the bus is up
 _FRAMES_S = 0.05  # between two looks at what is due
+_KEPT_S = 3600.0  # a result that the bus has, in case it loses everything
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
 
 
@@ -117,7 +118,9 @@ class Worker:
     def report(self) -> WorkerReport:
         return msgspec.structs.replace(
             self._profile,
-            attempts=tuple(attempt.report() for attempt in self._attempts.values()),
+            attempts=tuple(
+                attempt.report(self._scores(attempt)) for attempt in self._attempts.values()
+            ),
             is_draining=self._is_draining,
             lag_ms=self._lag_ms(),
             played=self._played,
@@ -153,6 +156,10 @@ class Worker:
             for attempt in unfinished:
                 if not attempt.is_over:  # else its result counts, once the arena has it
                     await attempt.delivery.give_back(0)
+
+    def _scores(self, attempt: WorkerAttempt) -> tuple[int, ...]:
+        table = self._player.live(attempt.id)
+        return () if table is None or table.match is None else table.match.scores
 
     def drain(self, is_draining: bool = True) -> None:
         """Take no jobs any more, or again."""
@@ -337,9 +344,13 @@ class Worker:
             await self._until_up(
                 partial(self._bus.hand_in, attempt.job.arena, self.name, attempt.id, result)
             )
-            while not (attempt.is_taken or attempt.is_wanted_again):
-                await attempt.news.wait()
-                attempt.news.clear()
+            try:
+                async with asyncio.timeout(_KEPT_S):
+                    while not (attempt.is_taken or attempt.is_wanted_again):
+                        await attempt.news.wait()
+                        attempt.news.clear()
+            except TimeoutError:
+                return  # the bus has it; who put the job may have been killed for good
 
     async def _until_up(self, action: Callable[[], Awaitable[None]]) -> None:
         """Do something on the bus, as often as it takes."""

@@ -194,10 +194,11 @@ class RecordChecker(ResultChecker):
         await asyncio.sleep(WRITING_S)
         result: AttemptResult = decode(data, AttemptResult)
         record = result.record
-        said = (result.job, result.attempt, result.worker, record.commitment)
+        told = record.commitment if result.has_begun else expected.commitment
+        said = (result.job, result.attempt, result.worker, told)
         if said != (expected.job, expected.attempt, expected.worker, expected.commitment):
             return CheckedAttempt(None, "it is not what was announced")
-        reasons = check_record(record).reasons
+        reasons = check_record(record).reasons if result.has_begun else ()
         return CheckedAttempt(None if reasons else result, " ".join(reasons))
 
     async def close(self) -> None:

@@ -13,9 +13,10 @@ from arena.referee.live_match import LiveMatch
 from arena.web.spectators import Spectators
 from protocol.watching import Watch
 from tests.support import fake_host
+from tests.support.fake_bots import ANY_GAME
 
 if TYPE_CHECKING:
-    from tests.support.fake_bots import ANY_GAME, FakeArena, FakeBot
+    from tests.support.fake_bots import FakeArena, FakeBot
 
 __all__ = ["INSTRUCTOR", "NAMES", "FakeSpectator", "PlayedOnDemand", "WatchedArena", "begun"]
 

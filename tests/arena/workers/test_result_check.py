@@ -17,6 +17,7 @@ from arena.workers import result_check, result_check_process
 from arena.workers.messages import encode
 from arena.workers.result_check import ResultChecker
 from arena.workers.result_fit import ResultFit
+from protocol.errors import ArenaError
 from tests.support.worker_results import altered, expected_of, handed_in, ruled_out
 
 HONEST = handed_in("gin_rummy")
@@ -164,7 +165,8 @@ async def test_a_check_that_computes_for_ever_is_ended_by_its_CPU_time() -> None
 async def test_without_a_process_nothing_is_raised(tmp_path: Path) -> None:
     checker = ResultChecker(command=(str(tmp_path / "none"),))
 
-    assert "no process to check it can be started" in (await checker.check(DATA, EXPECTED)).why
+    with pytest.raises(ArenaError, match="no process to check results can be started"):
+        await checker.check(DATA, EXPECTED)
     await checker.close()
 
 

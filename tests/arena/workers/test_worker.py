@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from types import SimpleNamespace
 
 import pytest
 
@@ -511,7 +512,7 @@ class FakeFrames:
 async def test_frames_are_sent_of_a_match_that_is_watched(
     bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakePlayer, "live", lambda *_: object())
+    monkeypatch.setattr(FakePlayer, "live", lambda *_: SimpleNamespace(match=None))
     monkeypatch.setattr(bench.worker, "_frames_of", lambda table: FakeFrames())
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
