@@ -285,7 +285,7 @@ class WorkerChaos:
             try:
                 process.wait(60)
             except subprocess.TimeoutExpired:
-                self.faults.append(f"does not end: {process.args}")
+                self.faults.append(f"does not end: {process.args!r}")
                 process.kill()
                 process.wait()
             self._none_left(below)
