@@ -43,6 +43,7 @@ __all__ = [
     "game_folders",
     "game_packages",
     "holds_home",
+    "possible_paths",
     "read_program",
     "sealed_program",
     "search_path",
@@ -315,7 +316,7 @@ def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
     tops: set[str] = set()
     wants_all = False
     # Without a slash, the program itself was found on PATH.
-    for text in _paths(words if os.path.dirname(words[0]) else words[1:]):
+    for text in possible_paths(words if os.path.dirname(words[0]) else words[1:]):
         path = os.path.normpath(text)
         top, *below = path.split(os.sep)
         if os.path.isabs(path) or not os.path.lexists(folder / top):
@@ -338,14 +339,14 @@ def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
 
 def _absolute(words: Sequence[str]) -> Iterator[Path]:
     """What a command line names by absolute paths, without the program and the system's files."""
-    for text in _paths(words[1:]):
+    for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
         is_seen = any(path.is_relative_to(folder) for folder in SYSTEM)
         if path.is_absolute() and path.exists() and not is_seen:
             yield path
 
 
-def _paths(words: Sequence[str]) -> Iterator[str]:
+def possible_paths(words: Sequence[str]) -> Iterator[str]:
     """All that may be a path: words, values of options, elements of class paths."""
     for word in words:
         value = word.partition("=")[2]

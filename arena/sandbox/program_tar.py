@@ -68,14 +68,17 @@ class TarWriter:
     def add_folder(self, parts: Parts) -> None:
         self._header(parts, tarfile.DIRTYPE, plain_mode(0, is_folder=True), 0)
 
+    def add_link(self, parts: Parts, target: str) -> None:
+        self._header(parts, tarfile.SYMTYPE, 0o777, 0, target)
+
     def close(self) -> CanonicalProgram:
         """Write the end of the tar; `into` stays open."""
         self._write(bytes(2 * _BLOCK))
         return CanonicalProgram(self._hash.hexdigest(), self._size, self._entries)
 
-    def _header(self, parts: Parts, kind: bytes, mode: int, size: int) -> None:
+    def _header(self, parts: Parts, kind: bytes, mode: int, size: int, target: str = "") -> None:
         info = tarfile.TarInfo("/".join(parts))
-        info.type, info.mode, info.size = kind, mode, size
+        info.type, info.mode, info.size, info.linkname = kind, mode, size, target
         self._write(info.tobuf(tarfile.GNU_FORMAT, "utf-8", "strict"))
         self._entries += 1
 

@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from arena.sandbox.workdir import LOCK_SUFFIX
 from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["DatabaseInUse", "Lock", "hold"]
+__all__ = ["DatabaseInUse", "Lock", "hold", "lock_file"]
 
 _BYTE = 1 << 30  # the byte that Windows locks: far behind the pid, which stays readable
 _ARENA = 0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
@@ -115,7 +115,7 @@ class _FileLock:
         while True:
             fd = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                if not _locked(fd):
+                if not lock_file(fd):
                     raise DatabaseInUse(_taken(name, _pid_in(fd)))
                 if self._is_there(fd):
                     os.ftruncate(fd, 0)
@@ -146,7 +146,8 @@ def _pid_in(fd: int) -> str:
 if sys.platform == "win32":
     import msvcrt
 
-    def _locked(fd: int) -> bool:
+    def lock_file(fd: int) -> bool:
+        """Lock an open file until it is closed, by us or by our end; False if somebody has it."""
         os.lseek(fd, _BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
@@ -159,7 +160,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _locked(fd: int) -> bool:
+    def lock_file(fd: int) -> bool:
+        """Lock an open file until it is closed, by us or by our end; False if somebody has it."""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
-from arena.submissions.build_cache import BuildCache, BuildFailed, BuiltProgram
 from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, check
 from arena.submissions.progress import ProgressFeed
 from arena.submissions.settings import SubmissionSettings
@@ -196,7 +196,7 @@ class Pipeline:
         others = [row for row in await self._in_play(submission.owner) if row.submission != number]
         text = f"{why.rstrip('.')}; {stays_in_play(row.version for row in others)}"
         await asyncio.to_thread(self._submissions.refused, number, text, time.time())
-        await self._builds.drop(submission.program)
+        await self._builds.folders.drop(submission.program)
         await self._decided(await asyncio.to_thread(self._submissions.get, number), text)
 
     async def _in_play(self, owner: str) -> list[InPlay]:

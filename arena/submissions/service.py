@@ -18,12 +18,13 @@ from typing import BinaryIO
 import sqlalchemy as sa
 
 from arena.sandbox.archive import MOST_BYTES, canonical
+from arena.sandbox.build_cache import BuildCache
 from arena.sandbox.command import Program, sealed_program
+from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.toolchains import Toolchain, installed
 from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
 from arena.storage.submissions import InPlay, Submission, Submissions
-from arena.submissions.build_cache import BuildCache
 from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings
@@ -79,7 +80,11 @@ class SubmissionService:
         self._comparisons = Comparisons(compare, settings.comparisons)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
-            folder / "builds", self._programs, settings, self._hidden, self._needed_programs
+            FolderCache(folder / "builds", self._needed_programs),
+            self._programs.open,
+            self._hidden,
+            build_s=settings.build_s,
+            build_mib=settings.build_mib,
         )
         self.pipeline = Pipeline(
             self.submissions, self._builds, check, settings, limits, self._hidden, self._changed
@@ -189,7 +194,7 @@ class SubmissionService:
     async def rebuild(self, number: int) -> None:
         """Have a decided submission built and checked again."""
         submission = await asyncio.to_thread(self.submissions.reopened, number)
-        await self._builds.forget(submission.program)
+        await self._builds.folders.forget(submission.program)
         self.on_rebuild(number)
         self.pipeline.add(submission)
 
@@ -230,7 +235,7 @@ class SubmissionService:
     def _sweep(self) -> None:
         """Remove what an arena that was killed has left half done."""
         self._uploads.sweep()
-        self._builds.sweep()
+        self._builds.folders.sweep()
         self.submissions.restarted()
 
     async def _check_open(self, owner: str) -> None:

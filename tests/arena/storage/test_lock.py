@@ -127,13 +127,13 @@ def test_who_waits_with_a_file_that_was_removed_takes_the_new_one(
 
     file = tmp_path / "arena.db"
     first = Store(file, exclusive=True)
-    locked = lock._locked
+    locked = lock.lock_file
 
     def late(fd: int) -> bool:
         first.close()  # just after the file was opened: it is removed now
         return locked(fd)
 
-    monkeypatch.setattr(lock, "_locked", late)
+    monkeypatch.setattr(lock, "lock_file", late)
     with Store(file, exclusive=True):
         monkeypatch.undo()
         with pytest.raises(UsageError, match="is in use"):

@@ -14,7 +14,6 @@ import pytest
 
 from arena.sandbox.archive import BadArchive
 from arena.storage.submissions import SubmissionState
-from arena.submissions import build_cache
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.submitting import Progressing
@@ -196,7 +195,7 @@ async def test_a_disabled_one_is_not_in_play_until_it_may_again(
 async def test_a_program_is_built_again_if_its_build_is_lost(running: RunningSubmissions) -> None:
     one = await running.decided(await running.hand_in("ann", NASH))
     kept = await running.service.program(one.number)
-    await running.service._builds.forget(one.program)
+    await running.service._builds.folders.forget(one.program)
     assert kept.folder is not None
     was_there = kept.folder.exists()
 
@@ -226,16 +225,16 @@ async def test_processes_that_run_have_their_files_while_it_is_built_again(
 
 
 async def test_what_competitions_still_play_makes_room_for_nothing(
-    running: RunningSubmissions, monkeypatch: pytest.MonkeyPatch
+    running: RunningSubmissions,
 ) -> None:
-    monkeypatch.setattr(build_cache, "_MOST_BYTES", 0)
     service = running.service
+    service._builds.folders.most_bytes = 0
     one = await running.decided(await running.hand_in("ann", NASH))
     service.in_use = lambda: (one.number,)
     built = (await service.program(one.number)).folder
     assert built is not None
     await running.decided(await running.hand_in("ann", BOTH))
-    await service._builds.drop(one.program)
+    await service._builds.folders.drop(one.program)
     assert built.exists()
 
     service.in_use = lambda: ()
@@ -257,7 +256,7 @@ async def test_an_instructor_does_not_wait_for_the_build_of_another_one(
     running: RunningSubmissions,
 ) -> None:
     one = await running.decided(await running.hand_in("ann", NASH))
-    async with asyncio.timeout(20), running.service._builds._lock:
+    async with asyncio.timeout(20), running.service._builds._building:
         await running.service.rebuild(one.number)
 
     assert (await running.decided(one)).version == 1

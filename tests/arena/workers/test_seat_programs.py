@@ -1,0 +1,317 @@
+"""What an arena says of the programs of a job, and the parts of them that it serves."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from arena.competitions.jobs import MatchJob
+from arena.formats.spec import RelaunchSpec
+from arena.sandbox import bundle
+from arena.sandbox.bundle import bundle_key
+from arena.submissions import service
+from arena.submissions.service import SubmissionService
+from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.workers.program_cache import ProgramCache
+from arena.workers.seat_programs import PART_BYTES, SeatPrograms
+from protocol.errors import UsageError
+from protocol.messages import Limits
+from tests.support.submitted_programs import read_program_bytes
+from tests.support.submitting import RunningSubmissions, strategy
+
+GAME = "ace_king_queen"
+
+
+class FakeLaunches:
+    """Bots that were launched in `course`, as `BotSupervisor` knows them."""
+
+    def __init__(self, course: Path) -> None:
+        self.course = course
+        self.specs: dict[str, RelaunchSpec] = {}
+
+    def launch(self, name: str, *words: str, stdio: bool = False) -> None:
+        folder = str(self.course)
+        self.specs[name] = RelaunchSpec(name=name, words=words, stdio=stdio, folder=folder)
+
+    def __call__(self, names: Sequence[str]) -> tuple[RelaunchSpec, ...]:
+        return tuple(self.specs[name] for name in names if name in self.specs)
+
+
+@pytest.fixture
+def launches(tmp_path: Path) -> FakeLaunches:
+    launches = FakeLaunches((tmp_path / "course").resolve())
+    (launches.course / "ann").mkdir(parents=True)
+    (launches.course / "ann/bot.py").write_text("print('hello')")
+    (launches.course / "arena.db").write_text("results")
+    launches.launch("ann", "python3", "ann/bot.py")
+    launches.specs["rex"] = RelaunchSpec(name="rex", house="nash")
+    return launches
+
+
+def programs_of(
+    launches: FakeLaunches, submissions: SubmissionService | None = None, most_bytes: int = 1 << 20
+) -> SeatPrograms:
+    cache, hidden = launches.course.parent / "cache", [launches.course / "arena.db"]
+    return SeatPrograms(launches, submissions, cache, hidden, most_bytes)
+
+
+def job_of(*players: str, submissions: Sequence[int | None] = (), game: str = GAME) -> MatchJob:
+    return MatchJob(
+        id="j",
+        game=game,
+        settings={},
+        limits=Limits(),
+        players=players,
+        submissions=tuple(submissions) or (None,) * len(players),
+    )
+
+
+async def bundle_of(programs: SeatPrograms, name: str, game: str = GAME) -> Bundle:
+    [found] = await programs.of(job_of(name, game=game))
+    assert isinstance(found, Bundle)
+    return found
+
+
+async def tar_of(programs: SeatPrograms, program: SeatProgram) -> bytes:
+    tar = b""
+    while part := await programs.part(program.key, len(tar)):
+        assert len(part) <= PART_BYTES
+        tar += part
+    return tar
+
+
+# ---- Launched bots
+
+
+async def test_a_job_s_programs_come_by_seat(launches: FakeLaunches) -> None:
+    programs = programs_of(launches)
+    house, ann = await programs.of(job_of("rex", "ann"))
+
+    assert house == HouseBot("nash")
+    assert isinstance(ann, Bundle)
+    assert ann.words[1:] == ("ann/bot.py",)
+    tar = await tar_of(programs, ann)
+    assert len(tar) == ann.size
+    assert bundle_key(ann.words, ann.stdio, GAME, hashlib.sha256(tar).hexdigest()) == ann.key
+
+
+async def test_a_part_begins_at_any_offset_and_is_empty_behind_the_end(
+    launches: FakeLaunches,
+) -> None:
+    (launches.course / "ann/data").write_bytes(bytes(range(256)) * 4096)
+    programs = programs_of(launches)
+    ann = await bundle_of(programs, "ann")
+    tar = await tar_of(programs, ann)
+
+    assert await programs.part(ann.key, 777) == tar[777 : 777 + PART_BYTES]
+    assert await programs.part(ann.key, ann.size - 1) == tar[-1:]
+    assert await programs.part(ann.key, ann.size) == b""
+
+
+async def test_files_of_the_arena_are_never_served(launches: FakeLaunches) -> None:
+    launches.launch("ann", "python3", "ann/bot.py", ".", "arena.db", str(launches.course))
+    programs = programs_of(launches)
+    tar = await tar_of(programs, await bundle_of(programs, "ann"))
+
+    assert b"hello" in tar
+    assert b"results" not in tar
+
+
+async def test_workers_play_what_was_there_at_the_first_job_until_it_is_launched_again(
+    launches: FakeLaunches,
+) -> None:
+    programs = programs_of(launches)
+    first = await bundle_of(programs, "ann")
+    (launches.course / "ann/bot.py").write_text("print('bye')")
+
+    assert await bundle_of(programs, "ann") == first
+    launches.launch("ann", "python3", "ann/bot.py")
+    again = await bundle_of(programs, "ann")
+    assert again.key != first.key
+    # Attempts that were granted before still fetch the earlier one.
+    assert b"hello" in await tar_of(programs, first)
+    assert b"bye" in await tar_of(programs, again)
+
+
+async def test_an_arena_that_starts_again_serves_what_it_had_announced(
+    launches: FakeLaunches,
+) -> None:
+    ann = await bundle_of(programs_of(launches), "ann")
+    launches.specs.clear()
+
+    assert b"hello" in await tar_of(programs_of(launches), ann)
+
+
+async def test_a_bundle_whose_file_was_removed_is_packed_again(launches: FakeLaunches) -> None:
+    programs = programs_of(launches)
+    ann = await bundle_of(programs, "ann")
+    for file in (launches.course.parent / "cache").iterdir():
+        file.unlink()
+
+    assert b"hello" in await tar_of(programs, ann)
+    assert await bundle_of(programs, "ann") == ann
+
+
+async def test_what_was_not_read_for_long_makes_room_but_not_what_runs(
+    launches: FakeLaunches,
+) -> None:
+    programs = programs_of(launches, most_bytes=0)
+    old = await bundle_of(programs, "ann")
+    launches.launch("bob", "python3", "ann/bot.py", "--bob")
+    bob = await bundle_of(programs, "bob")
+    launches.launch("ann", "python3", "ann/bot.py", "--new")
+    new = await bundle_of(programs, "ann")
+
+    assert await programs.part(bob.key, 0)
+    assert await programs.part(new.key, 0)
+    with pytest.raises(UsageError, match="expected a program of this arena"):
+        await programs.part(old.key, 0)
+
+
+async def test_nothing_half_written_stays(
+    launches: FakeLaunches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = launches.course.parent / "cache"
+    cache.mkdir()
+    (cache / ".killed").write_bytes(b"half")
+    monkeypatch.setattr(bundle, "MOST_BUNDLED", 1)
+
+    with pytest.raises(UsageError, match="expected at most"):
+        await bundle_of(programs_of(launches), "ann")
+    assert [*cache.iterdir()] == []
+
+
+# ---- What cannot be sent
+
+
+async def test_a_bot_that_is_not_portable_is_known_before_and_after_it_is_packed(
+    launches: FakeLaunches,
+) -> None:
+    launches.launch("bob", "python3", sys.executable)
+    (launches.course / "ann/model").symlink_to("../../model")
+    programs = programs_of(launches)
+
+    assert programs.is_portable("rex", GAME)
+    assert programs.is_portable("ann", GAME)
+    assert not programs.is_portable("bob", GAME)
+    assert not programs.is_portable("eve", GAME)
+    with pytest.raises(UsageError, match=r"^ann: expected links inside the bot's folder"):
+        await programs.of(job_of("rex", "ann"))
+    with pytest.raises(UsageError, match=r"^bob: .*other machines do not have it"):
+        await programs.of(job_of("bob"))
+    with pytest.raises(UsageError, match=r"^eve: expected a bot that was launched here"):
+        await programs.of(job_of("eve"))
+    assert not programs.is_portable("ann", GAME)
+
+
+async def test_a_bot_that_is_launched_again_is_looked_at_again(launches: FakeLaunches) -> None:
+    (launches.course / "ann/model").symlink_to("../../model")
+    programs = programs_of(launches)
+    with pytest.raises(UsageError):
+        await bundle_of(programs, "ann")
+    (launches.course / "ann/model").unlink()
+    launches.launch("ann", "python3", "ann/bot.py")
+
+    assert programs.is_portable("ann", GAME)
+    assert (await bundle_of(programs, "ann")).size
+
+
+@pytest.mark.parametrize("key", ["../arena", "", "A" * 64, "0" * 63, "0" * 64 + "\n"])
+async def test_only_keys_name_a_program(launches: FakeLaunches, key: str) -> None:
+    with pytest.raises(UsageError, match="expected a program and an offset"):
+        await programs_of(launches).part(key, 0)
+
+
+@pytest.mark.parametrize("offset", [-1, 1 << 70])
+async def test_only_offsets_in_a_program_are_read(launches: FakeLaunches, offset: int) -> None:
+    with pytest.raises(UsageError, match="expected a program and an offset"):
+        await programs_of(launches).part("0" * 64, offset)
+
+
+# ---- Submissions
+
+
+@pytest.fixture
+async def submissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RunningSubmissions]:
+    monkeypatch.setattr(service, "installed", tuple)  # it tries all compilers
+    async with RunningSubmissions(tmp_path / "a.db", tmp_path / "work") as running:
+        yield running
+
+
+async def test_a_submission_is_its_source_from_the_database(
+    launches: FakeLaunches, submissions: RunningSubmissions
+) -> None:
+    one = await submissions.decided(await submissions.hand_in("ann", strategy(GAME)))
+    programs = programs_of(launches, submissions.service)
+    [ann] = await programs.of(job_of("ann", submissions=[one.number]))
+
+    assert ann == Source(one.program, one.size, "python")
+    stored = read_program_bytes(submissions.store.engine, one.program)
+    assert await tar_of(programs, ann) == stored
+    # An arena that starts again knows it by its key.
+    assert await tar_of(programs_of(launches, submissions.service), ann) == stored
+
+
+async def test_submissions_make_room_and_come_back(
+    launches: FakeLaunches, submissions: RunningSubmissions
+) -> None:
+    found: list[Source] = []
+    programs = programs_of(launches, submissions.service, most_bytes=0)
+    for owner, text in (("ann", "1"), ("bob", "2")):
+        one = await submissions.decided(await submissions.hand_in(owner, strategy(GAME, text)))
+        [program] = await programs.of(job_of(owner, submissions=[one.number]))
+        assert isinstance(program, Source)
+        await tar_of(programs, program)
+        found.append(program)
+
+    cached = {path.name for path in (launches.course.parent / "cache").iterdir()}
+    assert cached == {f"{found[1].key}.tar"}
+    assert len(await tar_of(programs, found[0])) == found[0].size
+
+
+async def test_what_is_not_accepted_or_not_there_is_no_program(
+    launches: FakeLaunches, submissions: RunningSubmissions
+) -> None:
+    one = await submissions.decided(await submissions.hand_in("ann", strategy("nothing")))
+    programs = programs_of(launches, submissions.service)
+
+    with pytest.raises(UsageError, match="ann: expected an accepted submission"):
+        await programs.of(job_of("ann", submissions=[one.number]))
+    with pytest.raises(UsageError, match="ann: "):
+        await programs.of(job_of("ann", submissions=[99]))
+    with pytest.raises(UsageError, match="expected a program that is in"):
+        await programs.part("0" * 64, 0)
+    with pytest.raises(UsageError, match="takes no submissions"):
+        await programs_of(launches).of(job_of("ann", submissions=[1]))
+
+
+# ---- With a worker's cache
+
+
+async def test_a_worker_gets_what_the_arena_sends(
+    launches: FakeLaunches, submissions: RunningSubmissions, tmp_path: Path
+) -> None:
+    (launches.course / "ann/data").write_bytes(bytes(3 * PART_BYTES))
+    one = await submissions.decided(await submissions.hand_in("bob", strategy(GAME)))
+    programs = programs_of(launches, submissions.service)
+    cache = ProgramCache(tmp_path / "worker")
+    job = job_of("ann", "bob", "rex", submissions=[None, one.number, None])
+    ann, bob, rex = [
+        await cache.program(program, GAME, name, partial(programs.part, program.key))
+        for name, program in zip(job.players, await programs.of(job), strict=True)
+    ]
+    await cache.close()
+
+    assert ann.folder is not None
+    assert (ann.folder / "ann/data").stat().st_size == 3 * PART_BYTES
+    assert bob.folder is not None
+    assert (bob.folder / "bot.py").read_bytes() == strategy(GAME)
+    assert bob.words == (await submissions.service.program(one.number)).words
+    assert rex.folder is None
