@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all games, between processes.",
     "docs": "Read the manual in a browser.",
     "serve": "Run an arena that bots connect to.",
+    "bus": "Set up the bus by which other machines play.",
     "connect": "Connect a bot to an arena.",
     "submit": "Hand a bot in, which the arena then plays.",
     "submissions": "See what was handed in, and say what is in play.",

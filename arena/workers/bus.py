@@ -9,14 +9,37 @@ lose everything that it holds; `BusJobs` and workers repeat what is missing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
-__all__ = ["Bus", "BusDown", "JobDelivery", "OnMessage", "OnRequest", "ResultDelivery"]
+import msgspec
+
+__all__ = [
+    "ARENA_USER",
+    "Bus",
+    "BusAddress",
+    "BusDown",
+    "JobDelivery",
+    "OnMessage",
+    "OnRequest",
+    "ResultDelivery",
+]
+
+ARENA_USER = "arena"
+"""Who arenas and their operators are on the bus; a worker is there by its own name."""
 
 OnMessage: TypeAlias = Callable[[str, bytes], None]
 """(name of the worker, data): called in the event loop."""
 OnRequest: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
 """(name of the worker, data) → the reply."""
+
+
+class BusAddress(msgspec.Struct, frozen=True):
+    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
+
+    url: str
+    key: Path | None = None
+    ca: Path | None = None
 
 
 class BusDown(Exception):

@@ -1,0 +1,93 @@
+"""The options by which commands find the bus between arenas and workers, and how they join it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arena.workers.bus import ARENA_USER, Bus, BusAddress
+from protocol.errors import UsageError
+
+__all__ = ["BusAddress", "bus_options", "needs_nats", "opened_bus", "read_address"]
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_EXTRA = ("nats", "nkeys", "nacl", "cryptography")
+_NOT_INSTALLED = "nats-py is not installed: pip install 'card-arena[nats]'"
+
+
+def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --bus, --bus-key and --bus-ca; the command gets `bus`, a `BusAddress` or None."""
+
+    @click.option(
+        "--bus",
+        metavar="URL",
+        envvar="ARENA_BUS",
+        show_envvar=True,
+        help="The bus of the workers: tls://HOST:PORT, where a nats-server listens.",
+    )
+    @click.option(
+        "--bus-key",
+        metavar="FILE",
+        envvar="ARENA_BUS_KEY",
+        show_envvar=True,
+        type=_FILE,
+        help="The key to the bus, as `arena bus init` wrote it.",
+    )
+    @click.option(
+        "--bus-ca",
+        metavar="FILE",
+        envvar="ARENA_BUS_CA",
+        show_envvar=True,
+        type=_FILE,
+        help="The certificate by which the bus is known, ca.pem.",
+    )
+    @functools.wraps(command)
+    def with_address(
+        *args: Any, bus: str | None, bus_key: Path | None, bus_ca: Path | None, **others: Any
+    ) -> Any:
+        address = None if bus is None else read_address(bus, bus_key, bus_ca)
+        return command(*args, bus=address, **others)
+
+    return with_address
+
+
+def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:
+    """The address of a bus; raises `UsageError` if the URL is that of something else."""
+    if not url.startswith(("tls://", "nats://")):
+        raise UsageError(f"expected tls://HOST:PORT or nats://HOST:PORT for the bus, got {url!r}")
+    return BusAddress(url, key, ca)
+
+
+@asynccontextmanager
+async def opened_bus(
+    address: BusAddress | None, name: str, user: str = ARENA_USER
+) -> AsyncIterator[Bus]:
+    """Be connected to the bus; `name` is what its operator sees, `user` is whose the key is.
+
+    Raises `BusDown` if it cannot be reached now, and `UsageError` without an address or nats-py.
+    """
+    if address is None:
+        raise UsageError("expected --bus tls://HOST:PORT, or ARENA_BUS with that")
+    with needs_nats():
+        from arena.workers.nats_bus import connect
+    bus = await connect(address, name, user)
+    try:
+        yield bus
+    finally:
+        await bus.close()
+
+
+@contextmanager
+def needs_nats() -> Iterator[None]:
+    """Say in one line what is to be installed if an import needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        raise UsageError(_NOT_INSTALLED) from None

@@ -1,0 +1,71 @@
+"""`arena bus`: the bus by which other machines play the arena's matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._bus_options import needs_nats
+from arena.workers.bus import ARENA_USER
+
+__all__ = ["command"]
+
+
+@click.group(name="bus")
+def command() -> None:
+    """Set up the bus by which workers on other machines play an arena's matches.
+
+    The bus is a nats-server, which you install and run: `arena bus init` writes its configuration.
+    """
+
+
+@command.command(name="init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    help="A name or address by which others reach this machine; can be given again.",
+)
+@click.option(
+    "--worker", "workers", multiple=True, help="A worker that gets a key; can be given again."
+)
+@options.json_option
+def init(folder: Path, hosts: tuple[str, ...], workers: tuple[str, ...], as_json: bool) -> None:
+    """Write certificates, keys and a configuration for nats-server into FOLDER.
+
+    It has a CA of its own (ca.pem) and a certificate of the server for each --host, a key for
+    arenas (arena.nk) and one for each --worker (NAME.nk), and nats-server.conf, which you may edit.
+
+    Again with another --worker or --host it adds that and keeps the rest. The server reads it by
+    `nats-server --signal reload`.
+
+    A worker needs its own NAME.nk and ca.pem, and nothing else of FOLDER.
+
+    --json prints {folder, hosts, workers, files}.
+    """
+    with needs_nats():
+        from arena.workers.bus_setup import set_up
+    files = set_up(folder, hosts, workers)
+    names, all_hosts = files.workers(), files.hosts()
+    document = {
+        "folder": str(folder),
+        "hosts": all_hosts,
+        "workers": names,
+        "files": sorted(file.name for file in folder.iterdir() if file.is_file()),
+    }
+    url = f"tls://{all_hosts[0]}:4222"
+    lines = [
+        f"{folder}: {', '.join(all_hosts)}; {output.plural(len(names), 'worker')}",
+        f"the bus:  nats-server -c {files.server_conf}",
+        f"arenas:   --bus {url} --bus-key {files.key(ARENA_USER)} --bus-ca {files.ca}",
+        *(
+            f"worker {name}: arena worker --bus {url} --bus-key {name}.nk --bus-ca ca.pem, "
+            f"with copies of {files.key(name)} and {files.ca}"
+            for name in names
+        ),
+    ]
+    output.print_result(document, "\n".join(lines), as_json=as_json)
