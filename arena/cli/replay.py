@@ -251,6 +251,8 @@ def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
 
 def _about(found: _FoundRecord, seat: int) -> str:
     about = f"Seat {seat + 1} in match {found.name}, made up from its record."
+    if found.record.worker:
+        about += f" Refereed by worker {one_line(found.record.worker)}."
     versions = found.record.versions
     if not versions or len(versions) != len(found.players):
         return about

@@ -49,6 +49,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     package: str | msgspec.UnsetType = msgspec.UNSET
     # By seat, where submissions are taken: `v3`, `connected`, or "" for a bot of the house's.
     versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    # Who refereed it, if not the arena itself: all that no replay shows is that worker's word.
+    worker: str | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
         """The record as one JSON document; the same match gives the same bytes."""
@@ -141,6 +143,7 @@ class MatchState:
         "termination",
         "times_ms",
         "versions",
+        "worker",
     )
 
     def __init__(
@@ -156,12 +159,14 @@ class MatchState:
         commitment: str | None = None,
         tells_deals: bool = False,
         versions: tuple[str, ...] = (),
+        worker: str = "",
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
         self.settings = settings
         self.enforced = enforced
         self.versions = versions
+        self.worker = worker
         self.commitment = commitment
         self.pending: AskSeat | None = None
         self.news: list[TellSeat] = []
@@ -290,6 +295,7 @@ class MatchState:
             events=self._events or msgspec.UNSET,
             package=msgspec.UNSET if self.game.package is None else str(self.game.package),
             versions=self.versions or msgspec.UNSET,
+            worker=self.worker or msgspec.UNSET,
         )
         return MatchResult(
             self.scores,

@@ -44,6 +44,7 @@ def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
         commitment=record.commitment,
         tells_deals=tells_deals,
         versions=record.versions or (),
+        worker=record.worker or "",
     )
 
 

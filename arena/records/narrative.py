@@ -112,6 +112,8 @@ class _Narrator:
         yield f"{self.game.vocabulary.title}: {seats}"
         settings = (f"{name} {_word(value)}" for name, value in self.record.settings.items())
         yield f"settings: {', '.join(settings)}"
+        if self.record.worker:
+            yield f"refereed by worker {one_line(self.record.worker)}"
         if (why := other_rules(self.game.name, self.record.package)) is not None:
             yield f"told by other rules: {why}"
         if self.seat is not None:

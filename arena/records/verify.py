@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record, Result
+from arena.engine.match import MatchResult, Record, Result
 from arena.engine.shuffle import commitment
+from arena.engine.statistics import UnitSums
 from arena.games import game_named, mistaken_package, other_rules
 from arena.games.replay import is_dealt, reopened, replay
 from arena.records.digest import sealed
@@ -51,6 +52,9 @@ class RecordCheck(msgspec.Struct, frozen=True):
     asked: OpenQuestion | None = None  # when an offence ended it; None if nothing was asked
     events: tuple[str, ...] = ()  # of that offence, and of the others out with the offender
     versions: tuple[str, ...] | None = None  # by seat; None if there is no telling
+    worker: str = ""  # that refereed it, if another machine did
+    commitment: str | None = None  # as the record says
+    units: UnitSums | None = None  # of a record alone, if it fits and has any
 
 
 class PlannedMatch(msgspec.Struct, frozen=True):
@@ -75,7 +79,7 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
         is_committed, has_cards = record.commitment is not None, is_dealt(record)
         unverified = other_rules(record.game, record.package)
         asked = _asked(record) if unverified is None else None
-        reasons += _fitting(record, raw, document, asked)
+        reasons += _fitting(record, raw, document, asked, _again(record))
         if expected is not None:
             reasons += _planned(record, expected)
     try:
@@ -96,37 +100,46 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
         asked,
         events,
         versions=None if record is None else record.versions or (),
+        worker="" if record is None else record.worker or "",
+        commitment=None if record is None else record.commitment,
     )
 
 
-def check_record(record: Record) -> RecordCheck:
-    """Check a record alone: commitment, nonces, and that cards and answers make its result."""
+def check_record(record: Record, expected: PlannedMatch | None = None) -> RecordCheck:
+    """Check a record alone: commitment, nonces, and that cards and answers make its result.
+
+    With `expected` also that it is a match of that game, with these settings.
+    """
     unverified = other_rules(record.game, record.package)
     asked = _asked(record) if unverified is None else None
-    reasons = _few(tuple(_fitting(record, record.to_json(), None, asked)))
-    is_committed = record.commitment is not None
-    return RecordCheck(reasons, unverified, is_committed, is_dealt(record), asked=asked)
+    again = _again(record)
+    reasons = [] if expected is None else list(_planned(record, expected))
+    reasons += _fitting(record, record.to_json(), None, asked, again)
+    return RecordCheck(
+        _few(reasons),
+        unverified,
+        record.commitment is not None,
+        is_dealt(record),
+        asked=asked,
+        worker=record.worker or "",
+        commitment=record.commitment,
+        units=again.units if isinstance(again, MatchResult) else None,
+    )
 
 
 def _fitting(
-    record: Record, raw: bytes, document: MatchDocument | None, asked: OpenQuestion | None
+    record: Record,
+    raw: bytes,
+    document: MatchDocument | None,
+    asked: OpenQuestion | None,
+    again: MatchResult | str | None,
 ) -> Iterator[str]:
     if (why := mistaken_package(record.game, record.package)) is not None:
         yield why
     yield from _cards(record)
     if document is not None:
         yield from _rows(record, document)
-    if other_rules(record.game, record.package) is not None:
-        if document is not None:
-            yield from _results(_of_rows(document), record, "its", "the record says")
-        return
-    try:
-        again = replay(record)
-    except ArenaError as error:
-        yield f"it cannot be played again: {one_line(str(error))}"
-    except Exception as error:  # a stranger's record may be broken in any way
-        yield f"it cannot be played again: {in_words(error)}"
-    else:
+    if isinstance(again, MatchResult):
         told = list(_results(record, again, "its record's"))
         if document is not None:
             rows = list(_results(_of_rows(document), again, "its"))
@@ -136,8 +149,22 @@ def _fitting(
         if not told and not _is_same(again.record, record, raw):
             yield "its record is not what its cards and answers make"
         return
+    if again is not None:
+        yield f"it cannot be played again: {again}"
     if document is not None:
         yield from _results(_of_rows(document), record, "its", "the record says")
+
+
+def _again(record: Record) -> MatchResult | str | None:
+    """What a record makes when it is played again, or why it cannot be; None by other rules."""
+    if other_rules(record.game, record.package) is not None:
+        return None
+    try:
+        return replay(record)
+    except ArenaError as error:
+        return one_line(str(error))
+    except Exception as error:  # a stranger's record may be broken in any way
+        return in_words(error)
 
 
 def _asked(record: Record) -> OpenQuestion | None:

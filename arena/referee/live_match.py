@@ -32,6 +32,7 @@ class LiveMatch:
         names: the public names of the players, by seat.
         nonces: by seat, once it has begun; empty for a seat that was never ready.
         versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
+        worker: as in `Record.worker`; empty if the arena referees it itself.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class LiveMatch:
         "seed",
         "settings",
         "versions",
+        "worker",
     )
 
     def __init__(
@@ -64,6 +66,7 @@ class LiveMatch:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
+        worker: str = "",
     ) -> None:
         self.id = table_id
         self.game = game
@@ -77,6 +80,7 @@ class LiveMatch:
         self.match: MatchState | None = None
         self.names = tuple(player.public_name for player in players)
         self.versions = tuple(versions)
+        self.worker = worker
         self.nonces: tuple[str, ...] = ()
         self.chairs = [
             MatchSeat(self, seat, player, by_seat[seat] if by_seat else limits)
@@ -125,6 +129,7 @@ class LiveMatch:
             enforced=tuple(chair.player.enforced for chair in self.chairs),
             commitment=self.commitment,
             versions=self.versions,
+            worker=self.worker,
         )
         if start:
             self.match.start()

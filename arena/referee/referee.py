@@ -82,6 +82,7 @@ class Referee:
         # Match ids differ from those of every earlier run of the arena.
         self._run = secrets.token_hex(4)
         self.decisions = 0
+        self.worker = ""  # as in the records of its matches; empty for the arena itself
         self.page: str | None = None  # the path of the arena's page, ending in a slash
 
     @property
@@ -109,7 +110,17 @@ class Referee:
         self._numbers += 1
         number, now = f"{self._run}-{self._numbers}", self._clock()
         table = LiveMatch(
-            number, game, settings, players, limits, on_over, now, by_seat, forgives, versions
+            number,
+            game,
+            settings,
+            players,
+            limits,
+            on_over,
+            now,
+            by_seat,
+            forgives,
+            versions,
+            self.worker,
         )
         self._tables[table.id] = table
         table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")

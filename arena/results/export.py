@@ -184,16 +184,17 @@ class _Writer:
     def _matches(self, tick: Callable[[], None], *, records: bool) -> None:
         """Write the tables of the matches and, unless they are still secret, their records."""
         competition = self._summary.id
+        workers = self._store.attempts.workers(competition)
         with open(self._new_file("matches.csv"), "w", encoding="utf-8", newline="") as rows:
             rows.write(csv_tables.text([csv_tables.MATCHES]))
             if not records:
                 for played in self._store.matches(competition):
-                    rows.write(csv_tables.text(csv_tables.matches(played)))
+                    rows.write(csv_tables.text(csv_tables.matches(played, workers.get(played.id))))
                     tick()
                 return
             with open(self._new_file(MATCHES), "wb") as lines:
                 for played, record in self._store.sealed_matches(competition):
-                    rows.write(csv_tables.text(csv_tables.matches(played)))
+                    rows.write(csv_tables.text(csv_tables.matches(played, workers.get(played.id))))
                     lines.write(document_of(played, record).to_json() + b"\n")
                     self.matches += 1
                     self.uncounted += not played.counts

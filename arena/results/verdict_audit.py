@@ -14,7 +14,7 @@ from protocol.errors import one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import shorten
 
-__all__ = ["Findings", "all_out", "eventful", "evident", "ruled", "ruling"]
+__all__ = ["Findings", "all_out", "eventful", "evident", "misquoted", "ruled", "ruling"]
 
 # The id of a match, None for the competition, and what is wrong with it.
 Findings: TypeAlias = Iterator[tuple[str | None, str]]
@@ -70,18 +70,22 @@ def evident(
     for verdict in verdicts:
         odd = [] if verdict.limits == plan.limits else ["limits"]
         if verdict.match in asked:
-            was = asked[verdict.match]
-            if was is not None and was.seat != verdict.seat:
-                was = None  # another seat was asked
-            if verdict.asked != (None if was is None else was.question):
-                odd.append("asked")
-            if verdict.legal != (None if was is None else was.legal):
-                odd.append("legal")
-            is_told = bool(verdict.got) and str(verdict.got) in verdict.text
-            if verdict.kind is Ending.ILLEGAL and was is not None and not is_told:
-                odd.append("got")  # which the text repeats
+            odd += misquoted(verdict, asked[verdict.match])
         if odd:
             yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
+
+
+def misquoted(verdict: Verdict, asked: OpenQuestion | None) -> Iterator[str]:
+    """The fields of a verdict that do not fit the question that waited when its match ended."""
+    if asked is not None and asked.seat != verdict.seat:
+        asked = None  # another seat was asked
+    if verdict.asked != (None if asked is None else asked.question):
+        yield "asked"
+    if verdict.legal != (None if asked is None else asked.legal):
+        yield "legal"
+    is_told = bool(verdict.got) and str(verdict.got) in verdict.text
+    if verdict.kind is Ending.ILLEGAL and asked is not None and not is_told:
+        yield "got"  # which the text repeats
 
 
 def eventful(

@@ -2,8 +2,8 @@
 
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
 Tables of another version are refused. What came later, columns that may be null and the tables of
-submissions, is added when an arena opens the database for writing; until then readers take a column
-as null (`has_column`) and a table as empty (`has_submissions`).
+submissions and attempts, is added when an arena opens the database for writing; until then readers
+take a column as null (`has_column`) and a table as empty (`has_submissions`, `has_attempts`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from protocol.errors import UsageError
 
 __all__ = [
     "ACTIONS",
+    "ATTEMPTS",
     "COMPETITIONS",
     "INSTRUCTORS",
     "IN_PLAY",
@@ -37,6 +38,7 @@ __all__ = [
     "SUBMISSION_LOGS",
     "VERDICTS",
     "changing",
+    "has_attempts",
     "has_column",
     "has_submissions",
     "open_database",
@@ -52,8 +54,8 @@ _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making o
 _TABLES = sa.MetaData()
 
 META = sa.Table(
-    # `application`, `schema`, and the revisions of the `roster`, of matches' `sums`, and of what is
-    # `in play`.
+    # `application`, `schema`, the revisions of the `roster`, of matches' `sums`, and of what is
+    # `in play`, and the arena's name on a bus, `arena`, once it had one.
     "meta",
     _TABLES,
     sa.Column("key", sa.Text, primary_key=True),
@@ -122,6 +124,23 @@ SEATS = sa.Table(
 )
 
 _LATER = (MATCHES.c.sums, SEATS.c.version)  # texts that the first databases of this schema lack
+
+ATTEMPTS = sa.Table(
+    "attempts",  # of workers at matches; those of the arena itself are not here
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),  # in the order of announcing
+    sa.Column("id", sa.Text, nullable=False, unique=True),  # of the match, if it has come that far
+    sa.Column("job", sa.Text, nullable=False),
+    sa.Column("competition", sa.Text, nullable=False, index=True),  # empty if of none
+    sa.Column("pairing", sa.Integer, nullable=False),
+    sa.Column("players", sa.Text, nullable=False),  # JSON: names by seat
+    sa.Column("worker", sa.Text, nullable=False),
+    sa.Column("commitment", sa.Text, nullable=False),
+    sa.Column("announced_at", sa.Double, nullable=False),
+    sa.Column("message", sa.LargeBinary, nullable=False),  # msgpack: MatchJob
+    sa.Column("state", sa.Text, nullable=False),  # an AttemptState
+    sa.Column("why", sa.Text, nullable=False),
+)
 
 VERDICTS = sa.Table(
     "verdicts",
@@ -289,6 +308,11 @@ def has_submissions(connection: sa.Connection) -> bool:
     return sa.inspect(connection).has_table(SUBMISSIONS.name)
 
 
+def has_attempts(connection: sa.Connection) -> bool:
+    """Whether the table of attempts is there, which older databases of this schema lack."""
+    return sa.inspect(connection).has_table(ATTEMPTS.name)
+
+
 def shown(url: sa.URL) -> str:
     """A database's name for messages: its file, or its address without the password."""
     if url.get_backend_name() == "sqlite":
@@ -398,7 +422,8 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
             # Fails now, and not after the first match, if the database cannot be written.
             connection.execute(META.delete().where(sa.false()))
     with engine.connect() as connection:
-        is_complete = has_submissions(connection) and not _missing(connection)
+        has_tables = has_submissions(connection) and has_attempts(connection)
+        is_complete = has_tables and not _missing(connection)
     if not is_complete:
         _add_later(engine)
 
@@ -435,8 +460,9 @@ def _add_later(engine: sa.Engine) -> None:
             if column is MATCHES.c.sums:
                 connection.execute(META.delete().where(META.c.key == "sums"))
                 connection.execute(META.insert(), {"key": "sums", "value": ""})
-        if not has_submissions(connection):
-            _TABLES.create_all(connection)  # those that are missing
+        had_submissions = has_submissions(connection)
+        _TABLES.create_all(connection)  # those that are missing
+        if not had_submissions:
             connection.execute(META.insert(), {"key": "in play", "value": "0"})
 
 

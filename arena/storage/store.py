@@ -22,6 +22,7 @@ from arena.formats.spec import Plan
 from arena.games import game_named
 from arena.records.digest import sealed
 from arena.records.document import stored_text
+from arena.storage.attempts import ATTEMPT_STATEMENTS, Attempts
 from arena.storage.models import (
     Act,
     CompetitionRow,
@@ -63,6 +64,7 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     .where(META.c.key == "sums")
     .values(value=sa.bindparam("revision")),
     "back": MATCHES.update().where(MATCHES.c.id == sa.bindparam("which")).values(counts=False),
+    **ATTEMPT_STATEMENTS,
 }
 """What the store writes; a row comes before those that refer to it."""
 
@@ -76,12 +78,14 @@ class Store(StoreReader):
     """The database of an arena; the arguments and errors are those of `open_database`.
 
     `create` is False for reading alone. With `exclusive` it holds the arena's lock until `close`.
+    `attempts` are those of workers (`arena/workers`), written by the same thread.
     """
 
     def __init__(self, where: str | Path, *, create: bool = True, exclusive: bool = False) -> None:
         engine, self._lock = open_database(where, create=create, exclusive=exclusive)
         super().__init__(engine, shown(engine.url))
         self._writer = Writer(self.engine, _STATEMENTS, self._where, self._lock)
+        self.attempts = Attempts(self.engine, self._writer)
 
     @property
     def file(self) -> Path | None:

@@ -333,8 +333,8 @@ class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points.
 
-    `luck` is null if that is not known, or not to be seen yet (J8). `versions` are by seat, as in
-    the record.
+    `luck` is null if that is not known, or not to be seen yet (J8). `versions`, by seat, and
+    `worker` are as in the record.
     """
 
     id: str
@@ -355,3 +355,4 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[tuple[int, ...], ...]
     luck: LuckCurve | None
     versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    worker: str | msgspec.UnsetType = msgspec.UNSET

@@ -126,6 +126,7 @@ def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage
         points=recorded.points,
         luck=recorded.luck,
         versions=record.versions,
+        worker=record.worker,
     )
 
 

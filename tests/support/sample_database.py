@@ -50,6 +50,7 @@ def play(
     after: int = 3,
     note: str | None = None,
     versions: tuple[str, ...] = (),
+    worker: str = "",
 ) -> MatchResult:
     """A match as over a network: with a commitment, nonces, times and enforced limits.
 
@@ -61,9 +62,10 @@ def play(
         after: see `offender`.
         note: comes with the first answer.
         versions: by seat, as where submissions are taken.
+        worker: who refereed it, if not the arena.
     """
     rng = random.Random(f"{game} {number}")
-    match = _begun(game, rng, settings, is_ready=True, versions=versions)
+    match = _begun(game, rng, settings, is_ready=True, versions=versions, worker=worker)
     while match.pending is not None:
         asked, count = match.pending, len(match.answers)
         if offender == asked.seat and count >= after:
@@ -89,6 +91,7 @@ def _begun(
     *,
     is_ready: bool,
     versions: tuple[str, ...] = (),
+    worker: str = "",
 ) -> MatchState:
     rules = GAMES[game]
     seed = rng.randbytes(32)
@@ -101,6 +104,7 @@ def _begun(
         enforced=("time",) * rules.seats,
         commitment=commitment(seed),
         versions=versions,
+        worker=worker,
     )
 
 

@@ -335,6 +335,18 @@ def test_a_conversation_begins_with_the_versions_that_have_played(run: Run, tmp_
     assert "seat 1 ann v3, seat 2 ben (connected)" in run("replay", "m", "--db", db).out
 
 
+def test_a_conversation_begins_with_the_worker_that_refereed(run: Run, tmp_path: Path) -> None:
+    db = str(tmp_path / "arena.db")
+    with Store(db) as store:
+        writer = SampleWriter(store, plan("ace_king_queen"), "akq")
+        writer.finished(Pairing(1, ("ann", "ben")), play("ace_king_queen", worker="north"), "m")
+    [heading, *_] = conversation(run, "m", seat=2, db=db)
+
+    assert heading["about"] == (
+        "Seat 2 in match m, made up from its record. Refereed by worker north."
+    )
+
+
 def test_a_bare_record_has_a_conversation_as_well(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_bytes(play("blackjack").record.to_json())

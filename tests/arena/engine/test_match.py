@@ -289,6 +289,16 @@ def test_only_a_record_where_submissions_are_taken_has_versions() -> None:
     assert b"versions" not in without.to_json()
 
 
+def test_only_a_record_of_another_machine_names_its_worker() -> None:
+    record = finish(draw("ace_king_queen", worker="north")).result().record
+    without = finish(draw("ace_king_queen")).result().record
+
+    assert record.worker == "north"
+    assert Record.from_json(record.to_json()) == record
+    assert replay(record).record == record
+    assert b"worker" not in without.to_json()
+
+
 @GAMES_BY_NAME
 def test_J6_the_same_seed_and_answers_give_the_same_bytes(game: str) -> None:
     first, second = (finish(draw(game)).result().record for _ in range(2))

@@ -107,6 +107,12 @@ def test_who_sits_where_is_told_with_the_version() -> None:
     assert text(first)[3].startswith("  ann has ")
 
 
+def test_the_worker_that_refereed_it_is_named() -> None:
+    record = play("ace_king_queen", worker="north\x1b").record
+
+    assert text(record)[2] == "refereed by worker north\N{REPLACEMENT CHARACTER}"
+
+
 def test_one_round_alone() -> None:
     record = play("ace_king_queen", 2).record
 

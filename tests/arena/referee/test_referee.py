@@ -434,6 +434,17 @@ def test_the_record_says_which_version_of_every_bot_has_played(
     assert second.versions is msgspec.UNSET
 
 
+def test_the_record_names_the_worker_that_referees(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
+    house.referee.worker = "north"
+    begun(house, ann, ben, hands=2)
+    house.play_out(ann, ben)
+    [(_, result, _)] = house.results
+
+    assert result.record.worker == "north"
+
+
 def test_every_elimination_is_told_as_it_happens(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:

@@ -19,6 +19,7 @@ from arena.records import verify
 from arena.records.document import MatchDocument
 from arena.results import csv_tables
 from arena.results.export import Exported, Options, export
+from arena.storage.attempts import AttemptRow
 from arena.storage.live_results import LiveResults
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student, class_in
@@ -176,6 +177,29 @@ def test_matches_have_a_row_for_every_seat(store: Store, folder: Path) -> None:
         assert row["digest"] == match.digest
     assert [row["counts"] for row in rows[::2]] == ["true", "true", "false", "false", "true"]
     assert (rows[9]["kind"], rows[9]["kind_seat"]) == ("illegal", "1")
+
+
+async def test_matches_name_the_worker_that_refereed(store: Store, folder: Path) -> None:
+    three = ("ann", "ben", "cem")
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, three), "akq-course")
+    attempt = AttemptRow(
+        id="akq-course-1",
+        job="job",
+        competition=course.id,
+        pairing=1,
+        players=("ann", "ben"),
+        worker="north",
+        commitment="",
+        announced_at=1.0,
+        message=b"",
+    )
+    await store.attempts.announce(attempt)
+    assert course.plays(1, ("ann", "ben"), (4, -4)) == attempt.id
+    course.plays(2, ("ann", "cem"), (4, -4))
+    export(store, folder, [course.id])
+
+    rows = table(folder / "akq-course" / "matches.csv")
+    assert [row["worker"] for row in rows] == ["north", "north", "", ""]
 
 
 def test_verdicts_have_all_evidence(store: Store, folder: Path) -> None:

@@ -1054,7 +1054,7 @@ def test_a_full_disk_is_reported_by_every_later_call(
 
     def on_a_small_disk(connection: Any, record: object) -> None:
         set_up(connection, record)
-        connection.execute("PRAGMA max_page_count = 40")
+        connection.execute("PRAGMA max_page_count = 48")
 
     monkeypatch.setattr(opening, "_set_up_sqlite", on_a_small_disk)
     store = Store(file)

@@ -166,6 +166,18 @@ def test_documents_say_which_versions_have_played(tmp_path: Path) -> None:
     assert "versions" not in library.get("matches/m-2.json")
 
 
+def test_a_match_says_which_worker_has_refereed_it(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        writer = SampleWriter(store, plan("ace_king_queen"), "c")
+        [first, second, *_] = next(schedule_of(writer.plan))
+        writer.finished(first, play("ace_king_queen", 1, worker="north"), "m-1")
+        writer.finished(second, play("ace_king_queen", 2), "m-2")
+    library = InProcessReader(tmp_path / "arena.db")
+
+    assert library.get("matches/m-1.json")["worker"] == "north"
+    assert "worker" not in library.get("matches/m-2.json")
+
+
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
 def test_K5_who_was_not_there_is_listed_and_has_a_page(tmp_path: Path, game: str) -> None:
     running(tmp_path / "arena.db", game, not_there=("zoe",)).close()

@@ -95,6 +95,7 @@ function Facts({ document, id, unit }) {
     <span>${end.kind === "completed" ? termination(end.kind) : html`<b class="bad">${who ? html`<bdi>${who}</bdi>: ` : null}${end.text || termination(end.kind)}</b>`}</span>
     <span>${count(document.decisions, "decision")} in ${duration(until - from)}</span>
     <span>${time(until)}</span>
+    ${document.worker ? html`<span>refereed by worker <bdi>${document.worker}</bdi></span>` : null}
     ${document.counts ? null : html`<span>does not count</span>`}
     <${Worst} document=${document} id=${id} unit=${unit} />
   </p>`;

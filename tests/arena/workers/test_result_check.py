@@ -1,0 +1,218 @@
+"""The processes that check results: several, each with an end, none of which takes the arena."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from arena.workers import result_check, result_check_process
+from arena.workers.messages import encode
+from arena.workers.result_check import ResultChecker
+from arena.workers.result_fit import ResultFit
+from tests.support.worker_results import altered, expected_of, handed_in, ruled_out
+
+HONEST = handed_in("gin_rummy")
+EXPECTED = expected_of(HONEST)
+DATA = encode(HONEST)
+
+
+@pytest.fixture
+async def checker() -> AsyncIterator[ResultChecker]:
+    checker = ResultChecker()
+    yield checker
+    await checker.close()
+
+
+def fake(body: str) -> tuple[str, ...]:
+    """A process that does that instead of a check; `question` is what it was asked."""
+    lines = (
+        "import os, sys, time",
+        "from arena.workers.result_check_process import LENGTH",
+        "def read(): return sys.stdin.buffer.read(*LENGTH.unpack(sys.stdin.buffer.read(4)))",
+        "def write(data): sys.stdout.buffer.write(data); sys.stdout.flush()",
+        "question = read()",
+        body,
+    )
+    return sys.executable, "-c", "\n".join(lines)
+
+
+async def test_an_honest_result_counts_with_its_units(checker: ResultChecker) -> None:
+    checked = await checker.check(DATA, EXPECTED)
+
+    assert checked.result is not None
+    assert encode(checked.result) == DATA
+    assert checked.match_result.record.to_json() == HONEST.record.to_json()
+    assert checked.match_result.units is not None
+    assert checked.match_result.scores == HONEST.record.scores
+
+
+async def test_an_offence_counts_with_its_verdict(checker: ResultChecker) -> None:
+    result = ruled_out()
+    checked = await checker.check(encode(result), expected_of(result))
+
+    assert checked.result is not None
+    assert checked.result.verdict == result.verdict
+    assert checked.match_result.offender == 0
+
+
+async def test_what_does_not_fit_is_refused_and_the_next_is_checked(checker: ResultChecker) -> None:
+    forged = altered(HONEST, record__scores=(5, -5))
+    checked = await checker.check(encode(forged), EXPECTED)
+
+    assert checked.result is None
+    assert "score at seat 1 says 5" in checked.why
+    assert (await checker.check(b"\xc1", EXPECTED)).why.startswith("it cannot be read")
+    assert (await checker.check(DATA, EXPECTED)).result is not None
+
+
+async def test_many_at_once_are_checked_each_by_itself(checker: ResultChecker) -> None:
+    forged = encode(altered(HONEST, record__scores=(5, -5)))
+    checked = await asyncio.gather(
+        *(checker.check(forged if n % 3 == 0 else DATA, EXPECTED) for n in range(12))
+    )
+
+    assert [one.result is None for one in checked] == [n % 3 == 0 for n in range(12)]
+
+
+async def test_the_job_is_the_one_that_was_put(checker: ResultChecker) -> None:
+    """True equals 1, and 1.0 does: what is counted is not the worker's copy."""
+    ours = handed_in(settings={"hands": 1})
+    theirs = encode(altered(ours, job__settings={"hands": True}))
+    checked = await checker.check(theirs, expected_of(ours))
+
+    assert checked.result is not None
+    assert checked.result.job is not None
+    assert checked.result.job.settings["hands"] is not True
+
+
+async def test_more_than_256_MiB_are_refused_unread(checker: ResultChecker) -> None:
+    checked = await checker.check(bytes(result_check.MOST_BYTES + 1), EXPECTED)
+
+    assert checked.why == "it has more than 256 MiB"
+
+
+async def test_a_memory_bomb_is_refused_and_the_next_is_checked(checker: ResultChecker) -> None:
+    """One byte is an empty map, which takes 90: they are more than a result of that size gets."""
+    size = 8 << 20
+    head = b"\xdd" + size.to_bytes(4)
+    marked = encode(altered(HONEST, record__answers=("MARK",)))
+    bomb = marked.replace(b"\xa4MARK", head + b"\x80" * size)
+    checked = await checker.check(bomb, EXPECTED)
+
+    assert checked.result is None
+    assert checked.why in ("it takes too much memory to check", "its check has ended its process")
+    assert (await checker.check(DATA, EXPECTED)).result is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "os._exit(0)",
+        "os.abort()",
+        "os.kill(os.getpid(), 9)",
+        "write(b'oh no')",
+        "write(b'\\xff\\xff\\xff\\xff')",
+        "write(LENGTH.pack(3) + b'\\xc1\\xc1\\xc1')",
+    ],
+)
+async def test_a_process_that_dies_or_says_something_else_is_one_line(body: str) -> None:
+    checker = ResultChecker(command=fake(body))
+
+    for _ in range(2):
+        checked = await checker.check(DATA, EXPECTED)
+        assert checked.why == "its check has ended its process"
+    await checker.close()
+
+
+async def test_a_process_that_hangs_is_killed() -> None:
+    checker = ResultChecker(within_s=0.5, command=fake("time.sleep(600)"))
+
+    for _ in range(2):
+        checked = await checker.check(DATA, EXPECTED)
+        assert checked.why == "its check took longer than 0.5 s"
+    await checker.close()
+
+
+async def test_a_check_that_computes_for_ever_is_ended_by_its_CPU_time() -> None:
+    body = (
+        "import arena.workers.result_check_process as process\n"
+        "process._CPU_S = 0\n"
+        "process._limit(0)\n"
+        "while True: pass"
+    )
+    checker = ResultChecker(command=fake(body))
+
+    assert (await checker.check(DATA, EXPECTED)).why == "its check took too much CPU time"
+    await checker.close()
+
+
+async def test_without_a_process_nothing_is_raised(tmp_path: Path) -> None:
+    checker = ResultChecker(command=(str(tmp_path / "none"),))
+
+    assert "no process to check it can be started" in (await checker.check(DATA, EXPECTED)).why
+    await checker.close()
+
+
+async def test_an_idle_process_that_was_killed_costs_one_result(checker: ResultChecker) -> None:
+    await checker.check(DATA, EXPECTED)
+    [process] = checker._idle
+    os.kill(process.pid, signal.SIGKILL)
+    await process.wait()
+
+    assert (await checker.check(DATA, EXPECTED)).result is not None
+
+
+async def test_what_is_checked_when_the_arena_ends_is_neither_taken_nor_refused() -> None:
+    checker = ResultChecker(command=fake("time.sleep(600)"))
+    check = asyncio.create_task(checker.check(DATA, EXPECTED))
+    await asyncio.sleep(0)
+    await checker.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await check
+    with pytest.raises(asyncio.CancelledError):
+        await checker.check(DATA, EXPECTED)
+
+
+async def test_a_check_that_nobody_waits_for_leaves_no_process(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    os.mkfifo(began)
+    checker = ResultChecker(
+        command=fake(f"open({str(began)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+    )
+    check = asyncio.create_task(checker.check(DATA, EXPECTED))
+    pid = int(await asyncio.to_thread(began.read_text))
+    check.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await check
+    await checker.close()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_the_process_ends_with_its_input() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "arena.workers.result_check_process"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    length = result_check_process.LENGTH
+    question = encode((EXPECTED, DATA))
+    process.stdin.write(length.pack(len(question)) + question)
+    assert process.stdout is not None
+    (size,) = length.unpack(await process.stdout.readexactly(length.size))
+    fit = msgspec.msgpack.decode(await process.stdout.readexactly(size), type=ResultFit)
+    process.stdin.close()
+
+    assert fit.why == ""
+    assert await process.wait() == 0
