@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from protocol.field_types import Id, Name, Plain
 
-__all__ = ["Action", "Done", "Instruct", "Progress"]
+__all__ = ["Action", "Done", "Instruct", "LostAttempt", "Progress", "WorkerView"]
 
 _LIST = 262_144  # letters: enough for a whole university
 
@@ -29,6 +29,9 @@ class Action(StrEnum):
         rename: an owner on the roster gets another name.
         unlist: an owner is taken off the roster.
         log: nothing; `done` has the arena's latest log lines.
+        workers: nothing; `done` has the machines that play matches for the arena.
+        drain: a worker begins no more matches; what it has begun is played to its end.
+        undrain: it takes matches again.
     """
 
     STATUS = "status"
@@ -42,6 +45,9 @@ class Action(StrEnum):
     RENAME = "rename"
     UNLIST = "unlist"
     LOG = "log"
+    WORKERS = "workers"
+    DRAIN = "drain"
+    UNDRAIN = "undrain"
 
 
 class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"):
@@ -63,6 +69,7 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
         settings: for `start` of a game: settings that differ from the defaults.
         text: for `import`: a CSV with the column `name` and optional columns `email` and `team`;
             for `rename`: the new name.
+        worker: for `drain` and `undrain`: its name.
     """
 
     protocol: int
@@ -75,6 +82,7 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
     matches: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     settings: dict[str, Plain] | None = None
     text: Annotated[str, Meta(max_length=_LIST)] | None = None
+    worker: Name | None = None
 
 
 class Progress(Struct, frozen=True):
@@ -103,6 +111,68 @@ class Progress(Struct, frozen=True):
     waits_for: tuple[str, ...] = ()
 
 
+class WorkerView(Struct, frozen=True):
+    """A machine that plays matches for the arena.
+
+    Attributes:
+        name: its name.
+        state: `idle`, `working`, `draining`, `refused`, or `silent` if nothing comes from it.
+        why: one line why it is refused.
+        running: how many matches it plays now.
+        slots: how many it takes at once.
+        played: how many it has played since it was started.
+        cores: how many it uses.
+        speed: of a core, in calibrations a second, measured while it was idle.
+        memory_mib: its memory.
+        lag_ms: how late its event loop has been lately.
+        system: its system and architecture.
+        isolation: how bots are isolated there; empty if they are not.
+        languages: in which it plays programs that were handed in.
+        games: which it plays.
+        last_error: its latest fault; empty if there was none.
+        seen_s: for how long nothing has come from it.
+    """
+
+    name: str
+    state: str
+    why: str
+    running: int
+    slots: int
+    played: int
+    cores: int
+    speed: float
+    memory_mib: int
+    lag_ms: float
+    system: str
+    isolation: str
+    languages: tuple[str, ...]
+    games: tuple[str, ...]
+    last_error: str
+    seen_s: float
+
+
+class LostAttempt(Struct, frozen=True):
+    """A match that a worker began and whose result does not count or has not come.
+
+    Attributes:
+        match: its id.
+        competition: its id; empty for a match of no competition.
+        players: names, by seat.
+        worker: the name of the worker.
+        state: `lost`: it may still come; `void`: it will never count.
+        why: one line.
+        at: when it was announced, in Unix seconds.
+    """
+
+    match: str
+    competition: str
+    players: tuple[str, ...]
+    worker: str
+    state: str
+    why: str
+    at: float
+
+
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
     """The result of an `instruct`.
 
@@ -112,9 +182,13 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
         tokens: after `import`: the name and the token of each new owner; they are sent only once.
         lines: after `log`: the arena's latest log lines, oldest first; after `status`: the bots
             that runs wait for.
+        workers: after `workers`, `drain` and `undrain`: the machines that play for the arena.
+        lost: after `workers`: the latest matches of workers without a result, the latest first.
     """
 
     text: str
     competitions: tuple[Progress, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
     lines: tuple[str, ...] = ()
+    workers: tuple[WorkerView, ...] = ()
+    lost: tuple[LostAttempt, ...] = ()

@@ -3,8 +3,8 @@
 Each gets a token of its own, has `start_ms` of CPU time to say `hello`, and leaves nothing behind
 when it has ended. What it plays and what an offence costs it is decided elsewhere.
 
-The processes of submissions (`process_name`) have no tokens, as they are known by their pipes, and
-take no name that a bot could have.
+The processes of a pool (`process_name`) take no name that a bot could have. Those of submissions
+have no tokens, as they are known by their pipes.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ class BotSupervisor:
 
     Attributes:
         ended: why each bot ended that was not stopped on purpose, by name.
+        on_started: called with the seconds that it took this machine to start a program.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class BotSupervisor:
         self._wait_for_change = wait_for_change
         self._on_offence = on_offence
         self._on_change = on_change
+        self.on_started: Callable[[float], None] = lambda took_s: None
         self._launcher = Launcher(limits, hidden, self._found)
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
@@ -191,14 +193,20 @@ class BotSupervisor:
         await self._start(ours, program, name, self._url(), token)
 
     async def launch_process(self, program: Program, name: str, stderr_bytes: int) -> SupervisedBot:
-        """Start a process of a submission; `name` is what `process_name` has made.
+        """Start a process of a pool; `name` is what `process_name` has made.
 
+        It speaks over its pipes, or connects with a token as others do, which takes a network.
         Raises what `launch_program` raises.
         """
-        assert is_process(name), "others have tokens"
-        assert program.stdio, "it has no network"
+        assert is_process(name), "others take a name"
         ours = self._expect(name)
-        await self._start(ours, program, name, stderr_tail=StderrTail(stderr_bytes))
+        tail = StderrTail(stderr_bytes)
+        if program.stdio:
+            await self._start(ours, program, name, stderr_tail=tail)
+        else:
+            token = secrets.token_urlsafe(16)
+            self._admission.expect(name, token, ours)
+            await self._start(ours, program, name, self._url(), token, tail)
         return ours
 
     def _expect(self, name: str) -> SupervisedBot:
@@ -214,6 +222,7 @@ class BotSupervisor:
         token: str = "",
         stderr_tail: StderrTail | None = None,
     ) -> None:
+        asked_at = self._loop.time()
         try:
             ours.launched = launched = await self._launcher.start(
                 name, program, url=url, token=token, stderr_tail=stderr_tail
@@ -221,6 +230,7 @@ class BotSupervisor:
         except BaseException:
             self._forget(name)
             raise
+        self.on_started(self._loop.time() - asked_at)
         look = partial(self._look_at_start, name, ours, self._arena_s())
         self._gateway.timers.after(ours.first_look_s, look)
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
@@ -335,8 +345,8 @@ class BotSupervisor:
             self._on_change()
 
     def _forget(self, name: str) -> SupervisedBot | None:
-        if not is_process(name):
-            self._admission.forget(name)
+        # A process reserves no name: what its own looks like may be a bot's.
+        self._admission.forget(name, keeps_name=is_process(name))
         ours = self._ours.pop(name, None)
         if ours is not None and not ours.gone.done():
             ours.gone.set_result(None)

@@ -25,6 +25,7 @@ from arena.competitions.jobs import Jobs, JobWatcher, MatchJob, unplayed
 from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
+from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.games import game_named
 from arena.referee.bot_session import BotSession
@@ -53,8 +54,11 @@ class _NotHere(Exception):
 class _RunningJob:
     """A job that was taken: it waits for its seats, its processes start, or it is played."""
 
-    def __init__(self, job: MatchJob, watcher: JobWatcher, is_direct: bool) -> None:
+    def __init__(
+        self, job: MatchJob, watcher: JobWatcher, is_direct: bool, seed: bytes | None = None
+    ) -> None:
         self.job = job
+        self.seed = seed  # if it was drawn before; its match then has the id of the job
         self.watcher = watcher
         self.is_direct = is_direct
         self.is_submitted = any(number is not None for number in job.submissions)
@@ -126,9 +130,12 @@ class JobRunner:
             job = await self.jobs.take()
             self._add(_RunningJob(job, _TakenJobWatcher(self.jobs, job.id), is_direct=False))
 
-    def play(self, job: MatchJob, watcher: JobWatcher) -> None:
-        """Play a match that is no job, as one of its bots has connected by itself."""
-        self._add(_RunningJob(job, watcher, is_direct=True))
+    def play(self, job: MatchJob, watcher: JobWatcher, seed: bytes | None = None) -> None:
+        """Play a match that is no job here, as one of its bots has connected by itself.
+
+        With a `seed`, whose commitment is known elsewhere, the match has the id of the job.
+        """
+        self._add(_RunningJob(job, watcher, is_direct=True, seed=seed))
 
     def look(self) -> None:
         """Start what can be started, soon: a table or a process may be free, or a bot gone."""
@@ -150,6 +157,17 @@ class JobRunner:
             self._referee.void(running.table, why)
         else:
             self._end(running, "", unplayed(running.job, why))
+
+    def offend(self, job: str, seat: int, finding: Finding) -> None:
+        """End a job by the offence of a seat, as it was removed; see `cancel`."""
+        running = self._running.get(job)
+        if running is None:
+            return
+        if running.table is None:
+            self._end_unopened(running, seat, finding)
+        else:
+            player = running.table.chairs[seat].player
+            self._referee.offence(player, finding, (running.table,))
 
     def close(self, why: str) -> None:
         """End all jobs that are here as void."""
@@ -263,7 +281,7 @@ class JobRunner:
         came = dict(zip(seats, began, strict=True))
         for seat, session in came.items():
             if isinstance(session, StartFailed):
-                self._start_failed(running, seat, session.finding)
+                self._end_unopened(running, seat, session.finding)
                 return
         for session in came.values():
             if isinstance(session, BaseException):
@@ -299,6 +317,7 @@ class JobRunner:
                 partial(self._over, running),
                 forgives=running.watcher.forgives,
                 versions=job.versions,
+                drawn=None if running.seed is None else (job.id, running.seed),
             )
         except Exception:
             self._failed(running)
@@ -323,14 +342,20 @@ class JobRunner:
     ) -> None:
         self._end(running, table.id, result, verdict)
 
-    def _start_failed(self, running: _RunningJob, seat: int, finding: Finding) -> None:
-        """End a match by the offence of a submission that could not be started (J2)."""
+    def _end_unopened(self, running: _RunningJob, seat: int, finding: Finding) -> None:
+        """End a match by an offence before it is opened: one could not be started (J2)."""
         job = running.job
         try:
             game = self._game_of(job)
             settings = game.vocabulary.read_settings(job.settings)
+            seed = running.seed
             match = MatchState(
-                game, settings, seed=secrets.token_bytes(32), start=False, versions=job.versions
+                game,
+                settings,
+                seed=seed or secrets.token_bytes(32),
+                start=False,
+                commitment=None if seed is None else commitment(seed),
+                versions=job.versions,
             )
             event = finding.event or f"{job.id}.{seat}"
             name = job.players[seat]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
@@ -136,6 +137,7 @@ class ProcessPool:
 
     Attributes:
         on_room: called when a later `reserve` may succeed.
+        idle_s: a process that is idle for so long is ended.
     """
 
     def __init__(
@@ -148,6 +150,7 @@ class ProcessPool:
         on_stderr: OnStderr,
     ) -> None:
         self.on_room: Callable[[], None] = lambda: None
+        self.idle_s = math.inf
         self._supervisor = supervisor
         self._gateway = gateway
         self._gate = gate
@@ -158,7 +161,7 @@ class ProcessPool:
         self._loop = asyncio.get_running_loop()
         self._all: set[_PooledProcess] = set()  # also those that end, unless others replace them
         self._idle: dict[_PooledProcess, None] = {}  # the least recently used first
-
+        self._looks: asyncio.TimerHandle | None = None
         self._look()
 
     def __len__(self) -> int:
@@ -207,10 +210,21 @@ class ProcessPool:
         """End all processes but those of these (public name, submission), after their matches."""
         self._retire(process for process in self._all if process.of not in needed)
 
+    def end_idle(self) -> None:
+        """End all processes that are idle, as their memory is needed."""
+        for process in tuple(self._idle):
+            self._end(process)
+
+    def close(self) -> None:
+        """Look after the gate no more."""
+        if self._looks is not None:
+            self._looks.cancel()
+
     # --- within ---
 
     def _look(self) -> None:
-        self._loop.call_later(LOOK_S, self._look)  # first, as a process may not be readable now
+        # First, as a process may not be readable now.
+        self._looks = self._loop.call_later(LOOK_S, self._look)
         self._gate.look(self._loop.time())
 
     def _retire(self, processes: Iterable[_PooledProcess]) -> None:
@@ -294,18 +308,21 @@ class ProcessPool:
             self._look_later(process)
 
     def _look_later(self, process: _PooledProcess) -> None:
-        """End a process that computes while it is idle: no decision is charged with that."""
-        released, used_ms = process.released, process.cpu_ms
+        """End a process that is idle for long, or computes meanwhile: nothing is charged then."""
+        released, idle_until = process.released, self._loop.time() + self.idle_s
+        used_ms = process.cpu_ms
 
         def look() -> None:
+            nonlocal used_ms
             if process not in self._idle or process.released != released:
                 return
-            if process.cpu_ms - used_ms > _IDLE_CPU_MS:
+            before_ms, used_ms = used_ms, process.cpu_ms
+            if used_ms - before_ms > _IDLE_CPU_MS or self._loop.time() >= idle_until:
                 self._end(process)
             else:
-                self._look_later(process)
+                self._loop.call_later(min(_IDLE_LOOK_S, self.idle_s), look)
 
-        self._loop.call_later(_IDLE_LOOK_S, look)
+        self._loop.call_later(min(_IDLE_LOOK_S, self.idle_s), look)
 
     def _end(self, process: _PooledProcess) -> None:
         """End an idle process; there is room when it is gone."""

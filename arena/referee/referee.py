@@ -100,15 +100,18 @@ class Referee:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
+        drawn: tuple[str, bytes] | None = None,
     ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
         `forgives` says whether an offence costs no more than the match, `versions` by seat which
-        version of its bot plays (`Record.versions`).
+        version of its bot plays (`Record.versions`), and `drawn` the id and seed of a match whose
+        commitment is known elsewhere already.
         """
         self._numbers += 1
-        number, now = f"{self._run}-{self._numbers}", self._clock()
+        number, seed = drawn or (f"{self._run}-{self._numbers}", None)
+        now = self._clock()
         table = LiveMatch(
             number,
             game,
@@ -120,6 +123,7 @@ class Referee:
             by_seat,
             forgives,
             versions,
+            seed,
             self.worker,
         )
         self._tables[table.id] = table

@@ -116,6 +116,10 @@ class Attempts:
         row = {"which": attempt, "ended": state.value, "reason": stored_text(why)}
         self._writer.put((("attempt ended", row),))
 
+    async def flushed(self) -> None:
+        """Wait until all that was written so far is durable, matches too."""
+        await asyncio.wrap_future(self._writer.barrier())
+
     def get(self, attempt: str) -> AttemptRow | None:
         for row in self._read(_SELECT.where(ATTEMPTS.c.id == attempt)):
             return row

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.competitions import watched_match
 from arena.games import GAMES
 from arena.records import seat_transcript
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.live_match import LiveMatch
-from arena.web import live_match
 from arena.web.spectators import Spectators
 from protocol.messages import Answer, Ending
 from protocol.watching import Watch
@@ -505,7 +505,7 @@ def test_rounds_that_nobody_could_follow_are_left_out_whole(
     told = skipped = 0
     number = 1
     for frame in frames:
-        assert len(frame["events"]) <= live_match.MOST_EVENTS
+        assert len(frame["events"]) <= watched_match.MOST_EVENTS
         if frame["skipped"]:
             assert frame["reset"]
             assert frame["events"][0]["event"] == "asked"
@@ -540,7 +540,7 @@ def test_the_end_of_a_match_is_never_left_out(house: FakeArena, arena: WatchedAr
 def test_the_last_round_is_told_however_fast_it_was(
     house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_match, "_LATEST", 5)
+    monkeypatch.setattr(watched_match, "_LATEST", 5)
     played = begun(house, "gin_rummy", games=1, max_rounds=1)
     spectator = arena.comes(played.table)
     arena.passes(0.1)
@@ -556,14 +556,14 @@ def test_a_round_of_many_turns_is_told_in_one_piece(
     house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gin round may have more events than a frame of short rounds."""
-    monkeypatch.setattr(live_match, "MOST_EVENTS", 50)
+    monkeypatch.setattr(watched_match, "MOST_EVENTS", 50)
     played = begun(house, "gin_rummy")
     played.goes_on(50)
     early = arena.comes(played.table)
     arena.passes(0.3)
 
     _, frame = early.read()
-    assert len(frame["events"]) > live_match.MOST_EVENTS
+    assert len(frame["events"]) > watched_match.MOST_EVENTS
     assert frame["round"] == 1
     late = arena.comes(played.table)
     arena.passes(0.3)
@@ -573,7 +573,7 @@ def test_a_round_of_many_turns_is_told_in_one_piece(
 def test_a_round_without_end_is_not_begun_in_its_middle(
     house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_match, "LONGEST", 50)
+    monkeypatch.setattr(watched_match, "LONGEST", 50)
     played = begun(house, "gin_rummy", max_rounds=2)
     early = arena.comes(played.table)
     arena.passes(0.1)

@@ -1,0 +1,120 @@
+"""What this machine can play: each language and command is tried, not guessed."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from arena.games import GAMES
+from arena.sandbox import bubblewrap, cgroup
+from arena.sandbox.command import find_program
+from arena.sandbox.toolchains import installed
+from arena.workers.messages import WorkerKind
+from protocol.errors import UsageError
+from protocol.version import __version__
+
+__all__ = ["COMMANDS", "isolation", "known_games", "worker_kind", "working_commands"]
+
+COMMANDS = {
+    "python3": ("--version",),
+    "python": ("--version",),
+    "node": ("--version",),
+    "java": ("-version",),
+    "ruby": ("--version",),
+    "perl": ("--version",),
+    "php": ("--version",),
+    "lua": ("-v",),
+    "luajit": ("-v",),
+    "julia": ("--version",),
+    "Rscript": ("--version",),
+    "dotnet": ("--version",),
+    "mono": ("--version",),
+    "racket": ("--version",),
+    "guile": ("--version",),
+    "sbcl": ("--version",),
+    "swipl": ("--version",),
+    "ocaml": ("-version",),
+    "runghc": ("--version",),
+    "escript": ("-h",),
+    "elixir": ("--version",),
+    "deno": ("--version",),
+    "bun": ("--version",),
+    "uv": ("--version",),
+    "bash": ("--version",),
+    "sh": ("-c", "true"),
+    "dash": ("-c", "true"),
+    "awk": ("BEGIN{}",),
+    "gawk": ("--version",),
+    "jq": ("--version",),
+    "tclsh": (),
+    "env": ("true",),
+}
+"""Programs that start bots, each with arguments that make it succeed at once."""
+
+_TRY_S = 20.0  # the first start of a JVM on a loaded machine
+_AT_ONCE = 4
+
+
+def worker_kind(games: Iterable[str] = ()) -> WorkerKind:
+    """What this machine can play, of these games or all; this takes a second or two.
+
+    Raises `UsageError` for a game that is not installed.
+    """
+    return WorkerKind(
+        arena_version=__version__,
+        system=sys.platform,
+        machine=platform.machine(),
+        isolation=isolation(),
+        languages=tuple(sorted(tool.name for tool in installed() if not tool.missing)),
+        commands=working_commands(),
+        games=known_games(games),
+    )
+
+
+def isolation() -> str:
+    """How launched bots are kept from this machine and from each other; empty if they are not."""
+    if bubblewrap.probe() is not None:
+        return ""
+    return "bubblewrap" if cgroup.probe() is not None else "bubblewrap, cgroup"
+
+
+def known_games(games: Iterable[str] = ()) -> tuple[str, ...]:
+    """The games as `WorkerKind.games` has them; raises `UsageError` for one that is not here."""
+    wanted = tuple(games) or tuple(GAMES)
+    for name in wanted:
+        if name not in GAMES:
+            raise UsageError(f"unknown game {name!r}; expected some of: {', '.join(GAMES)}")
+    return tuple(
+        sorted(
+            name if (package := GAMES[name].package) is None else f"{name} {package}"
+            for name in wanted
+        )
+    )
+
+
+def working_commands() -> tuple[str, ...]:
+    """Those of `COMMANDS` that are on PATH and start with success."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        works = pool.map(_works, COMMANDS)
+        return tuple(sorted(name for name, good in zip(COMMANDS, works, strict=True) if good))
+
+
+def _works(name: str) -> bool:
+    found = find_program(name)
+    if found is None:
+        return False
+    try:
+        done = subprocess.run(
+            (found, *COMMANDS[name]),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_TRY_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,131 @@
+"""Which workers are there, by their reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.workers.messages import BUS_VERSION, Command, Drain, Refusal, WorkerReport, encode
+from arena.workers.worker_registry import WorkerRegistry
+from protocol.version import __version__
+from tests.support.bus_stage import KIND, a_report
+
+
+class RegistryLog:
+    """A registry, and what it has said."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self.told: list[str] = []
+        self.changes = 0
+        self.registry = WorkerRegistry(
+            lambda worker, command: self.commands.append(command),
+            self.told.append,
+            self._changed,
+            0.0,
+        )
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    def report(self, now: float = 0.0, **more: Any) -> WorkerReport | None:
+        return self.registry.reported("w1", encode(a_report(**more)), now)
+
+    @property
+    def slots(self) -> int:
+        return sum(power.slots for power in self.registry.powers(0.0))
+
+
+@pytest.fixture
+def log() -> RegistryLog:
+    return RegistryLog()
+
+
+OLD = msgspec.structs.replace(KIND, arena_version="0.0.1")
+
+
+def test_a_worker_of_another_version_is_refused_and_told_of_once(log: RegistryLog) -> None:
+    for now in (0.0, 0.5, 6.0):
+        assert log.report(now, kind=OLD) is None
+
+    assert log.commands == [Refusal(f"it is Card Arena 0.0.1, this arena is {__version__}")] * 2
+    assert log.told == [
+        f"worker w1 is refused: it is Card Arena 0.0.1, this arena is {__version__}"
+    ]
+    assert log.slots == 0
+    assert log.registry.workers["w1"].refused
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (encode(a_report(version=9)), f"it speaks version 9 of the bus, this arena {BUS_VERSION}"),
+        (
+            encode({"version": 9, "new": 1}),
+            f"it speaks version 9 of the bus, this arena {BUS_VERSION}",
+        ),
+        (b"\xc1", "its reports cannot be read: install the version of the arena there"),
+    ],
+)
+def test_a_worker_that_speaks_otherwise_is_refused(log: RegistryLog, data: bytes, why: str) -> None:
+    assert log.registry.reported("w1", data, 0.0) is None
+
+    assert log.commands == [Refusal(why)]
+
+
+def test_a_worker_has_the_name_that_the_bus_knows(log: RegistryLog) -> None:
+    report = log.registry.reported("w1", encode(a_report("w2")), 0.0)
+
+    assert report is not None
+    assert report.worker == "w1"
+
+
+def test_that_others_take_jobs_is_said_when_it_changes(log: RegistryLog) -> None:
+    changes = []
+    for more in ({}, {}, {"slots": 4}, {"is_draining": True}, {"is_draining": True}):
+        log.report(**more)
+        changes.append(log.changes)
+
+    assert changes == [1, 1, 2, 3, 3]
+    assert log.slots == 0
+
+
+def test_silence_counts_from_when_somebody_could_be_heard(log: RegistryLog) -> None:
+    log.report()
+    known = log.registry.workers["w1"]
+
+    assert not log.registry.is_alive(known, 5.1)
+    log.registry.heard_since = 4.0
+    assert log.registry.is_alive(known, 5.1)
+
+
+def test_a_drain_is_repeated_until_the_worker_says_so(log: RegistryLog) -> None:
+    log.report()
+    log.registry.drain("w1", True)
+    assert log.slots == 0
+    log.report()
+    log.report(is_draining=True)
+    log.report()  # somebody else has resumed it
+
+    assert log.commands == [Drain(True)] * 2
+    assert log.slots == 2
+
+
+def test_a_late_report_of_a_former_session_means_nothing(log: RegistryLog) -> None:
+    log.report(0.0, session="s1")
+    log.report(1.0, session="s2", slots=4)
+
+    assert log.report(2.0, session="s1") is None
+    assert log.slots == 4
+    assert log.told == []
+
+
+def test_two_workers_of_one_name_are_told_of(log: RegistryLog) -> None:
+    log.report(0.0, session="s1")
+    log.report(1.0, session="s2")
+    for now in (9.0, 9.5):
+        log.report(now, session="s1")
+
+    assert log.told == ["two workers are called w1: give each a name of its own"]
