@@ -9,7 +9,10 @@ from msgspec import Meta, Struct
 
 from protocol.field_types import Id, Name, Plain
 
-__all__ = ["Action", "Done", "Instruct", "LostAttempt", "Progress", "WorkerView"]
+__all__ = ["WORKER_STATES", "Action", "Done", "Instruct", "LostAttempt", "Progress", "WorkerView"]
+
+WORKER_STATES = ("idle", "working", "draining", "silent", "refused")
+"""What a `WorkerView` says of a worker; `silent`: nothing comes from it."""
 
 _LIST = 262_144  # letters: enough for a whole university
 

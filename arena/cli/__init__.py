@@ -50,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "replay": "Step through a match, or put its questions to a bot again.",
     "verify": "Recompute every deal and every result from the records.",
     "tournament": "Play a competition here and now, between launched bots.",
+    "worker": "Play matches of arenas on this machine.",
     "status": "See how far the competitions of a running arena are.",
     "pause": "Have an arena open no new matches.",
     "resume": "Have a paused competition go on.",
@@ -58,6 +59,7 @@ COMMANDS: dict[str, str] = {
     "remove": "Take a bot out of a competition.",
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
+    "workers": "See the machines that play matches, and drain one.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
@@ -82,7 +84,8 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name == "serve":  # its import takes most of its start, and SIGTERM may come meanwhile
+        # Their import takes most of their start, and SIGTERM may come meanwhile.
+        if name in ("serve", "worker"):
             from arena.cli._signals import stopping
 
             ctx.obj = ctx.with_resource(stopping())

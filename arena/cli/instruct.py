@@ -51,7 +51,7 @@ def _send(url: str, token: str, as_json: bool, action: Action, **about: Any) -> 
     done = _ask(url, Instruct(VERSION, token, action, **about))
     if as_json:
         document = msgspec.to_builtins(done)
-        for name in ("tokens", "lines"):  # left out unless they were asked for
+        for name in ("tokens", "lines", "workers", "lost"):  # left out unless they were asked for
             if not document[name]:
                 del document[name]
         output.print_json(document)

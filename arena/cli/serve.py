@@ -17,6 +17,8 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_others
+from arena.cli._bus import bus_files, bus_jobs, connect_bus, programs_folder
+from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -37,7 +39,6 @@ from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
 from arena.submissions.requests import SubmissionRequests
-from arena.submissions.settings import SubmissionSettings
 from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -58,7 +59,8 @@ def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Confi
     serve["open_to_all"] = serve.pop("open")
     serve["log_file"] = serve.pop("log")
     serve["origins"], serve["proxies"] = (serve.pop("origin"), serve.pop("trusted_proxy"))
-    ctx.default_map = {**serve, **msgspec.structs.asdict(config.limits)}
+    bus = {"bus": config.bus.url, "bus_key": config.bus.key, "bus_ca": config.bus.ca}
+    ctx.default_map = {**serve, **bus, **msgspec.structs.asdict(config.limits)}
     return config
 
 
@@ -76,8 +78,8 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     metavar="FILE",
     is_eager=True,
     callback=_read_config,
-    help="Settings in TOML: the tables [serve], [limits], [games.GAME], [submissions], [[bot]] and "
-    "[[run]]; options win over them.",
+    help="Settings in TOML: the tables [serve], [limits], [bus], [games.GAME], [submissions], "
+    "[[bot]] and [[run]]; options win over them.",
 )
 @endpoint_options
 @options.db_option("The database, made if it is not there.")
@@ -101,6 +103,7 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     "--once/--no-once", default=_DEFAULTS.once, help="Stop after one competition in each game."
 )
 @options.log_option
+@bus_options
 @click.option(
     "--submissions-without-isolation",
     "without_isolation",
@@ -131,6 +134,7 @@ def command(
     matches: int,
     once: bool,
     log_file: str | None,
+    bus: BusAddress | None,
     without_isolation: bool,
     settings: dict[str, object],
     as_json: bool,
@@ -145,6 +149,9 @@ def command(
     is over its standings are printed.
 
     With a table [submissions] students can hand bots in (`arena submit`, or on the page).
+
+    With a --bus other machines play matches of bots that are launched here or were handed in:
+    those that run `arena worker`. What none of them can play is played here.
 
     Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
@@ -161,7 +168,7 @@ def command(
     config = msgspec.structs.replace(config, limits=limits)
     where = options.database(db)
     log = () if log_file in (None, "-") else (Path(str(log_file)),)
-    hidden = (*config.files, *endpoint.hidden, *log)
+    hidden = (*config.files, *endpoint.hidden, *log, *bus_files(bus))
     endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
     endpoint.check()
     unsafe = ""
@@ -178,6 +185,7 @@ def command(
         as_json,
         log_file,
         unsafe,
+        bus,
     )
     _run(where, endpoint, plan, stop or Stop())
 
@@ -244,6 +252,7 @@ class _ServePlan(msgspec.Struct, frozen=True):
     as_json: bool
     log_file: str | None
     unsafe: str  # of submissions, where they are not isolated
+    bus: BusAddress | None  # where other machines hear what is to be played
 
     @property
     def game_names(self) -> Collection[str]:
@@ -259,10 +268,15 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
     stop.cancels(task)
     roster = Roster(store.engine)
     submissions, hidden = _submissions(store, endpoint, plan)
-    with contextlib.ExitStack() as stack:
+    async with contextlib.AsyncExitStack() as stack:
         board = stack.enter_context(report.watch())
         notices = BotNotices(board)
         log = notices.noting(stack.enter_context(report.match_log(plan.log_file)))
+        jobs = None
+        if plan.bus is not None:
+            opened = bus_jobs(plan.bus, store, notices.say, is_kept=True)
+            jobs = await stack.enter_async_context(opened)
+            hidden = (*hidden, programs_folder(store))
         async with Host(
             store,
             address=endpoint.host,
@@ -280,13 +294,16 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             proxies=endpoint.proxies,
             base_path=endpoint.base_path,
             submissions=submissions,
+            jobs=jobs,
         ) as arena:
             # Modules stay, and so do most bots and matches: collect garbage less often.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
             if arena.submissions is not None:
                 play_submissions(arena, arena.submissions)
-            _say_where(arena.url, endpoint, plan.config.submissions, notices)
+            if jobs is not None:
+                await connect_bus(arena, jobs)
+            _say_where(arena.url, endpoint, plan, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):
                 arena.web.upcoming = lambda: scheduler.upcoming
@@ -316,16 +333,16 @@ def _submissions(
     return requests, hidden
 
 
-def _say_where(
-    url: str, endpoint: Endpoint, submissions: SubmissionSettings | None, notices: BotNotices
-) -> None:
+def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
     notices.say(f"arena at {url} · Ctrl-C stops it")
     if urls := urls_for_others(url):
         notices.say(f"from other machines it is at {' or '.join(urls)}")
     if endpoint.page:
         notices.say(f"the page is at {page_at(url)}")
-    if submissions is not None:
-        closes = submissions.closes
+    if plan.bus is not None:
+        notices.say(f"other machines play matches over {plan.bus.url}")
+    if plan.config.submissions is not None:
+        closes = plan.config.submissions.closes
         until = "" if closes is None else f" until {time.strftime(_MOMENT, time.localtime(closes))}"
         notices.say(f"bots can be handed in{until}: `arena submit`, or on the page")
 

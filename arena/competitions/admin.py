@@ -18,6 +18,7 @@ import msgspec
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.scheduler import Scheduler
+from arena.competitions.worker_control import WorkerControl
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
 from arena.storage.live_results import LiveResults
@@ -80,12 +81,37 @@ class AdminCommands:
                 return self._import(message, who)
             case Action.RENAME | Action.UNLIST:
                 return self._change_roster(message, who)
+            case Action.WORKERS:
+                return self._workers()
+            case Action.DRAIN | Action.UNDRAIN:
+                return self._drain(message, who)
 
     def _done(
         self, text: str, tokens: Sequence[tuple[str, str]] = (), lines: Sequence[str] = ()
     ) -> Done:
         progress = (competition.progress for competition in self._host.competitions)
         return Done(text, tuple(progress), tuple(tokens), tuple(lines))
+
+    def _control(self) -> WorkerControl:
+        if self._host.workers is None:
+            raise UsageError("expected an arena with workers, as `arena serve --bus` has them")
+        return self._host.workers
+
+    async def _workers(self) -> Done:
+        control = self._control()
+        lost = tuple(await control.without_result())
+        workers = control.workers()
+        done = self._done(f"{len(workers)} worker{'s' * (len(workers) != 1)}")
+        return msgspec.structs.replace(done, workers=workers, lost=lost)
+
+    async def _drain(self, message: Instruct, who: str) -> Done:
+        control = self._control()
+        worker = _given(message.worker, "the name of a worker")
+        is_draining = message.action is Action.DRAIN
+        await control.drain(worker, is_draining)
+        outcome = "takes no more matches" if is_draining else "takes matches again"
+        self._store.acted(self._act(message, who, None, f"{worker} {outcome}, by {who}"))
+        return msgspec.structs.replace(self._done(f"{worker} {outcome}"), workers=control.workers())
 
     def _start(self, message: Instruct, who: str) -> Awaitable[Done]:
         name = _given(message.competition, "the name of a run or of a game")

@@ -23,6 +23,7 @@ from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import MatchJob
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
+from arena.competitions.remote_play import RemotePlay, WaitNotice
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, MatchState, Result
 from arena.engine.names import CONNECTED, owner_of
@@ -53,6 +54,7 @@ class Arbiter:
     seconds. Without a `runner` there are no jobs, and without `submitted` no submissions.
 
     Attributes:
+        remote: what other machines have to do with it.
         guests: house bots that were started to play in it.
         findings: offences between matches; each costs its bot the next match.
     """
@@ -89,6 +91,9 @@ class Arbiter:
         self._tables: dict[int, OpenMatch] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
+        jobs = None if runner is None else runner.jobs
+        self.remote = RemotePlay(jobs, ledger.id, self.plan.game)
+        self._wait_notice = WaitNotice()
 
     @property
     def tables(self) -> tuple[OpenMatch, ...]:
@@ -140,18 +145,75 @@ class Arbiter:
         return [name for name in owners if self.submission(name) is not None]
 
     @property
-    def submitted_at_once(self) -> int:
-        """How many matches of a submitted bot are opened at once.
+    def jobs_at_once(self) -> int:
+        """How many matches are opened at once of a bot that needs no table here for them.
 
         All bots together have then as many as are played at once, so that none of those has to wait
         for the next match. A bot that meets itself needs two.
         """
         plan, at_once = self.plan, 1 if self._runner is None else self._runner.at_once
-        bots = len(plan.versions)
-        if plan.form is Form.LADDER:
-            bots = len(self.climbing_submissions())
+        is_ladder = plan.form is Form.LADDER
+        bots = len(self.climbing_submissions() if is_ladder else plan.versions)
+        if elsewhere := self.remote.at_once:
+            at_once += elsewhere
+            bots += self._carried(is_ladder)
         each = math.ceil(at_once * self._rules.seats / max(1, bots))
         return max(2 if plan.with_itself else 1, min(each, at_once))
+
+    # --- other machines ---
+
+    def is_carried(self, name: str) -> bool:
+        """Whether other machines can play a bot that was launched here, and is well."""
+        if not self.remote.at_once or name in self.findings:
+            return False
+        player = self.player(name)
+        return player is not None and player.process is not None and self.remote.is_portable(name)
+
+    def are_carried(self, names: Iterable[str]) -> bool:
+        """Whether other machines can play all bots of a match, so that it takes no table here."""
+        return self.remote.at_once > 0 and all(
+            self.submission(name) is not None or self.is_carried(name) for name in names
+        )
+
+    def _carried(self, is_ladder: bool) -> int:
+        """How many bots `is_carried`."""
+        if self.remote.carried is None:
+            here = [bot.name for bot in self.plays()] if is_ladder else self.plan.players
+            self.remote.carried = sum(map(self.is_carried, here))
+        return self.remote.carried
+
+    def find_interrupted(self) -> None:
+        """Look for matches that other machines still play, and end those that cannot count."""
+        for job in self.remote.find_interrupted():
+            if self.is_out(*job.players) or not self.findings.keys().isdisjoint(job.players):
+                self._drop(job, "one of its bots is out")
+
+    def take_up(self, pairing: Pairing, on_over: OnMatchOver) -> JobMatch | None:
+        """Watch the match of a pairing that other machines still play; None if there is none."""
+        job = self.remote.take(pairing)
+        if job is None:
+            return None
+        table = self._job_match(job, partial(self._over, pairing, on_over), was_begun=True)
+        self._begin(pairing, table)
+        return table
+
+    def drop_interrupted(self) -> None:
+        """The competition is over: end what other machines still play for it."""
+        for job in self.remote.interrupted:
+            self._drop(job, "its competition is over")
+
+    def _drop(self, job: MatchJob, why: str) -> None:
+        self.remote.take(Pairing(job.pairing, job.players))
+        table = self._job_match(job, _ignore, was_begun=True)
+        table.begin()
+        table.cancel(why)
+
+    def tell_waiting(self) -> None:
+        """Say it if all matches wait for machines of one speed."""
+        if not self.plan.is_alike or self.is_paused:
+            return
+        if text := self._wait_notice.look(self.tables, self._loop.time()):
+            self.tell(text)
 
     def player(self, name: str) -> BotSession | None:
         """The bot of that name, if it is here and can be given new matches; None if it is played
@@ -233,7 +295,7 @@ class Arbiter:
         over = partial(self._over, pairing, on_over)
         is_connected = all(number is None for number in submissions)
         if self._runner is not None and (not is_connected or self._are_launched(names)):
-            return self._open_job(self._runner, pairing, submissions, versions, over)
+            return self._open_job(pairing, submissions, versions, over)
         table = self._tables[pairing.number] = self.gateway.referee.open(
             self._rules,
             self._settings,
@@ -252,6 +314,15 @@ class Arbiter:
         else:
             self.gateway.referee.void(table, why)
 
+    def close(self, table: OpenMatch, why: str, *, goes_on: bool) -> None:
+        """Stop a match as its stage ends; where the competition `goes_on` later, other machines
+        play theirs to the end.
+        """
+        if goes_on and isinstance(table, JobMatch):
+            table.abandon(why)
+        else:
+            self.void(table, why)
+
     def withdraw(self, why: str) -> None:
         """Open none of the matches that have not begun; their pairings wait again."""
         for table in self.tables:
@@ -265,18 +336,19 @@ class Arbiter:
         for player in {table.chairs[table.names.index(name)].player for table in playing}:
             self.gateway.referee.offence(player, finding, playing)
         for table in self.tables:
-            if isinstance(table, JobMatch) and name in table.names and table.live is None:
+            if not isinstance(table, JobMatch) or name not in table.names:
+                continue
+            if table.live is None and not table.offend(name, finding):
                 table.cancel(f"{name} was removed")
 
     def _open_job(
         self,
-        runner: JobRunner,
         pairing: Pairing,
         submissions: Sequence[int | None],
         versions: Sequence[str],
         on_over: OnMatchOver,
     ) -> JobMatch:
-        """Have a match played by the runner: as a job, unless a bot has connected by itself."""
+        """Have a match played as a job, or by the runner if a bot has connected by itself."""
         job = MatchJob(
             id=f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(4)}",
             game=self.plan.game,
@@ -286,26 +358,53 @@ class Arbiter:
             submissions=tuple(submissions),
             package=None if self.plan.package is msgspec.UNSET else self.plan.package,
             versions=tuple(versions),
+            competition=self.ledger.id,
+            pairing=pairing.number,
+            is_alike=self.plan.is_alike,
         )
-        is_job = self._are_launched(
+        connected = (
             name
             for name, number in zip(pairing.players, submissions, strict=True)
             if number is None
         )
-        table = self._tables[pairing.number] = JobMatch(
+        table = self._job_match(job, on_over, is_direct=not self._are_launched(connected))
+        self._begin(pairing, table)
+        return table
+
+    def _begin(self, pairing: Pairing, table: JobMatch) -> None:
+        self._tables[pairing.number] = table
+        table.begin()
+
+    def _job_match(
+        self,
+        job: MatchJob,
+        on_over: OnMatchOver,
+        *,
+        is_direct: bool = False,
+        was_begun: bool = False,
+    ) -> JobMatch:
+        assert self._runner is not None, "without it there are no jobs"
+        return JobMatch(
             job,
-            on_over,
+            self._runner,
             self.ledger.forgives,
             self._rules.decisions(self._settings),
             self._loop.time,
-            runner.jobs.cancel if is_job else runner.cancel,
-            runner.live,
+            on_over,
+            self._lost,
+            is_direct=is_direct,
+            was_begun=was_begun,
         )
-        if is_job:
-            runner.jobs.put(job, table)
-        else:
-            runner.play(job, table)
-        return table
+
+    def _lost(self, table: JobMatch) -> None:
+        """Have no other attempt made at a match that would not be opened now."""
+        is_same = tuple(map(self.submission, table.names)) == table.submissions
+        if self.is_paused or self.is_out(*table.names) or not is_same:
+            self._loop.call_soon(self._cancel_unbegun, table)
+
+    def _cancel_unbegun(self, table: JobMatch) -> None:
+        if not table.has_begun:
+            table.cancel("it was lost, and is not played again now")
 
     def _are_launched(self, names: Iterable[str]) -> bool:
         return all(self.gateway.players[name].process is not None for name in names)
@@ -423,7 +522,8 @@ class Arbiter:
         seat = result.termination.seat
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
-            self._excused.add(pairing.players[seat])
+            if result.record.worker is msgspec.UNSET:  # else nothing happened to its process here
+                self._excused.add(pairing.players[seat])
             result, verdict = _voided(result), None
         on_over(table, result, verdict)
 
@@ -474,6 +574,10 @@ class Arbiter:
             bot=bot,
             text=text,
         )
+
+
+def _ignore(table: OpenMatch, result: MatchResult, verdict: Verdict | None) -> None:
+    """The result of a match that cannot count."""
 
 
 def _voided(result: MatchResult) -> MatchResult:

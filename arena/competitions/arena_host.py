@@ -17,15 +17,18 @@ from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.job_runner import JobRunner
+from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.local_jobs import LocalJobs
 from arena.competitions.presence import Presence
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
+from arena.competitions.remote_match import RemoteMatch
 from arena.competitions.stage_runner import ARENA_STOPPED
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
+from arena.competitions.worker_control import WorkerControl
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
@@ -52,6 +55,8 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 
 __all__ = ["Host"]
 
+_WORKERS_S = 0.5  # between two looks at them, which report as often
+
 
 class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
@@ -69,10 +74,15 @@ class Host:
         proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
         base_path: the path of the page for browsers, as `/arena/`.
         submissions: what students hand in; it is started and ended here.
+        jobs: carries matches to other machines; its owner starts it once this arena is open, and
+            closes it afterwards. None if all is played here.
 
     Raises:
         UsageError: an origin, a proxy or the base path is not valid.
         Unreachable: the address cannot be listened on.
+
+    Attributes:
+        hidden: all files that launched bots must not see.
     """
 
     def __init__(
@@ -94,26 +104,29 @@ class Host:
         proxies: Sequence[str] = (),
         base_path: str = "/",
         submissions: SubmissionRequests | None = None,
+        jobs: Jobs | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
         self._is_attended = is_attended
-        self._store = store
+        self.store = store
+        self.hidden = (*hidden, *(() if store.file is None else (store.file,)))
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
         self._is_interrupted = False
         self._relay = Relay(self._competitions, listener or Listener(), on_verdict)
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
+        self.workers: WorkerControl | None = None
         self.referee = Referee(self._loop.time, practice, self._relay.verdict_given)
         roster = Roster(store.engine)
         access = roster.access()
         self.gateway = self._make_gateway(access, requires_token)
-        self.supervisor = self._make_supervisor(hidden)
+        self.supervisor = self._make_supervisor()
         self._submitted: SubmittedBots | None = None
-        self._runner = self._relay.runner = JobRunner(
-            LocalJobs(), self.gateway.players, self.referee
-        )
+        self._has_workers = jobs is not None
+        self.jobs = jobs or LocalJobs()
+        self._runner = self._relay.runner = JobRunner(self.jobs, self.gateway.players, self.referee)
         self.presence = Presence(
             self.gateway.players, self.supervisor, self._competitions, lambda: self.non_competing
         )
@@ -138,12 +151,11 @@ class Host:
             on_instruct=self._on_instruct,
         )
 
-    def _make_supervisor(self, hidden: Sequence[Path]) -> BotSupervisor:
-        file = self._store.file
+    def _make_supervisor(self) -> BotSupervisor:
         return BotSupervisor(
             self.gateway,
             self.limits,
-            (*hidden, file) if file is not None else hidden,
+            self.hidden,
             url=lambda: self._address.near_url,
             wait_for_change=self.wait_for_change,
             on_offence=self._on_offence,
@@ -172,7 +184,7 @@ class Host:
         entrance.proxies.trust(proxies)
         entrance.base_path = read_base_path(base_path)
         if page is not None:
-            self._relay.page = entrance.page = page(self, self._store)
+            self._relay.page = entrance.page = page(self, self.store)
             self.referee.page = entrance.base_path
 
     def _open_to_submitters(self, submissions: SubmissionRequests) -> SubmitterSockets:
@@ -185,7 +197,7 @@ class Host:
         allow_many_files()
         if self.submissions is not None:
             await self.submissions.start()
-        for earlier in self._store.competitions():
+        for earlier in self.store.competitions():
             self.presence.keep_spellings(earlier.plan.players)
         for interrupted in self.unfinished():  # its bots are launched again in a moment
             self._bots.keep_names(interrupted.plan)
@@ -193,6 +205,8 @@ class Host:
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
         self._tasks.start(self._runner.run())
+        if self._has_workers:
+            self._tasks.start(self._look_at_workers())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -293,6 +307,11 @@ class Host:
         return self._relay.non_competing
 
     @property
+    def remote(self) -> Mapping[str, RemoteMatch]:
+        """By id, the matches that other machines play now."""
+        return self._runner.jobs.remote
+
+    @property
     def competitions(self) -> tuple[Competition, ...]:
         return tuple(self._competitions)
 
@@ -314,21 +333,21 @@ class Host:
             schedule_of(plan)
         competition = new_id(plan.game)
         self._bots.keep_names(plan)
-        ledger = Ledger(competition, plan, self._store)
-        self._store.competition_started(competition, plan, time.time())
+        ledger = Ledger(competition, plan, self.store)
+        self.store.competition_started(competition, plan, time.time())
         return self.competition(ledger)
 
     def unfinished(self) -> tuple[CompetitionRow, ...]:
         """The competitions of this database that an earlier arena has not played to their ends."""
         unfinished = (CompetitionState.RUNNING, CompetitionState.PAUSED)
-        return tuple(row for row in self._store.competitions() if row.state in unfinished)
+        return tuple(row for row in self.store.competitions() if row.state in unfinished)
 
     def resume(self, row: CompetitionRow) -> Competition:
         """Set an interrupted competition up: its results stand, and `play` plays the rest."""
         return self.competition(self.ledger_of(row), row.state is CompetitionState.PAUSED)
 
     def ledger_of(self, row: CompetitionRow) -> Ledger:
-        store = self._store
+        store = self.store
         return Ledger(
             row.id,
             row.plan,
@@ -387,6 +406,10 @@ class Host:
             self.people.competition_started(competition)
         self._bots.start_soon(competition)
 
+    def offended_elsewhere(self, verdict: Verdict) -> None:
+        """Told of every verdict of another machine, once the result of its match is counted."""
+        self._relay.offended_elsewhere(verdict)
+
     def freed(self, names: Sequence[str]) -> None:
         """Offer these bots, which have a table free, to all competitions."""
         self._relay.freed(names)
@@ -410,6 +433,18 @@ class Host:
             competition.changed(moved)
         if self.people is not None:
             self.people.changed()
+
+    async def _look_at_workers(self) -> None:
+        """Tell competitions when other machines take more matches at once, or fewer."""
+        before = 0
+        while True:
+            at_once = self.jobs.at_once
+            for competition in in_turn(self._competitions):
+                if at_once != before:
+                    competition.room_changed()
+                competition.arbiter.tell_waiting()
+            before = at_once
+            await asyncio.sleep(_WORKERS_S)
 
     def _versions_changed(self) -> None:
         """Other versions are in play, or a submission has been decided."""

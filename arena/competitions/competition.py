@@ -175,8 +175,10 @@ class Competition:
         self._began = self._loop.time()
         self.arbiter.workload.begin(self._began)
         ranking: Ranking = ()
+        self.arbiter.find_interrupted()
         with contextlib.suppress(CompetitionStopped):
             ranking = await self._play_all()
+        self.arbiter.drop_interrupted()
         await self.ledger.rated()
         self.is_over = True
         self.ledger.finished(self._wall(), ranking, self.state, self._stopped_by)
@@ -186,8 +188,15 @@ class Competition:
         """Open the matches that can be opened now that these bots have come or gone."""
         plays = self.arbiter.climbs if self.plan.form is Form.LADDER else self._names.__contains__
         mine = [name for name in names if plays(name)]
+        self.arbiter.remote.room_changed()
         if mine:
             self.seat(mine)
+
+    def room_changed(self) -> None:
+        """Other machines take more matches at once, or fewer."""
+        self.arbiter.remote.room_changed()
+        if self._stage is not None:
+            self._stage.room_changed()
 
     def versions_changed(self) -> None:
         """Other versions are in play: on a ladder they take over at the next match."""
@@ -306,8 +315,11 @@ class Competition:
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:
+            open_now = [
+                Pairing(job.pairing, job.players) for job in self.arbiter.remote.interrupted
+            ]
             self._stage = ladder = LadderStage(
-                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1
+                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1, open_now
             )
             if self._stopped_by is not None:
                 ladder.stop()

@@ -83,14 +83,17 @@ class CompetitionBots:
             if player is not None and not player.chairs:
                 self._supervisor.dismiss(name)
 
-    def ruled(self, verdict: Verdict) -> None:
-        """Stop a bot that is out of its last competition, or start one again that is forgiven."""
+    def ruled(self, verdict: Verdict, *, is_elsewhere: bool = False) -> None:
+        """Stop a bot that is out of its last competition, or start one again that is forgiven.
+
+        If it has offended elsewhere, nothing has happened to its process here.
+        """
         name = verdict.bot
         plays_on = [competition for competition in self._competitions if competition.is_in(name)]
         if name in self._supervisor and not plays_on:
             finding = Finding(kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism)
             asyncio.get_running_loop().call_soon(self._supervisor.stop, name, finding)
-        elif verdict.forgiven and name not in self._forgiven:
+        elif verdict.forgiven and name not in self._forgiven and not is_elsewhere:
             for competition in plays_on:
                 for bot in competition.plan.bots:
                     if bot.name == name:

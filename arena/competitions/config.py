@@ -1,7 +1,7 @@
 """Settings from a TOML file, read once into frozen structs.
 
-A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[submissions]`, `[[bot]]` and
-`[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`, of
+A file has the tables `[serve]`, `[limits]`, `[bus]`, `[games.<game>]`, `[submissions]`, `[[bot]]`
+and `[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`, of
 `SubmissionSettings` and of the games' settings; `class.example.toml` beside this module shows them
 all. Every field is checked by its exact type:
 `true` and `4.0` are not 4. An error is one line that says where it is, such as `run[0].matches`,
@@ -49,10 +49,12 @@ from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = ["Config", "ServeSection", "example", "read_config"]
+__all__ = ["BusSection", "Config", "ServeSection", "example", "read_config"]
 
 _MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
+
+_ANY, _ALIKE = "any", "alike"  # workers of a run
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
 
@@ -95,6 +97,20 @@ class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     log: Annotated[str, Meta(min_length=1)] | None = None
 
 
+class BusSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The bus by which workers on other machines play.
+
+    Attributes:
+        url: None if there is no bus.
+        key: the file with the arena's key to it; None where it asks for none.
+        ca: the file with the certificates by which it is known; None for those of this machine.
+    """
+
+    url: Annotated[str, Meta(min_length=1)] | None = None
+    key: Annotated[str, Meta(min_length=1)] | None = None
+    ca: Annotated[str, Meta(min_length=1)] | None = None
+
+
 class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A bot that the arena launches."""
 
@@ -124,6 +140,7 @@ class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
     forgive: Annotated[int, Meta(ge=0, le=MOST_MATCHES)] = 0
     house: list[str] = []
+    workers: str = _ANY
     settings: dict[str, Any] = {}
     limits: dict[str, Any] = {}
 
@@ -137,6 +154,7 @@ class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     serve: Any = {}
     limits: Any = {}
+    bus: Any = {}
     games: dict[str, Any] = {}
     submissions: dict[str, Any] | None = None
     bot: list[Any] = []
@@ -155,6 +173,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     serve: ServeSection = ServeSection()
     limits: Limits = Limits()
+    bus: BusSection = BusSection()
     games: Mapping[str, Mapping[str, object]] = {}
     submissions: SubmissionSettings | None = None
     bots: tuple[BotSpec, ...] = ()
@@ -195,6 +214,7 @@ def _config(document: Mapping[str, Any], folder: Path) -> Config:
     config = Config(
         serve=_serve(read.serve, folder),
         limits=Limits(**msgspec.structs.asdict(limits)),
+        bus=_bus(read.bus, folder),
         games=_games(read.games),
         submissions=None if read.submissions is None else _submissions(read.submissions),
         bots=tuple(_bot(bot, f"bot[{n}]", folder) for n, bot in enumerate(read.bot)),
@@ -219,6 +239,18 @@ def _serve(table: Any, folder: Path) -> ServeSection:
         if name in table and not _is_address(getattr(serve, name))
     }
     return msgspec.structs.replace(serve, **paths)
+
+
+def _bus(table: Any, folder: Path) -> BusSection:
+    bus = _convert(table, BusSection, "bus")
+    if bus.url is None and table:
+        raise UsageError("bus.url: expected it with the other fields")
+    paths = {
+        name: os.path.join(folder, path)
+        for name in ("key", "ca")
+        if (path := getattr(bus, name)) is not None
+    }
+    return msgspec.structs.replace(bus, **paths)
 
 
 def _is_address(where: str) -> bool:
@@ -305,6 +337,9 @@ def _run(read: _RunSection) -> PlannedRun:
     if read.take not in set(Take):
         got = one_line(repr(read.take), 60)
         raise UsageError(f"take: expected one of: {', '.join(Take)}, got {got}")
+    if read.workers not in (_ANY, _ALIKE):
+        got = one_line(repr(read.workers), 60)
+        raise UsageError(f"workers: expected {_ANY} or {_ALIKE}, got {got}")
     settle = _settle(read)
     match read.players:
         case None:
@@ -325,13 +360,14 @@ def _run(read: _RunSection) -> PlannedRun:
                 f"here some of: {', '.join(LIMITS)}"
             )
     fields = msgspec.structs.asdict(read)
-    del fields["level"], fields["most"]
+    del fields["level"], fields["most"], fields["workers"]
     if read.matches is None:
         fields["matches"] = LEAST if settle and form in WITH_MATCHES else 1
     fields["settle"] = settle
     fields |= {"name": name, "game": game.name, "form": form, "at": at, "until": until}
     fields |= {"who": who, "players": players, "house": tuple(read.house)}
     fields["take"] = Take(read.take)
+    fields["is_alike"] = read.workers == _ALIKE
     if read.least is None and who is Participants.CONNECTED:
         fields["least"] = game.seats
     if read.with_itself is None:

@@ -354,8 +354,10 @@ class JobRunner:
                 settings,
                 seed=seed or secrets.token_bytes(32),
                 start=False,
+                nonces=() if seed is None else ("",) * len(job.players),
                 commitment=None if seed is None else commitment(seed),
                 versions=job.versions,
+                worker=self._referee.worker,
             )
             event = finding.event or f"{job.id}.{seat}"
             name = job.players[seat]

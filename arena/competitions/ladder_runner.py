@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.job_match import JobMatch, OpenMatch
@@ -35,15 +35,22 @@ _WAIT_S = 1.0  # bots that have just met wait so long for others before they mee
 class LadderStage:
     """The matches of a ladder; its competition drives it like a `RunningStage`.
 
-    `ladder` returns the ratings as they are now; `first` is the number of the next pairing.
+    `ladder` returns the ratings as they are now; `first` is the number of the next pairing, but for
+    the `open_now`, which other machines still play for an earlier arena.
     """
 
     waits_for: tuple[str, ...] = ()
 
-    def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
+    def __init__(
+        self,
+        arbiter: Arbiter,
+        ladder: Callable[[], Ladder],
+        first: int,
+        open_now: Sequence[Pairing] = (),
+    ) -> None:
         self._arbiter = arbiter
         self._ladder = ladder
-        self._number = first
+        self._number = max((first, *(pairing.number + 1 for pairing in open_now)))
         self._tables: dict[int, tuple[Pairing, OpenMatch]] = {}
         self._rests: set[str] = set()
         self._owners_rest: set[str] = set()
@@ -52,6 +59,10 @@ class LadderStage:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self.settled = first - 1  # those of an arena that was stopped among them
+        for pairing in open_now:
+            table = arbiter.take_up(pairing, partial(self._over, pairing))
+            if table is not None:
+                self._tables[pairing.number] = pairing, table
 
     @property
     def tables(self) -> tuple[OpenMatch, ...]:
@@ -72,7 +83,7 @@ class LadderStage:
             for timer in self._timers:
                 timer.cancel()
             for table in self.tables:
-                self._arbiter.void(table, why)
+                self._arbiter.close(table, why, goes_on=why == ARENA_STOPPED)
         return ()
 
     def stop(self) -> None:
@@ -103,6 +114,10 @@ class LadderStage:
                     self._arbiter.void(table, "another version is in play")
         self.seat(())
 
+    def room_changed(self) -> None:
+        """Other machines take more matches at once, or fewer."""
+        self.seat(())
+
     def seat(self, names: Sequence[str]) -> None:
         """Pair all bots that are free now, not only `names`: who plays whom depends on all of them.
 
@@ -122,15 +137,11 @@ class LadderStage:
             seats = self._arbiter.plan.rules.seats
             if len(free) < seats:
                 return
-            playing = [pairing.players for pairing, _ in self._tables.values()]
-            tables = pairings(free, seats, self._ladder(), playing, rematch)
-            opened = tuple(islice(tables, _AT_ONCE))
-            for players in opened:
-                self._open(players)
+            opened = self._open_some(free, rematch=rematch)
         except Exception as error:
             self._fail(error)
             return
-        if len(opened) == _AT_ONCE:  # the event loop has other work, too
+        if len(opened) >= _AT_ONCE:  # the event loop has other work, too
             self._later(0.0, partial(self._seat, rematch=rematch))
             return
         seated = Counter(name for players in opened for name in players)
@@ -138,6 +149,35 @@ class LadderStage:
         if left >= seats and not rematch and not self._waits:
             self._waits = True
             self._later(_WAIT_S, self._rematch)
+
+    def _open_some(self, free: Mapping[str, int], *, rematch: bool) -> Sequence[tuple[str, ...]]:
+        """Open matches between bots that are free, and return who plays them.
+
+        A bot without a table here meets only those that other machines can play as well.
+        """
+        playing = [pairing.players for pairing, _ in self._tables.values()]
+        seats = self._arbiter.plan.rules.seats
+        tables = pairings(free, seats, self._ladder(), playing, rematch)
+        opened, full = [], set[str]()
+        for players in tuple(islice(tables, _AT_ONCE)):
+            without = self._without_table(players)
+            full.update(without)
+            if not without:
+                self._open(players)
+                opened.append(players)
+        if full:
+            seated = Counter(chain.from_iterable(opened))
+            rest = {name: free[name] - seated[name] for name in free if name not in full}
+            opened += self._open_some(rest, rematch=rematch)
+        return opened
+
+    def _without_table(self, players: Sequence[str]) -> Sequence[str]:
+        """Of the bots of a match that takes tables here, those that have none free."""
+        arbiter = self._arbiter
+        if not arbiter.remote.at_once or arbiter.are_carried(players):
+            return ()
+        sessions = map(arbiter.player, players)  # None for those that are submitted
+        return [player.name for player in sessions if player is not None and not player.is_free]
 
     def _gathered(self) -> None:
         self._gathers = False
@@ -159,8 +199,14 @@ class LadderStage:
             for player in players
             if player.is_free
         }
-        at_once = self._arbiter.submitted_at_once if submitted else 0
+        carried = [player.name for player in players if self._arbiter.is_carried(player.name)]
+        at_once = self._arbiter.jobs_at_once if submitted or carried else 0
         free |= {name: at_once - playing[name] for name in submitted if playing[name] < at_once}
+        free |= {
+            name: max(free.get(name, 0), at_once - playing[name])
+            for name in carried
+            if playing[name] < at_once
+        }
         return {
             name: 1 if rests else tables
             for name, tables in free.items()

@@ -164,6 +164,11 @@ class ProcessPool:
         self._looks: asyncio.TimerHandle | None = None
         self._look()
 
+    @property
+    def submissions(self) -> Collection[int]:
+        """Whose processes there are, with those that are starting or ending; in any thread."""
+        return {process.submission for process in tuple(self._all)}
+
     def __len__(self) -> int:
         """How many processes there are, with those that are starting or ending."""
         return len(self._all)

@@ -105,6 +105,12 @@ class Relay(Listener):
         if self.bots is not None:
             self.bots.ruled(verdict)
 
+    def offended_elsewhere(self, verdict: Verdict) -> None:
+        """Tell that a bot is out by a match on another machine, and stop its process here."""
+        self._on_verdict(verdict)
+        if self.bots is not None:
+            self.bots.ruled(verdict, is_elsewhere=True)
+
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         if self.page is not None:
             self.page.match_finished(ledger, match, pairing, result)

@@ -16,7 +16,7 @@ from functools import partial
 
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import OpenMatch
+from arena.competitions.job_match import JobMatch, OpenMatch
 from arena.competitions.pairing_queue import PairingQueue
 from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
@@ -57,7 +57,9 @@ class RunningStage:
         self._follow = follow
         self._pairings: list[Pairing] = []
         self._tables: dict[int, OpenMatch] = {}
-        self._playing: Counter[str] = Counter()
+        self._playing: Counter[str] = Counter()  # of each bot, matches at its tables
+        self._carried: Counter[str] = Counter()  # and those that need none of its tables
+        self._elsewhere: set[int] = set()  # pairings that are open and need no tables
         self.progress = 0.0
         self._ended = 0
         self._free: set[str] = set()  # bots but for those without a free table at the last look
@@ -125,7 +127,7 @@ class RunningStage:
             if self._growth is not None:
                 self._growth.cancel()
             for table in tuple(self._tables.values()):
-                self._arbiter.void(table, why)
+                self._arbiter.close(table, why, goes_on=why == ARENA_STOPPED)
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
 
     def stop(self) -> None:
@@ -176,13 +178,22 @@ class RunningStage:
                 while self._seat_once(name):
                     pass
 
+    def room_changed(self) -> None:
+        """Other machines take more matches at once, or fewer."""
+        self.seat(tuple(self._queue))
+
     def _add(self, pairings: Sequence[Pairing]) -> None:
-        """Queue pairings, but for those that have a result or will never have one."""
+        """Queue pairings, but for those that have a result, will never have one, or are played."""
         self._pairings += pairings
         for pairing in pairings:
             result = self._arbiter.ledger.known(pairing)
             if result is None and not self._arbiter.is_out(*pairing.players):
-                self._queue.add(pairing)
+                table = self._arbiter.take_up(pairing, partial(self._over, pairing))
+                if table is None:
+                    self._queue.add(pairing)
+                else:
+                    self._opens(pairing, is_carried=True)
+                    self._tables[pairing.number] = table
             else:
                 self._outcomes[pairing.number] = Outcome(pairing, result)
                 self._had.update(pairing.players)
@@ -209,7 +220,7 @@ class RunningStage:
                     self._queue.move_to_end(lineup)
                 if pairing.number not in self._outcomes:
                     break  # else it never will be played, and the next one may be
-            if self._free_tables(name) < 1:
+            if not self._has_room(name):
                 return False
         return has_opened
 
@@ -260,23 +271,41 @@ class RunningStage:
             return
         if self._arbiter.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
-        elif all(
-            self._free_tables(name) >= pairing.players.count(name) for name in pairing.players
+            return
+        is_carried = self._arbiter.are_carried(pairing.players)
+        if all(
+            self._free_tables(name, is_carried=is_carried) >= pairing.players.count(name)
+            for name in pairing.players
         ):
             self._queue.discard(pairing)
             for name in pairing.players:
                 self._absences.forgive(name)
-                self._playing[name] += 1
-                self._had[name] += 1
             if not self._tables:
                 self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
+            self._opens(pairing, is_carried=is_carried)
             self._tables[pairing.number] = self._arbiter.open(pairing, partial(self._over, pairing))
 
-    def _free_tables(self, name: str) -> int:
-        """How many more matches a bot may play now; one that is away gets a deadline."""
-        if self._arbiter.submission(name) is not None:
-            room = max(self._arbiter.submitted_at_once, _QUEUED) - self._playing[name]
-            if room < 1:
+    def _opens(self, pairing: Pairing, *, is_carried: bool) -> None:
+        """Count the match of a pairing for its bots."""
+        if is_carried:
+            self._elsewhere.add(pairing.number)
+        self._matches_at(pairing).update(pairing.players)
+        self._had.update(pairing.players)
+
+    def _matches_at(self, pairing: Pairing) -> Counter[str]:
+        """Where the match of a pairing is counted: at the tables of its bots, or not."""
+        return self._carried if pairing.number in self._elsewhere else self._playing
+
+    def _free_tables(self, name: str, *, is_carried: bool = False) -> int:
+        """How many more matches a bot may play now; one that is away gets a deadline.
+
+        With `is_carried` how many of those that other machines can play.
+        """
+        is_submitted = self._arbiter.submission(name) is not None
+        if is_carried or is_submitted:
+            open_now = self._carried[name] + (self._playing[name] if is_submitted else 0)
+            room = max(self._arbiter.jobs_at_once, _QUEUED) - open_now
+            if room < 1 and is_submitted:
                 self._free.discard(name)
             return room
         player = self._here(name)
@@ -287,9 +316,21 @@ class RunningStage:
             return 0
         self._absences.came(name)
         room = self._room(player)
-        if room < 1:
+        if room < 1 and not self._arbiter.is_carried(name):
             self._free.discard(name)
         return room
+
+    def _has_room(self, name: str) -> bool:
+        """Whether a bot may play one more match now, here or elsewhere."""
+        if not self._arbiter.is_carried(name):
+            return self._free_tables(name) > 0
+        player = self._here(name)
+        has_room = self._free_tables(name, is_carried=True) > 0 or (
+            player is not None and self._room(player) > 0
+        )
+        if not has_room:
+            self._free.discard(name)
+        return has_room
 
     def _room(self, player: BotSession) -> int:
         share = self._arbiter.listener.share(self._arbiter.ledger.id, player.name)
@@ -353,9 +394,9 @@ class RunningStage:
         self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         del self._tables[pairing.number]
-        for name in pairing.players:
-            self._playing[name] -= 1
-            self._had[name] -= 1  # until it is settled
+        self._matches_at(pairing).subtract(pairing.players)
+        self._elsewhere.discard(pairing.number)
+        self._had.subtract(pairing.players)  # until it is settled
         self._free.update(pairing.players)
         if result.termination.kind is Ending.COMPLETED:
             # One short match says little, as the matches of some games differ much in length.
@@ -363,6 +404,8 @@ class RunningStage:
             self.progress = max(self.progress, min(1.0, self._ended / (self.playing + 1)))
         with self._failing():
             noted = self._arbiter.note(pairing, table, result, verdict)
+            if noted.termination.kind is Ending.VOID and isinstance(table, JobMatch):
+                self._voids[pairing.number] += table.losses
             if noted.termination.kind is not Ending.VOID:
                 self._settle(pairing, noted)
                 self._ruled(pairing, noted)

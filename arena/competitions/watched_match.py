@@ -6,15 +6,16 @@ time for, and cuts the events into frames. What is too much for a frame is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from arena.engine.match import MatchState
 from arena.records.captions import captions_for
 from arena.records.replay_events import Event, EventReplay, Round
-from arena.records.visibility import seen
+from arena.records.visibility import Viewer, seen, view_of
 from arena.referee.live_match import LiveMatch
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
@@ -30,17 +31,23 @@ _NEAR = 500  # answers; a replay that is no further behind has caught up
 _PATIENCE_S = 3.0  # then a match that is played faster than it can be replayed is shown as it is
 
 
-class EventCut(msgspec.Struct, frozen=True):
+E = TypeVar("E")
+
+
+class EventCut(msgspec.Struct, Generic[E], frozen=True):
     """Events for a frame; the first one is in round `round`, from 1, and begins it if `reset`.
 
     `skipped` rounds were left out just before it. If `is_latest`, nothing has been replayed since.
+    The last `present` events are of round `present_round`, which goes on in the next frame.
     """
 
     reset: bool
     round: int
-    events: tuple[Event, ...]
+    events: tuple[E, ...]
     skipped: int
     is_latest: bool
+    present: int
+    present_round: int
 
 
 class WatchedMatch:
@@ -64,14 +71,21 @@ class WatchedMatch:
         self._notes = 0  # of the match, those that have been replayed
 
     @property
-    def players(self) -> tuple[str, ...]:
-        return self.table.names
+    def id(self) -> str:
+        return self.table.id
 
     @property
     def is_over(self) -> bool:
         """Whether the match is replayed to its end, and all of that is in frames."""
         replay = self._replay
         return replay is not None and replay.is_over and not self._rounds
+
+    def close(self) -> None:
+        """Nobody watches it any more."""
+
+    def view(self, viewer: Viewer) -> View:
+        """How much of it a viewer may see; its competition goes on while it is played."""
+        return view_of(self.table.names, False, viewer)
 
     def replay(self, now: float, goes_on: Callable[[], bool], is_due: bool) -> None:
         """Replay the answers given since the last call, while `goes_on`, asked every few answers.
@@ -101,7 +115,7 @@ class WatchedMatch:
         is_near = total - replay.decisions < _NEAR
         self.is_ready = self.is_ready or is_near or now - self._since > _PATIENCE_S
 
-    def cut(self) -> EventCut | None:
+    def cut(self) -> EventCut[Event] | None:
         """The events since the last frame, as many as fit the next one; None if there are none."""
         replay = self._replay
         if replay is None:
@@ -120,39 +134,45 @@ class WatchedMatch:
         if not is_whole:
             self._sent += len(fresh)
             self._at = number
-            return EventCut(resets, number, tuple(fresh), skipped, False)
+            return EventCut(resets, number, tuple(fresh), skipped, False, len(fresh), number)
         last = self._rounds[-1].number if self._rounds else number
         self._at = replay.round if replay.events else last + 1
+        present = len(replay.events) if self._rounds else len(fresh)
         self._rounds.clear()
         self._sent = len(replay.events)
-        return EventCut(resets, number, events, skipped, True)
+        return EventCut(resets, number, events, skipped, True, present, replay.round)
 
-    def present_round(self) -> EventCut | None:
+    def present_round(self) -> EventCut[Event] | None:
         """All of the present round that was in frames, for a newcomer; None if that is too much."""
         replay = self._replay
         if replay is None:
-            return EventCut(True, 1, (), 0, True)
+            return EventCut(True, 1, (), 0, True, 0, 1)
         if replay.is_partial or self._sent > LONGEST:
             return None
         if self._rounds:
             first = self._rounds[0]
-            return EventCut(True, first.number, first.events[: self._sent], 0, False)
-        return EventCut(True, replay.round, tuple(replay.events[: self._sent]), 0, True)
+            events = first.events[: self._sent]
+            return EventCut(True, first.number, events, 0, False, len(events), first.number)
+        events = tuple(replay.events[: self._sent])
+        return EventCut(True, replay.round, events, 0, True, len(events), replay.round)
 
-    def frame(self, cut: EventCut, view: View, now: float) -> bytes:
-        replay, table = self._replay, self.table
+    def frame(self, cut: EventCut[Event], view: View, now: float) -> bytes:
         return encode_to_viewer(
             Events(
-                match=table.id,
+                match=self.table.id,
                 reset=cut.reset,
                 round=cut.round,
-                events=tuple(seen(cut.events, view, table.game.seats, self._captions)),
-                turn=self._turn(now) if cut.is_latest else None,
-                scores=self._scores(),
-                decisions=0 if replay is None else replay.decisions,
+                events=tuple(self.shown(cut.events, view)),
+                turn=self.turn(now) if cut.is_latest else None,
+                scores=self.scores,
+                decisions=self.decisions,
                 skipped=cut.skipped,
             )
         )
+
+    def shown(self, events: Sequence[Event], view: View) -> list[dict[str, Any]]:
+        """What a view shows of events of cuts, in words too; ready for JSON."""
+        return seen(events, view, self.table.game.seats, self._captions)
 
     def scene(self, view: View, competition: str | None) -> bytes:
         """The frame that says who plays what."""
@@ -162,14 +182,42 @@ class WatchedMatch:
                 match=table.id,
                 game=table.game.name,
                 settings=msgspec.to_builtins(table.settings),
-                players=self.players,
+                players=self.table.names,
                 view=view,
                 limits=table.limits,
                 competition=competition,
                 round=1 if replay is None else replay.round,
-                scores=self._scores(),
+                scores=self.scores,
                 versions=table.versions or msgspec.UNSET,
             )
+        )
+
+    @property
+    def decisions(self) -> int:
+        """How many have been replayed."""
+        return 0 if self._replay is None else self._replay.decisions
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        if self._replay is not None:
+            return self._replay.scores
+        match = self.table.match
+        return (0,) * self.table.game.seats if match is None else match.scores
+
+    def turn(self, now: float) -> Turn | None:
+        """Who is to decide; None while the replay is behind the match."""
+        match, replay = self.table.match, self._replay
+        if match is None or replay is None or match.pending is None:
+            return None
+        chair = self.table.chairs[match.pending.seat]
+        if chair.question is None or replay.decisions != len(match.answers):
+            return None
+        return Turn(
+            seat=chair.seat,
+            kind=match.pending.question.kind,
+            waited_ms=max(0, int((now - chair.asked_at) * 1000)),
+            bank_ms=chair.clock.bank_ms,
+            decision_ms=chair.limits.decision_ms,
         )
 
     # --- within ---
@@ -233,25 +281,3 @@ class WatchedMatch:
         while total > MOST_EVENTS and len(rounds) > (more == 0):
             total -= len(rounds.pop(0).events) - self._sent
             self._sent = 0
-
-    def _scores(self) -> tuple[int, ...]:
-        if self._replay is not None:
-            return self._replay.scores
-        match = self.table.match
-        return (0,) * self.table.game.seats if match is None else match.scores
-
-    def _turn(self, now: float) -> Turn | None:
-        """Who is to decide; None while the replay is behind the match."""
-        match, replay = self.table.match, self._replay
-        if match is None or replay is None or match.pending is None:
-            return None
-        chair = self.table.chairs[match.pending.seat]
-        if chair.question is None or replay.decisions != len(match.answers):
-            return None
-        return Turn(
-            seat=chair.seat,
-            kind=match.pending.question.kind,
-            waited_ms=max(0, int((now - chair.asked_at) * 1000)),
-            bank_ms=chair.clock.bank_ms,
-            decision_ms=chair.limits.decision_ms,
-        )

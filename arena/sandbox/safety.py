@@ -13,7 +13,7 @@ from pathlib import Path
 from arena.sandbox import bubblewrap, cgroup, process_table
 from protocol.messages import Limits
 
-__all__ = ["fitting_bots", "unsafe_because"]
+__all__ = ["fitting_bots", "machine_mib", "unsafe_because"]
 
 _LEAST_BOTS = 2  # for a match
 # For the arena with its database, and for the system.
@@ -36,7 +36,7 @@ def fitting_bots(limits: Limits, reserved_mib: int = 0) -> int:
     each_mib = limits.memory_mib
     if cgroup.probe() is not None:  # else the kernel counts these directories too
         each_mib += (1 + len(bubblewrap.IN_MEMORY)) * bubblewrap.SCRATCH_MIB
-    return max(0, _machine_mib() - _RESERVED_MIB - reserved_mib) // each_mib
+    return max(0, machine_mib() - _RESERVED_MIB - reserved_mib) // each_mib
 
 
 def _reasons(limits: Limits) -> list[str]:
@@ -56,12 +56,12 @@ def _reasons(limits: Limits) -> list[str]:
     if sys.platform == "linux" and (count := fitting_bots(limits)) < _LEAST_BOTS:
         reasons.append(
             f"expected memory for {_LEAST_BOTS} bots of {limits.memory_mib} MiB, got "
-            f"{_machine_mib():,} MiB in all, enough for {count}; lower memory_mib of [limits]"
+            f"{machine_mib():,} MiB in all, enough for {count}; lower memory_mib of [limits]"
         )
     return reasons
 
 
-def _machine_mib() -> int:
+def machine_mib() -> int:
     """The memory that there is for all processes: the machine's, or that of our control group."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container: v2, v1

@@ -13,11 +13,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from arena.competitions.attendance import Upcoming
+from arena.competitions.remote_match import RemoteMatch
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
@@ -49,6 +50,9 @@ __all__ = [
 _BOTS, _MATCHES, _QUEUE, _LATEST = 500, 100, 20, 20  # the most entries of each list
 _YOUNG_S = 2.0  # the least duration from which the pace of a match is computed
 
+_Played: TypeAlias = LiveMatch | RemoteMatch
+"""A match that is being played, here or by another machine."""
+
 _SINCE = time.time()  # a browser that has seen another value has the page of an earlier arena
 
 
@@ -64,7 +68,8 @@ class LobbyGame(msgspec.Struct, frozen=True):
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` changes when it is restarted.
 
-    `submissions` says whether programs can be handed in at `/submit`.
+    `submissions` says whether programs can be handed in at `/submit`, `workers` whether other
+    machines may play matches.
     """
 
     version: str
@@ -73,6 +78,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     games: tuple[LobbyGame, ...]
     requires_token: bool
     submissions: bool
+    workers: bool
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,15 +193,17 @@ def lobby(
     competitions = host.competitions
     players = host.gateway.players
     guests = host.non_competing
-    submitted = _submitted(competitions, players)
-    bots = (_bot(bot) for name, bot in players.items() if name not in guests)
+    remote = tuple(host.remote.values())
+    elsewhere = Counter(name for match in remote for name in match.names)
+    submitted = _submitted(competitions, players, elsewhere)
+    bots = (_bot(bot, elsewhere[name]) for name, bot in players.items() if name not in guests)
     count = len(players) - sum(name in players for name in guests) + len(submitted)
     now = asyncio.get_running_loop().time()
-    tables = host.referee.tables
+    tables: tuple[_Played, ...] = (*host.referee.tables, *remote)
     matches = _slowest(tables, now)
     competition_of = {
         table.id: competition.id for competition in competitions for table in competition.tables
-    }
+    } | {match.id: match.competition for match in remote if match.competition}
     queue = [
         _queued(competition, pairing, players)
         for competition in competitions
@@ -210,6 +218,7 @@ def lobby(
             games=_games(),
             requires_token=host.gateway.admission.requires_token,
             submissions=host.gateway.entrance.submitters is not None,
+            workers=host.workers is not None,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(islice(chain(bots, submitted), _BOTS)),
@@ -255,14 +264,15 @@ def _competition(competition: Competition) -> LobbyCompetition:
     )
 
 
-def _bot(player: BotSession) -> LobbyBot:
+def _bot(player: BotSession, elsewhere: int) -> LobbyBot:
+    """A bot, with the number of its matches that other machines play."""
     connection = player.connection
     state = "away" if connection is None else "here"
     return LobbyBot(
         name=player.name,
         games=tuple(game for game in GAMES if game in player.games),
         tables=player.tables,
-        playing=len(player.chairs),
+        playing=len(player.chairs) + elsewhere,
         state="leaving" if player.leaving else state,
         rtt_ms=None if connection is None else connection.min_rtt_ms,
         launched=player.process is not None,
@@ -270,7 +280,7 @@ def _bot(player: BotSession) -> LobbyBot:
 
 
 def _submitted(
-    competitions: Sequence[Competition], players: Mapping[str, BotSession]
+    competitions: Sequence[Competition], players: Mapping[str, BotSession], elsewhere: Counter[str]
 ) -> list[LobbyBot]:
     """The bots that are not connected, and are played from submissions."""
     games: dict[str, dict[str, None]] = {}
@@ -285,6 +295,7 @@ def _submitted(
         for name in table.names
         if name in games
     )
+    playing.update({name: elsewhere[name] for name in games})
     return [
         LobbyBot(
             name=name,
@@ -299,25 +310,30 @@ def _submitted(
     ]
 
 
-def _slowest(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
+def _slowest(tables: Sequence[_Played], now: float) -> list[_Played]:
     """The matches that are best to watch, the newest last: fast ones are over too soon."""
 
-    def pace(table: LiveMatch) -> float:
+    def pace(table: _Played) -> float:
         return table.decisions / max(now - table.opened_at, _YOUNG_S)
 
     return sorted(nsmallest(_MATCHES, tables, key=pace), key=lambda table: table.opened_at)
 
 
+def _scores(table: _Played) -> tuple[int, ...]:
+    if isinstance(table, RemoteMatch):
+        return table.scores
+    return (0,) * len(table.names) if table.match is None else table.match.scores
+
+
 def _match(
-    table: LiveMatch, competition: str | None, now: float, spectators: Spectators
+    table: _Played, competition: str | None, now: float, spectators: Spectators
 ) -> LobbyMatch:
-    scores = (0,) * len(table.names)
     return LobbyMatch(
         match=table.id,
         game=table.game.name,
         competition=competition,
         players=table.names,
-        scores=scores if table.match is None else table.match.scores,
+        scores=_scores(table),
         decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),
         viewers=spectators.viewers(table.id),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +16,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from protocol.instructions import WORKER_STATES, WorkerView
+
 __all__ = ["CONTENT_TYPE", "Figures", "exposition"]
+
+_TAKING = ("idle", "working")  # states of workers that take matches
 
 _STATM = Path("/proc/self/statm")
 _STARTED = time.time()  # of this module, which is imported when the arena starts
@@ -35,6 +40,9 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     strangers: int
     requests: Mapping[int, int]
     failed: bool
+    workers: Sequence[WorkerView] | None = None  # None where no other machine may play
+    remote: int = 0
+    lost: int = 0
 
 
 def exposition(figures: Figures) -> bytes:
@@ -63,6 +71,8 @@ class _FiguresCollector(Collector):
         for code, number in sorted(figures.requests.items()):
             requests.add_metric([str(code)], number)
         yield requests
+        if figures.workers is not None:
+            yield from _workers(figures, figures.workers)
         for name, help_, value in (
             ("arena_decisions", "Answers of bots, all taken together.", figures.decisions),
             ("arena_lag_seconds", "How late the event loop has been.", figures.lag_s),
@@ -82,3 +92,17 @@ class _FiguresCollector(Collector):
             pages = int(_STATM.read_text().split()[1])
             held = pages * os.sysconf("SC_PAGE_SIZE")
             yield GaugeMetricFamily("process_resident_memory_bytes", "Memory held.", held)
+
+
+def _workers(figures: Figures, views: Sequence[WorkerView]) -> Iterator[Metric]:
+    by_state = Counter(view.state for view in views)
+    slots = sum(view.slots for view in views if view.state in _TAKING)
+    workers = GaugeMetricFamily(
+        "arena_workers", "Machines that play matches, by state.", labels=["state"]
+    )
+    for state in WORKER_STATES:
+        workers.add_metric([state], by_state[state])
+    yield workers
+    yield GaugeMetricFamily("arena_worker_slots", "Matches they take at once.", slots)
+    yield GaugeMetricFamily("arena_worker_matches", "Matches they play now.", figures.remote)
+    yield CounterMetricFamily("arena_worker_lost", "Matches lost with a worker.", figures.lost)

@@ -1,9 +1,9 @@
 """The spectators of an arena: which match each of them watches, and the frames that they get.
 
-A watched match is replayed once (`arena/competitions/watched_match.py`), and each frame is made once
-for each view of it. All of that happens in `tick`, which the gateway calls about every 50 ms. A
-tick takes a few milliseconds of them; what does not fit waits for the next one. Spectators never slow a match:
-one that does not read misses frames and starts again with the present round.
+A watched match is replayed once (`arena/competitions/watched_match.py`), and each frame is made
+once for each view of it. All of that happens in `tick`, which the gateway calls about every 50 ms.
+A tick takes a few milliseconds of them; what does not fit waits for the next one. Spectators never
+slow a match: one that does not read misses frames and starts again with the present round.
 `arena/web/viewer_socket.py` disconnects it in the end.
 """
 
@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from arena.competitions.remote_match import RemoteMatch
 from arena.competitions.watched_match import EventCut, WatchedMatch
-from arena.records.visibility import Viewer, view_of
+from arena.records.visibility import Viewer
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
+from arena.web.watched_remote import WatchedRemote
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer
 
 __all__ = ["Spectator", "Spectators"]
@@ -52,6 +54,35 @@ class Spectator(Protocol):
     def send(self, data: bytes) -> None: ...
 
 
+class _Watched(Protocol):
+    """A match that is watched: `WatchedMatch`, or `WatchedRemote` for one of another machine."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it may be shown."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is over, and all of it was in cuts."""
+
+    def close(self) -> None: ...
+
+    def view(self, viewer: Viewer) -> View: ...
+
+    def replay(self, now: float, goes_on: Callable[[], bool], is_due: bool) -> None: ...
+
+    def cut(self) -> EventCut[Any] | None: ...
+
+    def present_round(self) -> EventCut[Any] | None: ...
+
+    def frame(self, cut: EventCut[Any], view: View, now: float) -> bytes: ...
+
+    def scene(self, view: View, competition: str | None) -> bytes: ...
+
+
 class _Subscription(msgspec.Struct, eq=False):
     """The view of one spectator, and whether its next frame is complete."""
 
@@ -65,7 +96,7 @@ _Subscriptions = dict[Spectator, _Subscription]
 class _Audience(msgspec.Struct, eq=False):
     """A match that is watched, and its spectators; times are on the loop's clock."""
 
-    watched: WatchedMatch
+    watched: _Watched
     competition: str | None
     subscriptions: _Subscriptions = {}
     frame_at: float = 0.0
@@ -85,7 +116,8 @@ class _QueuedFrame(NamedTuple):
 class Spectators:
     """All spectators of an arena; `clock` is the loop's, in seconds.
 
-    `competition_of` gives the id of a match's competition, or None; `lobby` a cached document.
+    `competition_of` gives the id of a match's competition, or None; `lobby` a cached document;
+    `remote` the matches that other machines play, by id.
     """
 
     def __init__(
@@ -94,7 +126,9 @@ class Spectators:
         competition_of: Callable[[LiveMatch], str | None],
         lobby: Callable[[], bytes],
         clock: Callable[[], float],
+        remote: Callable[[], Mapping[str, RemoteMatch]] = dict,
     ) -> None:
+        self._remote = remote
         self._referee = referee
         self._competition_of = competition_of
         self._lobby = lobby
@@ -121,8 +155,7 @@ class Spectators:
         if audience is None:
             spectator.send(encode_to_viewer(Gone(watch.match)))
             return
-        # A match that is being played belongs to a competition that is not over.
-        view = view_of(audience.watched.players, False, viewer)
+        view = audience.watched.view(viewer)
         audience.subscriptions[spectator] = _Subscription(view)
         audience.empty_at = None
         self._watched[spectator] = audience
@@ -160,12 +193,19 @@ class Spectators:
         audience = self._audiences.get(match)
         if audience is not None:
             return audience if audience.gone_at is None else None
+        audience = self._new_audience(match)
+        if audience is not None:
+            self._audiences[match] = audience
+        return audience
+
+    def _new_audience(self, match: str) -> _Audience | None:
+        remote = self._remote().get(match)
+        if remote is not None:
+            return _Audience(WatchedRemote(remote, self._clock), remote.competition or None)
         for table in self._referee.tables:
             if table.id == match:
                 watched = WatchedMatch(table, self._clock())
-                audience = _Audience(watched, self._competition_of(table))
-                self._audiences[match] = audience
-                return audience
+                return _Audience(watched, self._competition_of(table))
         return None
 
     def _replay(self, now: float) -> None:
@@ -203,9 +243,12 @@ class Spectators:
                 for spectator, subscription in list(audience.subscriptions.items()):
                     self._watched.pop(spectator, None)
                     self._queue.append(_QueuedFrame(spectator, subscription, gone, must=True))
-                del self._audiences[match]
+                self._drop(match)
             elif audience.empty_at is not None and now - audience.empty_at > _LINGER_S:
-                del self._audiences[match]
+                self._drop(match)
+
+    def _drop(self, match: str) -> None:
+        self._audiences.pop(match).watched.close()
 
     def _show(self, now: float) -> None:
         """Make the frames that are due, in the order in which they became due."""
@@ -247,7 +290,7 @@ class Spectators:
         if audience.watched.is_over and audience.gone_at is None:
             audience.gone_at = now + _GONE_S
 
-    def _pause_s(self, cut: EventCut | None) -> float:
+    def _pause_s(self, cut: EventCut[Any] | None) -> float:
         if cut is None:
             return 0.0
         is_fast = cut.skipped > 0 or len(cut.events) > _FAST
@@ -287,5 +330,5 @@ class Spectators:
 
     def _fail(self, audience: _Audience) -> None:
         """Log a fault of the arena; the spectators are told that the match is gone."""
-        log.exception("match %s cannot be shown", audience.watched.table.id)
+        log.exception("match %s cannot be shown", audience.watched.id)
         audience.gone_at = 0.0

@@ -64,7 +64,9 @@ class Web:
         self.people = PeopleTables(host)
         self._reader = ReaderClient(store)
         self._luck = LuckFiller(store)
-        self._spectators = Spectators(host.referee, self._competition_of, self.lobby, self._clock)
+        self._spectators = Spectators(
+            host.referee, self._competition_of, self.lobby, self._clock, lambda: host.remote
+        )
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
         files = page_files()
         self._site = Site(files, ManualPages(files.version), self, self._gateway)
@@ -128,11 +130,12 @@ class Web:
     def metrics(self) -> bytes:
         players = self._gateway.players
         referee, throttle = self._host.referee, self._gateway.login.throttle
+        control, remote = self._host.workers, len(self._host.remote)
         figures = Figures(
             version=__version__,
             here=players.here,
             away=len(players) - players.here,
-            matches=len(referee.tables),
+            matches=len(referee.tables) + remote,
             competitions=len(self._host.competitions),
             decisions=referee.decisions,
             lag_s=referee.lag.total_s(self._clock()),
@@ -140,6 +143,9 @@ class Web:
             strangers=len(throttle),
             requests=self._site.served,
             failed=self.failure() is not None,
+            workers=None if control is None else control.workers(),
+            remote=remote,
+            lost=0 if control is None else control.lost,
         )
         return exposition(figures)
 

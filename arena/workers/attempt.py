@@ -71,7 +71,8 @@ class MatchPlayer(Protocol):
         """Play an attempt with these programs by seat.
 
         `on_progress` is called with the decisions so far, at first when the match is opened.
-        Cancelling this stops the match without a result.
+        Cancelling this stops the match without a result. Raises `ArenaError` if the attempt cannot
+        be played here.
         """
 
     def cancel(self, attempt: str, why: str) -> None:
@@ -105,6 +106,7 @@ class ProgramSource(Protocol):
     ) -> Program:
         """The program of a seat; `fetch` asks the arena for the bytes from an offset.
 
+        `fetch` raises `BusDown` if the arena does not answer now, and may be called again then.
         Raises `ArenaError` with one line why there is none.
         """
 
@@ -121,18 +123,17 @@ def void_attempt(attempt: DrawnAttempt, why: str) -> PlayedAttempt:
     record = Record(
         game=job.game,
         settings=job.settings,
-        seed=attempt.seed.hex(),
-        commitment=attempt.commitment,
-        nonces=("",) * len(job.players),
+        seed=None,
+        nonces=(),
         decks=None,
         answers=(),
         scores=zeros,
         points=zeros,
         termination=Termination(Ending.VOID, None, why),
-        package=job.package or msgspec.UNSET,
         versions=job.versions or msgspec.UNSET,
+        worker=attempt.worker,
     )
-    return PlayedAttempt(record=record, has_begun=False)
+    return PlayedAttempt(record=record, stderr=("",) * len(job.players), has_begun=False)
 
 
 class WorkerAttempt:

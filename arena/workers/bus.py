@@ -125,6 +125,11 @@ class Bus(Protocol):
 
     async def command(self, worker: str, data: bytes) -> None: ...
 
+    # --- for an operator ---
+
+    async def on_reports(self, call: OnMessage) -> None:
+        """Call this for each report of each worker; an arena does not need it."""
+
     # --- for workers ---
 
     async def report(self, worker: str, data: bytes) -> None: ...

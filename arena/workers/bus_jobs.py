@@ -66,6 +66,7 @@ class BusJobs:
         note_stderr: is given the submission, the match, and what its process wrote.
         is_isolated: bots are isolated here, so they have to be elsewhere.
         machine: the system and architecture of the arena, `linux x86_64`.
+        lost: how many attempts nothing has come of.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class BusJobs:
         self.note_stderr: Callable[[int, str, str], None] = lambda number, match, text: None
         self.is_isolated = False
         self.machine = ""
+        self.lost = 0
         self.tracker = AttemptTracker()
         self.wall = wall
         self.clock = asyncio.get_running_loop().time
@@ -406,6 +408,7 @@ class BusJobs:
             self.finish(put, "", unplayed(put.job, told), None)
             return
         put.losses += 1
+        self.lost += 1
         put.watcher.lost(put.job.id, attempt.id)
         if put.losses >= MOST_VOIDS:
             self.finish(put, "", unplayed(put.job, FAULT), None)

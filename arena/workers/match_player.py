@@ -9,7 +9,8 @@ launched bots. A job with others waits until what is played has ended, and gets 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,12 +26,13 @@ from arena.games.replay import replay
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.live_match import Forgives, LiveMatch
 from arena.referee.referee import Referee
-from arena.sandbox.command import Program
+from arena.sandbox.command import Program, find_program
 from arena.sandbox.safety import fitting_bots
 from arena.server.address import ArenaAddress
 from arena.server.gateway import Gateway
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, void_attempt
 from arena.workers.worker_health import WorkerHealth
+from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits, Termination, Verdict
 
 __all__ = ["ProcessPlayer", "launch_limits"]
@@ -97,9 +99,17 @@ class ProcessPlayer:
         """How many there are, with those that start or end."""
         return 0 if self._matches is None else len(self._matches.pool)
 
+    @property
+    def programs_in_use(self) -> Collection[str]:
+        """The keys of the programs whose processes are here; may be called in a thread."""
+        return () if (matches := self._matches) is None else matches.programs_in_use
+
     async def play(
         self, attempt: DrawnAttempt, programs: Sequence[Program], on_progress: Callable[[int], None]
     ) -> PlayedAttempt:
+        for program in programs:
+            if (why := _missing(program)) is not None:  # it would be charged with a crash
+                raise ArenaError(why)
         since = self._loop.time()
         watcher = _AttemptWatcher(attempt, on_progress)
         async with self._turn:
@@ -155,7 +165,6 @@ class ProcessPlayer:
         )
         if over.verdict is None:
             return played
-        await asyncio.sleep(0)  # a stall of the loop in which the offence was found is measured
         why = self._health.excuse(over.verdict, since)
         if not why:
             return played
@@ -231,6 +240,7 @@ class _LaunchedMatches:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self.referee = Referee(self._loop.time)
+        self.referee.worker = worker
         self._gateway = Gateway(
             self.referee, limits, self._on_change, self._on_offence, requires_token=True
         )
@@ -285,6 +295,11 @@ class _LaunchedMatches:
             self.runner.cancel(attempt.id, _STOPPED)
             del self._watchers[attempt.id]
 
+    @property
+    def programs_in_use(self) -> Collection[str]:
+        numbers = self.pool.submissions
+        return {key for (_, key), number in tuple(self._numbers.items()) if number in numbers}
+
     def _number(self, name: str, key: str, program: Program) -> int:
         """The number by which the pool knows the program of a bot."""
         number = self._numbers.setdefault((name, key), len(self._numbers) + 1)
@@ -313,6 +328,18 @@ class _LaunchedMatches:
     async def _until_changed(self) -> None:
         self._changed.clear()
         await self._changed.wait()
+
+
+def _missing(program: Program) -> str | None:
+    """What this machine lacks to start a program, in one line."""
+    word, folder = program.command[0], program.folder
+    if folder is not None and not folder.is_dir():
+        return f"the worker has lost the program in {folder}"
+    if os.path.dirname(word):
+        is_there = os.path.exists(os.path.join(folder or "", word))
+    else:
+        is_there = find_program(word) is not None
+    return None if is_there else f"the worker has no {word}"
 
 
 def _match_job(attempt: DrawnAttempt, seats: tuple[int, ...]) -> MatchJob:

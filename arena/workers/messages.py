@@ -156,12 +156,13 @@ class WorkerKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that a worker has begun or was granted; `decisions` so far."""
+    """An attempt that a worker has begun or was granted; `decisions` and `scores` so far."""
 
     arena: str
     job: str
     attempt: str
     decisions: int = 0
+    scores: tuple[int, ...] = ()  # by seat, for the lobby; none before it has begun
     has_begun: bool = False
     is_over: bool = False  # it is handed in, and not yet `Taken`
 

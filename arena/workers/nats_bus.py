@@ -137,6 +137,14 @@ class NatsBus:
         assert self._arena is not None, "the arena is open before it opens classes and puts jobs"
         return self._arena
 
+    # --- for an operator ---
+
+    async def on_reports(self, call: OnMessage) -> None:
+        async def reported(message: Msg) -> None:
+            call(message.subject.split(".")[2], message.data)
+
+        await self._connection.listen("arena.report.*", reported)
+
     # --- for workers ---
 
     async def report(self, worker: str, data: bytes) -> None:

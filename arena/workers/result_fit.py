@@ -167,7 +167,7 @@ def _is_void_unbegun(result: AttemptResult) -> bool:
         termination=record.termination,
     )
     is_void = record.termination.kind is Ending.VOID and record.termination.seat is None
-    plain = msgspec.structs.replace(record, worker=msgspec.UNSET)
+    plain = msgspec.structs.replace(record, worker=msgspec.UNSET, versions=msgspec.UNSET)
     return is_void and result.verdict is None and plain == unplayed
 
 

@@ -105,7 +105,7 @@ class Worker:
         self._tell = tell
         self._attempts: dict[str, WorkerAttempt] = {}
         self._is_draining = False
-        self._is_leaving = False
+        self.is_leaving = False
         self._played = 0
         self._last_error = ""
         self._refusals: set[str] = set()
@@ -133,7 +133,7 @@ class Worker:
         reporting = self._tasks.start(self._report_always())
         fetching = self._tasks.start(self._fetch_always())
         try:
-            while not self._is_leaving or self._attempts:
+            while not self.is_leaving or self._attempts:
                 await self._until_changed()
         finally:
             for task in (reporting, fetching):
@@ -150,12 +150,12 @@ class Worker:
 
     def drain(self, is_draining: bool = True) -> None:
         """Take no jobs any more, or again."""
-        self._is_draining = is_draining or self._is_leaving
+        self._is_draining = is_draining or self.is_leaving
         self._changed.set()
 
     def leave(self) -> None:
         """Take no jobs any more, and have `run` return when the last is done."""
-        self._is_leaving = True
+        self.is_leaving = True
         self.drain()
 
     @property
@@ -272,7 +272,7 @@ class Worker:
             if not attempt.void or attempt.id not in self._attempts:
                 raise
             return void_attempt(attempt.drawn, attempt.void)
-        except ArenaError as error:
+        except (ArenaError, BusDown) as error:
             self._note(str(error))
             return void_attempt(attempt.drawn, str(error))
         except Exception as error:
@@ -301,21 +301,25 @@ class Worker:
         return tuple(programs[wanted] for wanted in job.programs)
 
     async def _fetch_part(self, attempt: WorkerAttempt, key: str, offset: int) -> bytes:
-        """Bytes of a program; waits for the bus if need be. Raises `ArenaError` if refused."""
+        """Bytes of a program; waits while the bus is away.
+
+        Raises `BusDown` if the arena does not answer, and `ArenaError` if it refuses.
+        """
         request = encode(
             ProgramRequest(worker=self.name, attempt=attempt.id, key=key, offset=offset)
         )
         while True:
             try:
                 reply = await self._bus.program_part(attempt.job.arena, self.name, request)
-            except BusDown as error:
-                log.debug("program %s: %s", key, error)
+                break
+            except BusDown:
+                if self._bus.is_up:
+                    raise
                 await asyncio.sleep(_AGAIN_S)
-                continue
-            part: PartOfProgram = decode(reply, PartOfProgram)
-            if part.why:
-                raise ArenaError(part.why)
-            return part.data
+        part: PartOfProgram = decode(reply, PartOfProgram)
+        if part.why:
+            raise ArenaError(part.why)
+        return part.data
 
     # --- handing in ---
 
@@ -383,10 +387,10 @@ class Worker:
                 self._watch(attempt, is_watched)
 
     def _refused(self, why: str) -> None:
+        self._last_error = one_line(why)
         if why not in self._refusals:
             self._refusals.add(why)
-            self._tell(f"refused: {why}")
-        self._note(why)
+            self._tell(f"refused: {self._last_error}")
 
     # --- what it says ---
 
@@ -423,8 +427,9 @@ class Worker:
         attempt.frames = None
 
     def _note(self, error: str) -> None:
-        self._last_error = one_line(error)
-        self._tell(self._last_error)
+        before, self._last_error = self._last_error, one_line(error)
+        if self._last_error != before:
+            self._tell(self._last_error)
 
     async def _until_changed(self) -> None:
         self._changed.clear()

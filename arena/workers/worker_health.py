@@ -9,6 +9,7 @@ in time on the wall, or was killed by the kernel when memory ran out.
 from __future__ import annotations
 
 import asyncio
+import math
 import shutil
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -67,6 +68,7 @@ class WorkerHealth:
         self._clock = clock
         self._troubles: deque[Trouble] = deque()
         self._lags: deque[tuple[float, float]] = deque()  # (when, ms) of the last seconds
+        self._due = math.inf  # when the loop is to be here next
         self.is_short_of_memory = False
 
     async def watch(self) -> None:
@@ -76,9 +78,9 @@ class WorkerHealth:
             if looks % _STATE_EVERY == 0:
                 self.look(self._state())
             looks += 1
-            due = self._clock() + _LOOK_S
+            self._due = self._clock() + _LOOK_S
             await asyncio.sleep(_LOOK_S)
-            self.lagged(max(0.0, self._clock() - due) * 1000)
+            self.lagged(self._late_ms())
 
     def lagged(self, by_ms: float) -> None:
         """The event loop was late by so much just now."""
@@ -110,11 +112,17 @@ class WorkerHealth:
 
     def excuse(self, verdict: Verdict, since: float) -> str:
         """Why an offence is not charged, of a match that was opened then; empty if it is."""
+        # What is found right after a stall may be judged before that was measured.
+        if (late_ms := self._late_ms()) >= _LAG_MS:
+            self.lagged(late_ms)
         kinds = _excusing(verdict)
         for trouble in reversed(self._troubles):
             if trouble.at >= since and trouble.kind in kinds:
                 return trouble.text
         return ""
+
+    def _late_ms(self) -> float:
+        return max(0.0, self._clock() - self._due) * 1000
 
     def _note(self, kind: TroubleKind, text: str) -> None:
         now = self._clock()

@@ -87,11 +87,9 @@ def known_games(games: Iterable[str] = ()) -> tuple[str, ...]:
     for name in wanted:
         if name not in GAMES:
             raise UsageError(f"unknown game {name!r}; expected some of: {', '.join(GAMES)}")
+    packages = {name: GAMES[name].package for name in wanted}
     return tuple(
-        sorted(
-            name if (package := GAMES[name].package) is None else f"{name} {package}"
-            for name in wanted
-        )
+        sorted({name if package is None else str(package) for name, package in packages.items()})
     )
 
 

@@ -17,6 +17,7 @@ import msgspec
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
 from arena.competitions.job_runner import JobRunner
+from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.local_jobs import LocalJobs
@@ -37,6 +38,7 @@ from arena.storage.store import Act, CompetitionState, MatchRow, Store
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
 from protocol.vocabulary import Range
+from tests.support.fake_jobs import FakeJobs
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
 
 if TYPE_CHECKING:
@@ -285,18 +287,30 @@ class FakeHost:
         for competition in in_turn(self.competitions):
             competition.changed(names)
 
-    def has_jobs(self) -> LocalJobs:
+    def has_jobs(self, jobs: Jobs | None = None) -> None:
         """From now on what can be a job is one."""
-        jobs = LocalJobs()
+        jobs = jobs or LocalJobs()
         self.runner = JobRunner(jobs, self.players, self.house.referee)
         self.runner.pool = cast(Any, self.pool)
         self.pool.on_room = self.runner.look
         self._background.append(asyncio.create_task(self.runner.run()))
+
+    def has_worker(self, at_once: int = 4, portable: Collection[str] = ()) -> FakeJobs:
+        """From now on another machine plays so many matches at once, of submissions and of these."""
+        jobs = FakeJobs(at_once, portable)
+        self.has_jobs(jobs)
         return jobs
 
-    def takes_submissions(self, at_once: int = 4, **in_play: int) -> FakeVersionService:
+    def room_changed(self) -> None:
+        """Other machines take more matches at once, or fewer."""
+        for competition in in_turn(self.competitions):
+            competition.room_changed()
+
+    def takes_submissions(
+        self, at_once: int = 4, *, jobs: Jobs | None = None, **in_play: int
+    ) -> FakeVersionService:
         """These submissions are in play, by owner, and so many jobs of theirs at once."""
-        self.has_jobs()
+        self.has_jobs(jobs)
         assert self.runner is not None, "just made"
         self.runner.at_once = at_once
         service = FakeVersionService(**in_play)

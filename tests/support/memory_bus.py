@@ -112,6 +112,7 @@ class MemoryBroker:
         self.workers: set[str] = set()  # whose results have room
         self.arenas: dict[str, OpenArena] = {}
         self.commanded: dict[str, list[tuple[MemoryBus, Callable[[bytes], None]]]] = {}
+        self.operators: list[tuple[MemoryBus, OnMessage]] = []
 
     def client(self) -> MemoryBus:
         return MemoryBus(self)
@@ -273,10 +274,18 @@ class MemoryBus:
                 message.hold(self.broker.ack_wait_s)
             room.release()
 
+    # --- for an operator ---
+
+    async def on_reports(self, call: OnMessage) -> None:
+        self.check()
+        self.broker.operators.append((self, call))
+
     # --- for workers ---
 
     async def report(self, worker: str, data: bytes) -> None:
         self.check()
+        for bus, call in self.broker.operators:
+            bus._later(call, worker, data)
         for opened in self.broker.arenas.values():
             opened.bus._later(opened.on_report, worker, data)
 

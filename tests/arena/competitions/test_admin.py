@@ -20,14 +20,41 @@ from arena.storage.live_results import LiveResults
 from arena.storage.roster import Imported, Issued, Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import CompetitionRow, CompetitionState, MatchRow, Store
+from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
+from protocol.instructions import LostAttempt, WorkerView
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
 from tests.support.fake_host import FakeHost, first_legal, in_time, silent, turns
+from tests.support.worker_reports import report_of
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
     from tests.support.fake_bots import FakeArena
+
+
+class FakeWorkerControl:
+    """One worker, `w1`."""
+
+    lost = 1
+
+    def __init__(self) -> None:
+        self.is_draining = False
+
+    def workers(self) -> tuple[WorkerView, ...]:
+        known = KnownWorker(report=report_of("w1", is_draining=self.is_draining), seen_at=0.0)
+        return (known.view(0.0),)
+
+    async def without_result(self) -> Sequence[LostAttempt]:
+        return (LOST,)
+
+    async def drain(self, worker: str, is_draining: bool) -> None:
+        if worker != "w1":
+            raise UsageError(f"expected a worker (w1), got {worker!r}")
+        self.is_draining = is_draining
+
+
+LOST = LostAttempt("m1", "7", ("ann", "ben"), "w1", "lost", "w1 is silent", 1000.0)
 
 
 class AdminArena:
@@ -44,6 +71,7 @@ class AdminArena:
         self.imports: list[tuple[Student, ...]] = []
         self.threads: set[int] = set()
         self.tasks: list[asyncio.Task[Any]] = []
+        self.workers: FakeWorkerControl | None = None
         self.instructor = AdminCommands(
             cast(Host, self),
             cast(Store, self),
@@ -367,6 +395,52 @@ async def test_who_cannot_be_removed(arena: AdminArena) -> None:
     assert arena.refuses(Action.REMOVE) == ("expected the name of a bot to be removed, got none")
     assert "(cup-1, two), got 'no'" in arena.refuses(Action.REMOVE, bot="ann", competition="no")
     await turns()
+
+
+# ---- The machines that play
+
+
+async def test_the_instructor_sees_the_workers_and_what_they_have_lost(arena: AdminArena) -> None:
+    arena.workers = FakeWorkerControl()
+    done = await arena.has(Action.WORKERS)
+
+    assert done.text == "1 worker"
+    assert [view.name for view in done.workers] == ["w1"]
+    assert done.lost == (LOST,)
+
+
+async def test_a_worker_is_drained_and_takes_matches_again(arena: AdminArena) -> None:
+    arena.workers = FakeWorkerControl()
+    drained = await arena.has(Action.DRAIN, worker="w1")
+    resumed = await arena.has(Action.UNDRAIN, worker="w1")
+
+    assert (drained.text, drained.workers[0].state) == ("w1 takes no more matches", "draining")
+    assert (resumed.text, resumed.workers[0].state) == ("w1 takes matches again", "idle")
+    acts = [(act.what, act.who, act.text) for act in arena.host.book.acts]
+    assert acts == [
+        ("drain", "Eva", "w1 takes no more matches, by Eva"),
+        ("undrain", "Eva", "w1 takes matches again, by Eva"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("has_workers", "worker", "why"),
+    [
+        (False, "w1", "expected an arena with workers"),
+        (True, None, "expected the name of a worker, got none"),
+        (True, "w9", "expected a worker (w1), got 'w9'"),
+    ],
+)
+async def test_a_worker_that_is_not_there_cannot_be_drained(
+    arena: AdminArena, has_workers: bool, worker: str | None, why: str
+) -> None:
+    arena.workers = FakeWorkerControl() if has_workers else None
+    before = arena.state()
+    with pytest.raises(UsageError) as caught:
+        await arena.has(Action.DRAIN, worker=worker)
+
+    assert str(caught.value).startswith(why)
+    assert arena.state() == before
 
 
 class AdminWithDatabase:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from arena.competitions import config
-from arena.competitions.config import Config, ServeSection, example, read_config
+from arena.competitions.config import BusSection, Config, ServeSection, example, read_config
 from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
@@ -341,7 +341,7 @@ RUN = "[[run]]\ngame = "
             RUN + "'akq'\nwhen = 4",
             "run[0]: object contains unknown field `when`; expected some of: game, name, form, at, "
             "until, players, take, least, matches, settle, level, most, split, with_itself, wait_s, "
-            "pause_s, forgive, house, settings, limits",
+            "pause_s, forgive, house, workers, settings, limits",
         ),
         (
             RUN + "'akq'\nname = 'Friday'\n" + RUN + "'akq'\nname = 'friday'",
@@ -352,6 +352,13 @@ RUN = "[[run]]\ngame = "
             "run[1].name: expected another for every run, got 'ace_king_queen' again",
         ),
         ("[serve]\ntls_cert = 'a'", "serve.tls_key: expected it beside its other half"),
+        (RUN + "'akq'\nworkers = 2", "run[0].workers: expected `str`, got `int`"),
+        (RUN + "'akq'\nworkers = 'fast'", "run[0].workers: expected any or alike, got 'fast'"),
+        ("[bus]\nkey = 'arena.nk'", "bus.url: expected it with the other fields"),
+        (
+            "[bus]\nurl = 'nats://a'\nport = 1",
+            "bus: object contains unknown field `port`; expected some of: url, key, ca",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_is_told_when_it_is_read(
@@ -533,6 +540,27 @@ def test_settings_of_a_run_must_go_together_with_those_of_its_game(
     assert said.startswith("run[0]: settings of three_card_poker: ")
 
 
+# ---- Workers
+
+
+def test_the_files_of_the_bus_are_found_from_the_folder_of_the_file(
+    read: Read, tmp_path: Path
+) -> None:
+    bus = read("[bus]\nurl = 'tls://a:4222'\nkey = 'bus/arena.nk'\nca = '/etc/ca.pem'").bus
+
+    assert bus == BusSection(
+        url="tls://a:4222", key=str(tmp_path / "bus" / "arena.nk"), ca="/etc/ca.pem"
+    )
+    assert read("").bus.url is None
+
+
+def test_workers_of_a_run_are_alike_only_if_it_says_so(read: Read) -> None:
+    found = read(RUN + "'akq'\n" + RUN + "'akq'\nname = 'b'\nworkers = 'alike'")
+    plans = [plan_for(run, Limits(), {}, ("ann", "ben")) for run in found.runs]
+
+    assert [plan.is_alike for plan in plans] == [False, True]
+
+
 # ---- The example
 
 
@@ -555,9 +583,9 @@ def test_the_example_can_be_played(read: Read) -> None:
 def test_what_is_switched_off_in_the_example_can_be_switched_on(read: Read, tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").touch()
-    switched_on = re.sub(r"^# (?=\w+ = |\[\[|\[sub)", "", example(), flags=re.MULTILINE).replace(
-        "python3", "sh"
-    )
+    switched_on = re.sub(
+        r"^# (?=\w+ = |\[\[|\[sub|\[bus)", "", example(), flags=re.MULTILINE
+    ).replace("python3", "sh")
     found = read(switched_on)
 
     assert switched_on.count("\n[[bot]]") == 1
@@ -569,6 +597,7 @@ def test_what_is_switched_off_in_the_example_can_be_switched_on(read: Read, tmp_
         cores=2,
     )
     assert found.serve.tls_key == str(tmp_path / "privkey.pem")
+    assert found.bus.key == str(tmp_path / "bus" / "arena.nk")
 
 
 def test_the_example_names_all_that_a_run_can_say() -> None:
@@ -585,7 +614,7 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
         (
             "[limit]",
             "object contains unknown field `limit`; "
-            "expected some of: serve, limits, games, submissions, bot, run",
+            "expected some of: serve, limits, bus, games, submissions, bot, run",
         ),
         ("limits = 4", "limits: expected `object`, got `int`"),
         ("[[serve]]", "serve: expected `object`, got `array`"),

@@ -191,6 +191,9 @@ class WatcherOfOrder:
         if not decisions:
             self._told.append(f"{job} begins")
 
+    def lost(self, job: str, match: str) -> None:
+        raise AssertionError("nothing is lost in process")
+
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         self._told.append(f"{job} ends" if match else f"{job}: {result.termination.text}")
 

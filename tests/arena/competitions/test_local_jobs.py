@@ -39,6 +39,9 @@ class FakeWatcher:
     def forgives(self) -> Forgives:
         return lambda bot, kind, event: bot == "ann"
 
+    def lost(self, job: str, match: str) -> None:
+        raise AssertionError("nothing is lost in process")
+
     def progressed(self, job: str, match: str, decisions: int) -> None:
         self.came.append(decisions)
 

@@ -120,6 +120,15 @@ class SimulatedCompetition:
     def submission(self, name: str) -> None:
         """Nobody is played from a submission."""
 
+    def is_carried(self, name: str) -> bool:
+        return False
+
+    def are_carried(self, names: Sequence[str]) -> bool:
+        return False
+
+    def take_up(self, pairing: Pairing, on_over: object) -> None:
+        """Nothing is played elsewhere."""
+
     def known(self, pairing: Pairing) -> None:
         return None
 

@@ -141,6 +141,18 @@ async def test_reports_reach_all_arenas_and_frames_one(connect: Connect) -> None
     assert other.frames.empty()
 
 
+async def test_an_operator_hears_all_workers_and_opens_no_arena(connect: Connect) -> None:
+    operator, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
+    heard: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    await operator.on_reports(lambda worker, data: heard.put_nowait((worker, data)))
+
+    await w1.report("w1", b"here")
+    await w2.report("w2", b"here too")
+
+    said = [await asyncio.wait_for(heard.get(), SOON_S) for _ in range(2)]
+    assert sorted(said) == [("w1", b"here"), ("w2", b"here too")]
+
+
 async def test_commands_reach_the_worker_that_they_name(connect: Connect) -> None:
     arena, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
     await BusListener().open(arena, "a1")

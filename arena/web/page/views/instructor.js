@@ -67,7 +67,8 @@ function Entry({ token, me, refusal, onEnter }) {
 
 function Desk() {
   const { lobby } = useLobby();
-  const handedIn = useHandedIn(Boolean(lobby?.arena.submissions));
+  const handedIn = useModule(Boolean(lobby?.arena.submissions), () => import("./instructor_submissions.js"));
+  const machines = useModule(Boolean(lobby?.arena.workers), () => import("./instructor_workers.js"));
   if (!lobby) return html`<${Loading} what="the lobby" />`;
   return html`
     ${handedIn && html`<${handedIn.Warning} />`}
@@ -81,16 +82,17 @@ function Desk() {
     </div>
     <${Roster} />
     ${handedIn && html`<${handedIn.Submissions} />`}
+    ${machines && html`<${machines.Workers} />`}
     <${Log} />
   `;
 }
 
-/** The module of what is handed in, where something is. @param {boolean} isTaken @returns {any} */
-function useHandedIn(isTaken) {
+/** A module that is only loaded where it is wanted. @param {boolean} isWanted @param {() => Promise<any>} load @returns {any} */
+function useModule(isWanted, load) {
   const [module, setModule] = useState(null);
   useEffect(() => {
-    if (isTaken) import("./instructor_submissions.js").then((found) => setModule(() => found));
-  }, [isTaken]);
+    if (isWanted) load().then((found) => setModule(() => found));
+  }, [isWanted]);
   return module;
 }
 

@@ -1,0 +1,74 @@
+"""An operator on the bus: who works there, and one that is drained by command."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from arena.workers import bus_operator
+from arena.workers.bus_operator import BusOperator
+from protocol.errors import ArenaError, UsageError
+from tests.support.memory_bus import MemoryBroker
+from tests.support.worker_reports import ReportingWorker
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bus_operator, "_LOOK_S", 0.2)
+    monkeypatch.setattr(bus_operator, "_AGAIN_S", 0.1)
+
+
+@pytest.fixture
+async def broker() -> MemoryBroker:
+    return MemoryBroker()
+
+
+@pytest.fixture
+async def workers(broker: MemoryBroker) -> AsyncIterator[list[ReportingWorker]]:
+    workers = [
+        ReportingWorker(broker.client(), "w2", deaf=2),
+        ReportingWorker(broker.client(), "w1"),
+        ReportingWorker(broker.client(), "w3", deaf=1_000),
+    ]
+    yield workers
+    for worker in workers:
+        await worker.close()
+
+
+@pytest.fixture
+async def operator(broker: MemoryBroker, workers: list[ReportingWorker]) -> BusOperator:
+    operator = BusOperator(broker.client())
+    await operator.open()
+    return operator
+
+
+async def test_all_that_report_are_listed_by_name(
+    operator: BusOperator, broker: MemoryBroker
+) -> None:
+    await broker.client().report("w4", b"of another version")
+
+    assert [view.name for view in await operator.workers()] == ["w1", "w2", "w3"]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["orders are lost", "at once"])
+async def test_a_worker_drains_and_takes_matches_again(
+    operator: BusOperator, workers: list[ReportingWorker], which: int
+) -> None:
+    worker = workers[which]
+    drained = await operator.drain(worker.name, True)
+    was_draining = worker.is_draining
+    resumed = await operator.drain(worker.name, False)
+
+    assert (drained.state, was_draining) == ("draining", True)
+    assert (resumed.state, worker.is_draining) == ("idle", False)
+
+
+async def test_a_worker_that_does_not_report_is_not_known(operator: BusOperator) -> None:
+    with pytest.raises(UsageError, match=r"reports \(w1, w2, w3\), got 'w9'"):
+        await operator.drain("w9", True)
+
+
+async def test_a_worker_that_does_not_obey_is_named(operator: BusOperator) -> None:
+    with pytest.raises(ArenaError, match="worker w3 has not obeyed; it was told 5 times"):
+        await operator.drain("w3", True)

@@ -1,0 +1,513 @@
+"""What a worker does with jobs, its arena and the bus, whatever plays its matches."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import pytest
+
+from arena.engine.shuffle import commitment
+from arena.engine.verdict import Finding
+from arena.referee.live_match import LiveMatch
+from arena.sandbox.command import Program
+from arena.workers import worker as worker_module
+from arena.workers.attempt import DrawnAttempt, PlayedAttempt, void_attempt
+from arena.workers.bus import BusDown
+from arena.workers.messages import (
+    Bundle,
+    Cancel,
+    Denied,
+    Drain,
+    Granted,
+    HandInAgain,
+    Offend,
+    Refusal,
+    SeatProgram,
+    Taken,
+    Watch,
+    WorkerKind,
+    WorkerReport,
+    encode,
+)
+from arena.workers.worker import Worker
+from protocol.errors import ArenaError
+from protocol.messages import Ending, Mechanism
+from tests.support.bus_arena import BusArena, bus_job
+from tests.support.memory_bus import MemoryBroker, MemoryBus
+
+SOON_S = 20.0
+KIND = WorkerKind(
+    arena_version="1", system="s", machine="m", isolation="", languages=(), commands=(), games=()
+)
+PROFILE = WorkerReport(
+    worker="w", session="s", kind=KIND, speed=1.0, cores=1, slots=2, memory_mib=512
+)
+REMOVED = Finding(kind=Ending.REMOVED, text="cheated", mechanism=Mechanism.INSTRUCTOR)
+BUNDLE = Bundle(key="k", size=2500, words=("./bot",), stdio=True, needs="", is_native=True)
+
+
+class FakePlayer:
+    """Each attempt is over when a test says so; what was asked of it is noted.
+
+    Attributes:
+        playing: the attempts, the progress that each may report, and the future of their ends.
+        is_slow: attempts begin when a test says so.
+    """
+
+    def __init__(self) -> None:
+        self.played: list[DrawnAttempt] = []
+        self.programs: list[Sequence[Program]] = []
+        self.ends: dict[str, asyncio.Future[PlayedAttempt]] = {}
+        self.offences: list[tuple[str, int]] = []
+        self.begin: dict[str, Callable[[int], None]] = {}
+        self.is_slow = False
+        self.is_quick = False
+        self.news = asyncio.Event()
+
+    async def play(
+        self, attempt: DrawnAttempt, programs: Sequence[Program], on_progress: Callable[[int], None]
+    ) -> PlayedAttempt:
+        end = self.ends[attempt.id] = asyncio.get_running_loop().create_future()
+        self.played.append(attempt)
+        self.programs.append(programs)
+        self.begin[attempt.id] = on_progress
+        if not self.is_slow:
+            on_progress(0)
+        if self.is_quick:
+            self.end(attempt.id)
+        self.news.set()
+        played: PlayedAttempt = await end
+        return played
+
+    def cancel(self, attempt: str, why: str) -> None:
+        if attempt in self.ends and not self.ends[attempt].done():
+            drawn = next(each for each in self.played if each.id == attempt)
+            self.ends[attempt].set_result(void_attempt(drawn, why))
+
+    def offend(self, attempt: str, seat: int, finding: Finding) -> None:
+        self.offences.append((attempt, seat))
+        self.news.set()
+
+    def live(self, attempt: str) -> LiveMatch | None:
+        return None
+
+    async def until(self, is_true: Callable[[], bool]) -> None:
+        while not is_true():
+            self.news.clear()
+            await self.news.wait()
+
+    async def until_playing(self, count: int = 1) -> DrawnAttempt:
+        await self.until(lambda: len(self.played) >= count)
+        return self.played[-1]
+
+    def end(self, attempt: str) -> None:
+        drawn = next(each for each in self.played if each.id == attempt)
+        self.ends[attempt].set_result(void_attempt(drawn, "it is over"))
+
+
+class FakePrograms:
+    """Fetches a whole program; a house bot needs none."""
+
+    def __init__(self) -> None:
+        self.fetched: list[bytes] = []
+
+    async def program(
+        self, wanted: SeatProgram, game: str, name: str, fetch: Callable[[int], Awaitable[bytes]]
+    ) -> Program:
+        if isinstance(wanted, Bundle):
+            data = b""
+            while len(data) < wanted.size:
+                data += await fetch(len(data))
+            self.fetched.append(data)
+        return Program((wanted.key,), stdio=True)
+
+
+class Bench:
+    """An arena, a worker and the bus between them."""
+
+    def __init__(self, broker: MemoryBroker, arena: BusArena) -> None:
+        self.broker = broker
+        self.arena = arena
+        self.bus: MemoryBus = broker.client()
+        self.player = FakePlayer()
+        self.programs = FakePrograms()
+        self.told: list[str] = []
+        numbers = iter(range(1000))
+        self.worker = Worker(
+            self.bus,
+            self.player,
+            self.programs,
+            PROFILE,
+            "class",
+            draw=lambda: (f"attempt-{next(numbers)}", b"s" * 32),
+            tell=self.told.append,
+        )
+
+
+@pytest.fixture
+async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    """One whose worker works, and does not wait for long."""
+    for name, value in {"_REPORT_S": 0.02, "_AGAIN_S": 0.02, "_GIVE_BACK_S": 0.02}.items():
+        monkeypatch.setattr(worker_module, name, value)
+    async with asyncio.timeout(SOON_S):
+        broker = MemoryBroker()
+        made = Bench(broker, await BusArena(broker.client()).open())
+        working = asyncio.create_task(made.worker.run())
+        yield made
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        await made.arena.bus.close()
+
+
+async def test_J6_an_attempt_is_announced_with_its_commitment_before_it_is_played(
+    bench: Bench,
+) -> None:
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+
+    (announced,) = bench.arena.announced
+    assert announced.attempt == attempt.id
+    assert announced.commitment == commitment(attempt.seed)
+    assert (announced.job, announced.worker) == ("job", "w")
+
+
+async def test_result_is_handed_in_and_its_job_is_done_when_the_arena_has_taken_it(
+    bench: Bench,
+) -> None:
+    bench.arena.is_prompt = False
+    job = bus_job()
+    await bench.arena.put(job)
+    attempt = await bench.player.until_playing()
+    bench.player.end(attempt.id)
+    result = await bench.arena.until_results()
+    kept = bench.broker.jobs_of("class").messages
+
+    assert (result.job, result.attempt, result.worker) == (job, attempt.id, "w")
+    assert list(kept) == [("arena", "job")]
+    await bench.arena.command(Taken(attempt.id))
+    await bench.arena.until_reported(lambda report: not report.attempts)
+    assert not kept
+
+
+async def test_only_so_many_attempts_as_there_are_slots(bench: Bench) -> None:
+    for number in "123":
+        await bench.arena.put(bus_job(number))
+    await bench.player.until_playing(2)
+    await bench.arena.until_reported(lambda report: len(report.attempts) == 2)
+
+    assert len(bench.player.played) == 2
+    bench.player.end(bench.player.played[0].id)
+    third = await bench.player.until_playing(3)
+    assert third.job.id == "3"
+
+
+async def test_forgiven_offences_reach_the_player(bench: Bench) -> None:
+    forgiven = ((Ending.CRASH,), ())
+    bench.arena.replies = [Granted(forgiven)]
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+
+    assert attempt.forgiven == forgiven
+
+
+async def test_denied_job_is_never_delivered_again(bench: Bench) -> None:
+    bench.arena.replies = [Denied("it has a result", is_final=True)]
+    await bench.arena.put(bus_job("1"))
+    await bench.arena.put(bus_job("2"))
+    attempt = await bench.player.until_playing()
+
+    assert attempt.job.id == "2"
+    await bench.arena.until_reported(lambda report: len(report.attempts) == 1)
+    assert list(bench.broker.jobs_of("class").messages) == [("arena", "2")]
+
+
+async def test_job_that_is_denied_for_now_is_announced_again_as_another_attempt(
+    bench: Bench,
+) -> None:
+    bench.arena.replies = [Denied("not yet", is_final=False)]
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+
+    first, second = bench.arena.announced
+    assert first.attempt != second.attempt == attempt.id
+
+
+async def test_lost_reply_is_asked_for_again_with_the_same_attempt(bench: Bench) -> None:
+    lost = asyncio.Event()
+    announce = bench.bus.announce
+
+    async def lose_one(arena: str, worker: str, data: bytes) -> bytes:
+        reply = await announce(arena, worker, data)
+        if not lost.is_set():
+            lost.set()
+            raise BusDown("the reply was lost")
+        return reply
+
+    bench.bus.announce = lose_one  # type: ignore[method-assign]
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+
+    assert [each.attempt for each in bench.arena.announced] == [attempt.id] * 2
+
+
+async def test_job_whose_arena_does_not_answer_is_given_back(bench: Bench) -> None:
+    calls = 0
+
+    async def silent(arena: str, worker: str, data: bytes) -> bytes:
+        nonlocal calls
+        calls += 1
+        if calls > worker_module._ANNOUNCEMENTS:
+            return encode(Denied("known", is_final=True))
+        raise BusDown("nobody answers")
+
+    bench.bus.announce = silent  # type: ignore[method-assign]
+    await bench.arena.put(bus_job())
+    await bench.arena.until_reported(lambda report: calls > worker_module._ANNOUNCEMENTS)
+
+    assert bench.player.played == []
+
+
+async def test_job_that_is_delivered_again_while_it_is_played_is_no_second_attempt(
+    bench: Bench,
+) -> None:
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    bench.broker.redeliver()
+    await bench.arena.put(bus_job("other"))
+    await bench.player.until_playing(2)
+
+    assert [each.job.id for each in bench.player.played] == ["job", "other"]
+    bench.player.end(attempt.id)
+    await bench.arena.until_reported(lambda report: len(report.attempts) == 1)
+    assert list(bench.broker.jobs_of("class").messages) == [("arena", "other")]
+
+
+async def test_job_that_is_delivered_again_after_its_end_is_announced_as_another_attempt(
+    bench: Bench,
+) -> None:
+    bench.arena.is_prompt = False
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    bench.player.end(attempt.id)
+    await bench.arena.until_results()
+    bench.arena.replies = [Denied("it has a result", is_final=True)]
+    bench.broker.redeliver()
+    await bench.arena.until(lambda: len(bench.arena.announced) == 2)
+
+    assert len(bench.player.played) == 1
+
+
+async def test_programs_are_fetched_in_parts_once_the_attempt_was_granted(bench: Bench) -> None:
+    program = bytes(range(250)) * 10
+    bench.arena.programs[BUNDLE.key] = program
+    await bench.arena.put(bus_job(programs=(BUNDLE, BUNDLE)))
+    attempt = await bench.player.until_playing()
+
+    assert bench.programs.fetched == [program]
+    assert [each.offset for each in bench.arena.requests] == [0, 1000, 2000]
+    assert {each.attempt for each in bench.arena.requests} == {attempt.id}
+    assert bench.player.programs == [(Program(("k",), stdio=True),) * 2]
+
+
+async def test_program_that_is_refused_makes_the_attempt_void_with_the_reason(bench: Bench) -> None:
+    await bench.arena.put(bus_job(programs=(BUNDLE, BUNDLE)))
+    result = await bench.arena.until_results()
+
+    assert result.record.termination.kind is Ending.VOID
+    assert result.record.termination.text == "there is no program k"
+    assert not result.has_begun
+    report = await bench.arena.until_reported(lambda report: report.last_error != "")
+    assert report.last_error == "there is no program k"
+
+
+async def test_player_that_fails_makes_the_attempt_void(bench: Bench) -> None:
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    bench.player.ends[attempt.id].set_exception(ArenaError("no port is free"))
+    result = await bench.arena.until_results()
+
+    assert result.record.termination.text == "no port is free"
+    assert result.record.worker == "w"
+
+
+async def test_cancelled_attempt_is_handed_in_as_void(bench: Bench) -> None:
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    await bench.arena.command(Cancel(attempt.id, "stopped by the instructor"))
+    result = await bench.arena.until_results()
+
+    assert result.record.termination.text == "stopped by the instructor"
+
+
+async def test_attempt_that_is_cancelled_before_it_has_begun_is_void_at_once(bench: Bench) -> None:
+    bench.player.is_slow = True
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    await bench.arena.command(Cancel(attempt.id, "stopped"))
+    result = await bench.arena.until_results()
+
+    assert result.record.termination.text == "stopped"
+    assert bench.player.ends[attempt.id].cancelled()
+
+
+async def test_removed_bot_offends_in_its_match_also_if_that_begins_later(bench: Bench) -> None:
+    bench.player.is_slow = True
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    await bench.arena.command(Offend(attempt.id, 1, REMOVED))
+    await bench.player.until(lambda: len(bench.player.offences) == 1)
+    bench.player.begin[attempt.id](0)
+    await bench.player.until(lambda: len(bench.player.offences) == 2)
+
+    assert bench.player.offences == [(attempt.id, 1)] * 2
+
+
+async def test_result_is_handed_in_again_when_the_bus_has_lost_it(bench: Bench) -> None:
+    bench.arena.is_prompt = False
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    bench.player.end(attempt.id)
+    await bench.arena.until_results()
+    bench.broker.lose_everything()
+    await bench.arena.command(HandInAgain(attempt.id))
+    await bench.arena.until_results(2)
+
+    assert [each.attempt for each in bench.arena.results] == [attempt.id] * 2
+
+
+async def test_match_goes_on_while_the_bus_is_away_and_is_handed_in_when_it_is_back(
+    bench: Bench,
+) -> None:
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    bench.broker.stop()
+    bench.player.end(attempt.id)
+    await asyncio.sleep(0)
+    assert bench.arena.results == []
+    bench.broker.start()
+    result = await bench.arena.until_results()
+
+    assert result.attempt == attempt.id
+
+
+async def test_drained_worker_takes_no_jobs_until_it_is_told_to(bench: Bench) -> None:
+    await bench.arena.command(Drain())
+    await bench.arena.until_reported(lambda report: report.is_draining)
+    await bench.arena.put(bus_job())
+    seen = len(bench.arena.reports)
+    await bench.arena.until(lambda: len(bench.arena.reports) > seen + 3)
+    assert bench.arena.announced == []
+    await bench.arena.command(Drain(False))
+    await bench.player.until_playing()
+
+    assert bench.told == ["draining: no more jobs are taken", "takes jobs again"]
+
+
+async def test_worker_that_leaves_ends_when_its_last_result_is_taken(bench: Bench) -> None:
+    second = Worker(
+        bench.broker.client(), FakePlayer(), FakePrograms(), PROFILE, "class", tell=print
+    )
+    bench.worker.drain()
+    player = second._player
+    assert isinstance(player, FakePlayer)
+    working = asyncio.create_task(second.run())
+    await bench.arena.put(bus_job())
+    attempt = await player.until_playing()
+    second.leave()
+    await bench.arena.put(bus_job("2"))
+    player.end(attempt.id)
+    await working
+
+    assert [each.attempt for each in bench.arena.results] == [attempt.id]
+    assert list(bench.broker.jobs_of("class").messages) == [("arena", "2")]
+
+
+async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_back() -> None:
+    async with asyncio.timeout(SOON_S):
+        broker = MemoryBroker()
+        arena = await BusArena(broker.client()).open()
+        player = FakePlayer()
+        worker = Worker(broker.client(), player, FakePrograms(), PROFILE, "class")
+        working = asyncio.create_task(worker.run())
+        await arena.put(bus_job())
+        attempt = await player.until_playing()
+        working.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+        await arena.until(lambda: arena.reports[-1].is_draining)
+
+        assert player.ends[attempt.id].cancelled()
+        assert arena.reports[-1].attempts == ()
+        assert arena.results == []
+        assert (await broker.client().fetch("class", 0)) is not None
+        await arena.bus.close()
+
+
+async def test_refusal_is_told_once_in_one_line_and_reported(bench: Bench) -> None:
+    for _ in range(2):
+        await bench.arena.command(Refusal("version 1 of the bus, expected 2"))
+    report = await bench.arena.until_reported(lambda report: report.last_error != "")
+
+    assert report.last_error == "version 1 of the bus, expected 2"
+    assert bench.told == ["refused: version 1 of the bus, expected 2"]
+
+
+async def test_garbage_from_the_bus_is_reported_and_stops_nothing(bench: Bench) -> None:
+    await bench.arena.bus.command("w", b"\xc1")
+    await bench.arena.bus.put("class", "bad", b"\xc1")
+    await bench.arena.put(bus_job())
+    await bench.player.until_playing()
+    report = await bench.arena.until_reported(lambda report: "cannot be read" in report.last_error)
+
+    assert len(report.attempts) == 1
+
+
+async def test_report_says_how_far_each_attempt_is(bench: Bench) -> None:
+    bench.arena.is_prompt = False
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    bench.player.begin[attempt.id](17)
+    report = await bench.arena.until_reported(
+        lambda report: [each.decisions for each in report.attempts] == [17]
+    )
+    assert report.attempts[0].has_begun
+    assert not report.attempts[0].is_over
+    bench.player.end(attempt.id)
+    report = await bench.arena.until_reported(
+        lambda report: [each.is_over for each in report.attempts] == [True]
+    )
+
+    assert report.played == 1
+
+
+class FakeFrames:
+    """Three frames, and once more from the first when somebody has missed one."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.sent == 3
+
+    def again(self) -> None:
+        self.sent = 0
+
+    def due(self, now: float, matches: int = 1) -> bytes | None:
+        self.sent += 1
+        return b"frame %d" % self.sent
+
+
+async def test_frames_are_sent_of_a_match_that_is_watched(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakePlayer, "live", lambda *_: object())
+    monkeypatch.setattr(bench.worker, "_frames_of", lambda table: FakeFrames())
+    await bench.arena.put(bus_job())
+    attempt = await bench.player.until_playing()
+    await bench.arena.command(Watch(attempt.id, True))
+    await bench.arena.until(lambda: len(bench.arena.frames) == 3)
+
+    assert bench.arena.frames == [b"frame 1", b"frame 2", b"frame 3"]
