@@ -133,9 +133,10 @@ class JobRunner:
     def play(self, job: MatchJob, watcher: JobWatcher, seed: bytes | None = None) -> None:
         """Play a match that is no job here, as one of its bots has connected by itself.
 
-        With a `seed`, whose commitment is known elsewhere, the match has the id of the job.
+        With a `seed`, whose commitment is known elsewhere, it is a job that was taken elsewhere,
+        and its match has the id of the job.
         """
-        self._add(_RunningJob(job, watcher, is_direct=True, seed=seed))
+        self._add(_RunningJob(job, watcher, is_direct=seed is None, seed=seed))
 
     def look(self) -> None:
         """Start what can be started, soon: a table or a process may be free, or a bot gone."""

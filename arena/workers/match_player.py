@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -255,6 +256,7 @@ class _LaunchedMatches:
             on_change=self._on_change,
         )
         self.runner = JobRunner(LocalJobs(), self._gateway.players, self.referee)
+        self.runner.at_once = sys.maxsize  # the worker takes no more than it has slots
         self._programs: dict[int, Program] = {}
         self._numbers: dict[tuple[str, str], int] = {}  # by (name, key of the program)
         self._watchers: dict[str, tuple[_AttemptWatcher, tuple[int, ...]]] = {}

@@ -132,9 +132,14 @@ class Worker:
         await self._until_up(partial(self._bus.on_command, self.name, self._commanded))
         reporting = self._tasks.start(self._report_always())
         fetching = self._tasks.start(self._fetch_always())
+        for task in (reporting, fetching):
+            task.add_done_callback(lambda _: self._changed.set())
         try:
             while not self.is_leaving or self._attempts:
                 await self._until_changed()
+                for task in (reporting, fetching):
+                    if task.done():  # it has failed
+                        task.result()
         finally:
             for task in (reporting, fetching):
                 task.cancel()
@@ -146,7 +151,8 @@ class Worker:
             with contextlib.suppress(BusDown):
                 await self._bus.report(self.name, encode(self.report))
             for attempt in unfinished:
-                await attempt.delivery.give_back(0)
+                if not attempt.is_over:  # else its result counts, once the arena has it
+                    await attempt.delivery.give_back(0)
 
     def drain(self, is_draining: bool = True) -> None:
         """Take no jobs any more, or again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -12,9 +13,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from arena.authoring.starter import starter
 from arena.engine.verdict import Finding
+from arena.games import GAMES
 from arena.records.verify import check_record
-from arena.sandbox.command import Program, bot_command
+from arena.sandbox.archive import canonical
+from arena.sandbox.bundle import pack_bundle
+from arena.sandbox.command import Program, bot_command, strategy_program
+from arena.sandbox.languages import Language
+from arena.workers.attempt import ProgramSource
 from arena.workers.match_player import ProcessPlayer
 from arena.workers.messages import (
     AttemptResult,
@@ -24,14 +31,16 @@ from arena.workers.messages import (
     HouseBot,
     Offend,
     SeatProgram,
+    Source,
     WorkerKind,
     WorkerReport,
 )
+from arena.workers.program_cache import ProgramCache
 from arena.workers.worker import Worker
 from arena.workers.worker_health import MachineState, WorkerHealth
-from protocol.messages import Ending, Limits, Mechanism
+from protocol.messages import Ending, Limits, Mechanism, Termination
 from tests.support.bot_processes import living
-from tests.support.bus_arena import BusArena, bus_job
+from tests.support.bus_arena import PART_BYTES, BusArena, bus_job
 from tests.support.memory_bus import MemoryBroker, MemoryBus
 
 pytestmark = pytest.mark.e2e
@@ -94,12 +103,14 @@ class Programs:
 class RealWorker:
     """A worker with processes, the bus, and the arena that it works for."""
 
-    def __init__(self, broker: MemoryBroker, arena: BusArena, player: ProcessPlayer) -> None:
+    def __init__(
+        self, broker: MemoryBroker, arena: BusArena, player: ProcessPlayer, programs: ProgramSource
+    ) -> None:
         self.broker = broker
         self.arena = arena
         self.player = player
         self.bus: MemoryBus = broker.client()
-        self.worker = Worker(self.bus, player, Programs(), PROFILE, "class")
+        self.worker = Worker(self.bus, player, programs, PROFILE, "class")
 
     async def play(self, *programs: SeatProgram, limits: Limits = LIMITS) -> AttemptResult:
         await self.put(*programs, limits=limits)
@@ -150,14 +161,16 @@ async def real(machine: Machine) -> AsyncIterator[RealWorker]:
 
 
 @contextlib.asynccontextmanager
-async def working(health: WorkerHealth, idle_s: float = 300.0) -> AsyncIterator[RealWorker]:
+async def working(
+    health: WorkerHealth, idle_s: float = 300.0, programs: ProgramSource | None = None
+) -> AsyncIterator[RealWorker]:
     broker = MemoryBroker()
     arena = await BusArena(broker.client()).open()
     async with (
         asyncio.timeout(TIMEOUT_S),
         ProcessPlayer("w", 2, health, idle_s=idle_s, most=8) as player,
     ):
-        made = RealWorker(broker, arena, player)
+        made = RealWorker(broker, arena, player, programs or Programs())
         tasks = [asyncio.create_task(made.worker.run()), asyncio.create_task(health.watch())]
         yield made
         for task in tasks:
@@ -357,3 +370,51 @@ async def test_nothing_is_left_running_when_the_worker_stops_in_the_middle(
 
     assert living(name) == []
     assert real.arena.results == []
+
+
+# ---- Programs that come over the bus
+
+
+def bundle_of(program: Program, arena: BusArena) -> Bundle:
+    tar = io.BytesIO()
+    packed = pack_bundle(program, "ace_king_queen", (), tar)
+    arena.programs[packed.key] = tar.getvalue()
+    command = packed.command
+    return Bundle(
+        key=packed.key,
+        size=packed.size,
+        words=command.words,
+        stdio=packed.stdio,
+        needs=command.needs,
+        is_native=command.is_native,
+    )
+
+
+def source_of(sent: bytes, arena: BusArena) -> Source:
+    tar = io.BytesIO()
+    made = canonical("bot.py", io.BytesIO(sent), tar)
+    arena.programs[made.sha256] = tar.getvalue()
+    return Source(made.sha256, made.size, "python")
+
+
+async def test_bundles_over_pipes_and_websockets_and_a_submission_play(
+    health: WorkerHealth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ann.py").write_text(BOT)
+    written = starter(GAMES["ace_king_queen"], Language.PYTHON, "ben").files["bot.py"]
+    Path("ben.py").write_text(written)
+    cache = ProgramCache(tmp_path / "cache")
+    async with working(health, programs=cache) as real:
+        by_pipes = Program(("python3", "ann.py", "plays"), stdio=True, folder=tmp_path)
+        connecting = strategy_program("ben.py", name="ben")
+        source = source_of(written.encode(), real.arena)
+        ann, ben = bundle_of(by_pipes, real.arena), bundle_of(connecting, real.arena)
+        results = [await real.play(ann, ben), await real.play(source, ben)]
+    await cache.close()
+
+    assert [each.record.termination for each in results] == [Termination(Ending.COMPLETED)] * 2
+    assert pids(results[0]) != []
+    assert len(real.arena.requests) == sum(
+        -(-len(tar) // PART_BYTES) for tar in real.arena.programs.values()
+    )

@@ -29,7 +29,7 @@ from arena.workers.messages import (
 from arena.workers.result_fit import ExpectedAttempt, fit_of
 from protocol.messages import Limits
 
-__all__ = ["BusArena", "bus_job"]
+__all__ = ["PART_BYTES", "BusArena", "bus_job"]
 
 PART_BYTES = 1000
 
