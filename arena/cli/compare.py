@@ -12,7 +12,9 @@ from arena.cli import Interrupted
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._comparison_report import ComparisonSoFar, show
+from arena.cli._lab_bus import carrier
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
@@ -39,6 +41,7 @@ class _Asked(msgspec.Struct, frozen=True):
     commands: tuple[BotSpec, ...]
     jobs: int | None
     limits: Limits
+    bus: BusAddress | None
 
 
 @click.command(name="compare", cls=LimitsCommand)
@@ -61,6 +64,7 @@ class _Asked(msgspec.Struct, frozen=True):
     "or as many blocks of them.",
 )
 @options.jobs_option("play up to N matches side by side, by default one per core")
+@bus_options
 @options.set_option
 @options.seed_option
 @options.json_option
@@ -71,6 +75,7 @@ def command(
     level: float,
     most: int | None,
     jobs: int | None,
+    bus: BusAddress | None,
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
@@ -90,6 +95,9 @@ def command(
     With --bot all run as processes, under the limits below and a referee, as in a competition. The
     same cards cannot be dealt again then. The first offence ends it, and the exit status is 1.
 
+    With --bus all of that is so as well, and workers on other machines play: as many matches at
+    once as they take, or N with --jobs. What they cannot play is played here.
+
     `arena replay last` shows the last match.
 
     --json prints {game, settings, seed, bots, verdict, better, unit, units, value, counted_in,
@@ -98,7 +106,7 @@ def command(
     won of a game, or how much more than the other it gained, in `counted_in`, `interval` [low,
     high] of that, and `more` about how many more units would settle it, null for too many.
     """
-    lab_runs.check(commands, seed, limits)
+    lab_runs.check(commands, seed, limits, bus=bus)
     game_name, bots = _read_bots(bots, commands)
     with contextlib.ExitStack() as stack:
         paths = tuple(stack.enter_context(bot_path(bot)) for bot in bots)
@@ -106,11 +114,11 @@ def command(
             game = _game(game_name, bots, paths)
         matchup = Matchup(game, competition_settings(game, settings))
         per_unit = 1 if game.unit is None else game.unit.block
-        seed = None if commands else options.fresh_seed(seed)
+        seed = None if commands or bus is not None else options.fresh_seed(seed)
         most = most or MOST_BLOCKS * per_unit
         run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
         try:
-            _play(run, _Asked(paths, commands, jobs, limits))
+            _play(run, _Asked(paths, commands, jobs, limits, bus))
         except Interrupted:
             show(run, as_json=as_json)
             raise Interrupted(_how_to_go_on(run)) from None
@@ -169,6 +177,7 @@ def _play_here(run: ComparisonSoFar, asked: _Asked, seed: int) -> None:
 def _play_launched(run: ComparisonSoFar, asked: _Asked) -> None:
     from arena.lab.launched import compare
 
+    carried = carrier(asked.bus)
     bots = lab_runs.guests(run.matchup.game, asked.paths, asked.commands)
     run.names += tuple(bot.name for bot in bots[len(run.names) :])
     lab_runs.run(
@@ -177,7 +186,8 @@ def _play_launched(run: ComparisonSoFar, asked: _Asked) -> None:
             bots,
             _counting(run, progress),
             limits=asked.limits,
-            jobs=asked.jobs or usable_cores(),
+            jobs=asked.jobs,
+            carrier=carried,
         ),
         *_bar(run),
         "--most",

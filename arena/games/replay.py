@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arena.engine.match import MatchResult, MatchState, Record
+from arena.engine.rules import Game
 from arena.games import game_named
 from protocol.errors import IllegalAnswer, UsageError, one_line
 from protocol.messages import Ending
@@ -19,15 +20,17 @@ def is_dealt(record: Record) -> bool:
     return is_ready or is_done or bool(record.answers)
 
 
-def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
+def reopened(record: Record, *, tells_deals: bool = False, game: Game | None = None) -> MatchState:
     """The match of a record at its beginning, for `MatchState.steps`; dealt only if it was then.
+
+    `game` takes the place of the one that the record names: the same, but its rules report.
 
     Raises `UsageError` for an unknown game, bad settings, no seed and no decks, or too few decks,
     and `NotInstalled` if the package of the game is missing.
     """
     if (record.seed is None) == (record.decks is None):
         raise UsageError("expected a record with a seed or decks")
-    game = game_named(record.game, record.package)
+    game = game or game_named(record.game, record.package)
     try:
         seed = None if record.seed is None else bytes.fromhex(record.seed)
     except ValueError:

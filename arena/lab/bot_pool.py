@@ -2,7 +2,8 @@
 
 The database of that arena is thrown away. A bot that has not come or has gone is out at its first
 match, as `absent` (J2); the referee judges everything else. Matches are jobs, which are played here
-at once. `arena/lab/launched.py` decides what is played.
+at once, or with a `Carrier` by workers on other machines too. `arena/lab/launched.py` decides what
+is played.
 """
 
 from __future__ import annotations
@@ -13,30 +14,39 @@ import secrets
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePath
+from typing import TypeAlias
 
 import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import MatchJob
+from arena.competitions.jobs import Jobs, MatchJob
 from arena.competitions.local_jobs import LocalJobs
-from arena.engine.match import MatchResult, MatchState
+from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
+from arena.games.replay import reopened
 from arena.referee.live_match import Forgives
 from arena.referee.referee import MOST_VOIDS
 from arena.sandbox.bot_spec import unused
 from arena.sandbox.command import Program, strategy_program
+from arena.sandbox.worker_pool import usable_cores
 from arena.server.background import BackgroundTasks
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["BotPool", "PoolBot", "gathered", "private_arena"]
+__all__ = ["BotPool", "Carrier", "PoolBot", "gathered", "private_arena"]
+
+Carrier: TypeAlias = Callable[[Host, Store], AbstractAsyncContextManager[Jobs]]
+"""Opens what carries the jobs of an arena to other machines; what they cannot play stays here."""
 
 _STOPPED = "it was stopped"
+_WORKERS_S = 2.0  # workers report twice a second; without one, matches begin here
+_LOOK_S = 0.1
 _LONGEST_NAME = 56  # `hello` takes 64, and a number may follow
 
 
@@ -55,35 +65,48 @@ class PoolBot(msgspec.Struct, frozen=True):
 @contextlib.asynccontextmanager
 async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[Host]:
     """An arena on a database that is thrown away; its bots do not see what is `hidden`."""
+    async with _arena_and_store(limits, hidden) as (host, _):
+        yield host
+
+
+@contextlib.asynccontextmanager
+async def _arena_and_store(
+    limits: Limits, hidden: Sequence[Path]
+) -> AsyncIterator[tuple[Host, Store]]:
     with (
         tempfile.TemporaryDirectory(prefix="arena-") as folder,
         Store(Path(folder) / "arena.db") as store,
     ):
         async with Host(store, limits=limits, hidden=hidden) as host:
-            yield host
+            yield host, store
 
 
 @contextlib.asynccontextmanager
 async def gathered(
-    game: Game, bots: Sequence[PoolBot], limits: Limits, copies: int, hidden: Sequence[Path] = ()
+    game: Game,
+    bots: Sequence[PoolBot],
+    limits: Limits,
+    copies: int,
+    hidden: Sequence[Path] = (),
+    carrier: Carrier | None = None,
 ) -> AsyncIterator[BotPool]:
     """A private arena with these bots, as far as they come; all are stopped in the end.
 
-    Each bot can take `copies` seats at a table.
+    Each bot can take `copies` seats at a table. With a `carrier` other machines play as well.
 
     Raises:
         UsageError: a bot's command can never work here.
-        ArenaError: a bot cannot be started on this machine.
+        ArenaError: a bot cannot be started on this machine, or the carrier cannot be reached.
     """
-    async with private_arena(limits, hidden) as host:
-        pool = BotPool(host, game)
+    async with contextlib.AsyncExitStack() as stack:
+        host, store = await stack.enter_async_context(_arena_and_store(limits, hidden))
+        jobs = None if carrier is None else await stack.enter_async_context(carrier(host, store))
+        pool = BotPool(host, game, jobs)
+        stack.callback(pool.close)
         for bot in bots:
             await pool.launch(bot, copies)
         await pool.gather()
-        try:
-            yield pool
-        finally:
-            pool.close()
+        yield pool
 
 
 class BotPool:
@@ -91,16 +114,24 @@ class BotPool:
 
     To take several seats at a table (A9), a bot is launched several times; a house bot is launched
     once, with several tables.
+
+    With `jobs` that other machines take, a process here stands for any number of processes there:
+    no tables are counted, and what is played here after all waits for a table. The units of a match
+    are then reported when it is over, from its record.
+
+    Attributes:
+        is_carried: whether other machines may play as well.
     """
 
-    def __init__(self, host: Host, game: Game) -> None:
+    def __init__(self, host: Host, game: Game, jobs: Jobs | None = None) -> None:
         self._host = host
+        self.is_carried = jobs is not None
         self._game = game
         self._processes: list[list[str]] = []  # by bot: the names of its processes
         self._launched: set[str] = set()
         self._came: set[str] = set()
         self._busy: Counter[str] = Counter()
-        self._jobs = LocalJobs()
+        self._jobs = jobs or LocalJobs()
         self._rules: dict[str, Game] = {}  # by job, as the game of a match may report what happens
         self._runner = JobRunner(
             self._jobs, host.gateway.players, host.referee, lambda job: self._rules[job.id]
@@ -119,13 +150,28 @@ class BotPool:
     async def gather(self) -> None:
         """Wait until all have come or ended, at most `start_ms` and `hello_ms` together."""
         self._came = await self._host.wait_for_bots(self._launched, self._patience_ms / 1000)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_WORKERS_S):
+                while self.is_carried and not self._jobs.at_once:
+                    await asyncio.sleep(_LOOK_S)
+
+    def room(self, most: int | None) -> int | None:
+        """How many matches to have played at once, at most `most`; None: as the bots take tables.
+
+        Other machines are given twice what they play, so that none waits for its next job.
+        """
+        if not self.is_carried:
+            return most
+        room = max(2 * self._jobs.at_once, usable_cores())
+        return room if most is None else min(room, most)
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
         """Reserve a process of each of these bots, by seat; None if one has no table free."""
         names: list[str] = []
         for bot in bots:
             for name in self._processes[bot]:
-                if self._busy[name] + names.count(name) < self._tables(name):
+                busy = 0 if self.is_carried else self._busy[name]
+                if busy + names.count(name) < self._tables(name):
                     names.append(name)
                     break
             else:
@@ -141,12 +187,19 @@ class BotPool:
     ) -> tuple[MatchResult, Verdict | None]:
         """Play a match, and again while it is void; after three times raise `ArenaError` (J5).
 
-        `game` is called before each attempt; `names` are the processes by seat.
+        `game` is called before each attempt, or when the match is over; `names` are the processes
+        by seat. What another machine has lost counts as void.
         """
-        for _ in range(MOST_VOIDS):
-            result, verdict = await self._play_once(game(), settings, names)
+        voids = 0
+        while voids < MOST_VOIDS:
+            rules = self._game if self.is_carried else game()
+            result, verdict, lost = await self._play_once(rules, settings, names)
             if result.termination.kind is not Ending.VOID:
+                if self.is_carried:
+                    # A thousand rounds of a long game take more than a second.
+                    await asyncio.to_thread(_report, result.record, game())
                 return result, verdict
+            voids += max(lost, 1)
         raise ArenaError(
             f"{' against '.join(names)} was void {MOST_VOIDS} times by faults of the arena"
         )
@@ -168,7 +221,9 @@ class BotPool:
                 tables = min(HOUSE_TABLES, self._host.limits.tables)
                 await self._host.launch((self._game.name, bot.name), name, tables=tables)
             else:
-                program = bot.program or strategy_program(bot.name, url=self._host.url, name=name)
+                # Elsewhere its address is another: it finds that in its environment.
+                url = None if self.is_carried else self._host.url
+                program = bot.program or strategy_program(bot.name, url=url, name=name)
                 await self._host.launch_program(program, name)
         except UsageError as error:
             raise UsageError(f"{bot.name}: {error}") from None
@@ -201,12 +256,13 @@ class BotPool:
 
     async def _play_once(
         self, game: Game, settings: Settings, names: Sequence[str]
-    ) -> tuple[MatchResult, Verdict | None]:
+    ) -> tuple[MatchResult, Verdict | None, int]:
+        """The result of an attempt, and how many attempts other machines have lost before it."""
         for seat, name in enumerate(names):
             if (why := self._missing(name)) is not None:
                 match = MatchState(game, settings, seed=secrets.token_bytes(32), start=False)
                 match.end(Ending.ABSENT, seat, why)
-                return match.result(), None
+                return match.result(), None, 0
         if not self._tasks:
             self._tasks.start(self._runner.run())
         job = MatchJob(
@@ -216,21 +272,30 @@ class BotPool:
             limits=self._host.limits,
             players=tuple(names),
             submissions=(None,) * len(names),
+            package=None if game.package is None else str(game.package),
         )
         watcher = _AwaitedJob()
         self._rules[job.id] = game
         self._jobs.put(job, watcher)
         try:
-            return await watcher.over
+            result, verdict = await watcher.over
+            return result, verdict, watcher.losses
         finally:
             self._jobs.cancel(job.id, _STOPPED)
             del self._rules[job.id]
+
+
+def _report(record: Record, game: Game) -> None:
+    """Have the rules of a game report what happened in a match that is over."""
+    for _ in reopened(record, game=game).steps(record.answers):
+        pass
 
 
 class _AwaitedJob:
     """Waits for the end of a job."""
 
     def __init__(self) -> None:
+        self.losses = 0
         self.over: asyncio.Future[tuple[MatchResult, Verdict | None]]
         self.over = asyncio.get_running_loop().create_future()
 
@@ -242,7 +307,7 @@ class _AwaitedJob:
         """Who waits for the end does not ask how far it is."""
 
     def lost(self, job: str, match: str) -> None:
-        """Who waits for the end does not ask how often it was tried."""
+        self.losses += 1
 
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         if not self.over.done():  # else the caller was cancelled

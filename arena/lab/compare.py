@@ -25,11 +25,11 @@ import msgspec
 
 from arena.engine.drive import drive
 from arena.engine.match import MatchResult, MatchState, Record
-from arena.engine.rules import Game, TellSeat
+from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
 from arena.lab.in_process import Entrant, derived_seed
-from arena.lab.series import Offence, reporting
+from arena.lab.series import Offence, reporting_units
 from arena.records.luck import luck_of
 from arena.sandbox.worker_pool import WorkerPool, startable
 from protocol.vocabulary import Settings
@@ -113,19 +113,6 @@ class Matchup(msgspec.Struct, frozen=True):
     def copies(self) -> int:
         """How many seats a bot has at a table at most."""
         return (self.game.seats + 1) // 2
-
-    def reporting(self, payoffs: list[Sequence[float]]) -> Game:
-        """The game for one match, which adds to a list what every unit brings."""
-        unit = self.game.unit
-        if unit is None:
-            return self.game
-        closes, brought = unit.closes, unit.payoffs
-
-        def on_tell(tell: TellSeat) -> None:
-            if type(tell.news) is closes:
-                payoffs.append(brought(tell.news))
-
-        return reporting(self.game, on_tell)
 
     def part(self, played: Sequence[MatchupGame], offence: Offence | None) -> MatchupPart:
         """Add up the matches of a part."""
@@ -231,7 +218,7 @@ def _play_part(
         own = derived_seed(seed, "bots", number, turn if matchup.game.seats > 1 else 0)
         random.seed(own)  # for bots that draw from the module instead of a generator of their own
         payoffs: list[Sequence[float]] = []
-        reported = matchup.reporting(payoffs)
+        reported = reporting_units(matchup.game, payoffs)
         match = MatchState(reported, settings, seed=seed_from_int(cards))
         drive(match, [entrants[bot].make(f"{own}:{seat}") for seat, bot in enumerate(seats)])
         tick()

@@ -9,7 +9,7 @@ what the game's description says, or a match. Intervals are made from *blocks* o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice, permutations
 from typing import Any
 
@@ -22,7 +22,16 @@ from protocol.errors import one_line
 from protocol.messages import Ending, Termination, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["Offence", "Series", "Sitting", "reporting", "seatings", "unit", "units_per_match"]
+__all__ = [
+    "Offence",
+    "Series",
+    "Sitting",
+    "reporting",
+    "reporting_units",
+    "seatings",
+    "unit",
+    "units_per_match",
+]
 
 _ERROR = re.compile(r"(Error|Exception)\b")
 
@@ -211,7 +220,17 @@ class Series:
         self._payoffs = []
         return self._game if self._unit is None else reporting(self._game, self._on_tell)
 
-    def add(self, result: MatchResult, verdict: Verdict | None = None) -> None:
+    def add(
+        self,
+        result: MatchResult,
+        verdict: Verdict | None = None,
+        units: Iterable[Sequence[float]] | None = None,
+    ) -> None:
+        """Count a match; `units` are the payoffs of its units if it was not played with `begin`."""
+        if units is not None:
+            self._payoffs = []
+            for of_unit in units:
+                self._unit_over(of_unit)
         self._matches += 1
         for seat, place in enumerate(self._seats):
             self._scores[place] += result.scores[seat]
@@ -302,6 +321,20 @@ def reporting(game: Game, on_tell: Callable[[TellSeat], None]) -> Game:
         return _reported(steps, on_tell)
 
     return msgspec.structs.replace(game, rules=rules)
+
+
+def reporting_units(game: Game, payoffs: list[Sequence[float]]) -> Game:
+    """The game for one match, which adds to a list what every unit brings."""
+    unit = game.unit
+    if unit is None:
+        return game
+    closes, brought = unit.closes, unit.payoffs
+
+    def on_tell(tell: TellSeat) -> None:
+        if type(tell.news) is closes:
+            payoffs.append(brought(tell.news))
+
+    return reporting(game, on_tell)
 
 
 def _reported(steps: Rules, on_tell: Callable[[TellSeat], None]) -> Rules:

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,14 +123,24 @@ def played(number: int) -> MatchResult:
     return msgspec.structs.replace(result, record=record)
 
 
-def measure(where: str, seconds: float, *, programs: bool = False) -> WriteRate:
-    """Write for so long, with a reader at work; UsageError if the database cannot be opened."""
-    results = [played(number) for number in range(_SAMPLES)]
+def measure(
+    where: str,
+    seconds: float,
+    *,
+    programs: bool = False,
+    results: Sequence[MatchResult] | None = None,
+) -> WriteRate:
+    """Write for so long, with a reader at work; UsageError if the database cannot be opened.
+
+    `results` of one game are written over and over, by default those of `played`.
+    """
+    results = results or [played(number) for number in range(_SAMPLES)]
+    record = results[0].record
     names = tuple(f"bot-{number}" for number in range(60))
     plan = Plan(
-        game="ace_king_queen", form=Form.ROUND_ROBIN, settings={"hands": 1000}, players=names
+        game=record.game, form=Form.ROUND_ROBIN, settings=dict(record.settings), players=names
     )
-    competition = new_id("ace_king_queen")
+    competition = new_id(record.game)
     with Store(where, exclusive=True) as store:
         store.competition_started(competition, plan, time.time())
         store.flush()
@@ -157,7 +167,7 @@ async def _write(
     store: Store,
     competition: str,
     names: tuple[str, ...],
-    results: list[MatchResult],
+    results: Sequence[MatchResult],
     seconds: float,
 ) -> tuple[int, float, float, list[float]]:
     """How many matches in how many seconds, the longest call, and the times until durable, in ms."""
@@ -176,7 +186,7 @@ async def _write(
         for _ in range(_AHEAD // 3):
             now = time.perf_counter()
             match, result = f"{competition}-{number}", results[number % len(results)]
-            players = names[number % 60], names[number // 60 % 60]
+            players = [names[number // 60**seat % 60] for seat in range(len(result.scores))]
             store.match_finished(competition, number, match, players, result, now, now + 1)
             longest_s = max(longest_s, time.perf_counter() - now)
             number += 1

@@ -79,6 +79,7 @@ class OneTablePool(BotPool):
     """A pool with one table, which plays at once, with the cards of `in_process.sittings`."""
 
     def __init__(self, strategies: dict[str, Strategy]) -> None:
+        self.is_carried = False
         self.strategies = strategies
         self.matches = 0
 
@@ -142,8 +143,12 @@ class HeldMatches:
 
     def __init__(self, tables: int = 1) -> None:
         self.tables = tables
+        self.is_carried = False
         self.busy: list[str] = []
         self.playing: dict[str, asyncio.Future[int | None]] = {}
+
+    def room(self, most: int | None) -> int | None:
+        return most
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
         names = tuple(map(str, bots))
