@@ -306,6 +306,8 @@ async def _drop(client: nats.aio.client.Client) -> None:
     with suppress(Exception):
         async with asyncio.timeout(CLOSE_S):
             await client.close()
+    for subscription in list(client._subs.values()):  # `close` leaves them if it cannot write
+        subscription._stop_processing()
     for writer in ("_io_writer", "_bare_io_writer"):
         stream: asyncio.StreamWriter | None = getattr(client._transport, writer, None)
         if stream is not None:

@@ -84,7 +84,7 @@ class MessageQueue(Generic[K]):
 
 
 @dataclass(eq=False)
-class OpenArena:
+class ListeningArena:
     """An arena that listens, and its client."""
 
     bus: MemoryBus
@@ -110,7 +110,7 @@ class MemoryBroker:
             str, MessageQueue[tuple[str, str]]
         ] = {}  # by arena; key: worker, attempt
         self.workers: set[str] = set()  # whose results have room
-        self.arenas: dict[str, OpenArena] = {}
+        self.arenas: dict[str, ListeningArena] = {}
         self.commanded: dict[str, list[tuple[MemoryBus, Callable[[bytes], None]]]] = {}
         self.operators: list[tuple[MemoryBus, OnMessage]] = []
 
@@ -200,7 +200,7 @@ class MemoryBus:
     ) -> None:
         self.check()
         assert arena not in self.broker.arenas, f"{arena} is open"
-        opened = OpenArena(
+        opened = ListeningArena(
             self, on_report, on_announcement, on_program_request, on_frames, on_result
         )
         self._arena = arena
@@ -249,11 +249,11 @@ class MemoryBus:
             bus._later(call, data)
 
     @property
-    def _opened(self) -> OpenArena:
+    def _opened(self) -> ListeningArena:
         assert self._arena is not None, "the arena is open before it opens classes and workers"
         return self.broker.arenas[self._arena]
 
-    async def _deliver_results(self, arena: str, opened: OpenArena) -> None:
+    async def _deliver_results(self, arena: str, opened: ListeningArena) -> None:
         queue = self.broker.results_of(arena)
         async with asyncio.TaskGroup() as group:
             room = asyncio.Semaphore(RESULTS_AT_ONCE)
@@ -265,7 +265,10 @@ class MemoryBus:
                 group.create_task(self._deliver_result(message, opened, room))
 
     async def _deliver_result(
-        self, message: StoredMessage[tuple[str, str]], opened: OpenArena, room: asyncio.Semaphore
+        self,
+        message: StoredMessage[tuple[str, str]],
+        opened: ListeningArena,
+        room: asyncio.Semaphore,
     ) -> None:
         try:
             await opened.on_result(MemoryResult(self, message))
@@ -324,14 +327,14 @@ class MemoryBus:
         self.check()
         self.broker.results_of(arena).put((worker, attempt), data)
 
-    def _listening(self, arena: str) -> OpenArena:
+    def _listening(self, arena: str) -> ListeningArena:
         self.check()
         opened = self.broker.arenas.get(arena)
         if opened is None or not opened.bus.is_up:
             raise BusDown(f"no arena {arena} answers")
         return opened
 
-    async def _reply(self, reply: Awaitable[bytes], opened: OpenArena) -> bytes:
+    async def _reply(self, reply: Awaitable[bytes], opened: ListeningArena) -> bytes:
         data = await reply
         if not (self.is_up and opened.bus.is_up):
             raise BusDown("the reply was lost")

@@ -148,6 +148,20 @@ async def test_a_key_is_good_for_one_name_alone(nats_server: NatsServer) -> None
         await connect(nats_server.address("w1"), "w2", "w2")
 
 
+async def test_a_worker_that_is_added_may_join_when_the_server_has_reloaded(
+    joined: Connect, nats_server: NatsServer
+) -> None:
+    arena, worker = await joined("arena"), await joined("w1")
+    await BusListener().open(arena, "a1")
+    set_up(nats_server.files.folder, [], ["w3"])
+
+    nats_server.reload()
+
+    await repeated(lambda: joined("w3"))
+    await is_up(worker)
+    await repeated(lambda: worker.announce("a1", "w1", b"x"))
+
+
 async def test_a_key_of_another_bus_is_refused_with_one_line(
     nats_server: NatsServer, tmp_path: Path
 ) -> None:
