@@ -89,6 +89,7 @@ class Attempts:
         self._engine = engine
         self._writer = writer
         self._where = shown(engine.url)
+        self._has_table = False
 
     async def announce(self, row: AttemptRow) -> None:
         """Write an attempt, which survives a power cut when this returns; again, it does nothing.
@@ -135,7 +136,7 @@ class Attempts:
         table = ATTEMPTS.c
         query = sa.select(table.id, table.worker).where(table.competition == competition)
         with reading(self._engine) as connection:
-            if not has_attempts(connection):
+            if not self._is_there(connection):
                 return {}
             return {row.id: row.worker for row in connection.execute(query)}
 
@@ -187,10 +188,15 @@ class Attempts:
 
     def _read(self, query: sa.Select[Any]) -> tuple[AttemptRow, ...]:
         with reading(self._engine) as connection:
-            if not has_attempts(connection):
+            if not self._is_there(connection):
                 return ()
             rows: Sequence[sa.RowMapping] = connection.execute(query).mappings().all()
         return tuple(self._row(row) for row in rows)
+
+    def _is_there(self, connection: sa.Connection) -> bool:
+        """Whether the database has the table; to look takes as long as to read an attempt."""
+        self._has_table = self._has_table or has_attempts(connection)
+        return self._has_table
 
     def _row(self, row: sa.RowMapping) -> AttemptRow:
         fields = {name: row[name] for name in AttemptRow.__struct_fields__}

@@ -59,7 +59,6 @@ def main() -> Never:
             expected: ExpectedAttempt
             data: bytes
             expected, data = decode(questions.get(), tuple[ExpectedAttempt, bytes])
-            _limit(len(data))
             reply = encode(fit_of(data, expected))
             out.write(LENGTH.pack(len(reply)) + reply)
             out.flush()
@@ -84,6 +83,7 @@ def _listen(source: BinaryIO, questions: queue.SimpleQueue[bytes]) -> None:
     with contextlib.suppress(BaseException):
         while head := source.read(LENGTH.size):
             (length,) = LENGTH.unpack(head)
+            _limit(length)  # those of a small one before would not take a large one in
             questions.put(source.read(length))
     os._exit(0)
 

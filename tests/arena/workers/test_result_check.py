@@ -99,6 +99,13 @@ async def test_more_than_256_MiB_are_refused_unread(checker: ResultChecker) -> N
     assert checked.why == "it has more than 256 MiB"
 
 
+async def test_a_small_result_before_does_not_limit_a_large_one(checker: ResultChecker) -> None:
+    await checker.check(DATA, EXPECTED)
+    checked = await checker.check(bytes(160 << 20), EXPECTED)
+
+    assert checked.why == "it cannot be read: expected `object`, got `int`"
+
+
 async def test_a_memory_bomb_is_refused_and_the_next_is_checked(checker: ResultChecker) -> None:
     """One byte is an empty map, which takes 90: they are more than a result of that size gets."""
     size = 8 << 20
