@@ -23,6 +23,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from arena.competitions.bus_section import BusSection
 from arena.competitions.planned_run import (
     LEAST,
     LEVEL_POINTS,
@@ -49,7 +50,7 @@ from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = ["BusSection", "Config", "ServeSection", "example", "read_config"]
+__all__ = ["Config", "ServeSection", "example", "read_config"]
 
 _MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
@@ -95,20 +96,6 @@ class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tls_cert: Annotated[str, Meta(min_length=1)] | None = None
     tls_key: Annotated[str, Meta(min_length=1)] | None = None
     log: Annotated[str, Meta(min_length=1)] | None = None
-
-
-class BusSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bus by which workers on other machines play.
-
-    Attributes:
-        url: None if there is no bus.
-        key: the file with the arena's key to it; None where it asks for none.
-        ca: the file with the certificates by which it is known; None for those of this machine.
-    """
-
-    url: Annotated[str, Meta(min_length=1)] | None = None
-    key: Annotated[str, Meta(min_length=1)] | None = None
-    ca: Annotated[str, Meta(min_length=1)] | None = None
 
 
 class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -66,8 +66,8 @@ class LiveMatch:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
-        worker: str = "",
         seed: bytes | None = None,
+        worker: str = "",
     ) -> None:
         self.id = table_id
         self.game = game

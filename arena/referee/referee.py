@@ -123,8 +123,8 @@ class Referee:
             by_seat,
             forgives,
             versions,
-            self.worker,
             seed,
+            self.worker,
         )
         self._tables[table.id] = table
         table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")

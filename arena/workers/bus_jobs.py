@@ -66,7 +66,7 @@ class BusJobs:
         note_stderr: is given the submission, the match, and what its process wrote.
         is_isolated: bots are isolated here, so they have to be elsewhere.
         machine: the system and architecture of the arena, `linux x86_64`.
-        lost: how many attempts nothing has come of.
+        lost: of how many attempts nothing came since the start, refused ones too.
     """
 
     def __init__(
@@ -395,6 +395,7 @@ class BusJobs:
     def failed(self, attempt: KnownAttempt, state: AttemptState, why: str) -> None:
         """Nothing has come of an attempt: it is lost, or its result was refused (J5)."""
         put = self.put_for(attempt)
+        self.lost += not attempt.cancelled
         if attempt.cancelled:
             state, why = AttemptState.VOID, attempt.cancelled
         attempt.state = state

@@ -268,6 +268,10 @@ class NatsConnection:
         except BaseException:
             await _drop(client)
             raise
+        # They end in an error where `close` cannot write; it is said by the loss itself.
+        for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
+            if task is not None:
+                task.add_done_callback(_note_nothing)
         self._client, self._lost, self.last_error = client, lost, ""
         return client
 

@@ -89,7 +89,7 @@ GOOD, SLEEPER = bot("plays"), bot("sleeps")
 HOUSE = HouseBot("random")
 
 
-class Programs:
+class WrittenPrograms:
     """House bots, a bot over WebSocket, and `BOT` over its pipes."""
 
     async def program(
@@ -134,7 +134,7 @@ class RealWorker:
         return report.attempts[-1].attempt
 
 
-class Machine:
+class FakeMachine:
     """What a test says that this machine has free."""
 
     def __init__(self) -> None:
@@ -145,17 +145,17 @@ class Machine:
 
 
 @pytest.fixture
-def machine() -> Machine:
-    return Machine()
+def machine() -> FakeMachine:
+    return FakeMachine()
 
 
 @pytest.fixture
-async def health(machine: Machine) -> WorkerHealth:
+async def health(machine: FakeMachine) -> WorkerHealth:
     return WorkerHealth(machine, asyncio.get_running_loop().time)
 
 
 @pytest.fixture
-async def real(machine: Machine) -> AsyncIterator[RealWorker]:
+async def real(machine: FakeMachine) -> AsyncIterator[RealWorker]:
     async with working(WorkerHealth(machine, asyncio.get_running_loop().time)) as made:
         yield made
 
@@ -170,7 +170,7 @@ async def working(
         asyncio.timeout(TIMEOUT_S),
         ProcessPlayer("w", 2, health, idle_s=idle_s, most=8) as player,
     ):
-        made = RealWorker(broker, arena, player, programs or Programs())
+        made = RealWorker(broker, arena, player, programs or WrittenPrograms())
         tasks = [asyncio.create_task(made.worker.run()), asyncio.create_task(health.watch())]
         yield made
         for task in tasks:
@@ -215,7 +215,7 @@ async def test_processes_stay_warm_between_jobs_of_the_same_programs(real: RealW
 
 
 async def test_idle_processes_are_ended_when_memory_is_short(
-    real: RealWorker, machine: Machine
+    real: RealWorker, machine: FakeMachine
 ) -> None:
     await real.play(HOUSE, GOOD)
     machine.state = MachineState(memory_mib=1)
@@ -265,7 +265,7 @@ async def test_J7_bot_that_does_not_answer_is_out_of_time(
 
 
 async def test_J5_bot_that_does_not_answer_is_not_charged_when_the_worker_was_in_trouble(
-    real: RealWorker, machine: Machine
+    real: RealWorker, machine: FakeMachine
 ) -> None:
     machine.state = MachineState(memory_mib=9, disk_mib=10_000)
     result = await real.play(GOOD, SLEEPER, limits=QUICK)
@@ -284,7 +284,7 @@ async def test_J5_program_that_cannot_be_started_here_is_a_void(
     async def missing(*_: object) -> Program:
         return Program(("./bot",), stdio=True, folder=Path("/no/such/folder"))
 
-    monkeypatch.setattr(Programs, "program", missing)
+    monkeypatch.setattr(WrittenPrograms, "program", missing)
     result = await real.play(GOOD, GOOD)
 
     assert result.record.termination.kind is Ending.VOID
@@ -372,7 +372,7 @@ async def test_nothing_is_left_running_when_the_worker_stops_in_the_middle(
     assert real.arena.results == []
 
 
-# ---- Programs that come over the bus
+# ---- WrittenPrograms that come over the bus
 
 
 def bundle_of(program: Program, arena: BusArena) -> Bundle:

@@ -187,9 +187,10 @@ class RecordChecker(ResultChecker):
     """The least that a check looks at, without processes."""
 
     def __init__(self) -> None:
-        pass
+        self.checks = 0
 
     async def check(self, data: bytes, expected: ExpectedAttempt) -> CheckedAttempt:
+        self.checks += 1
         await asyncio.sleep(WRITING_S)
         result: AttemptResult = decode(data, AttemptResult)
         record = result.record

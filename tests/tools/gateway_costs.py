@@ -67,9 +67,9 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     decision_us: float = 65.0
     idle_us_per_s: float = 15.0
     idle_kib: float = 9.2
-    match_kib: float = 16.0
-    message_us: float = 8.0
-    server_us: float = 3.0
+    match_kib: float = 6.0
+    message_us: float = 9.0
+    server_us: float = 3.5
     crossing_ms: float = 0.2
 
 

@@ -13,6 +13,7 @@ from arena.cli import serve
 from arena.cli._launched_bots import BotNotices
 from arena.games import GAMES
 from arena.storage.store import Store
+from arena.workers.bus import BusAddress
 from protocol.messages import Ending, Limits, Verdict
 
 Run = Callable[..., Any]
@@ -72,6 +73,19 @@ def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]
     assert [file.name for file in other.endpoint.hidden] == ["class.toml"]
     assert other.plans == call.plans
     assert msgspec.structs.replace(other.endpoint, hidden=()) == endpoint
+
+
+def test_the_bus_of_a_file_is_used_and_its_key_is_hidden(
+    called: Callable[..., Call], tmp_path: Path
+) -> None:
+    file = "[bus]\nurl = 'tls://one:4222'\nkey = 'bus/arena.nk'"
+    by_file, by_option = called(config=file), called("--bus", "nats://two:4222", config=file)
+
+    key = tmp_path / "bus" / "arena.nk"
+    assert by_file.plan.bus == BusAddress("tls://one:4222", key)
+    assert by_option.plan.bus == BusAddress("nats://two:4222", key)
+    assert key in by_file.endpoint.hidden
+    assert called().plan.bus is None
 
 
 def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:

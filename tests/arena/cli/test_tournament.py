@@ -15,6 +15,7 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan
 from arena.formats.standings import Row
 from arena.storage.store import CompetitionState, Store
+from arena.workers.bus import BusAddress
 from protocol.messages import Ending, Limits, Verdict
 
 Run = Callable[..., Any]
@@ -34,10 +35,20 @@ class Called:
     def __init__(self) -> None:
         self.plans: list[Plan] = []
         self.files: list[Path | None] = []
+        self.buses: list[tuple[BusAddress | None, bool]] = []
         self.verdicts: tuple[Verdict, ...] = ()
         self.error: BaseException | None = None
 
-    async def play(self, store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
+    async def play(
+        self,
+        store: Store,
+        plan: Plan,
+        log_file: str | None,
+        bus: BusAddress | None,
+        *,
+        is_kept: bool,
+    ) -> CompetitionReport:
+        self.buses.append((bus, is_kept))
         self.plans.append(plan)
         self.files.append(store.file)
         if self.error is not None:

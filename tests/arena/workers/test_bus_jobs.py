@@ -143,7 +143,8 @@ class HandArena:
 
     async def start(self) -> BusJobs:
         self.bus = self.broker.client()
-        self.jobs = BusJobs(self.bus, "a1", self.database, RecordChecker(), programs=FakePrograms())
+        self.checker = RecordChecker()
+        self.jobs = BusJobs(self.bus, "a1", self.database, self.checker, programs=FakePrograms())
         self.jobs.tell = self.told.append
         self.jobs.on_verdict = self.verdicts.append
         self.jobs.note_stderr = lambda *noted: self.stderr.append(noted)
@@ -306,6 +307,22 @@ async def test_an_announcement_that_is_repeated_gets_the_same_reply() -> None:
 
 
 @in_virtual_time
+async def test_an_attempt_is_durable_before_any_reply_grants_it() -> None:
+    arena = HandArena()
+    jobs = await arena.start()
+    worker = HandWorker(arena.broker)
+    arena.put()
+    await worker.fetch()
+
+    async def announce() -> bool:
+        reply = await worker.announce("c-0-0", "attempt1")
+        return isinstance(reply, Granted) and "attempt1" in arena.database.rows
+
+    assert all(await asyncio.gather(announce(), announce()))
+    await jobs.close()
+
+
+@in_virtual_time
 async def test_announced_twice_at_the_same_time_one_is_granted() -> None:
     arena = HandArena()
     jobs = await arena.start()
@@ -368,11 +385,17 @@ async def test_programs_are_for_whom_the_attempt_was_granted_to() -> None:
 @in_virtual_time
 async def test_a_result_counts_once_however_often_it_comes() -> None:
     arena, worker, watcher, job = await begun()
-    for _ in range(3):
+    await worker.hand_in(job)
+    for _ in range(2):
+        await asyncio.sleep(0.005)  # while it is checked
+        arena.broker.redeliver()
+    await asyncio.sleep(1)
+    for _ in range(2):
         await worker.hand_in(job)
         await asyncio.sleep(1)
 
-    assert watcher.came[-2:] == [("attempt1", 3)] * 2
+    assert watcher.came[-1] == ("attempt1", 3)
+    assert arena.checker.checks == 1
     assert watcher.ended == [("attempt1", "completed")]
     assert worker.of(Taken) == [Taken("attempt1")] * 3 + worker.of(Taken)[3:]
     assert not arena.jobs.remote
@@ -493,7 +516,7 @@ async def test_J5_after_three_lost_attempts_the_match_is_void() -> None:
         worker.running.clear()
     await asyncio.sleep(10)
 
-    assert len(watcher.losses) == 3
+    assert len(watcher.losses) == jobs.lost == 3
     assert watcher.ended == [("", FAULT)]
     assert not arena.broker.jobs_of(worker.worker_class).messages
     await jobs.close()
@@ -710,6 +733,20 @@ async def test_a_result_whose_pairing_has_another_is_forgotten() -> None:
     await asyncio.sleep(1)
 
     assert arena.states() == [AttemptState.VOID]
+    assert worker.of(Taken)
+    await jobs.close()
+
+
+@in_virtual_time
+async def test_a_result_that_is_written_down_is_taken_when_it_comes_again_after_a_restart() -> None:
+    arena, worker, _, job = await begun()
+    arena.database.write(0, "attempt1")
+    await arena.database.flushed()
+    jobs = await arena.restart()
+    await worker.hand_in(job)
+    await asyncio.sleep(1)
+
+    assert arena.states() == [AttemptState.OPEN]
     assert worker.of(Taken)
     await jobs.close()
 

@@ -107,7 +107,7 @@ class FakePlayer:
         self.ends[attempt].set_result(void_attempt(drawn, "it is over"))
 
 
-class FakePrograms:
+class FakeProgramSource:
     """Fetches a whole program; a house bot needs none."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class FakePrograms:
         return Program((wanted.key,), stdio=True)
 
 
-class Bench:
+class WorkerBench:
     """An arena, a worker and the bus between them."""
 
     def __init__(self, broker: MemoryBroker, arena: BusArena) -> None:
@@ -132,7 +132,7 @@ class Bench:
         self.arena = arena
         self.bus: MemoryBus = broker.client()
         self.player = FakePlayer()
-        self.programs = FakePrograms()
+        self.programs = FakeProgramSource()
         self.told: list[str] = []
         numbers = iter(range(1000))
         self.worker = Worker(
@@ -147,13 +147,13 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
     """One whose worker works, and does not wait for long."""
     for name, value in {"_REPORT_S": 0.02, "_AGAIN_S": 0.02, "_GIVE_BACK_S": 0.02}.items():
         monkeypatch.setattr(worker_module, name, value)
     async with asyncio.timeout(SOON_S):
         broker = MemoryBroker()
-        made = Bench(broker, await BusArena(broker.client()).open())
+        made = WorkerBench(broker, await BusArena(broker.client()).open())
         working = asyncio.create_task(made.worker.run())
         yield made
         working.cancel()
@@ -162,7 +162,7 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
 
 
 async def test_J6_an_attempt_is_announced_with_its_commitment_before_it_is_played(
-    bench: Bench,
+    bench: WorkerBench,
 ) -> None:
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -174,7 +174,7 @@ async def test_J6_an_attempt_is_announced_with_its_commitment_before_it_is_playe
 
 
 async def test_result_is_handed_in_and_its_job_is_done_when_the_arena_has_taken_it(
-    bench: Bench,
+    bench: WorkerBench,
 ) -> None:
     bench.arena.is_prompt = False
     job = bus_job()
@@ -191,7 +191,7 @@ async def test_result_is_handed_in_and_its_job_is_done_when_the_arena_has_taken_
     assert not kept
 
 
-async def test_only_so_many_attempts_as_there_are_slots(bench: Bench) -> None:
+async def test_only_so_many_attempts_as_there_are_slots(bench: WorkerBench) -> None:
     for number in "123":
         await bench.arena.put(bus_job(number))
     await bench.player.until_playing(2)
@@ -203,7 +203,7 @@ async def test_only_so_many_attempts_as_there_are_slots(bench: Bench) -> None:
     assert third.job.id == "3"
 
 
-async def test_forgiven_offences_reach_the_player(bench: Bench) -> None:
+async def test_forgiven_offences_reach_the_player(bench: WorkerBench) -> None:
     forgiven = ((Ending.CRASH,), ())
     bench.arena.replies = [Granted(forgiven)]
     await bench.arena.put(bus_job())
@@ -212,7 +212,7 @@ async def test_forgiven_offences_reach_the_player(bench: Bench) -> None:
     assert attempt.forgiven == forgiven
 
 
-async def test_denied_job_is_never_delivered_again(bench: Bench) -> None:
+async def test_denied_job_is_never_delivered_again(bench: WorkerBench) -> None:
     bench.arena.replies = [Denied("it has a result", is_final=True)]
     await bench.arena.put(bus_job("1"))
     await bench.arena.put(bus_job("2"))
@@ -224,7 +224,7 @@ async def test_denied_job_is_never_delivered_again(bench: Bench) -> None:
 
 
 async def test_job_that_is_denied_for_now_is_announced_again_as_another_attempt(
-    bench: Bench,
+    bench: WorkerBench,
 ) -> None:
     bench.arena.replies = [Denied("not yet", is_final=False)]
     await bench.arena.put(bus_job())
@@ -234,7 +234,7 @@ async def test_job_that_is_denied_for_now_is_announced_again_as_another_attempt(
     assert first.attempt != second.attempt == attempt.id
 
 
-async def test_lost_reply_is_asked_for_again_with_the_same_attempt(bench: Bench) -> None:
+async def test_lost_reply_is_asked_for_again_with_the_same_attempt(bench: WorkerBench) -> None:
     lost = asyncio.Event()
     announce = bench.bus.announce
 
@@ -252,7 +252,7 @@ async def test_lost_reply_is_asked_for_again_with_the_same_attempt(bench: Bench)
     assert [each.attempt for each in bench.arena.announced] == [attempt.id] * 2
 
 
-async def test_job_whose_arena_does_not_answer_is_given_back(bench: Bench) -> None:
+async def test_job_whose_arena_does_not_answer_is_given_back(bench: WorkerBench) -> None:
     calls = 0
 
     async def silent(arena: str, worker: str, data: bytes) -> bytes:
@@ -270,7 +270,7 @@ async def test_job_whose_arena_does_not_answer_is_given_back(bench: Bench) -> No
 
 
 async def test_job_that_is_delivered_again_while_it_is_played_is_no_second_attempt(
-    bench: Bench,
+    bench: WorkerBench,
 ) -> None:
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -285,7 +285,7 @@ async def test_job_that_is_delivered_again_while_it_is_played_is_no_second_attem
 
 
 async def test_job_that_is_delivered_again_after_its_end_is_announced_as_another_attempt(
-    bench: Bench,
+    bench: WorkerBench,
 ) -> None:
     bench.arena.is_prompt = False
     await bench.arena.put(bus_job())
@@ -299,7 +299,9 @@ async def test_job_that_is_delivered_again_after_its_end_is_announced_as_another
     assert len(bench.player.played) == 1
 
 
-async def test_programs_are_fetched_in_parts_once_the_attempt_was_granted(bench: Bench) -> None:
+async def test_programs_are_fetched_in_parts_once_the_attempt_was_granted(
+    bench: WorkerBench,
+) -> None:
     program = bytes(range(250)) * 10
     bench.arena.programs[BUNDLE.key] = program
     await bench.arena.put(bus_job(programs=(BUNDLE, BUNDLE)))
@@ -311,7 +313,9 @@ async def test_programs_are_fetched_in_parts_once_the_attempt_was_granted(bench:
     assert bench.player.programs == [(Program(("k",), stdio=True),) * 2]
 
 
-async def test_program_that_is_refused_makes_the_attempt_void_with_the_reason(bench: Bench) -> None:
+async def test_program_that_is_refused_makes_the_attempt_void_with_the_reason(
+    bench: WorkerBench,
+) -> None:
     await bench.arena.put(bus_job(programs=(BUNDLE, BUNDLE)))
     result = await bench.arena.until_results()
 
@@ -322,7 +326,7 @@ async def test_program_that_is_refused_makes_the_attempt_void_with_the_reason(be
     assert report.last_error == "there is no program k"
 
 
-async def test_player_that_fails_makes_the_attempt_void(bench: Bench) -> None:
+async def test_player_that_fails_makes_the_attempt_void(bench: WorkerBench) -> None:
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
     bench.player.ends[attempt.id].set_exception(ArenaError("no port is free"))
@@ -332,7 +336,7 @@ async def test_player_that_fails_makes_the_attempt_void(bench: Bench) -> None:
     assert result.record.worker == "w"
 
 
-async def test_cancelled_attempt_is_handed_in_as_void(bench: Bench) -> None:
+async def test_cancelled_attempt_is_handed_in_as_void(bench: WorkerBench) -> None:
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
     await bench.arena.command(Cancel(attempt.id, "stopped by the instructor"))
@@ -341,7 +345,9 @@ async def test_cancelled_attempt_is_handed_in_as_void(bench: Bench) -> None:
     assert result.record.termination.text == "stopped by the instructor"
 
 
-async def test_attempt_that_is_cancelled_before_it_has_begun_is_void_at_once(bench: Bench) -> None:
+async def test_attempt_that_is_cancelled_before_it_has_begun_is_void_at_once(
+    bench: WorkerBench,
+) -> None:
     bench.player.is_slow = True
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -352,7 +358,9 @@ async def test_attempt_that_is_cancelled_before_it_has_begun_is_void_at_once(ben
     assert bench.player.ends[attempt.id].cancelled()
 
 
-async def test_removed_bot_offends_in_its_match_also_if_that_begins_later(bench: Bench) -> None:
+async def test_removed_bot_offends_in_its_match_also_if_that_begins_later(
+    bench: WorkerBench,
+) -> None:
     bench.player.is_slow = True
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -364,7 +372,7 @@ async def test_removed_bot_offends_in_its_match_also_if_that_begins_later(bench:
     assert bench.player.offences == [(attempt.id, 1)] * 2
 
 
-async def test_result_is_handed_in_again_when_the_bus_has_lost_it(bench: Bench) -> None:
+async def test_result_is_handed_in_again_when_the_bus_has_lost_it(bench: WorkerBench) -> None:
     bench.arena.is_prompt = False
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -378,7 +386,7 @@ async def test_result_is_handed_in_again_when_the_bus_has_lost_it(bench: Bench) 
 
 
 async def test_match_goes_on_while_the_bus_is_away_and_is_handed_in_when_it_is_back(
-    bench: Bench,
+    bench: WorkerBench,
 ) -> None:
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -392,7 +400,7 @@ async def test_match_goes_on_while_the_bus_is_away_and_is_handed_in_when_it_is_b
     assert result.attempt == attempt.id
 
 
-async def test_drained_worker_takes_no_jobs_until_it_is_told_to(bench: Bench) -> None:
+async def test_drained_worker_takes_no_jobs_until_it_is_told_to(bench: WorkerBench) -> None:
     await bench.arena.command(Drain())
     await bench.arena.until_reported(lambda report: report.is_draining)
     await bench.arena.put(bus_job())
@@ -405,9 +413,9 @@ async def test_drained_worker_takes_no_jobs_until_it_is_told_to(bench: Bench) ->
     assert bench.told == ["draining: no more jobs are taken", "takes jobs again"]
 
 
-async def test_worker_that_leaves_ends_when_its_last_result_is_taken(bench: Bench) -> None:
+async def test_worker_that_leaves_ends_when_its_last_result_is_taken(bench: WorkerBench) -> None:
     second = Worker(
-        bench.broker.client(), FakePlayer(), FakePrograms(), PROFILE, "class", tell=print
+        bench.broker.client(), FakePlayer(), FakeProgramSource(), PROFILE, "class", tell=print
     )
     bench.worker.drain()
     player = second._player
@@ -429,7 +437,7 @@ async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_bac
         broker = MemoryBroker()
         arena = await BusArena(broker.client()).open()
         player = FakePlayer()
-        worker = Worker(broker.client(), player, FakePrograms(), PROFILE, "class")
+        worker = Worker(broker.client(), player, FakeProgramSource(), PROFILE, "class")
         working = asyncio.create_task(worker.run())
         await arena.put(bus_job())
         attempt = await player.until_playing()
@@ -445,7 +453,7 @@ async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_bac
         await arena.bus.close()
 
 
-async def test_refusal_is_told_once_in_one_line_and_reported(bench: Bench) -> None:
+async def test_refusal_is_told_once_in_one_line_and_reported(bench: WorkerBench) -> None:
     for _ in range(2):
         await bench.arena.command(Refusal("version 1 of the bus, expected 2"))
     report = await bench.arena.until_reported(lambda report: report.last_error != "")
@@ -454,7 +462,7 @@ async def test_refusal_is_told_once_in_one_line_and_reported(bench: Bench) -> No
     assert bench.told == ["refused: version 1 of the bus, expected 2"]
 
 
-async def test_garbage_from_the_bus_is_reported_and_stops_nothing(bench: Bench) -> None:
+async def test_garbage_from_the_bus_is_reported_and_stops_nothing(bench: WorkerBench) -> None:
     await bench.arena.bus.command("w", b"\xc1")
     await bench.arena.bus.put("class", "bad", b"\xc1")
     await bench.arena.put(bus_job())
@@ -464,7 +472,7 @@ async def test_garbage_from_the_bus_is_reported_and_stops_nothing(bench: Bench) 
     assert len(report.attempts) == 1
 
 
-async def test_report_says_how_far_each_attempt_is(bench: Bench) -> None:
+async def test_report_says_how_far_each_attempt_is(bench: WorkerBench) -> None:
     bench.arena.is_prompt = False
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
@@ -501,7 +509,7 @@ class FakeFrames:
 
 
 async def test_frames_are_sent_of_a_match_that_is_watched(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakePlayer, "live", lambda *_: object())
     monkeypatch.setattr(bench.worker, "_frames_of", lambda table: FakeFrames())

@@ -14,7 +14,7 @@ from protocol.messages import Ending, Limits, Mechanism, Verdict
 FINE = MachineState(memory_mib=4_000, disk_mib=50_000)
 
 
-class Machine:
+class MeasuredMachine:
     """One whose health is measured as a test says, by a clock that a test moves."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine() -> Machine:
-    return Machine()
+def machine() -> MeasuredMachine:
+    return MeasuredMachine()
 
 
 def verdict(
@@ -76,7 +76,7 @@ TROUBLES = {
     ids=["absent", "left", "memory", "wall cap", "wall clock"],
 )
 def test_J5_offence_is_not_charged_when_the_worker_was_in_trouble(
-    machine: Machine, trouble: str, offence: Verdict
+    machine: MeasuredMachine, trouble: str, offence: Verdict
 ) -> None:
     machine.be_in(trouble)
 
@@ -99,7 +99,7 @@ def test_J5_offence_is_not_charged_when_the_worker_was_in_trouble(
     ids=lambda offence: f"{offence.kind.value} by {offence.mechanism.value}",
 )
 def test_offence_that_no_trouble_can_cause_is_charged(
-    machine: Machine, trouble: str, offence: Verdict
+    machine: MeasuredMachine, trouble: str, offence: Verdict
 ) -> None:
     machine.be_in(trouble)
 
@@ -108,7 +108,7 @@ def test_offence_that_no_trouble_can_cause_is_charged(
 
 @pytest.mark.parametrize(("trouble", "is_excused"), [("memory", True), ("lag", False)])
 def test_J5_bot_that_was_killed_is_not_charged_when_memory_was_short(
-    machine: Machine, trouble: str, is_excused: bool
+    machine: MeasuredMachine, trouble: str, is_excused: bool
 ) -> None:
     machine.be_in(trouble)
     killed = verdict(Ending.CRASH, Mechanism.EXIT, exit_status=-9)
@@ -116,13 +116,13 @@ def test_J5_bot_that_was_killed_is_not_charged_when_memory_was_short(
     assert bool(machine.health.excuse(killed, since=99.0)) is is_excused
 
 
-def test_trouble_before_a_match_was_opened_excuses_nothing(machine: Machine) -> None:
+def test_trouble_before_a_match_was_opened_excuses_nothing(machine: MeasuredMachine) -> None:
     machine.be_in("lag")
 
     assert machine.health.excuse(verdict(Ending.TIMEOUT), since=100.5) == ""
 
 
-def test_healthy_worker_excuses_nothing(machine: Machine) -> None:
+def test_healthy_worker_excuses_nothing(machine: MeasuredMachine) -> None:
     machine.health.lagged(400)
     machine.health.look(FINE)
     machine.health.started(0.2)
@@ -130,13 +130,13 @@ def test_healthy_worker_excuses_nothing(machine: Machine) -> None:
     assert machine.health.excuse(verdict(Ending.ABSENT), since=0.0) == ""
 
 
-def test_machine_that_does_not_say_what_it_has_is_in_no_trouble(machine: Machine) -> None:
+def test_machine_that_does_not_say_what_it_has_is_in_no_trouble(machine: MeasuredMachine) -> None:
     machine.health.look(MachineState())
 
     assert machine.health.excuse(verdict(Ending.MEMORY), since=0.0) == ""
 
 
-def test_trouble_of_an_hour_ago_is_forgotten(machine: Machine) -> None:
+def test_trouble_of_an_hour_ago_is_forgotten(machine: MeasuredMachine) -> None:
     machine.be_in("lag")
     machine.now += 4_000
     machine.health.started(5.0)
@@ -146,7 +146,7 @@ def test_trouble_of_an_hour_ago_is_forgotten(machine: Machine) -> None:
     )
 
 
-def test_lag_is_the_worst_of_the_last_seconds(machine: Machine) -> None:
+def test_lag_is_the_worst_of_the_last_seconds(machine: MeasuredMachine) -> None:
     machine.health.lagged(40)
     machine.now += 3
     machine.health.lagged(7)
@@ -157,7 +157,7 @@ def test_lag_is_the_worst_of_the_last_seconds(machine: Machine) -> None:
     assert machine.health.lag_ms == 7
 
 
-def test_memory_is_short_until_there_is_more(machine: Machine) -> None:
+def test_memory_is_short_until_there_is_more(machine: MeasuredMachine) -> None:
     machine.be_in("memory")
     assert machine.health.is_short_of_memory
     machine.health.look(FINE)
