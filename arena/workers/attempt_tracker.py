@@ -25,7 +25,7 @@ from arena.workers.messages import (
     Reply,
     RunningAttempt,
     Taken,
-    Watch,
+    WatchAttempt,
 )
 
 __all__ = ["AttemptTracker", "KnownAttempt", "PairingKey", "pairing_of"]
@@ -115,7 +115,7 @@ class KnownAttempt:
             yield self.offence
         elif self.is_watched and now - self.frames_at > _FRAMES_S:
             self.frames_at = now
-            yield Watch(self.id, True)
+            yield WatchAttempt(self.id, True)
 
 
 class AttemptTracker:

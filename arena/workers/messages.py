@@ -23,6 +23,7 @@ __all__ = [
     "Cancel",
     "Command",
     "Denied",
+    "Dismissal",
     "Drain",
     "Granted",
     "HandInAgain",
@@ -30,13 +31,12 @@ __all__ = [
     "Offend",
     "PartOfProgram",
     "ProgramRequest",
-    "Refusal",
     "Reply",
     "RunningAttempt",
     "SeatProgram",
     "Source",
     "Taken",
-    "Watch",
+    "WatchAttempt",
     "WorkerKind",
     "WorkerReport",
     "decode",
@@ -152,7 +152,7 @@ class WorkerKind(msgspec.Struct, frozen=True, kw_only=True):
     isolation: str  # how bots are isolated, in words; empty if they are not
     languages: tuple[str, ...]  # of programs that are handed in, by their names; sorted
     commands: tuple[str, ...]  # programs on PATH that were started with success; sorted
-    games: tuple[str, ...]  # `gin_rummy`, with a package `leduc 1.0`; sorted
+    games: tuple[str, ...]  # names; with a package `leduc 1.0`; sorted
 
 
 class RunningAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,7 +212,7 @@ class HandInAgain(msgspec.Struct, frozen=True, tag="again"):
     attempt: str
 
 
-class Watch(msgspec.Struct, frozen=True, tag="watch"):
+class WatchAttempt(msgspec.Struct, frozen=True, tag="watch"):
     """Somebody watches an attempt, or nobody any more."""
 
     attempt: str
@@ -225,13 +225,13 @@ class Drain(msgspec.Struct, frozen=True, tag="drain"):
     is_draining: bool = True
 
 
-class Refusal(msgspec.Struct, frozen=True, tag="refusal"):
+class Dismissal(msgspec.Struct, frozen=True, tag="refusal"):
     """The worker is of no use to this arena, with one line why."""
 
     why: str
 
 
-Command: TypeAlias = Cancel | Offend | Taken | HandInAgain | Watch | Drain | Refusal
+Command: TypeAlias = Cancel | Offend | Taken | HandInAgain | WatchAttempt | Drain | Dismissal
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from arena.competitions.remote_match import RemoteMatch
 from arena.games import game_named
 from arena.workers.attempt_tracker import AttemptTracker, KnownAttempt
-from arena.workers.messages import Command, Watch
+from arena.workers.messages import Command, WatchAttempt
 
 __all__ = ["RemoteMatches"]
 
@@ -64,4 +64,4 @@ class RemoteMatches:
 
     def _watch(self, attempt: KnownAttempt, is_watched: bool) -> None:
         attempt.is_watched, attempt.frames_at = is_watched, self._clock()
-        self._command(attempt.worker, Watch(attempt.id, is_watched))
+        self._command(attempt.worker, WatchAttempt(attempt.id, is_watched))

@@ -38,17 +38,17 @@ from arena.workers.messages import (
     Cancel,
     Command,
     Denied,
+    Dismissal,
     Drain,
     Granted,
     HandInAgain,
     Offend,
     PartOfProgram,
     ProgramRequest,
-    Refusal,
     Reply,
     SeatProgram,
     Taken,
-    Watch,
+    WatchAttempt,
     WorkerReport,
     decode,
     encode,
@@ -365,7 +365,7 @@ class Worker:
                     "draining: no more jobs are taken" if is_draining else "takes jobs again"
                 )
                 self.drain(is_draining)
-            case Refusal(why=why):
+            case Dismissal(why=why):
                 self._refused(why)
             case _:
                 attempt = self._attempts.get(command.attempt)
@@ -389,7 +389,7 @@ class Worker:
             case HandInAgain():
                 attempt.is_wanted_again = True
                 attempt.news.set()
-            case Watch(is_watched=is_watched):
+            case WatchAttempt(is_watched=is_watched):
                 self._watch(attempt, is_watched)
 
     def _refused(self, why: str) -> None:

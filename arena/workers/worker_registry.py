@@ -12,7 +12,7 @@ import msgspec
 
 from arena.workers.dispatch import WorkerPower, worker_class
 from arena.workers.known_worker import SILENT_S, KnownWorker
-from arena.workers.messages import BUS_VERSION, Command, Drain, Refusal, WorkerReport, decode
+from arena.workers.messages import BUS_VERSION, Command, Dismissal, Drain, WorkerReport, decode
 from protocol.version import __version__
 
 __all__ = ["WorkerRegistry"]
@@ -128,7 +128,7 @@ class WorkerRegistry:
     def _refuse(self, worker: str, why: str, now: float) -> None:
         if now - self._refused_at.get(worker, -_REFUSED_AGAIN_S) >= _REFUSED_AGAIN_S:
             self._refused_at[worker] = now
-            self._command(worker, Refusal(why))
+            self._command(worker, Dismissal(why))
         self._tell_once(worker, f"worker {worker} is refused: {why}")
 
     def _tell_once(self, worker: str, line: str) -> None:

@@ -15,9 +15,12 @@ import pytest
 from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending
 from tests.e2e.test_pipe import CHEATS, PYTHON, bot, slow, write_bots
+from tests.support.nats_server import NatsServer, nats_server
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
+
+__all__ = ["nats_server"]
 
 pytestmark = pytest.mark.e2e
 
@@ -128,6 +131,43 @@ def test_after_a_kill_the_same_command_plays_the_rest(
         assert store.results(after.id)[: len(kept)] == kept
         assert pairs(store, after.id) == {("ann", "nash"): 6, ("ben", "nash"): 6, ("ann", "ben"): 6}
     assert all(row["played"] == 12 for row in report["standings"])
+
+
+def test_workers_play_a_tournament_and_its_rest_after_a_kill(
+    tournament: Tournament,
+    start: Callable[..., StartedProgram],
+    nats_server: NatsServer,
+    tmp_path: Path,
+) -> None:
+    """What they play when it is killed counts for the next: nothing is lost or played twice."""
+    for name in ("w1", "w2"):
+        options = nats_server.options(name)
+        cache = str(tmp_path / f"{name}-cache")
+        worker = start("arena", "worker", *options, "--cores", "1", "--cache", cache)
+        assert worker.process.stdout is not None, "it was made with one"
+        assert any(f"{name}: plays" in line for line in worker.process.stdout)
+    words = (*LONG, *nats_server.options("arena"))
+    first = tournament(*words)
+    for _ in range(4):
+        first.until("completed")
+    first.kill()
+    report = document(tournament(*words))
+
+    assert report["played"] == 18
+    assert report["verdicts"] == []
+    with Store(tmp_path / "mine.db", create=False) as store:
+        [competition] = store.competitions()
+        assert pairs(store, competition.id) == {
+            ("ann", "nash"): 6,
+            ("ben", "nash"): 6,
+            ("ann", "ben"): 6,
+        }
+        rows = store.results(competition.id)
+        attempts = {row.id: row for row in store.attempts.of(competition.id)}
+    assert len({row.pairing for row in rows}) == 18
+    assert {row.id for row in rows} <= attempts.keys(), "all were played by workers"
+    assert {attempts[row.id].worker for row in rows} == {"w1", "w2"}
+    assert start("arena", "verify", str(tmp_path / "mine.db")).ends()[0] == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")

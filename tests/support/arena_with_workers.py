@@ -30,13 +30,13 @@ from arena.workers.messages import (
     Command,
     Drain,
     RunningAttempt,
-    Watch,
+    WatchAttempt,
     WorkerReport,
     decode,
     encode,
 )
 from arena.workers.worker_control import BusWorkers
-from tests.support.fake_bots import FakeArena
+from tests.support.fake_bots import ANY_GAME, FakeArena
 from tests.support.memory_bus import MemoryBroker, MemoryBus
 from tests.support.watched_arena import PlayedOnDemand
 from tests.support.worker_reports import report_of
@@ -81,7 +81,7 @@ class _PlayingWorker:
 
     def __init__(self, bus: MemoryBus) -> None:
         self.house = FakeArena()
-        self.played = PlayedOnDemand(self.house, "ace_king_queen", hands=100_000).begins()
+        self.played = PlayedOnDemand(self.house, ANY_GAME, hands=100_000).begins()
         self.is_draining = False
         self.frames: LiveFrames | None = None
         self._bus = bus
@@ -121,11 +121,11 @@ class _PlayingWorker:
         match command:
             case Drain(is_draining=is_draining):
                 self.is_draining = is_draining
-            case Watch(is_watched=False):
+            case WatchAttempt(is_watched=False):
                 self.frames = None
-            case Watch() if self.frames is not None:
+            case WatchAttempt() if self.frames is not None:
                 self.frames.again()
-            case Watch():
+            case WatchAttempt():
                 self.frames = LiveFrames(self.played.table, lambda: self.house.now)
 
 
@@ -164,7 +164,7 @@ class _ArenaSide:
         )
 
     def _watch(self, match: str, is_watched: bool) -> None:
-        watch = encode(Watch(match, is_watched))
+        watch = encode(WatchAttempt(match, is_watched))
         task = asyncio.get_running_loop().create_task(self._bus.command(_WORKER, watch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -28,6 +28,7 @@ from arena.workers.messages import (
 )
 from arena.workers.result_fit import ExpectedAttempt, fit_of
 from protocol.messages import Limits
+from tests.support.fake_bots import ANY_GAME
 
 __all__ = ["PART_BYTES", "BusArena", "bus_job"]
 
@@ -39,7 +40,7 @@ def bus_job(
     *,
     players: tuple[str, ...] = ("ann", "ben"),
     programs: tuple[SeatProgram, ...] = (HouseBot("random"), HouseBot("random")),
-    game: str = "ace_king_queen",
+    game: str = ANY_GAME,
     settings: Mapping[str, object] | None = None,
     limits: Limits | None = None,
 ) -> BusJob:

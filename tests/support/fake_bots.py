@@ -30,8 +30,10 @@ from protocol.messages import (
 )
 from protocol.vocabulary import Range
 
-__all__ = ["LIMITS", "FakeArena", "FakeBot", "FakeBotConnection", "FakeBotProcess"]
+__all__ = ["ANY_GAME", "LIMITS", "FakeArena", "FakeBot", "FakeBotConnection", "FakeBotProcess"]
 
+ANY_GAME = "ace_king_queen"
+"""The game of tests that would do with any for two."""
 LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000)
 
 
@@ -216,7 +218,7 @@ class FakeArena:
     def open(
         self,
         *bots: FakeBot,
-        game: str | Game = "ace_king_queen",
+        game: str | Game = ANY_GAME,
         limits: Limits = LIMITS,
         versions: Sequence[str] = (),
         **settings: object,

@@ -15,7 +15,7 @@ from protocol.watching import Watch
 from tests.support import fake_host
 
 if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena, FakeBot
+    from tests.support.fake_bots import ANY_GAME, FakeArena, FakeBot
 
 __all__ = ["INSTRUCTOR", "NAMES", "FakeSpectator", "PlayedOnDemand", "WatchedArena", "begun"]
 
@@ -121,5 +121,5 @@ class PlayedOnDemand:
             pass
 
 
-def begun(house: FakeArena, game: str = "ace_king_queen", **settings: object) -> PlayedOnDemand:
+def begun(house: FakeArena, game: str = ANY_GAME, **settings: object) -> PlayedOnDemand:
     return PlayedOnDemand(house, game, **settings).begins()

@@ -7,6 +7,7 @@ from typing import Any
 
 from arena.workers.bus import Bus
 from arena.workers.messages import Drain, WorkerKind, WorkerReport, decode, encode
+from tests.support.fake_bots import ANY_GAME
 
 __all__ = ["ReportingWorker", "report_of"]
 
@@ -17,7 +18,7 @@ _KIND = WorkerKind(
     isolation="bubblewrap",
     languages=("python",),
     commands=(),
-    games=("gin_rummy",),
+    games=(ANY_GAME,),
 )
 
 

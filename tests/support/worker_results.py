@@ -14,6 +14,7 @@ from arena.workers.result_fit import ExpectedAttempt
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
 from protocol.vocabulary import shorten
 from tests.support import sample_database
+from tests.support.fake_bots import ANY_GAME
 
 __all__ = ["ATTEMPT", "WORKER", "altered", "expected_of", "handed_in", "ruled_out", "unbegun"]
 
@@ -22,7 +23,7 @@ WORKER = "north"
 
 
 def handed_in(
-    game: str = "ace_king_queen", number: int = 1, result: MatchResult | None = None, **more: Any
+    game: str = ANY_GAME, number: int = 1, result: MatchResult | None = None, **more: Any
 ) -> AttemptResult:
     """The result of a match that ran its course, or of a given one."""
     played = result or sample_database.play(game, number, worker=WORKER, **more)
@@ -51,7 +52,7 @@ def handed_in(
 
 
 def ruled_out(
-    value: object = "no", kind: Ending = Ending.ILLEGAL, game: str = "ace_king_queen", **more: Any
+    value: object = "no", kind: Ending = Ending.ILLEGAL, game: str = ANY_GAME, **more: Any
 ) -> AttemptResult:
     """The result of a match that the first seat that was asked ended, with that answer."""
     honest = handed_in(game, **more)

@@ -10,10 +10,11 @@ import pytest
 
 from arena.competitions import competition_bots
 from arena.competitions.competition_bots import CompetitionBots
+from arena.competitions.forfeit import verdict_outside_play
 from arena.engine.verdict import Finding
 from arena.formats.spec import RelaunchSpec
 from protocol.errors import ArenaError
-from protocol.messages import Ending, Mechanism, Verdict
+from protocol.messages import Ending, Limits, Mechanism
 
 
 async def test_a_free_chair_in_a_game_without_house_bots_is_told_in_one_line(
@@ -54,15 +55,14 @@ async def test_J3_who_offends_elsewhere_is_stopped_if_it_is_out_and_else_goes_on
     )
     supervisor: Any = FakeSupervisor("ann")
     bots = CompetitionBots(supervisor, gateway, [competition], gateway)
-    verdict = Verdict(
-        kind=Ending.CRASH,
+    verdict = verdict_outside_play(
+        Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.EXIT),
         match="m",
         game="toy",
         bot="ann",
         seat=0,
-        text="crashed",
-        mechanism=Mechanism.EXIT,
-        bank_ms=0,
+        limits=Limits(),
+        event="m.0",
         forgiven=not is_out,
     )
     bots.ruled(verdict, is_elsewhere=True)

@@ -25,17 +25,17 @@ from arena.workers.messages import (
     Cancel,
     Command,
     Denied,
+    Dismissal,
     Drain,
     Granted,
     HandInAgain,
     Offend,
     PartOfProgram,
     ProgramRequest,
-    Refusal,
     Reply,
     RunningAttempt,
     Taken,
-    Watch,
+    WatchAttempt,
     decode,
     encode,
 )
@@ -271,7 +271,7 @@ async def test_a_worker_of_another_version_gets_no_job() -> None:
     arena.put()
 
     assert (await jobs.take()).id == "c-0-0"
-    assert worker.of(Refusal)
+    assert worker.of(Dismissal)
     await jobs.close()
 
 
@@ -793,9 +793,9 @@ async def test_a_match_elsewhere_is_watched_until_it_is_over() -> None:
     await asyncio.sleep(0.1)
 
     assert (match.worker, match.names, match.decisions) == ("w1", ("ann", "ben"), 3)
-    assert worker.of(Watch) == [Watch("attempt1", True)]
+    assert worker.of(WatchAttempt) == [WatchAttempt("attempt1", True)]
     await asyncio.sleep(4)
-    assert len(worker.of(Watch)) == 2  # nothing has come: it was lost
+    assert len(worker.of(WatchAttempt)) == 2  # nothing has come: it was lost
     await worker.hand_in(job)
     await asyncio.sleep(1)
     assert match.is_over

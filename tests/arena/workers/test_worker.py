@@ -19,14 +19,14 @@ from arena.workers.messages import (
     Bundle,
     Cancel,
     Denied,
+    Dismissal,
     Drain,
     Granted,
     HandInAgain,
     Offend,
-    Refusal,
     SeatProgram,
     Taken,
-    Watch,
+    WatchAttempt,
     WorkerKind,
     WorkerReport,
     encode,
@@ -455,7 +455,7 @@ async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_bac
 
 async def test_refusal_is_told_once_in_one_line_and_reported(bench: WorkerBench) -> None:
     for _ in range(2):
-        await bench.arena.command(Refusal("version 1 of the bus, expected 2"))
+        await bench.arena.command(Dismissal("version 1 of the bus, expected 2"))
     report = await bench.arena.until_reported(lambda report: report.last_error != "")
 
     assert report.last_error == "version 1 of the bus, expected 2"
@@ -515,7 +515,7 @@ async def test_frames_are_sent_of_a_match_that_is_watched(
     monkeypatch.setattr(bench.worker, "_frames_of", lambda table: FakeFrames())
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()
-    await bench.arena.command(Watch(attempt.id, True))
+    await bench.arena.command(WatchAttempt(attempt.id, True))
     await bench.arena.until(lambda: len(bench.arena.frames) == 3)
 
     assert bench.arena.frames == [b"frame 1", b"frame 2", b"frame 3"]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.workers.messages import BUS_VERSION, Command, Drain, Refusal, WorkerReport, encode
+from arena.workers.messages import BUS_VERSION, Command, Dismissal, Drain, WorkerReport, encode
 from arena.workers.worker_registry import WorkerRegistry
 from protocol.version import __version__
 from tests.support.bus_stage import KIND, a_report
@@ -50,7 +50,7 @@ def test_a_worker_of_another_version_is_refused_and_told_of_once(log: RegistryLo
     for now in (0.0, 0.5, 6.0):
         assert log.report(now, kind=OLD) is None
 
-    assert log.commands == [Refusal(f"it is Card Arena 0.0.1, this arena is {__version__}")] * 2
+    assert log.commands == [Dismissal(f"it is Card Arena 0.0.1, this arena is {__version__}")] * 2
     assert log.told == [
         f"worker w1 is refused: it is Card Arena 0.0.1, this arena is {__version__}"
     ]
@@ -72,7 +72,7 @@ def test_a_worker_of_another_version_is_refused_and_told_of_once(log: RegistryLo
 def test_a_worker_that_speaks_otherwise_is_refused(log: RegistryLog, data: bytes, why: str) -> None:
     assert log.registry.reported("w1", data, 0.0) is None
 
-    assert log.commands == [Refusal(why)]
+    assert log.commands == [Dismissal(why)]
 
 
 def test_a_worker_has_the_name_that_the_bus_knows(log: RegistryLog) -> None:
