@@ -48,7 +48,11 @@ def launch_limits(limits: Limits) -> Limits:
     """The limits without what only a match is held to, and any match can have its own of."""
     default = Limits()
     return msgspec.structs.replace(
-        limits, decision_ms=default.decision_ms, bank_ms=default.bank_ms, hard_ms=default.hard_ms
+        limits,
+        decision_ms=default.decision_ms,
+        bank_ms=default.bank_ms,
+        hard_ms=default.hard_ms,
+        grace_ms=default.grace_ms,  # a ladder's is shorter than that of all other runs
     )
 
 
