@@ -1,0 +1,24 @@
+"""A whole class on a bus: workers, bus and arena are killed, and every pairing counts once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tools.worker_chaos import WorkerChaos, nats_program
+
+pytestmark = pytest.mark.e2e
+
+
+def test_every_pairing_counts_once_though_worker_bus_and_arena_are_killed(tmp_path: Path) -> None:
+    if nats_program() is None:
+        assert not os.environ.get("CI"), "nats-server is not installed"
+        pytest.skip("nats-server is not installed")
+    chaos = WorkerChaos(tmp_path, submitted=2, launched=2, matches=8, rounds=300)
+
+    outcome = chaos.run(1, every_s=(0.5, 2.0))
+
+    assert outcome.faults == []
+    assert {"w1", "w2"} <= outcome.by_worker.keys()
