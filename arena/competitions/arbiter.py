@@ -318,10 +318,12 @@ class Arbiter:
         """Stop a match as its stage ends; where the competition `goes_on` later, other machines
         play theirs to the end.
         """
-        if goes_on and isinstance(table, JobMatch):
+        if not isinstance(table, JobMatch):
+            self.gateway.referee.void(table, why)
+        elif goes_on:
             table.abandon(why)
         else:
-            self.void(table, why)
+            table.close(why)
 
     def withdraw(self, why: str) -> None:
         """Open none of the matches that have not begun; their pairings wait again."""

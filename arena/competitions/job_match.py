@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from msgspec import UNSET
+
 from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import MatchJob
 from arena.engine.match import MatchResult
 from arena.engine.verdict import Finding
 from arena.referee.live_match import Forgives, LiveMatch
+from arena.referee.referee import FAULT
 from arena.referee.seat import MatchSeat
 from protocol.messages import Verdict
 
-__all__ = ["JobMatch", "OnMatchOver", "OpenMatch"]
+__all__ = ["JobMatch", "OnMatchOver", "OpenMatch", "is_fault"]
 
 
 class JobMatch:
@@ -25,6 +28,7 @@ class JobMatch:
 
     Attributes:
         id: that of the match, and that of the job until the match has begun.
+        is_cancelled: it was made void here, so that it is nobody's fault.
         losses: how many attempts were lost with the machine that played them.
         opened_at: when the match began, on the loop's clock; until then, since when it waits.
     """
@@ -48,6 +52,7 @@ class JobMatch:
         self.opened_at = clock()
         self.decisions = 0
         self.losses = 0
+        self.is_cancelled = False
         self.has_begun = was_begun
         self.submissions = job.submissions
         self._job = job
@@ -88,7 +93,14 @@ class JobMatch:
         if self._is_direct:
             self._runner.cancel(self._job.id, why)
         elif not self._is_offended:
+            self.is_cancelled = True
             self._runner.jobs.cancel(self._job.id, why)
+
+    def close(self, why: str) -> None:
+        """Have it end as void now, whatever another machine says of it later."""
+        if not self._is_direct:
+            self._runner.jobs.cancel(self._job.id, why)
+        self.abandon(why)
 
     def abandon(self, why: str) -> None:
         """Have it end as void, unless it goes on without this arena."""
@@ -124,6 +136,13 @@ class JobMatch:
         else:
             self.has_begun = False
         self._on_over(self, result, verdict)
+
+
+def is_fault(table: OpenMatch, result: MatchResult) -> bool:
+    """Whether a match that is void is so by a fault of the arena or of a worker (J5)."""
+    is_cancelled = isinstance(table, JobMatch) and table.is_cancelled
+    is_elsewhere = result.record.worker is not UNSET
+    return result.termination.text == FAULT or (is_elsewhere and not is_cancelled)
 
 
 OpenMatch: TypeAlias = LiveMatch | JobMatch

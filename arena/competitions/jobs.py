@@ -92,7 +92,7 @@ class Jobs(Protocol):
         """Have a job end as void; again, or of one that is done, it means nothing."""
 
     def abandon(self, job: str, why: str) -> None:
-        """The arena stops: end a job as void, unless it can go on without this arena."""
+        """End a job as void here; what another machine plays goes on, unless it was cancelled."""
 
     def offend(self, job: str, seat: int, finding: Finding) -> bool:
         """Have a match that another machine plays end by the offence of a seat, as it was removed.

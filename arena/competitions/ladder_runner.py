@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice
 
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import JobMatch, OpenMatch
+from arena.competitions.job_match import JobMatch, OpenMatch, is_fault
 from arena.competitions.stage_runner import ARENA_STOPPED, CompetitionStopped
 from arena.engine.match import MatchResult
 from arena.engine.names import owner_of, public_name
@@ -257,7 +257,7 @@ class LadderStage:
             self._fail(error)
             return
         pause_s = self._arbiter.plan.pause_s
-        if isinstance(table, JobMatch) and not table.has_begun and result.termination.text == FAULT:
+        if isinstance(table, JobMatch) and not table.has_begun and is_fault(table, result):
             pause_s = max(pause_s, _WAIT_S)  # what has just failed would fail at once again
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)

@@ -16,12 +16,12 @@ from functools import partial
 
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import JobMatch, OpenMatch
+from arena.competitions.job_match import JobMatch, OpenMatch, is_fault
 from arena.competitions.pairing_queue import PairingQueue
 from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.referee.bot_session import BotSession
-from arena.referee.referee import FAULT, MOST_VOIDS
+from arena.referee.referee import MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending, Verdict
 
@@ -411,7 +411,7 @@ class RunningStage:
                 self._ruled(pairing, noted)
             elif self._arbiter.is_out(*pairing.players):
                 self._settle(pairing, None)
-            elif result.termination.text == FAULT:
+            elif is_fault(table, result):
                 self._repeat(pairing)
             else:
                 self._queue.add(pairing)  # the instructor has made it void

@@ -173,17 +173,25 @@ class BusJobs:
         if put.is_here:
             self._local.cancel(job, why)
         elif attempt is not None and attempt.is_granted:
-            attempt.cancelled = attempt.cancelled or why
+            if not attempt.cancelled:
+                attempt.cancelled = why
+                self.attempts.ended(attempt.id, AttemptState.VOID, why)  # for the next arena
             self.command(attempt.worker, Cancel(attempt.id, attempt.cancelled))
         else:
             if attempt is not None:  # it is being written down, and is then denied
                 attempt.cancelled, attempt.state = why, AttemptState.VOID
+            for earlier in self.tracker.of_pairing(put.job):  # `_place` has not found it yet
+                if earlier.job.id == job and earlier.is_running:
+                    self.void(earlier, why)
             self.finish(put, "", unplayed(put.job, why), None)
 
     def abandon(self, job: str, why: str) -> None:
         put = self._put.get(job)
         if put is not None and put.living is not None and put.living.is_granted:
+            attempt = put.living
             self._forget(put)
+            if attempt.cancelled:
+                self.void(attempt, attempt.cancelled)
             put.watcher.done(job, "", unplayed(put.job, why), None)
         else:
             self.cancel(job, why)
@@ -286,7 +294,10 @@ class BusJobs:
 
     async def _place(self, put: PutJob) -> None:
         """Find out who plays a job that was put."""
-        await self.earlier.load(put.job)
+        try:
+            await self.earlier.load(put.job)
+        except Exception:  # an attempt that goes on all the same may still be the first
+            log.exception("the earlier attempts at %s cannot be read", put.job.id)
         if not self.is_put(put):
             return
         for attempt in self.tracker.of_pairing(put.job):
@@ -299,8 +310,8 @@ class BusJobs:
 
     async def _have_played(self, put: PutJob) -> None:
         """Have a job wait for a worker, or be played here if workers cannot."""
+        why = "a fault of the arena"
         if put.sent is None:
-            why = "a fault of the arena"
             try:
                 put.programs = tuple(await self.programs.of(put.job))
                 put.sent = bus_job(self.arena, put.job, put.programs)
@@ -308,11 +319,11 @@ class BusJobs:
                 why = str(error)
             except Exception:
                 log.exception("the programs of %s cannot be sent", put.job.id)
-            if put.living is not None or not self.is_put(put):
-                return
-            if put.sent is None:
-                self._play_here(put, why)
-                return
+        if put.living is not None or not self.is_put(put):
+            return
+        if put.sent is None:
+            self._play_here(put, why)
+            return
         need = need_of(put.job, put.programs, self.machine, self.is_isolated)
         if self._dispatch.add(put.job.id, need, put.group):
             self._sender.look()

@@ -37,7 +37,11 @@ class EarlierAttempts:
         if job.competition not in self._loads:
             load = asyncio.ensure_future(self._load(job.competition, job.is_alike))
             self._loads[job.competition] = load
-        await asyncio.shield(self._loads[job.competition])
+        try:
+            await asyncio.shield(self._loads[job.competition])
+        except Exception:
+            self._loads.pop(job.competition, None)  # the next job has it read again
+            raise
 
     def load_now(self, competition: str) -> None:
         """The same at once; the database is read in the event loop."""

@@ -1,8 +1,9 @@
 """What workers hand in: checked, counted once per pairing, and acknowledged when it is written.
 
-A result counts if its attempt was announced and is not void, no other result of its pairing counts,
-and the check finds nothing. One whose pairing waits for its competition to go on comes again later;
-one that can never count is forgotten. A worker keeps its result until it hears `Taken`.
+A result counts if its attempt was announced and is neither void nor cancelled, no other result of
+its pairing counts, and the check finds nothing. One whose pairing waits for its competition to go
+on comes again later; one that can never count is forgotten. A worker keeps its result until it
+hears `Taken`.
 """
 
 from __future__ import annotations
@@ -99,20 +100,24 @@ class ResultIntake:
             attempt.is_checking = False
             # Its worker need not have listed it meanwhile.
             attempt.listed_at = attempt.heard_at = self._jobs.clock()
-        put = self._jobs.put_for(attempt)
+        put, result = self._jobs.put_for(attempt), checked.result
         if attempt.state is AttemptState.VOID:
             await self._settle(attempt, delivery)
-        elif checked.result is None:
+        elif result is None:
             self._accuse(attempt.worker, attempt.id, checked.why)
             self._jobs.failed(attempt, AttemptState.VOID, f"refused: {checked.why}")
             await self._settle(attempt, delivery)
         elif put is None:
             await self._unclaimed(attempt, delivery)
-        elif checked.result.record.termination.kind is Ending.VOID:
-            self._take_void(put, attempt, checked, checked.result)
+        elif result.record.termination.kind is Ending.VOID:
+            self._take_void(put, attempt, checked, result)
+            await self._acknowledge(attempt, delivery)
+        elif attempt.cancelled:  # it ended before its worker heard of that
+            self._note_stderr(attempt, result)
+            self._jobs.failed(attempt, AttemptState.VOID, attempt.cancelled)
             await self._acknowledge(attempt, delivery)
         else:
-            self._count(put, attempt, checked, checked.result)
+            self._count(put, attempt, checked, result)
             await self._acknowledge(attempt, delivery)
 
     def _take_void(
@@ -123,9 +128,9 @@ class ResultIntake:
         why = attempt.cancelled or result.voided_offence or result.record.termination.text
         attempt.state = AttemptState.VOID
         jobs.attempts.ended(attempt.id, AttemptState.VOID, why)
-        if result.voided_offence:
+        if not attempt.cancelled:
             players = " and ".join(attempt.job.players)
-            jobs.tell(f"{players} at worker {attempt.worker}: {result.voided_offence}")
+            jobs.tell(f"{players} at worker {attempt.worker}: {why}")
         self._note_stderr(attempt, result)
         jobs.matches.hide(attempt)
         if put.living is attempt:

@@ -145,10 +145,10 @@ class FakeJobs:
         else:
             self._done(job, "", unplayed(self.put_here[job], why), None)
 
-    def void(self, job: str) -> None:
-        """The worker hands the void match in that was cancelled."""
+    def void(self, job: str, why: str = "") -> None:
+        """The worker hands a match in that is void, as it was cancelled or by a fault of its own."""
         match = self.matches.pop(job)
-        result = unplayed(self.put_here[job], self.cancelled[job])
+        result = unplayed(self.put_here[job], why or self.cancelled[job])
         record = msgspec.structs.replace(result.record, worker=WORKER)
         self._done(job, match, msgspec.structs.replace(result, record=record), None)
 
@@ -156,7 +156,10 @@ class FakeJobs:
         if job not in self.matches:
             self.cancel(job, why)
             return
-        self.abandoned.append(job)
+        if job in self.cancelled:
+            del self.matches[job]
+        else:
+            self.abandoned.append(job)
         self._watchers.pop(job).done(job, "", unplayed(self.put_here[job], why), None)
 
     def offend(self, job: str, seat: int, finding: Finding) -> bool:

@@ -229,6 +229,20 @@ async def test_J5_without_an_instructor_three_losses_end_it(host: FakeHost, jobs
         await in_time(task)
 
 
+async def test_J5_what_workers_cannot_play_three_times_waits_for_the_instructor(
+    host: FakeHost, jobs: FakeJobs
+) -> None:
+    competition, _ = await host.begin(*PAIR, is_attended=True)
+    for _ in range(3):
+        [job] = ids(jobs)
+        jobs.begins(job)
+        jobs.void(job, "the worker has no python9")
+        await turns()
+
+    assert competition.is_stuck
+    assert not jobs.open_jobs
+
+
 # --- the instructor ---
 
 
@@ -265,8 +279,22 @@ async def test_a_stop_reaches_the_workers(host: FakeHost, jobs: FakeJobs) -> Non
 
     assert report.state is CompetitionState.STOPPED
     assert jobs.cancelled == {job: "its competition was stopped"}
-    assert not jobs.waiting
+    assert not jobs.open_jobs, "what comes later counts for nobody"
     assert not jobs.abandoned
+
+
+async def test_a_stop_ends_the_match_of_a_bot_that_was_just_removed(
+    host: FakeHost, jobs: FakeJobs
+) -> None:
+    competition, task = await host.begin(*PAIR)
+    [job] = ids(jobs)
+    jobs.begins(job)
+    competition.remove("ann", act("remove", bot="ann"))
+    competition.stop(act("stop"))
+    await in_time(task)
+
+    assert jobs.offended
+    assert not jobs.open_jobs
 
 
 async def test_a_match_that_the_instructor_voids_is_played_again_once_the_worker_has_ended_it(

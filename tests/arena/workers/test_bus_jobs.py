@@ -14,7 +14,7 @@ from arena.competitions.jobs import MatchJob
 from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.referee.referee import FAULT
-from arena.storage.attempts import AttemptState
+from arena.storage.attempts import AttemptRow, AttemptState
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, WorkerAttempt, void_attempt
 from arena.workers.bus import BusDown, JobDelivery
 from arena.workers.bus_jobs import BusJobs
@@ -39,6 +39,7 @@ from arena.workers.messages import (
     decode,
     encode,
 )
+from protocol.errors import StoreFailed
 from protocol.messages import Ending, Mechanism, Verdict
 from tests.support.bus_stage import (
     KIND,
@@ -129,6 +130,18 @@ class HandWorker:
 
     def of(self, kind: type[Command]) -> list[Command]:
         return [command for command in self.commands if isinstance(command, kind)]
+
+
+class CancellingWatcher(StageJobWatcher):
+    """Cancels what is lost, in the next turn of the loop."""
+
+    def __init__(self, jobs: BusJobs) -> None:
+        super().__init__()
+        self._jobs = jobs
+
+    def lost(self, job: str, match: str) -> None:
+        super().lost(job, match)
+        asyncio.get_running_loop().call_soon(self._jobs.cancel, job, "not now")
 
 
 class HandArena:
@@ -435,11 +448,11 @@ async def test_a_refused_result_is_a_loss_and_the_job_goes_on() -> None:
 @in_virtual_time
 async def test_a_void_result_is_passed_on_with_what_the_worker_says() -> None:
     arena, worker, watcher, job = await begun()
-    await worker.hand_in(job, void="its disk was full", voided_offence="absent: its disk was full")
+    await worker.hand_in(job, void="its disk was full")
     await asyncio.sleep(1)
 
     assert watcher.ended == [("", "its disk was full")]
-    assert arena.told == ["ann and ben at worker w1: absent: its disk was full"]
+    assert arena.told == ["ann and ben at worker w1: its disk was full"]
     assert arena.states() == [AttemptState.VOID]
     await arena.jobs.close()
 
@@ -655,6 +668,92 @@ async def test_a_cancelled_match_of_a_silent_worker_is_void_and_its_result_refus
     assert arena.states() == [AttemptState.VOID]
     assert worker.of(Taken)
     await arena.jobs.close()
+
+
+@in_virtual_time
+async def test_a_match_that_ends_before_its_worker_hears_of_the_cancel_is_void() -> None:
+    arena, worker, watcher, job = await begun()
+    arena.jobs.cancel(job.id, "enough")
+
+    assert arena.states() == [AttemptState.VOID], "another arena does not take it up"
+
+    await worker.hand_in(job)
+    await asyncio.sleep(1)
+    assert watcher.ended == [("", "enough")]
+    assert arena.jobs.lost == 0
+    assert worker.of(Taken)
+    await arena.jobs.close()
+
+
+@in_virtual_time
+async def test_cancelled_and_abandoned_a_match_is_over_and_its_result_refused() -> None:
+    arena, worker, watcher, job = await begun()
+    for end in (arena.jobs.cancel, arena.jobs.abandon):
+        end(job.id, "stopped")
+
+    assert watcher.ended == [("", "stopped")]
+
+    await worker.hand_in(job)
+    await asyncio.sleep(1)
+    assert watcher.ended == [("", "stopped")]
+    assert arena.states() == [AttemptState.VOID]
+    assert worker.of(Taken)
+    await arena.jobs.close()
+
+
+@in_virtual_time
+async def test_cancelled_at_once_what_an_earlier_arena_began_is_ended_at_its_worker() -> None:
+    arena, worker, _, _ = await begun()
+    jobs = await arena.restart()
+    watcher = StageJobWatcher()
+    [job] = jobs.interrupted("c")
+    jobs.put(job, watcher)
+    jobs.cancel(job.id, "its competition is over")
+    await asyncio.sleep(1)
+
+    assert watcher.ended == [("", "its competition is over")]
+    assert worker.of(Cancel)
+    assert arena.states() == [AttemptState.VOID]
+    await jobs.close()
+
+
+@in_virtual_time
+async def test_a_job_that_is_cancelled_when_it_is_lost_goes_to_no_worker() -> None:
+    arena, worker, _, _ = await begun()
+    jobs = await arena.restart()
+    [job] = jobs.interrupted("c")
+    watcher = CancellingWatcher(jobs)
+    jobs.put(job, watcher)
+    worker.running.clear()
+    await asyncio.sleep(10)
+    other = arena.put(1)
+
+    assert watcher.losses == ["attempt1"]
+    assert watcher.ended == [("", "not now")]
+    assert (await worker.begin("attempt2"))[0].id == "c-1-0"
+    assert not other.ended
+    await jobs.close()
+
+
+@in_virtual_time
+async def test_a_job_is_played_though_earlier_attempts_cannot_be_read() -> None:
+    arena = HandArena()
+    jobs = await arena.start()
+    worker = HandWorker(arena.broker)
+    reads: list[str] = []
+
+    def fails(competition: str) -> Sequence[AttemptRow]:
+        reads.append(competition)
+        raise StoreFailed("no")
+
+    arena.database.open_of = fails  # type: ignore[method-assign]
+    arena.put()
+    await worker.begin()
+    arena.put(1)
+    await worker.begin("attempt2")
+
+    assert reads == ["c", "c"]
+    await jobs.close()
 
 
 @in_virtual_time
