@@ -21,7 +21,6 @@ from arena.engine.match import MatchResult
 from arena.engine.names import owner_of, public_name
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
-from arena.referee.referee import FAULT
 from protocol.messages import Verdict
 
 __all__ = ["LadderStage"]
