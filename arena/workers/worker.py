@@ -66,6 +66,8 @@ _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered agai
 _ANNOUNCEMENTS = 5  # so often an arena is asked while the bus is up
 _FRAMES_S = 0.05  # between two looks at what is due
 _KEPT_S = 3600.0  # a result that the bus has, in case it loses everything
+_REST_S = 1.0  # for each failure in turn: a broken worker would else be the fastest of all
+_LONGEST_REST_S = 10.0
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
 
 
@@ -108,6 +110,7 @@ class Worker:
         self._is_draining = False
         self.is_leaving = False
         self._played = 0
+        self._failures = 0  # in turn
         self._last_error = ""
         self._refusals: set[str] = set()
         self._changed = asyncio.Event()
@@ -188,6 +191,8 @@ class Worker:
         while True:
             while self._is_draining or not self._has_room:
                 await self._until_changed()
+            if self._failures:
+                await asyncio.sleep(min(self._failures * _REST_S, _LONGEST_REST_S))
             try:
                 delivery = await self._bus.fetch(self._class, _FETCH_S)
             except BusDown as error:  # or no arena has jobs for its class yet
@@ -280,18 +285,21 @@ class Worker:
             return void_attempt(attempt.drawn, attempt.void)
         attempt.work = self._loop.create_task(self._prepare_and_play(attempt))
         try:
-            return await attempt.work
+            played = await attempt.work
+            self._failures = 0
+            return played
         except asyncio.CancelledError:
             if not attempt.void or attempt.id not in self._attempts:
                 raise
             return void_attempt(attempt.drawn, attempt.void)
         except (ArenaError, BusDown) as error:
-            self._note(str(error))
-            return void_attempt(attempt.drawn, str(error))
+            why = said = str(error)
         except Exception as error:
             log.exception("attempt %s cannot be played", attempt.id)
-            self._note(f"{type(error).__name__}: {error}")
-            return void_attempt(attempt.drawn, FAULT)
+            why, said = FAULT, f"{type(error).__name__}: {error}"
+        self._failures += 1
+        self._note(said)
+        return void_attempt(attempt.drawn, why)
 
     async def _prepare_and_play(self, attempt: WorkerAttempt) -> PlayedAttempt:
         programs = await self._programs_of(attempt)
