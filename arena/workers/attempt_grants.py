@@ -62,7 +62,7 @@ class AttemptGrants:
             asked: ProgramRequest = decode(data, ProgramRequest)
         except msgspec.MsgspecError:
             return encode(PartOfProgram(why="it is no request of this version"))
-        attempt = self._jobs.tracker.get(asked.attempt)
+        attempt = await self._jobs.earlier.find(asked.attempt)
         if attempt is None or attempt.worker != worker or not attempt.is_granted:
             return encode(PartOfProgram(why="that attempt was not granted to it"))
         programs = [each for each in attempt.sent.programs if not isinstance(each, HouseBot)]

@@ -34,6 +34,7 @@ from arena.workers.messages import (
     ProgramRequest,
     Reply,
     RunningAttempt,
+    Source,
     Taken,
     WatchAttempt,
     decode,
@@ -619,6 +620,18 @@ async def test_what_the_bus_loses_is_put_again() -> None:
 
     assert len(stage.began) == 8
     await stage.close()
+
+
+@in_virtual_time
+async def test_a_program_that_is_fetched_when_the_arena_restarts_comes_from_the_next() -> None:
+    arena, worker, _, job = await begun()
+    key = next(each.key for each in job.programs if isinstance(each, Source))
+    jobs = await arena.restart()
+    asked = ProgramRequest(worker="w1", attempt="attempt1", key=key, offset=0)
+    part = decode(await worker.bus.program_part("a1", "w1", encode(asked)), PartOfProgram)
+
+    assert part == PartOfProgram(b"tar")
+    await jobs.close()
 
 
 # --- cancel, abandon, offend ---
