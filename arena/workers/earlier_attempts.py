@@ -11,7 +11,7 @@ from arena.competitions.jobs import MatchJob
 from arena.storage.attempts import AttemptRow
 from arena.workers.attempt_log import AnnouncedJob, AttemptLog
 from arena.workers.attempt_tracker import AttemptTracker, KnownAttempt
-from arena.workers.dispatch import Dispatch
+from arena.workers.dispatch import Dispatch, Group
 from arena.workers.messages import decode
 from arena.workers.put_job import bus_job
 
@@ -65,11 +65,19 @@ class EarlierAttempts:
 
     async def _load(self, competition: str, is_alike: bool) -> None:
         self._take_over(await asyncio.to_thread(self._attempts.open_of, competition))
-        for row in await asyncio.to_thread(self._attempts.of, competition) if is_alike else ():
+        if is_alike:
+            for group, bucket in (await asyncio.to_thread(self._places, competition)).items():
+                self._dispatch.plays_at(group, bucket)
+
+    def _places(self, competition: str) -> dict[Group, int]:
+        """At what speed the matches of each group have been played; called in a thread."""
+        places: dict[Group, int] = {}
+        for row in self._attempts.of(competition):
             announced = _announced(row)
             if announced is not None and announced.bucket is not None:
                 group = competition, frozenset(announced.job.players)
-                self._dispatch.plays_at(group, announced.bucket)
+                places.setdefault(group, announced.bucket)
+        return places
 
     def _take_over(self, rows: Sequence[AttemptRow]) -> None:
         for row in rows:

@@ -13,31 +13,22 @@ Names of arenas, workers, classes, jobs and attempts are words without dots and 
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from nats.aio.msg import Msg
-from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolicy, StreamConfig
 from nats.js.client import JetStreamContext
-from nats.js.errors import APIError, NotFoundError, ServerError
+from nats.js.errors import APIError
 
 from arena.workers.bus import BusAddress, BusDown, JobDelivery, OnMessage, OnRequest, ResultDelivery
-from arena.workers.nats_connection import RETRY_S, NatsConnection
+from arena.workers.nats_arena import JOBS, OpenArena
+from arena.workers.nats_connection import NatsConnection
+from arena.workers.nats_deliveries import NatsJob
 from arena.workers.nats_records import LARGEST_IN_MESSAGE, NatsRecords
 
 __all__ = ["BusAddress", "NatsBus", "connect"]
 
-log = logging.getLogger(__name__)
-
-JOBS, RESULTS = "ARENA_JOBS", "ARENA_RESULTS"
 ACK_WAIT_S = 15.0
-RESULTS_AT_ONCE = 4
-REQUESTS_AT_ONCE = 64  # that are answered
-PULL_S = 5.0  # how long one request for a result waits
-KEPT_S = 30 * 24 * 3600.0  # jobs and results of arenas that never came back
 _FULL = "maximum messages per subject exceeded"
 
 
@@ -62,7 +53,7 @@ class NatsBus:
         self._connection = connection
         self._records = NatsRecords(connection)
         self._ack_wait_s = ack_wait_s
-        self._arena: _OpenArena | None = None
+        self._arena: OpenArena | None = None
         self._classes: set[str] = set()  # whose queues were there
 
     @property
@@ -85,7 +76,7 @@ class NatsBus:
         on_result: Callable[[ResultDelivery], Awaitable[None]],
     ) -> None:
         assert self._arena is None, "a client is open for one arena"
-        self._arena = _OpenArena(arena, self._connection, self._records, self._ack_wait_s)
+        self._arena = OpenArena(arena, self._connection, self._records, self._ack_wait_s)
         await self._arena.make()
 
         async def reported(message: Msg) -> None:
@@ -124,16 +115,13 @@ class NatsBus:
         return await self._store(subject, data, f"the job {job}")
 
     async def withdraw(self, worker_class: str, job: str) -> None:
-        subject = f"arena.jobs.{worker_class}.{self._opened.name}.{job}"
-        await self._connection.streams(
-            f"withdrawing the job {job}", lambda streams: _delete(streams, JOBS, subject)
-        )
+        await self._opened.withdraw(worker_class, job)
 
     async def command(self, worker: str, data: bytes) -> None:
         await self._connection.publish(f"arena.command.{worker}", data)
 
     @property
-    def _opened(self) -> _OpenArena:
+    def _opened(self) -> OpenArena:
         assert self._arena is not None, "the arena is open before it opens classes and puts jobs"
         return self._arena
 
@@ -206,236 +194,3 @@ class NatsBus:
             return True
 
         return await self._connection.streams(doing, publish)
-
-
-class NatsDelivery:
-    """A message of a consumer; nothing happens if the bus cannot be reached."""
-
-    def __init__(self, connection: NatsConnection, message: Msg, ack_wait_s: float) -> None:
-        self._connection = connection
-        self._message = message
-        self._ack_wait_s = ack_wait_s
-
-    async def in_progress(self) -> None:
-        await self._say(b"+WPI")
-
-    async def ack(self) -> None:
-        """Say so, and wait until the bus has confirmed it."""
-        with suppress(BusDown):
-            await self._confirmed_ack()
-
-    async def _confirmed_ack(self) -> None:
-        await self._connection.request(self._message.reply, b"+ACK", "an acknowledgement")
-
-    async def give_back(self, delay_s: float) -> None:
-        await self._say(b"-NAK " + json.dumps({"delay": int(delay_s * 1e9)}).encode())
-
-    async def _say(self, word: bytes) -> None:
-        with suppress(BusDown):
-            await self._connection.publish(self._message.reply, word)
-
-
-class NatsJob(NatsDelivery):
-    """A `JobDelivery`."""
-
-    @property
-    def data(self) -> bytes:
-        return self._message.data
-
-    @property
-    def ack_wait_s(self) -> float:
-        return self._ack_wait_s
-
-
-class NatsResult(NatsDelivery):
-    """A `ResultDelivery`."""
-
-    def __init__(
-        self, connection: NatsConnection, records: NatsRecords, message: Msg, ack_wait_s: float
-    ) -> None:
-        super().__init__(connection, message, ack_wait_s)
-        self._records = records
-        self.worker, self.attempt = message.subject.split(".")[3:5]
-
-    async def read(self) -> bytes:
-        return self._message.data or await self._records.get(self.worker, self.attempt)
-
-    async def ack(self) -> None:
-        with suppress(BusDown):
-            await self._confirmed_ack()  # no message is to be without its object
-            if not self._message.data:
-                await self._records.remove(self.worker, self.attempt)
-
-    async def hold(self) -> None:
-        """Say for ever that it is being worked on."""
-        while True:
-            await asyncio.sleep(self._ack_wait_s / 3)
-            await self.in_progress()
-
-
-class _OpenArena:
-    """What an arena has on the bus, and what it listens to."""
-
-    def __init__(
-        self, name: str, connection: NatsConnection, records: NatsRecords, ack_wait_s: float
-    ) -> None:
-        self.name = name
-        self.classes: set[str] = set()
-        self.workers: set[str] = set()
-        self._connection = connection
-        self._records = records
-        self._ack_wait_s = ack_wait_s
-        self._is_made = False
-        self._subjects: list[str] = []
-        self._tasks: set[asyncio.Task[None]] = set()
-        connection.on_up = self._look_again
-
-    async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
-        self._subjects.append(subject)
-        await self._connection.listen(subject, call)
-
-    async def answer(self, subject: str, on_request: OnRequest) -> None:
-        """Answer requests, not many at once."""
-        room = asyncio.Semaphore(REQUESTS_AT_ONCE)
-
-        async def reply(message: Msg) -> None:
-            try:
-                data = await on_request(message.subject.split(".")[3], message.data)
-                with suppress(BusDown):
-                    await self._connection.publish(message.reply, data)
-            finally:
-                room.release()
-
-        async def asked(message: Msg) -> None:
-            await room.acquire()
-            self._spawn(reply(message))
-
-        await self.listen(subject, asked)
-
-    def deliver(self, on_result: Callable[[ResultDelivery], Awaitable[None]]) -> None:
-        self._spawn(self._deliver(on_result))
-
-    async def close(self) -> None:
-        for subject in self._subjects:
-            await self._connection.deafen(subject)
-        for task in list(self._tasks):
-            task.cancel()
-        while self._tasks:  # they may end in others, which give back what came too late
-            await asyncio.wait(self._tasks)
-
-    def _look_again(self) -> None:
-        self._is_made = False
-
-    def _spawn(self, call: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(call)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            log.error("an error while the bus called", exc_info=error)
-
-    # --- streams and consumers ---
-
-    async def make(self) -> None:
-        """Make what is missing; what is there stays. Raises `BusDown`."""
-        for stream, subjects in ((JOBS, "arena.jobs.>"), (RESULTS, "arena.results.>")):
-            config = StreamConfig(
-                name=stream,
-                subjects=[subjects],
-                retention=RetentionPolicy.WORK_QUEUE,
-                discard=DiscardPolicy.NEW,
-                max_msgs_per_subject=1,
-                discard_new_per_subject=True,
-                max_age=KEPT_S,
-            )
-            await self._make_stream(config)
-        await self._make_consumer(RESULTS, self.name, f"arena.results.{self.name}.>")
-        for worker_class in list(self.classes):
-            await self.make_class(worker_class)
-        for worker in list(self.workers):
-            await self._records.make(worker)
-        self._is_made = True
-
-    async def make_class(self, worker_class: str) -> None:
-        await self._make_consumer(JOBS, worker_class, f"arena.jobs.{worker_class}.>")
-
-    async def _make_stream(self, config: StreamConfig) -> None:
-        await self._connection.streams(
-            f"the stream {config.name}", lambda streams: streams.add_stream(config)
-        )
-
-    async def _make_consumer(self, stream: str, name: str, filter_subject: str) -> None:
-        config = ConsumerConfig(
-            durable_name=name,
-            filter_subject=filter_subject,
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=self._ack_wait_s,
-            max_ack_pending=-1,
-        )
-        await self._connection.streams(
-            f"the queue {name}", lambda streams: streams.add_consumer(stream, config)
-        )
-
-    async def remove(self) -> None:
-        """Remove what is of this arena alone."""
-
-        async def remove(streams: JetStreamContext) -> None:
-            with suppress(NotFoundError):
-                await streams.delete_consumer(RESULTS, self.name)
-            for stream, subjects in (
-                (JOBS, f"arena.jobs.*.{self.name}.>"),
-                (RESULTS, f"arena.results.{self.name}.>"),
-            ):
-                state = (await streams.stream_info(stream, subjects_filter=subjects)).state
-                for subject in state.subjects or ():
-                    await _delete(streams, stream, subject)
-
-        await self._connection.streams(f"leaving as {self.name}", remove)
-
-    # --- results ---
-
-    async def _deliver(self, on_result: Callable[[ResultDelivery], Awaitable[None]]) -> None:
-        room = asyncio.Semaphore(RESULTS_AT_ONCE)
-        while True:
-            await room.acquire()
-            message = await self._next_result()
-            result = NatsResult(self._connection, self._records, message, self._ack_wait_s)
-            self._spawn(self._give(result, on_result, room))
-
-    async def _next_result(self) -> Msg:
-        while True:
-            try:
-                if not self._is_made:
-                    await self.make()
-                if message := await self._connection.pull(RESULTS, self.name, PULL_S):
-                    return message
-            except BusDown as error:
-                log.debug("%s", error)
-                self._is_made = False
-                await asyncio.sleep(RETRY_S)
-
-    async def _give(
-        self,
-        result: NatsResult,
-        on_result: Callable[[ResultDelivery], Awaitable[None]],
-        room: asyncio.Semaphore,
-    ) -> None:
-        holding = asyncio.create_task(result.hold())
-        try:
-            await on_result(result)
-        finally:
-            holding.cancel()
-            room.release()
-
-
-async def _delete(streams: JetStreamContext, stream: str, subject: str) -> None:
-    """Delete the message of a subject, if it is there.
-
-    After a purge of a subject, consumers of nats-server 2.9.10 deliver nothing that came before it.
-    """
-    with suppress(NotFoundError, ServerError):  # the latter if it was acknowledged meanwhile
-        message = await streams.get_last_msg(stream, subject)
-        assert message.seq is not None, "the server says it"
-        await streams.delete_msg(stream, message.seq)

@@ -12,8 +12,9 @@ import pytest
 
 from arena.workers.bus import BusAddress, BusDown, ResultDelivery
 from arena.workers.bus_setup import set_up
-from arena.workers.nats_bus import NatsBus, NatsResult, connect
+from arena.workers.nats_bus import NatsBus, connect
 from arena.workers.nats_connection import NatsConnection
+from arena.workers.nats_deliveries import NatsResult
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.nats_server import NatsServer, nats_server
 from tests.support.stalling_proxy import StallingProxy

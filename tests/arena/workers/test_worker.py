@@ -151,7 +151,12 @@ class WorkerBench:
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
     """One whose worker works, and does not wait for long."""
-    for name, value in {"_REPORT_S": 0.02, "_AGAIN_S": 0.02, "_GIVE_BACK_S": 0.02, "_REST_S": 0.02}.items():
+    for name, value in {
+        "_REPORT_S": 0.02,
+        "_AGAIN_S": 0.02,
+        "_GIVE_BACK_S": 0.02,
+        "_REST_S": 0.02,
+    }.items():
         monkeypatch.setattr(worker_module, name, value)
     async with asyncio.timeout(SOON_S):
         broker = MemoryBroker()
