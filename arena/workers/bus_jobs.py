@@ -93,7 +93,9 @@ class BusJobs:
         self.wall = wall
         self.clock = asyncio.get_running_loop().time
         self.tasks = BackgroundTasks(_log_failure)
-        self._registry = WorkerRegistry(self.command, self._say, self._look, self.clock())
+        self._registry = WorkerRegistry(
+            self.command, lambda line: self.tell(line), self._look, self.clock()
+        )
         self._dispatch = Dispatch()
         self.earlier = EarlierAttempts(arena, attempts, self.tracker, self._dispatch)
         self.matches = RemoteMatches(self.tracker, self.command, self.clock)
@@ -333,7 +335,7 @@ class BusJobs:
     def _play_here(self, put: PutJob, why: str) -> None:
         if put.group is not None:
             self._dispatch.plays_here(put.group)
-        self._tell_once(f"matches are played by the arena itself: {why}")
+        self.tell_once(f"matches are played by the arena itself: {why}")
         put.is_here = True
         self._local.put(put.job, _LocalWatcher(self, put))
 
@@ -470,7 +472,7 @@ class BusJobs:
         lost = self.tracker.silent(now, self._registry.heard_since)
         for worker, number in Counter(attempt.worker for attempt in lost).items():
             matches = "a match" if number == 1 else f"{number:,} matches"
-            self._say(f"{matches} of worker {worker} may be lost: nothing is heard of them")
+            self.tell(f"{matches} of worker {worker} may be lost: nothing is heard of them")
         for attempt in lost:
             self.failed(
                 attempt, AttemptState.LOST, f"nothing was heard of it from {attempt.worker}"
@@ -488,15 +490,13 @@ class BusJobs:
             self._play_here(self._put[job], self._dispatch.why_not(need))
         for job, wanted in self._dispatch.waiting_alike(now, _PATIENCE_S):
             players = " and ".join(self._put[job].job.players)
-            self._say(f"matches that are to be alike wait, such as of {players}, for {wanted}")
+            self.tell(f"matches that are to be alike wait, such as of {players}, for {wanted}")
         self._sender.look()
 
     # --- words ---
 
-    def _say(self, line: str) -> None:
-        self.tell(line)
-
-    def _tell_once(self, line: str) -> None:
+    def tell_once(self, line: str) -> None:
+        """Say a line to the instructor that was not said before."""
         if line not in self._told:
             self._told.add(line)
             self.tell(line)

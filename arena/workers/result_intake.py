@@ -41,7 +41,6 @@ class ResultIntake:
     def __init__(self, jobs: BusJobs, checker: ResultChecker) -> None:
         self._jobs = jobs
         self._checker = checker
-        self._accused: set[str] = set()  # workers of which the instructor was told
         self._open_rows: dict[str, tuple[float, frozenset[str]]] = {}  # by competition, and when
 
     async def handed_in(self, delivery: ResultDelivery) -> None:
@@ -93,7 +92,7 @@ class ResultIntake:
             self._jobs.command(attempt.worker, HandInAgain(attempt.id))
             raise
         except ArenaError as error:
-            self._jobs.tell(str(error))
+            self._jobs.tell_once(str(error))
             await delivery.give_back(_EARLY_S)
             return
         finally:
@@ -200,7 +199,4 @@ class ResultIntake:
 
     def _accuse(self, worker: str, attempt: str, why: str) -> None:
         log.warning("the result of attempt %s from worker %s is refused: %s", attempt, worker, why)
-        line = f"a result of worker {worker} is refused: {why}"
-        if line not in self._accused:
-            self._accused.add(line)
-            self._jobs.tell(line)
+        self._jobs.tell_once(f"a result of worker {worker} is refused: {why}")

@@ -40,7 +40,8 @@ from arena.workers.messages import (
     decode,
     encode,
 )
-from protocol.errors import StoreFailed
+from arena.workers.result_check import CheckedAttempt, ExpectedAttempt
+from protocol.errors import ArenaError, StoreFailed
 from protocol.messages import Ending, Mechanism, Verdict
 from tests.support.bus_stage import (
     KIND,
@@ -427,6 +428,25 @@ async def test_a_result_that_was_not_announced_is_refused_and_told_of_once() -> 
     assert watcher.ended == []
     assert arena.told == ["a result of worker w1 is refused: it was not announced"]
     assert worker.of(Taken) == [Taken("stranger1"), Taken("stranger2")]
+    await arena.jobs.close()
+
+
+@in_virtual_time
+async def test_a_result_waits_while_none_can_be_checked_and_that_is_told_once() -> None:
+    arena, worker, watcher, job = await begun()
+
+    async def fails(data: bytes, expected: ExpectedAttempt) -> CheckedAttempt:
+        raise ArenaError("no process")
+
+    check, arena.checker.check = arena.checker.check, fails  # type: ignore[method-assign]
+    await worker.hand_in(job)
+    await asyncio.sleep(7)
+    assert arena.told == ["no process"]
+    assert watcher.ended == []
+
+    arena.checker.check = check  # type: ignore[method-assign]
+    await asyncio.sleep(3)
+    assert watcher.ended == [("attempt1", "completed")]
     await arena.jobs.close()
 
 
