@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -21,6 +21,7 @@ from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT
 from arena.sandbox.command import Program
 from arena.server.background import BackgroundTasks
+from arena.workers.arena_requests import ArenaRequests
 from arena.workers.attempt import (
     DrawnAttempt,
     FrameSource,
@@ -33,7 +34,6 @@ from arena.workers.attempt import (
 )
 from arena.workers.bus import Bus, BusDown, JobDelivery
 from arena.workers.messages import (
-    Announcement,
     BusJob,
     Cancel,
     Command,
@@ -43,9 +43,6 @@ from arena.workers.messages import (
     Granted,
     HandInAgain,
     Offend,
-    PartOfProgram,
-    ProgramRequest,
-    Reply,
     SeatProgram,
     Taken,
     WatchAttempt,
@@ -63,9 +60,7 @@ _REPORT_S = 0.5  # an arena takes a worker for gone after 5 s
 _FETCH_S = 5.0
 _AGAIN_S = 1.0  # between two tries at what the bus did not carry
 _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered again
-_ANNOUNCEMENTS = 5  # so often an arena is asked while the bus is up
 _FRAMES_S = 0.05  # between two looks at what is due
-_KEPT_S = 3600.0  # a result that the bus has, in case it loses everything
 _REST_S = 1.0  # for each failure in turn: a broken worker would else be the fastest of all
 _LONGEST_REST_S = 10.0
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
@@ -98,6 +93,7 @@ class Worker:
     ) -> None:
         self.name = profile.worker
         self._bus = bus
+        self._requests = ArenaRequests(bus, profile.worker, self._note)
         self._player = player
         self._programs = programs
         self._profile = profile
@@ -135,7 +131,7 @@ class Worker:
 
         Cancelled, it stops at once, and hands nothing in: an arena sees its attempts as lost.
         """
-        await self._until_up(partial(self._bus.on_command, self.name, self._commanded))
+        await self._requests.until_up(partial(self._bus.on_command, self.name, self._commanded))
         reporting = self._tasks.start(self._report_always())
         fetching = self._tasks.start(self._fetch_always())
         for task in (reporting, fetching):
@@ -231,7 +227,7 @@ class Worker:
             self._played += 1
             attempt.result = encode(attempt.result_of(played))
             self._changed.set()
-            await self._hand_in(attempt, attempt.result)
+            await self._requests.hand_in(attempt, attempt.result)
             await attempt.delivery.ack()
         finally:
             claim.cancel()
@@ -242,7 +238,7 @@ class Worker:
 
     async def _is_granted(self, attempt: WorkerAttempt) -> bool:
         """Announce an attempt; if it may not begin, its job is given back or acknowledged."""
-        reply = await self._announce(attempt)
+        reply = await self._requests.announce(attempt)
         match reply:
             case Granted(forgiven=forgiven):
                 attempt.drawn = msgspec.structs.replace(attempt.drawn, forgiven=forgiven)
@@ -252,31 +248,6 @@ class Worker:
             case _:
                 await attempt.delivery.give_back(_GIVE_BACK_S)
         return False
-
-    async def _announce(self, attempt: WorkerAttempt) -> Reply | None:
-        """What the arena says to an attempt; None if it does not answer."""
-        announcement = encode(
-            Announcement(
-                job=attempt.job.id,
-                attempt=attempt.id,
-                commitment=attempt.drawn.commitment,
-                worker=self.name,
-            )
-        )
-        tries = 0
-        while tries < _ANNOUNCEMENTS:
-            tries += self._bus.is_up  # cut off it goes on, as it may be granted already
-            try:
-                data = await self._bus.announce(attempt.job.arena, self.name, announcement)
-                reply: Reply = decode(data, Reply)
-                return reply
-            except BusDown as error:
-                log.debug("attempt %s: %s", attempt.id, error)
-            except msgspec.DecodeError as error:
-                self._note(f"what arena {attempt.job.arena} replies cannot be read: {error}")
-                return None
-            await asyncio.sleep(_AGAIN_S)
-        return None
 
     # --- playing ---
 
@@ -317,58 +288,9 @@ class Worker:
         programs: dict[SeatProgram, Program] = {}
         for name, wanted in zip(job.players, job.programs, strict=True):
             if wanted not in programs:
-                fetch = partial(self._fetch_part, attempt, wanted.key)
+                fetch = partial(self._requests.fetch_part, attempt, wanted.key)
                 programs[wanted] = await self._programs.program(wanted, job.game, name, fetch)
         return tuple(programs[wanted] for wanted in job.programs)
-
-    async def _fetch_part(self, attempt: WorkerAttempt, key: str, offset: int) -> bytes:
-        """Bytes of a program; waits while the bus is away.
-
-        Raises `BusDown` if the arena does not answer, and `ArenaError` if it refuses.
-        """
-        request = encode(
-            ProgramRequest(worker=self.name, attempt=attempt.id, key=key, offset=offset)
-        )
-        while True:
-            try:
-                reply = await self._bus.program_part(attempt.job.arena, self.name, request)
-                break
-            except BusDown:
-                if self._bus.is_up:
-                    raise
-                await asyncio.sleep(_AGAIN_S)
-        part: PartOfProgram = decode(reply, PartOfProgram)
-        if part.why:
-            raise ArenaError(part.why)
-        return part.data
-
-    # --- handing in ---
-
-    async def _hand_in(self, attempt: WorkerAttempt, result: bytes) -> None:
-        """Hand a result in until the bus has it and the arena has taken it."""
-        while not attempt.is_taken:
-            attempt.is_wanted_again = False
-            attempt.news.clear()
-            await self._until_up(
-                partial(self._bus.hand_in, attempt.job.arena, self.name, attempt.id, result)
-            )
-            try:
-                async with asyncio.timeout(_KEPT_S):
-                    while not (attempt.is_taken or attempt.is_wanted_again):
-                        await attempt.news.wait()
-                        attempt.news.clear()
-            except TimeoutError:
-                return  # the bus has it; who put the job may have been killed for good
-
-    async def _until_up(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Do something on the bus, as often as it takes."""
-        while True:
-            try:
-                await action()
-                return
-            except BusDown as error:
-                log.debug("the bus: %s", error)
-                await asyncio.sleep(_AGAIN_S)
 
     # --- what arenas say ---
 

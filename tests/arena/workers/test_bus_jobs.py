@@ -648,7 +648,9 @@ async def test_a_program_that_is_fetched_when_the_arena_restarts_comes_from_the_
     key = next(each.key for each in job.programs if isinstance(each, Source))
     jobs = await arena.restart()
     asked = ProgramRequest(worker="w1", attempt="attempt1", key=key, offset=0)
-    part = decode(await worker.bus.program_part("a1", "w1", encode(asked)), PartOfProgram)
+    part: PartOfProgram = decode(
+        await worker.bus.program_part("a1", "w1", encode(asked)), PartOfProgram
+    )
 
     assert part == PartOfProgram(b"tar")
     await jobs.close()

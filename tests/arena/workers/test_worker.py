@@ -14,6 +14,7 @@ from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.referee.live_match import LiveMatch
 from arena.sandbox.command import Program
+from arena.workers import arena_requests
 from arena.workers import worker as worker_module
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, void_attempt
 from arena.workers.bus import BusDown
@@ -158,6 +159,7 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
         "_REST_S": 0.02,
     }.items():
         monkeypatch.setattr(worker_module, name, value)
+    monkeypatch.setattr(arena_requests, "_AGAIN_S", 0.02)
     async with asyncio.timeout(SOON_S):
         broker = MemoryBroker()
         made = WorkerBench(broker, await BusArena(broker.client()).open())
@@ -265,13 +267,13 @@ async def test_job_whose_arena_does_not_answer_is_given_back(bench: WorkerBench)
     async def silent(arena: str, worker: str, data: bytes) -> bytes:
         nonlocal calls
         calls += 1
-        if calls > worker_module._ANNOUNCEMENTS:
+        if calls > arena_requests._ANNOUNCEMENTS:
             return encode(Denied("known", is_final=True))
         raise BusDown("nobody answers")
 
     bench.bus.announce = silent  # type: ignore[method-assign]
     await bench.arena.put(bus_job())
-    await bench.arena.until_reported(lambda report: calls > worker_module._ANNOUNCEMENTS)
+    await bench.arena.until_reported(lambda report: calls > arena_requests._ANNOUNCEMENTS)
 
     assert bench.player.played == []
 
