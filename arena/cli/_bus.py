@@ -24,13 +24,7 @@ from arena.workers.worker_control import BusWorkers
 from arena.workers.worker_kind import isolation
 from protocol.errors import Unreachable
 
-__all__ = ["bus_files", "bus_jobs", "connect_bus", "programs_folder"]
-
-
-def bus_files(bus: BusAddress | None) -> tuple[Path, ...]:
-    """The files of the bus, which no bot may see."""
-    files = () if bus is None else (bus.key, bus.ca)
-    return tuple(file for file in files if file is not None)
+__all__ = ["bus_jobs", "connect_bus", "programs_folder"]
 
 
 def programs_folder(store: Store) -> Path:

@@ -30,7 +30,7 @@ from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
 from arena.strength.interval import Interval
-from arena.workers.bus import BusAddress
+from arena.workers.bus import BusAddress, secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -269,6 +269,7 @@ def launched(
             tick=progress.tick,
             jobs=series.jobs,
             on_match=None if recent is None else recent.add,
+            hidden=secret_files(series.bus),
             carrier=carried,
         ),
         *planned.bar(len(tables)),

@@ -24,6 +24,7 @@ from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.series import unit
 from arena.sandbox.bot_spec import BotSpec
 from arena.sandbox.worker_pool import usable_cores
+from arena.workers.bus import secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import house_bots
@@ -187,6 +188,7 @@ def _play_launched(run: ComparisonSoFar, asked: _Asked) -> None:
             _counting(run, progress),
             limits=asked.limits,
             jobs=asked.jobs,
+            hidden=secret_files(asked.bus),
             carrier=carried,
         ),
         *_bar(run),

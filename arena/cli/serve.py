@@ -17,7 +17,7 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_others
-from arena.cli._bus import bus_files, bus_jobs, connect_bus, programs_folder
+from arena.cli._bus import bus_jobs, connect_bus, programs_folder
 from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
@@ -40,6 +40,7 @@ from arena.storage.store import Store
 from arena.storage.tokens import Access
 from arena.submissions.requests import SubmissionRequests
 from arena.web.web import Web
+from arena.workers.bus import secret_files
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
@@ -168,7 +169,7 @@ def command(
     config = msgspec.structs.replace(config, limits=limits)
     where = options.database(db)
     log = () if log_file in (None, "-") else (Path(str(log_file)),)
-    hidden = (*config.files, *endpoint.hidden, *log, *bus_files(bus))
+    hidden = (*config.files, *endpoint.hidden, *log, *secret_files(bus))
     endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
     endpoint.check()
     unsafe = ""

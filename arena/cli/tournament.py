@@ -31,6 +31,7 @@ from arena.formats.spec import HOUSE_TABLES, Form, Plan, RelaunchSpec
 from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.store import Store
+from arena.workers.bus import secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import find
@@ -227,7 +228,12 @@ async def _play(
             opened = bus_jobs(bus, store, notices.say, is_kept=is_kept)
             jobs = await stack.enter_async_context(opened)
         async with Host(
-            store, limits=plan.limits, listener=listener, on_verdict=notices.ruled, jobs=jobs
+            store,
+            limits=plan.limits,
+            listener=listener,
+            on_verdict=notices.ruled,
+            hidden=secret_files(bus),
+            jobs=jobs,
         ) as host:
             if jobs is not None:
                 await connect_bus(host, jobs)

@@ -11,7 +11,7 @@ import re
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from arena.cli._signals import Stop
 from arena.sandbox.safety import fitting_bots, machine_mib
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
-from arena.workers.bus import ARENA_USER, Bus, BusDown
+from arena.workers.bus import ARENA_USER, Bus, BusDown, secret_files
 from arena.workers.calibration import speed
 from arena.workers.dispatch import worker_class
 from arena.workers.live_frames import LiveFrames
@@ -148,7 +148,7 @@ async def _work(
     loop = asyncio.get_running_loop()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     health = WorkerHealth(partial(measure, (cache, Path(tempfile.gettempdir()))), loop.time)
-    secret = _files_of(address)
+    secret = secret_files(address)
     async with contextlib.AsyncExitStack() as stack:
         programs = ProgramCache(cache, secret)
         stack.push_async_callback(programs.close)
@@ -237,9 +237,3 @@ def _checked(name: str) -> str:
 def _default_cache() -> Path:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home, "card-arena", "worker")
-
-
-def _files_of(address: BusAddress | None) -> Sequence[Path]:
-    """What no bot may see."""
-    files = () if address is None else (address.key, address.ca)
-    return tuple(file.absolute() for file in files if file is not None)

@@ -47,6 +47,7 @@ async def sittings(
     tick: Callable[[], None],
     jobs: int | None = None,
     on_match: Callable[[tuple[int, ...], Record], None] | None = None,
+    hidden: Sequence[Path] = (),
     carrier: Carrier | None = None,
 ) -> tuple[Sitting, ...]:
     """Play all tables, and return the sittings in the tables' order.
@@ -55,8 +56,8 @@ async def sittings(
     and left out. Tables are numbers in `bots`, `matches` is per table, and `tick` is called after
     every unit. At most `jobs` tables are played at once; None means as many as the bots take.
     `on_match` gets the record of every match, and who sat where, as numbers in `bots` by seat.
-    With a `carrier`, `jobs` are matches, None means as many as other machines play, and `tick` is
-    called for all units of a match at once.
+    Bots do not see what is `hidden`. With a `carrier`, `jobs` are matches, None means as many as
+    other machines play, and `tick` is called for all units of a match at once.
 
     Raises:
         UsageError: a bot's command can never work here.
@@ -64,7 +65,7 @@ async def sittings(
             match was void three times (J5).
     """
     copies = max(table.count(bot) for table in tables for bot in table)
-    async with gathered(game, bots, limits, copies, carrier=carrier) as pool:
+    async with gathered(game, bots, limits, copies, hidden, carrier) as pool:
         runner = _SittingRunner(pool, game, tables, matches, settings, tick, jobs, on_match)
         return await runner.run()
 

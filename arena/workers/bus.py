@@ -23,10 +23,13 @@ __all__ = [
     "OnMessage",
     "OnRequest",
     "ResultDelivery",
+    "secret_files",
 ]
 
 ARENA_USER = "arena"
 """Who arenas and their operators are on the bus; a worker is there by its own name."""
+
+_KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
 
 OnMessage: TypeAlias = Callable[[str, bytes], None]
 """(name of the worker, data): called in the event loop."""
@@ -40,6 +43,16 @@ class BusAddress(msgspec.Struct, frozen=True):
     url: str
     key: Path | None = None
     ca: Path | None = None
+
+
+def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
+    """What no bot may see: the files of an address, and all keys that lie beside its own."""
+    if address is None:
+        return ()
+    beside = () if address.key is None else (address.key.parent,)
+    keys = [file for folder in beside for name in _KEYS for file in sorted(folder.glob(name))]
+    files = dict.fromkeys((address.key, address.ca, *keys))
+    return tuple(file.absolute() for file in files if file is not None)
 
 
 class BusDown(Exception):

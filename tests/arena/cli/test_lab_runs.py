@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from arena.cli import _output as output
 from arena.games import GAMES
 from arena.lab.series import Offence
 from arena.sandbox.bot_spec import read_entry
-from protocol.errors import UnknownBot
+from protocol.errors import ArenaError, UnknownBot
 from protocol.messages import Ending, Limits
 
 Run = Callable[..., Any]
@@ -73,6 +75,34 @@ def test_the_help_has_the_option_and_the_limits(run: Run, name: str) -> None:
     assert "--bot [NAME=]COMMAND" in text
     assert "With --bot" in text
     assert "Limits:" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "opens"),
+    [
+        ("cross", "arena.lab.launched.gathered"),
+        ("compare", "arena.lab.launched.gathered"),
+        ("tournament round_robin", "arena.cli.tournament.Host"),
+    ],
+)
+def test_no_bot_sees_the_keys_of_the_bus(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, opens: str
+) -> None:
+    for name in ("arena.nk", "lab1.nk", "ca-key.pem", "ca.pem", "bot.py"):
+        (tmp_path / name).touch()
+    hidden: list[Path] = []
+
+    def opened(*args: Any, **more: Any) -> None:
+        hidden.extend(more["hidden"] if "hidden" in more else args[4])
+        raise ArenaError("that is all")
+
+    monkeypatch.setattr(opens, opened)
+    monkeypatch.setattr("arena.cli.tournament.bus_jobs", lambda *_, **__: contextlib.nullcontext())
+    key, ca = str(tmp_path / "arena.nk"), str(tmp_path / "ca.pem")
+    bus = ("--bus", "tls://h:1", "--bus-key", key, "--bus-ca", ca)
+
+    assert "that is all" in run(*command.split(), "akq", "nash", "honest", *bus).err
+    assert {file.name for file in hidden} == {"arena.nk", "lab1.nk", "ca-key.pem", "ca.pem"}
 
 
 def test_commands_come_after_the_bots_that_are_named(bot_file: Callable[..., str]) -> None:
