@@ -57,7 +57,6 @@ class PlayedAttempt(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     verdict: Verdict | None = None
     stderr: tuple[str, ...] = ()
-    lasted_s: float = 0.0
     has_begun: bool = True
     voided_offence: str = ""
 
@@ -195,7 +194,6 @@ class WorkerAttempt:
             record=played.record,
             verdict=played.verdict,
             stderr=played.stderr,
-            lasted_s=played.lasted_s,
             has_begun=played.has_begun,
             voided_offence=played.voided_offence,
         )

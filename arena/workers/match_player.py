@@ -162,12 +162,7 @@ class ProcessPlayer:
         """The result of an attempt, void if this machine may be why a bot has offended (J5)."""
         if not over.match:
             return void_attempt(attempt, over.result.termination.text)
-        played = PlayedAttempt(
-            record=over.result.record,
-            verdict=over.verdict,
-            stderr=over.stderr,
-            lasted_s=over.lasted_s,
-        )
+        played = PlayedAttempt(record=over.result.record, verdict=over.verdict, stderr=over.stderr)
         if over.verdict is None:
             return played
         why = self._health.excuse(over.verdict, since)
@@ -192,19 +187,15 @@ class _MatchEnd(msgspec.Struct, frozen=True, kw_only=True):
     result: MatchResult
     verdict: Verdict | None
     stderr: tuple[str, ...]
-    lasted_s: float
 
 
 class _AttemptWatcher:
     """Waits for the end of an attempt that the runner plays, as a `JobWatcher`."""
 
     def __init__(self, attempt: DrawnAttempt, on_progress: Callable[[int], None]) -> None:
-        loop = asyncio.get_running_loop()
-        self.over: asyncio.Future[_MatchEnd] = loop.create_future()
+        self.over: asyncio.Future[_MatchEnd] = asyncio.get_running_loop().create_future()
         self._attempt = attempt
         self._on_progress = on_progress
-        self._loop = loop
-        self._began: float | None = None
         self.stderr = [""] * len(attempt.job.players)
 
     @property
@@ -213,8 +204,6 @@ class _AttemptWatcher:
         return lambda bot, kind, event: kind in by_bot.get(bot, ())
 
     def progressed(self, job: str, match: str, decisions: int) -> None:
-        if self._began is None:
-            self._began = self._loop.time()
         self._on_progress(decisions)
 
     def lost(self, job: str, match: str) -> None:
@@ -223,15 +212,8 @@ class _AttemptWatcher:
     def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
         if self.over.done():  # the caller was cancelled
             return
-        now = self._loop.time()
         self.over.set_result(
-            _MatchEnd(
-                match=match,
-                result=result,
-                verdict=verdict,
-                stderr=tuple(self.stderr),
-                lasted_s=now - (now if self._began is None else self._began),
-            )
+            _MatchEnd(match=match, result=result, verdict=verdict, stderr=tuple(self.stderr))
         )
 
 

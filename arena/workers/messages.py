@@ -247,7 +247,6 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     verdict: Verdict | None
     stderr: tuple[str, ...]  # by seat, the end of what its process wrote; empty if nothing
-    lasted_s: float
     has_begun: bool  # a match was opened; else the record is that of a void one
     voided_offence: str = ""  # an offence that the worker does not charge, and why not
 

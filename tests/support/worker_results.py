@@ -46,7 +46,6 @@ def handed_in(
         record=record,
         verdict=None,
         stderr=("",) * len(seats),
-        lasted_s=1.5,
         has_begun=True,
     )
 

@@ -363,11 +363,6 @@ def test_a_match_that_was_played_is_not_one_that_has_not_begun() -> None:
 # ---- Numbers and sizes
 
 
-@pytest.mark.parametrize("lasted_s", [math.nan, math.inf, -1.0, 1e12])
-def test_a_duration_that_cannot_be_is_refused(lasted_s: float) -> None:
-    assert why(altered(HONEST, lasted_s=lasted_s))
-
-
 def test_stderr_of_more_seats_or_more_letters_is_refused() -> None:
     assert "not everything" in why(altered(HONEST, stderr=("",)))
     assert "letters of stderr" in why(altered(HONEST, stderr=("a" * (2 << 20), "")))
