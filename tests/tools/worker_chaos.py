@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +41,8 @@ _GAME = next(name for name, rules in GAMES.items() if rules.seats == 2 and rules
 _WORKERS = ("w1", "w2")
 _STARTS_S = 60.0
 _ENDS_S = 20.0
-_CUT_S = (2.0, 9.0)  # shorter and longer than it takes until a worker counts as gone
+_EVERY_S = (1.0, 6.0)  # between two of what is done
+_AWAY_S = (0.0, 8.0)  # shorter and longer than it takes until a worker counts as gone
 _PATIENCE_S = 900.0
 
 _CONFIG = """
@@ -121,16 +123,24 @@ class WorkerChaos:
         self._tokens: dict[str, str] = {}
         self._instructor = ""
         self._wipes = False
+        self._away_s = _AWAY_S
         self._random = random.SystemRandom()
         self.faults: list[str] = []
         self.done: Counter[str] = Counter()
 
     # --- the class ---
 
-    def run(self, times: int, every_s: tuple[float, float] = (1.0, 6.0)) -> ChaosOutcome:
+    def run(
+        self,
+        times: int,
+        every_s: tuple[float, float] = _EVERY_S,
+        away_s: tuple[float, float] = _AWAY_S,
+    ) -> ChaosOutcome:
+        """Play all of it; what is killed or cut is `away_s`, and the next follows in `every_s`."""
         began = time.monotonic()
         self._enrol()
         self._write_config()
+        self._away_s = away_s
         try:
             self._start_nats()
             for worker in _WORKERS:
@@ -176,11 +186,14 @@ class WorkerChaos:
         (self._folder / "class.toml").write_text(config)
 
     def _submit_all(self) -> None:
-        for owner in self._owners:
-            words = ("submit", str(self._folder / "starter"), "--url", self._url)
+        words = ("submit", str(self._folder / "starter"), "--url", self._url)
+
+        def submit(owner: str) -> str:
             done = arena_process.run(*words, "--token", self._tokens[owner], "--json")
-            if done.returncode:
-                self.faults.append(f"{owner}: {done.stdout}{done.stderr}")
+            return f"{owner}: {done.stdout}{done.stderr}" if done.returncode else ""
+
+        with ThreadPoolExecutor() as uploads:
+            self.faults += filter(None, uploads.map(submit, self._owners))
 
     # --- what runs ---
 
@@ -238,7 +251,7 @@ class WorkerChaos:
         name = self._random.choice(_WORKERS)
         self._kill(self._workers[name])
         self.done["worker"] += 1
-        time.sleep(self._random.uniform(0.0, 8.0))
+        self._stay_away()
         self._start_worker(name)
 
     def _kill_nats(self) -> None:
@@ -246,22 +259,25 @@ class WorkerChaos:
         self._kill(self._nats)
         self._wipes = self.done["bus"] % 2 == 1
         self.done["bus"] += 1
-        time.sleep(self._random.uniform(0.0, 8.0))
+        self._stay_away()
         self._start_nats()
 
     def _kill_arena(self) -> None:
         assert self._arena is not None, "it runs"
         self._kill(self._arena)
         self.done["arena"] += 1
-        time.sleep(self._random.uniform(0.0, 8.0))
+        self._stay_away()
         self._start_arena()
 
     def _cut_network(self) -> None:
         proxy = self._random.choice(list(self._proxies.values()))
         proxy.cut()
         self.done["network"] += 1
-        time.sleep(self._random.uniform(*_CUT_S))
+        self._stay_away()
         proxy.go_on()
+
+    def _stay_away(self) -> None:
+        time.sleep(self._random.uniform(*self._away_s))
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         below = arena_process.below(process.pid)

@@ -1,4 +1,4 @@
-"""How much faster are two workers than one? `python -m tests.tools.worker_speed [--matches 60]`.
+"""How much faster are two workers than one? `python -m tests.tools.worker_speed [--matches 40]`.
 
 Two bots that think 5 ms of CPU a decision play each other over a real `nats-server`, as with
 `arena cross --bus`: with one worker pinned to one core, and with a second one pinned to another. By
@@ -40,7 +40,7 @@ from tests.support.nats_server import NatsServer
 __all__ = ["BusCost", "bus_cost", "main"]
 
 _GAME = next(game for game in GAMES.values() if game.seats == 2 and game.meets_itself)
-_UNITS = 20  # of a match: some 30 decisions
+_UNITS = 100  # of a match: some 150 decisions
 _WORKERS = ("w1", "w2")
 _BUS_MATCHES = 300
 _RESULT = b"x" * 14_000  # as long as a record of a long match
@@ -180,7 +180,7 @@ async def _rate(where: BusAddress, game: Game, bots: Sequence[PoolBot], matches:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--matches", type=int, default=60)
+    parser.add_argument("--matches", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--think-ms", type=float, default=5.0)
     asked = parser.parse_args()
@@ -197,8 +197,10 @@ def main() -> None:
         )
         for name, core in zip(_WORKERS, cores, strict=False):
             stack.enter_context(_worker(server, name, core, Path(folder)))
-        os.chdir(folder)
-        bots = _bots(Path(folder), _GAME, asked.think_ms)
+        own = Path(folder) / "bots"  # a bot is shown its whole folder
+        own.mkdir()
+        os.chdir(own)
+        bots = _bots(own, _GAME, asked.think_ms)
         asyncio.run(_rate(server.address(ARENA_USER), _GAME, bots, asked.matches))  # all is warm
         ratios = []
         for _ in range(asked.rounds):
