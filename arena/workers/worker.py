@@ -61,8 +61,6 @@ _FETCH_S = 5.0
 _AGAIN_S = 1.0  # between two tries at what the bus did not carry
 _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered again
 _FRAMES_S = 0.05  # between two looks at what is due
-_REST_S = 1.0  # for each failure in turn: a broken worker would else be the fastest of all
-_LONGEST_REST_S = 10.0
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
 
 
@@ -106,7 +104,6 @@ class Worker:
         self._is_draining = False
         self.is_leaving = False
         self._played = 0
-        self._failures = 0  # in turn
         self._last_error = ""
         self._refusals: set[str] = set()
         self._changed = asyncio.Event()
@@ -187,8 +184,6 @@ class Worker:
         while True:
             while self._is_draining or not self._has_room:
                 await self._until_changed()
-            if self._failures:
-                await asyncio.sleep(min(self._failures * _REST_S, _LONGEST_REST_S))
             try:
                 delivery = await self._bus.fetch(self._class, _FETCH_S)
             except BusDown as error:  # or no arena has jobs for its class yet
@@ -256,21 +251,18 @@ class Worker:
             return void_attempt(attempt.drawn, attempt.void)
         attempt.work = self._loop.create_task(self._prepare_and_play(attempt))
         try:
-            played = await attempt.work
-            self._failures = 0
-            return played
+            return await attempt.work
         except asyncio.CancelledError:
             if not attempt.void or attempt.id not in self._attempts:
                 raise
             return void_attempt(attempt.drawn, attempt.void)
         except (ArenaError, BusDown) as error:
-            why = said = str(error)
+            self._note(str(error))
+            return void_attempt(attempt.drawn, str(error))
         except Exception as error:
             log.exception("attempt %s cannot be played", attempt.id)
-            why, said = FAULT, f"{type(error).__name__}: {error}"
-        self._failures += 1
-        self._note(said)
-        return void_attempt(attempt.drawn, why)
+            self._note(f"{type(error).__name__}: {error}")
+            return void_attempt(attempt.drawn, FAULT)
 
     async def _prepare_and_play(self, attempt: WorkerAttempt) -> PlayedAttempt:
         programs = await self._programs_of(attempt)

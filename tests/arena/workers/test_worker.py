@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import SimpleNamespace
 
@@ -152,12 +151,7 @@ class WorkerBench:
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
     """One whose worker works, and does not wait for long."""
-    for name, value in {
-        "_REPORT_S": 0.02,
-        "_AGAIN_S": 0.02,
-        "_GIVE_BACK_S": 0.02,
-        "_REST_S": 0.02,
-    }.items():
+    for name, value in {"_REPORT_S": 0.02, "_AGAIN_S": 0.02, "_GIVE_BACK_S": 0.02}.items():
         monkeypatch.setattr(worker_module, name, value)
     monkeypatch.setattr(arena_requests, "_AGAIN_S", 0.02)
     async with asyncio.timeout(SOON_S):
@@ -343,22 +337,6 @@ async def test_player_that_fails_makes_the_attempt_void(bench: WorkerBench) -> N
 
     assert result.record.termination.text == "no port is free"
     assert result.record.worker == "w"
-
-
-async def test_worker_that_fails_again_and_again_leaves_jobs_to_others(
-    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker_module, "_REST_S", 0.2)
-    for number in range(2):  # it waits for the second when the first one fails
-        await bench.arena.put(bus_job(f"job-{number}"))
-        attempt = await bench.player.until_playing(number + 1)
-        bench.player.ends[attempt.id].set_exception(ArenaError("no port is free"))
-    await bench.arena.until_results(2)
-    began = time.monotonic()
-    await bench.arena.put(bus_job("job-2"))
-    await bench.player.until_playing(3)
-
-    assert time.monotonic() - began >= 0.2
 
 
 async def test_cancelled_attempt_is_handed_in_as_void(bench: WorkerBench) -> None:
