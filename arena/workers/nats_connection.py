@@ -130,7 +130,7 @@ class NatsConnection:
         self._listening[subject] = call
         client, doing = self._up(), f"listening to {subject}"
         self._subscriptions[subject] = await self._race(client.subscribe(subject, cb=call), doing)
-        await self._race(_flush(client, REPLY_S), doing)
+        await self._race(_heard(client, REPLY_S), doing)
 
     async def deafen(self, subject: str) -> None:
         """Listen to a subject no longer."""
@@ -284,19 +284,18 @@ class NatsConnection:
         await client.subscribe(self.echo, cb=echo)
         for subject, call in self._listening.items():
             self._subscriptions[subject] = await client.subscribe(subject, cb=call)
-        await _flush(client, CONNECT_S)
+        await _heard(client, CONNECT_S)
         if "ermissions" in self.last_error:
-            log.debug("bus: %s", self.last_error)
-            raise nats.errors.Error(f"this key is not that of {self.user}")
+            raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
 
 
-async def _flush(client: nats.aio.client.Client, timeout_s: float) -> None:
-    """Return when the server has read, and said what it says to, all that was sent before.
+async def _heard(client: nats.aio.client.Client, within_s: float) -> None:
+    """Wait until the server has answered what was sent.
 
-    A PING of nats-py overtakes what it still has to write, so that only the second comes after it.
+    The first ping of nats-py overtakes what it has not written yet; the second one does not.
     """
     for _ in range(2):
-        await client.flush(timeout=int(timeout_s))
+        await client.flush(timeout=int(within_s))
 
 
 def _note_nothing(task: asyncio.Task[T]) -> None:

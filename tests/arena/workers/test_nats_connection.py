@@ -33,7 +33,7 @@ async def test_a_key_of_another_name_is_refused_however_late_the_server_says_so(
     port = server.sockets[0].getsockname()[1]
     connection = NatsConnection(BusAddress(f"nats://127.0.0.1:{port}", None, None), "x", "w2")
     try:
-        with pytest.raises(BusDown, match=r"this key is not that of w2$"):
+        with pytest.raises(BusDown, match="this key is not that of w2"):
             await connection.open()
     finally:
         server.close()
