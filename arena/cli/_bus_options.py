@@ -7,14 +7,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from arena.workers.bus import ARENA_USER, Bus, BusAddress
 from protocol.errors import UsageError
 
-__all__ = ["BusAddress", "bus_options", "needs_nats", "opened_bus", "read_address"]
+__all__ = ["BusAddress", "bus_options", "check_address", "needs_nats", "opened_bus", "read_address"]
 
+_EXPECTED = "expected tls://HOST:PORT or nats://HOST:PORT for the bus, got {url!r}"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _EXTRA = ("nats", "nkeys", "nacl", "cryptography")
 _NOT_INSTALLED = "nats-py is not installed: pip install 'card-arena[nats]'"
@@ -50,17 +53,51 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_address(
         *args: Any, bus: str | None, bus_key: Path | None, bus_ca: Path | None, **others: Any
     ) -> Any:
+        if bus is None:
+            _refuse_without_bus()
         address = None if bus is None else read_address(bus, bus_key, bus_ca)
         return command(*args, bus=address, **others)
 
     return with_address
 
 
+def _refuse_without_bus() -> None:
+    """Raise `UsageError` if somebody has said how to join a bus, and not where it is.
+
+    What stands in the environment is for other commands too.
+    """
+    context = click.get_current_context()
+    for option in ("bus_key", "bus_ca"):
+        source = context.get_parameter_source(option)
+        if context.params.get(option) is None:
+            continue
+        if source is ParameterSource.COMMANDLINE:
+            raise UsageError(f"expected --bus URL beside --{option.replace('_', '-')}")
+        if source is ParameterSource.DEFAULT_MAP:
+            raise UsageError(f"expected url in [bus], beside {option.removeprefix('bus_')}")
+
+
 def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:
-    """The address of a bus; raises `UsageError` if the URL is that of something else."""
+    """The address of a bus; raises `UsageError` if the URL is none of a bus."""
     if not url.startswith(("tls://", "nats://")):
-        raise UsageError(f"expected tls://HOST:PORT or nats://HOST:PORT for the bus, got {url!r}")
+        raise UsageError(_EXPECTED.format(url=url))
+    try:
+        parts = urlsplit(url)
+        is_address = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its port is none
+        is_address = False
+    if not is_address:
+        raise UsageError(_EXPECTED.format(url=url))
     return BusAddress(url, key, ca)
+
+
+def check_address(address: BusAddress | None) -> BusAddress:
+    """The address; raises `UsageError` if there is none, or nats-py is not installed."""
+    if address is None:
+        raise UsageError("expected --bus tls://HOST:PORT, or ARENA_BUS with that")
+    with needs_nats():
+        import nats  # noqa: F401
+    return address
 
 
 @asynccontextmanager
@@ -71,8 +108,7 @@ async def opened_bus(
 
     Raises `BusDown` if it cannot be reached now, and `UsageError` without an address or nats-py.
     """
-    if address is None:
-        raise UsageError("expected --bus tls://HOST:PORT, or ARENA_BUS with that")
+    address = check_address(address)
     with needs_nats():
         from arena.workers.nats_bus import connect
     bus = await connect(address, name, user)

@@ -14,12 +14,15 @@ from arena.workers.bus import ARENA_USER
 __all__ = ["command"]
 
 
-@click.group(name="bus")
-def command() -> None:
+@click.group(name="bus", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """Set up the bus by which workers on other machines play an arena's matches.
 
     The bus is a nats-server, which you install and run: `arena bus init` writes its configuration.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @command.command(name="init")

@@ -20,7 +20,7 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _output as output
-from arena.cli._bus_options import BusAddress, bus_options, opened_bus
+from arena.cli._bus_options import BusAddress, bus_options, check_address, opened_bus
 from arena.cli._signals import Stop
 from arena.sandbox.safety import fitting_bots, machine_mib
 from arena.sandbox.worker_pool import usable_cores
@@ -89,6 +89,7 @@ def command(
     slots, memory_mib, kind}.
     """
     name = _checked(name or _default_name(bus))
+    check_address(bus)
     cores = cores or usable_cores()
     wanted = tuple(filter(None, (games or "").split(",")))
     notices = _Notices(name, as_json)

@@ -332,15 +332,21 @@ class Arbiter:
                 table.cancel(why)
 
     def removed(self, name: str, finding: Finding) -> None:
-        """End the matches of a bot that the instructor has removed, by that."""
+        """End the matches of a bot that the instructor has removed: one by that, the others void.
+
+        Whoever is out plays no more (J3), so that only one of its matches may say so.
+        """
         live = [table.live if isinstance(table, JobMatch) else table for table in self.tables]
         playing = [table for table in live if table is not None and name in table.names]
         for player in {table.chairs[table.names.index(name)].player for table in playing}:
             self.gateway.referee.offence(player, finding, playing)
+        is_ended = bool(playing)
         for table in self.tables:
-            if not isinstance(table, JobMatch) or name not in table.names:
+            if not isinstance(table, JobMatch) or name not in table.names or table.live is not None:
                 continue
-            if table.live is None and not table.offend(name, finding):
+            if not is_ended and table.offend(name, finding):
+                is_ended = True
+            else:
                 table.cancel(f"{name} was removed")
 
     def _open_job(

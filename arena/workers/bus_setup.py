@@ -28,6 +28,7 @@ from protocol.errors import UsageError
 __all__ = ["BusFolder", "set_up"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")  # what subjects and buckets take
+_HOST = re.compile(r"[A-Za-z0-9.:*_-]+")  # names, also with a wildcard, and both kinds of addresses
 _VALID_DAYS = 3650  # nobody renews it in the middle of a term
 
 _SERVER_CONF = """\
@@ -142,6 +143,9 @@ def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFol
             raise UsageError(
                 f"expected a worker's name of at most 32 letters, digits, - and _, got {name!r}"
             )
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise UsageError(f"expected a name or an address of this machine, got {host!r}")
     files = BusFolder(folder)
     all_hosts = list(dict.fromkeys((*files.hosts(), *hosts)))
     if not all_hosts:

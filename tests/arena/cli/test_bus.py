@@ -36,6 +36,13 @@ def test_what_is_wrong_is_one_line(run: Run, tmp_path: Path) -> None:
     line = run("bus", "init", str(tmp_path / "bus"), "--worker", "w1").refusal()
 
     assert line.startswith("expected --host NAME")
+    line = run("bus", "init", str(tmp_path / "bus"), "--host", "a b").refusal()
+    assert line == "expected a name or an address of this machine, got 'a b'"
+    assert not (tmp_path / "bus").exists()
+
+
+def test_alone_it_says_what_it_can(run: Run) -> None:
+    assert "init" in run("bus").text
 
 
 def test_without_nats_py_it_says_what_is_to_be_installed(

@@ -51,9 +51,35 @@ def test_without_them_there_is_no_bus(command: click.Command, given: Given) -> N
     assert given == [None]
 
 
-def test_another_scheme_is_refused() -> None:
+@pytest.mark.parametrize(
+    "url", ["http://b:4222", "tls://", "tls://:4222", "tls://b:x", "nats://b:99999"]
+)
+def test_what_is_no_address_of_a_bus_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="expected tls://HOST:PORT"):
-        read_address("http://b:4222", None, None)
+        read_address(url, None, None)
+
+
+@pytest.mark.parametrize("option", ["--bus-key", "--bus-ca"])
+def test_how_to_join_no_bus_is_refused(command: click.Command, given: Given, option: str) -> None:
+    error = CliRunner().invoke(command, [option, "file"]).exception
+
+    assert str(error) == f"expected --bus URL beside {option}"
+    assert given == []
+
+
+def test_a_section_without_a_url_is_refused(command: click.Command) -> None:
+    defaults = {"bus": None, "bus_key": "a.nk", "bus_ca": None}
+    error = CliRunner().invoke(command, [], default_map=defaults).exception
+
+    assert str(error) == "expected url in [bus], beside key"
+
+
+def test_a_key_in_the_environment_is_for_those_who_have_a_bus(
+    command: click.Command, given: Given
+) -> None:
+    CliRunner().invoke(command, [], env={"ARENA_BUS_KEY": "a.nk"}, catch_exceptions=False)
+
+    assert given == [None]
 
 
 async def test_without_an_address_it_is_not_opened() -> None:

@@ -340,6 +340,21 @@ async def test_a_match_of_a_bot_that_is_removed_ends_by_that_and_is_not_cancelle
     assert competition.ledger.book.out["cem"].kind is Ending.REMOVED
 
 
+async def test_one_match_of_a_bot_that_is_removed_says_so_and_the_others_are_void(
+    host: FakeHost, jobs: FakeJobs
+) -> None:
+    competition, _ = await host.begin(*THREE, matches=2)
+    begun = [job.id for job in jobs.open_jobs if "cem" in job.players]
+    for job in begun:
+        jobs.begins(job)
+    competition.remove("cem", act("remove", bot="cem"))
+
+    assert len(begun) > 1
+    assert len(jobs.offended) == 1
+    assert set(jobs.cancelled) == set(begun) - set(jobs.offended)
+    assert set(jobs.cancelled.values()) == {"cem was removed"}
+
+
 async def test_what_is_lost_of_a_removed_bot_is_not_played_again(
     host: FakeHost, jobs: FakeJobs
 ) -> None:
