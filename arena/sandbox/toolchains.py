@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 
 import msgspec
@@ -41,7 +42,8 @@ class Toolchain(msgspec.Struct, frozen=True):
 
 def installed() -> tuple[Toolchain, ...]:
     """Each language of the starters; this takes a second or two."""
-    return tuple(map(_toolchain, Language))
+    with ThreadPoolExecutor() as tries:
+        return tuple(tries.map(_toolchain, Language))
 
 
 def _toolchain(language: Language) -> Toolchain:

@@ -6,9 +6,11 @@ Each result has to pass the check of a real arena.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 
-from arena.workers.bus import Bus, ResultDelivery
+from arena.server.background import BackgroundTasks
+from arena.workers.bus import Bus, BusDown, ResultDelivery
 from arena.workers.dispatch import worker_class
 from arena.workers.messages import (
     Announcement,
@@ -80,6 +82,8 @@ class BusArena:
         self.programs: dict[str, bytes] = {}
         self.jobs: dict[str, BusJob] = {}
         self.requests: list[ProgramRequest] = []
+        self._taken: set[str] = set()
+        self._tasks = BackgroundTasks()
         self._news = asyncio.Event()
 
     async def open(self) -> BusArena:
@@ -124,7 +128,11 @@ class BusArena:
         return self.reports[-1]
 
     def _on_report(self, worker: str, data: bytes) -> None:
-        self.reports.append(decode(data, WorkerReport))
+        report: WorkerReport = decode(data, WorkerReport)
+        self.reports.append(report)
+        for attempt in report.attempts:
+            if attempt.attempt in self._taken:  # that command was lost, as any can be
+                self._tasks.start(self._take(attempt.attempt))
         self._news.set()
 
     async def _on_announcement(self, worker: str, data: bytes) -> bytes:
@@ -159,6 +167,11 @@ class BusArena:
         assert not why, why
         self.results.append(result)
         if self.is_prompt:
+            self._taken.add(delivery.attempt)
             await delivery.ack()
-            await self.command(Taken(delivery.attempt))
+            await self._take(delivery.attempt)
         self._news.set()
+
+    async def _take(self, attempt: str) -> None:
+        with contextlib.suppress(BusDown):
+            await self.command(Taken(attempt))

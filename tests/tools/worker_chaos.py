@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,8 +43,9 @@ _GAME = next(name for name, rules in GAMES.items() if rules.seats == 2 and rules
 _WORKERS = ("w1", "w2")
 _STARTS_S = 60.0
 _ENDS_S = 20.0
-_CUT_S = (2.0, 9.0)  # shorter and longer than it takes until a worker counts as gone
-_SUSPENDED_S = (2.0, 20.0)
+_EVERY_S = (1.0, 6.0)  # between two of what is done
+_AWAY_S = (0.0, 8.0)  # shorter and longer than it takes until a worker counts as gone
+_SUSPENDED = 2.5  # times as long
 _PATIENCE_S = 900.0
 
 _CONFIG = """
@@ -124,16 +126,24 @@ class WorkerChaos:
         self._tokens: dict[str, str] = {}
         self._instructor = ""
         self._wipes = False
+        self._away_s = _AWAY_S
         self._random = random.SystemRandom()
         self.faults: list[str] = []
         self.done: Counter[str] = Counter()
 
     # --- the class ---
 
-    def run(self, times: int, every_s: tuple[float, float] = (1.0, 6.0)) -> ChaosOutcome:
+    def run(
+        self,
+        times: int,
+        every_s: tuple[float, float] = _EVERY_S,
+        away_s: tuple[float, float] = _AWAY_S,
+    ) -> ChaosOutcome:
+        """Play all of it; what is killed or cut is `away_s`, and the next follows in `every_s`."""
         began = time.monotonic()
         self._enrol()
         self._write_config()
+        self._away_s = away_s
         try:
             self._start_nats()
             for worker in _WORKERS:
@@ -179,11 +189,14 @@ class WorkerChaos:
         (self._folder / "class.toml").write_text(config)
 
     def _submit_all(self) -> None:
-        for owner in self._owners:
-            words = ("submit", str(self._folder / "starter"), "--url", self._url)
+        words = ("submit", str(self._folder / "starter"), "--url", self._url)
+
+        def submit(owner: str) -> str:
             done = arena_process.run(*words, "--token", self._tokens[owner], "--json")
-            if done.returncode:
-                self.faults.append(f"{owner}: {done.stdout}{done.stderr}")
+            return f"{owner}: {done.stdout}{done.stderr}" if done.returncode else ""
+
+        with ThreadPoolExecutor() as uploads:
+            self.faults += filter(None, uploads.map(submit, self._owners))
 
     # --- what runs ---
 
@@ -250,7 +263,7 @@ class WorkerChaos:
         name = self._random.choice(_WORKERS)
         self._kill(self._workers[name])
         self.done["worker"] += 1
-        time.sleep(self._random.uniform(0.0, 8.0))
+        self._stay_away()
         self._start_worker(name)
 
     def _kill_nats(self) -> None:
@@ -258,21 +271,21 @@ class WorkerChaos:
         self._kill(self._nats)
         self._wipes = self.done["bus"] % 2 == 1
         self.done["bus"] += 1
-        time.sleep(self._random.uniform(0.0, 8.0))
+        self._stay_away()
         self._start_nats()
 
     def _kill_arena(self) -> None:
         assert self._arena is not None, "it runs"
         self._kill(self._arena)
         self.done["arena"] += 1
-        time.sleep(self._random.uniform(0.0, 8.0))
+        self._stay_away()
         self._start_arena()
 
     def _cut_network(self) -> None:
         proxy = self._random.choice(list(self._proxies.values()))
         proxy.cut()
         self.done["network"] += 1
-        time.sleep(self._random.uniform(*_CUT_S))
+        self._stay_away()
         proxy.go_on()
 
     def _suspend_worker(self) -> None:
@@ -281,7 +294,7 @@ class WorkerChaos:
         if worker.poll() is None:
             worker.send_signal(signal.SIGSTOP)
             self.done["suspended"] += 1
-            time.sleep(self._random.uniform(*_SUSPENDED_S))
+            self._stay_away(_SUSPENDED)
             worker.send_signal(signal.SIGCONT)
 
     def _start_ended(self) -> None:
@@ -289,6 +302,9 @@ class WorkerChaos:
         for name, worker in list(self._workers.items()):
             if worker.poll() is not None:
                 self._start_worker(name)
+
+    def _stay_away(self, times: float = 1.0) -> None:
+        time.sleep(times * self._random.uniform(*self._away_s))
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         below = arena_process.below(process.pid)
