@@ -163,6 +163,7 @@ async def _work(
             profile,
             worker_class(profile.kind, profile.speed),
             lag_ms=lambda: health.lag_ms,
+            shortage=lambda: health.shortage,
             frames_of=lambda table: LiveFrames(table, loop.time),
             tell=partial(notices.say, "told"),
         )
