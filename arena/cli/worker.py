@@ -22,6 +22,7 @@ from arena.cli import Interrupted
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, opened_bus
 from arena.cli._signals import Stop
+from arena.sandbox.command import SYSTEM
 from arena.sandbox.safety import fitting_bots, machine_mib
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
@@ -91,6 +92,7 @@ def command(
     name = _checked(name or _default_name(bus))
     check_address(bus)
     cores = cores or usable_cores()
+    cache = _unseen(cache or _default_cache())
     wanted = tuple(filter(None, (games or "").split(",")))
     notices = _Notices(name, as_json)
     notices.say("tries", "tries what this machine can play")
@@ -105,7 +107,7 @@ def command(
     )
     stop = stop or Stop()
     try:
-        asyncio.run(_join(bus, profile, cache or _default_cache(), notices, stop))
+        asyncio.run(_join(bus, profile, cache, notices, stop))
     except (asyncio.CancelledError, KeyboardInterrupt):
         if stop.name is None:
             raise Interrupted(_STOPPED) from None
@@ -164,6 +166,7 @@ async def _work(
             profile,
             worker_class(profile.kind, profile.speed),
             lag_ms=lambda: health.lag_ms,
+            shortage=lambda: health.shortage,
             frames_of=lambda table: LiveFrames(table, loop.time),
             tell=partial(notices.say, "told"),
         )
@@ -233,6 +236,15 @@ def _checked(name: str) -> str:
             f"expected a worker's name of at most 32 letters, digits, - and _, got {name!r}"
         )
     return name
+
+
+def _unseen(cache: Path) -> Path:
+    """The folder, if it is not in those that every bot sees: programs of others would be there."""
+    where = cache.expanduser().resolve()
+    for folder in SYSTEM:
+        if where.is_relative_to(Path(folder).resolve()):
+            raise UsageError(f"expected a cache that bots do not see, got one in {folder}: {where}")
+    return cache
 
 
 def _default_cache() -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.rules import Game
+from arena.records.document import UNREADABLE
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 from protocol.watching import Turn
@@ -91,7 +92,7 @@ class RemoteMatch:
         """
         try:
             frame = _decode(data)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return
         self.reported(frame.decisions, frame.scores)
         if self.on_frame is not None:

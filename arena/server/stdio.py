@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from typing import Final
 
-from arena.referee.budget import Budget
+from arena.referee.budget import ON_END, Budget
 from arena.referee.timers import Timer, Timers
 from arena.referee.transport import ConnectionOwner
 from protocol.codec import Encoding
@@ -44,6 +44,8 @@ class Pipe(asyncio.Protocol):
         self._limits = limits
         self._timers = timers
         self._loop = asyncio.get_running_loop()
+        # More at one moment make no difference to the budget, and would take the loop a second.
+        self._most_blank = (ON_END + 1) * limits.unanswered
         self._partial = bytearray()  # the beginning of a line
         self._inward: asyncio.ReadTransport | None = None
         self._outward: asyncio.WriteTransport | None = None
@@ -104,6 +106,8 @@ class Pipe(asyncio.Protocol):
         if self._inward is None or not self.is_open:
             return
         if self._rest is not None:
+            if self._rest.when() == until:
+                return
             self._rest.cancel()
         self._inward.pause_reading()
         self._rest = self._loop.call_at(until, self._read_on)
@@ -140,14 +144,17 @@ class Pipe(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         arrived = self._loop.time()
         *ends, rest = data.split(b"\n")
+        blank = 0
         for end in ends:
+            if blank > self._most_blank and not end:
+                continue
             if not self._gather(end):
                 return
             frame = bytes(self._partial).strip(_SPACE)
             self._partial.clear()
             if frame:
                 self._owner.received(self, frame, Encoding.JSON, arrived)
-            else:
+            elif (blank := blank + 1) <= self._most_blank:
                 self._owner.on_trivial_frame(self)
         self._gather(rest)
 

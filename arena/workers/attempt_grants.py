@@ -11,9 +11,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from arena.engine.verdict import FORGIVABLE
+from arena.records.document import UNREADABLE
 from arena.storage.attempts import AttemptRow, AttemptState
 from arena.workers.attempt_log import AnnouncedJob
 from arena.workers.attempt_tracker import KnownAttempt
@@ -30,6 +29,7 @@ from arena.workers.messages import (
     encode,
 )
 from protocol.errors import UsageError
+from protocol.vocabulary import shorten
 
 if TYPE_CHECKING:
     from arena.workers.bus_jobs import BusJobs
@@ -50,17 +50,17 @@ class AttemptGrants:
         """Reply to an `Announcement`."""
         try:
             asked: Announcement = decode(data, Announcement)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return encode(Denied("it is no announcement of this version", is_final=False))
         if asked.worker != worker:
-            return encode(Denied(f"it is announced for {asked.worker}", is_final=True))
+            return encode(Denied(f"it is announced for {shorten(asked.worker)}", is_final=True))
         return encode(await self._reply(asked))
 
     async def requested(self, worker: str, data: bytes) -> bytes:
         """Reply to a `ProgramRequest`: only for an attempt that was granted to that worker."""
         try:
             asked: ProgramRequest = decode(data, ProgramRequest)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return encode(PartOfProgram(why="it is no request of this version"))
         attempt = await self._jobs.earlier.find(asked.attempt)
         if attempt is None or attempt.worker != worker or not attempt.is_granted:

@@ -31,6 +31,7 @@ from arena.workers.messages import (
 __all__ = ["AttemptTracker", "KnownAttempt", "PairingKey", "pairing_of"]
 
 _HAND_IN_S = 3.0  # from the end of a match until its result should be here
+_OBEYS_S = 30.0  # from an order to end a match until it is taken for lost
 _FRAMES_S = 3.0  # a watched match says something at least so often
 _REMEMBERED_S = 60.0  # an attempt that is settled, after a report has listed it
 
@@ -83,6 +84,7 @@ class KnownAttempt:
         self.is_watched = False
         self.frames_at = now
         self._over_at: float | None = None
+        self._ordered_at: float | None = None
 
     @classmethod
     def of_row(cls, row: AttemptRow, job: MatchJob, sent: BusJob, now: float) -> KnownAttempt:
@@ -98,9 +100,16 @@ class KnownAttempt:
         is_over = self.is_counted or self.is_settled or bool(self.cancelled)
         return self.state is AttemptState.OPEN and self.is_granted and not is_over
 
+    def is_disobeyed(self, now: float) -> bool:
+        """Whether its worker has not ended it for long, though it is there and was told to."""
+        is_late = self._ordered_at is not None and now - self._ordered_at > _OBEYS_S
+        return is_late and (bool(self.cancelled) or self._over_at is None)
+
     def listed(self, running: RunningAttempt, now: float) -> Iterator[Command]:
         """Note that a report lists it; yields what its worker is to be told, again if need be."""
         self.listed_at = now
+        if self._ordered_at is None and (self.cancelled or self.offence is not None):
+            self._ordered_at = now
         if self.is_settled:
             yield Taken(self.id)
         elif running.is_over:
@@ -155,13 +164,19 @@ class AttemptTracker:
         Silence counts from `since` at the earliest.
         """
         return [
-            attempt
-            for attempt in self._attempts.values()
-            if attempt.state is AttemptState.OPEN
-            and attempt.is_granted
-            and not (attempt.is_checking or attempt.is_counted or attempt.is_settled)
-            and now - max(attempt.listed_at, since) > SILENT_S
+            attempt for attempt in self._unheard() if now - max(attempt.listed_at, since) > SILENT_S
         ]
+
+    def disobeyed(self, now: float) -> list[KnownAttempt]:
+        """Those that their workers were to end, and list still."""
+        return [attempt for attempt in self._unheard() if attempt.is_disobeyed(now)]
+
+    def _unheard(self) -> Iterator[KnownAttempt]:
+        """Those that run as far as is known, and whose result has not come."""
+        for attempt in self._attempts.values():
+            is_here = attempt.is_checking or attempt.is_counted or attempt.is_settled
+            if attempt.state is AttemptState.OPEN and attempt.is_granted and not is_here:
+                yield attempt
 
     def forget_settled(self, now: float) -> None:
         """Drop those of which nothing is expected; a result that comes still has its row."""

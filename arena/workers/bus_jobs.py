@@ -54,6 +54,7 @@ _STALL_S = 1.0  # a tick so late: this process stood still, and heard nobody
 _BUS_DOWN_S = 30.0  # a bus that starts again takes some seconds; then its workers are gone
 _PATIENCE_S = 3.0  # workers report twice a second, and one that is started again takes a moment
 _CLOSING_S = 2.0  # for what is on its way when the arena stops
+_LOOKUPS = 16  # attempts that a worker lists and nobody remembers, at once
 
 
 class BusJobs:
@@ -106,6 +107,7 @@ class BusJobs:
         self._by_pairing: dict[PairingKey, PutJob] = {}
         self._sender = JobSender(bus, self._dispatch, self._put, self._registry)
         self._told: set[str] = set()
+        self._met: set[tuple[str, str]] = set()  # (worker, attempt) that are looked up
         self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tick_due = self._up_at = self._repeat_due = self.clock()
@@ -276,7 +278,7 @@ class BusJobs:
         attempt = self.tracker.get(running.attempt)
         if attempt is None:
             if running.has_begun or running.is_over:  # else it may be about to ask
-                self.tasks.start(self._intake.meet(worker, running.attempt))
+                self._meet(worker, running.attempt)
             return
         if attempt.worker != worker:
             return
@@ -291,6 +293,14 @@ class BusJobs:
             attempt.remote.reported(running.decisions, running.scores)
         if put.living is attempt and running.has_begun:
             put.watcher.progressed(put.job.id, attempt.id, running.decisions)
+
+    def _meet(self, worker: str, attempt: str) -> None:
+        """Look an attempt up, or when it is listed again if there are too many."""
+        key = worker, attempt
+        if key not in self._met and len(self._met) < _LOOKUPS:
+            self._met.add(key)
+            task = self.tasks.start(self._intake.meet(worker, attempt))
+            task.add_done_callback(lambda _: self._met.discard(key))
 
     # --- what becomes of a job ---
 
@@ -477,6 +487,9 @@ class BusJobs:
             self.failed(
                 attempt, AttemptState.LOST, f"nothing was heard of it from {attempt.worker}"
             )
+        for attempt in self.tracker.disobeyed(now):
+            self._say(f"worker {attempt.worker} does not end {attempt.id}, which is given up")
+            self.failed(attempt, AttemptState.VOID, f"{attempt.worker} has not ended it")
 
     def _look(self) -> None:
         """See who takes jobs now, and what becomes of jobs that nobody takes."""

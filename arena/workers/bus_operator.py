@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
-
 from arena.workers.bus import Bus
-from arena.workers.known_worker import KnownWorker, views_of
-from arena.workers.messages import Drain, WorkerReport, decode, encode
+from arena.workers.known_worker import KnownWorker, read_report, views_of
+from arena.workers.messages import Drain, encode
 from protocol.errors import ArenaError, UsageError
 from protocol.instructions import WorkerView
 
@@ -53,9 +51,8 @@ class BusOperator:
     # --- within ---
 
     def _take(self, worker: str, data: bytes) -> None:
-        try:
-            report: WorkerReport = decode(data, WorkerReport)
-        except msgspec.DecodeError:  # of another version
+        report = read_report(worker, data)
+        if report is None:  # of another version
             return
         self._known[worker] = KnownWorker(report=report, seen_at=self._clock())
         self._heard.set()

@@ -62,46 +62,78 @@ write_deadline: "10s"
 include "users.conf"
 """
 
-_USERS_HEAD = """\
+_USERS = """\
 # Written by `arena bus init`: what each user may do. A worker is forgotten when its .nk file is
 # removed and `arena bus init` is run again.
-authorization {
+#
+# Each worker has an account of its own, and shares with the arenas what is listed here. Permissions
+# alone would not do: a request names the subject of its reply, and the server, whose replies these
+# are, asks nobody whether the worker may publish there, be it `$JS.API.STREAM.DELETE.ARENA_JOBS`.
+authorization {{
   timeout: 5
-  users: [
+}}
+accounts {{
+  ARENA {{ # arenas: they make the streams and queues, put jobs, read results, and command workers
+    jetstream: enabled
+    users: [
+      {{
+        nkey: {key}
+        permissions: {{
+          publish: ["arena.>", "$JS.>", "$O.>", "_INBOX.>", "_R_.>"] # replies to other accounts
+          subscribe: ["arena.>", "_INBOX.arena.>"]
+        }}
+      }}
+    ]
+    exports: [
+{exports}    ]
+    imports: [
+{imports}    ]
+  }}
+{workers}}}
 """
 
-_ARENA_USER = """\
-    {{ # arenas: they make the streams and queues, put jobs, read results, and command workers
-      nkey: {key}
-      permissions: {{
-        publish: ["arena.>", "$JS.>", "$O.>", "_INBOX.>"]
-        subscribe: ["arena.>", "_INBOX.arena.>"]
+_WORKER = """\
+  worker-{name} {{ # the worker {name}: it speaks for itself alone, and takes jobs that are there
+    users: [
+      {{
+        nkey: {key}
+        permissions: {{
+          publish: [
+{publish}          ]
+          subscribe: ["arena.command.{name}", "_INBOX.{name}.>"]
+        }}
       }}
-    }}
+    ]
+    exports: [
+{exports}    ]
+    imports: [
+{imports}    ]
+  }}
 """
 
-_WORKER_USER = """\
-    {{ # the worker {name}: it speaks for itself alone, and takes jobs from queues that are there
-      nkey: {key}
-      permissions: {{
-        publish: [
-          "arena.report.{name}"
-          "arena.announce.*.{name}"
-          "arena.program.*.{name}"
-          "arena.frames.*.{name}.*"
-          "arena.results.*.{name}.*"
-          "$O.records-{name}.>"
-          "$JS.API.STREAM.MSG.GET.OBJ_records-{name}"
-          "$JS.API.STREAM.PURGE.OBJ_records-{name}"
-          "$JS.API.CONSUMER.INFO.ARENA_JOBS.*"
-          "$JS.API.CONSUMER.MSG.NEXT.ARENA_JOBS.*"
-          "$JS.ACK.ARENA_JOBS.>"
-          "_INBOX.{name}.>"
-        ]
-        subscribe: ["arena.command.{name}", "_INBOX.{name}.>"]
-      }}
-    }}
-"""
+_SPOKEN = ("arena.report.{name}", "arena.frames.*.{name}.*")
+"""What a worker says to all arenas, or to one, and gets no reply to."""
+
+_ASKED = (
+    "arena.announce.*.{name}",
+    "arena.program.*.{name}",
+    "arena.results.*.{name}.*",
+    "$O.records-{name}.>",
+    "$JS.API.STREAM.MSG.GET.OBJ_records-{name}",
+    "$JS.API.STREAM.PURGE.OBJ_records-{name}",
+)
+"""What a worker asks arenas, or JetStream, of itself."""
+
+_ASKED_BY_ALL = (
+    "$JS.API.CONSUMER.INFO.ARENA_JOBS.*",
+    "$JS.API.CONSUMER.MSG.NEXT.ARENA_JOBS.*",
+    "$JS.ACK.ARENA_JOBS.>",
+)
+"""What all workers ask JetStream."""
+
+# Not even asked: without this import an account has JetStream's requests to itself, which says that
+# it has no JetStream.
+_SHADOW = "$JS.API.INFO"
 
 
 class BusFolder:
@@ -166,10 +198,49 @@ def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFol
 
 
 def _users(files: BusFolder) -> str:
-    texts = [_USERS_HEAD, _ARENA_USER.format(key=_public_key(files.key(ARENA_USER)))]
-    for name in files.workers():
-        texts.append(_WORKER_USER.format(name=name, key=_public_key(files.key(name))))
-    return "".join((*texts, "  ]\n}\n"))
+    """The accounts, and what they share: each list in the words of `nats-server`."""
+    names = files.workers()
+    exports = [f'{{ service: "{subject}" }}' for subject in (*_ASKED_BY_ALL, _SHADOW)]
+    imports = []
+    for name in names:
+        account = f"worker-{name}"
+        for subject in _named_subjects(_ASKED, name):
+            exports.append(f'{{ service: "{subject}", accounts: [{account}] }}')
+        exports.append(f'{{ stream: "arena.command.{name}", accounts: [{account}] }}')
+        for subject in _named_subjects(_SPOKEN, name):
+            imports.append(f'{{ stream: {{ account: {account}, subject: "{subject}" }} }}')
+    return _USERS.format(
+        key=_public_key(files.key(ARENA_USER)),
+        exports=_lines(exports, 6),
+        imports=_lines(imports, 6),
+        workers="".join(_worker(files, name) for name in names),
+    )
+
+
+def _worker(files: BusFolder, name: str) -> str:
+    spoken = _named_subjects(_SPOKEN, name)
+    asked = (*_named_subjects(_ASKED, name), *_ASKED_BY_ALL)
+    imports = [
+        f'{{ service: {{ account: ARENA, subject: "{subject}" }} }}'
+        for subject in (*asked, _SHADOW)
+    ]
+    imports.append(f'{{ stream: {{ account: ARENA, subject: "arena.command.{name}" }} }}')
+    publish = (*spoken, *asked, f"_INBOX.{name}.>")
+    return _WORKER.format(
+        name=name,
+        key=_public_key(files.key(name)),
+        publish=_lines([f'"{subject}"' for subject in publish], 12),
+        exports=_lines([f'{{ stream: "{each}", accounts: [ARENA] }}' for each in spoken], 6),
+        imports=_lines(imports, 6),
+    )
+
+
+def _named_subjects(subjects: Iterable[str], name: str) -> list[str]:
+    return [subject.replace("{name}", name) for subject in subjects]
+
+
+def _lines(items: Iterable[str], indent: int) -> str:
+    return "".join(f"{' ' * indent}{item}\n" for item in items)
 
 
 def _write_user_key(file: Path, user: str) -> None:

@@ -13,9 +13,10 @@ from nats.js.object_store import ObjectStore
 from arena.workers.bus import BusDown
 from arena.workers.nats_connection import NatsConnection
 
-__all__ = ["LARGEST_IN_MESSAGE", "NatsRecords"]
+__all__ = ["LARGEST_IN_MESSAGE", "LARGEST_READ", "NatsRecords"]
 
 LARGEST_IN_MESSAGE = 512 * 1024  # bytes; the server takes 1 MiB
+LARGEST_READ = 300 << 20  # bytes; an arena refuses what has more than 256 MiB
 KEPT_S = 7 * 24 * 3600.0  # what no arena has asked for
 
 
@@ -63,19 +64,22 @@ def _store(streams: JetStreamContext, worker: str) -> ObjectStore:
 
 
 async def _read(streams: JetStreamContext, worker: str, attempt: str) -> bytes:
-    """Read an object part by part.
+    """Read an object part by part; of one that is too large only so much that this is seen.
 
     `ObjectStore.get` reads by a subscription, and waits for ever if a part is missing.
     """
     try:
         info = await _store(streams, worker).get_info(attempt)
-        parts, sequence = [], 0
+        parts, sequence, size = [], 0, 0
         for _ in range(info.chunks or 0):
             part = await streams.get_msg(
                 _stream(worker), sequence + 1, _parts(worker, info), direct=True, next=True
             )
             assert part.seq is not None, "direct reads say it"
             parts.append(part.data or b"")
+            size += len(parts[-1])
+            if size > LARGEST_READ:  # what its name says of its size is the worker's word
+                return b"".join(parts)
             sequence = part.seq
     except NotFoundError:
         raise BusDown(f"the bus has lost the record of {attempt}") from None

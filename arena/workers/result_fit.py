@@ -23,7 +23,7 @@ from arena.records.document import UNREADABLE, decoding_failure
 from arena.records.verify import OpenQuestion, PlannedMatch, check_record
 from arena.referee.seat import NOTE_BYTES
 from arena.results.verdict_audit import misquoted
-from arena.workers.messages import AttemptResult, BusJob, decode
+from arena.workers.messages import AttemptResult, BusJob, decode, encode
 from protocol.errors import IllegalAnswer, in_words, one_line
 from protocol.messages import Ending, Mechanism, Verdict
 from protocol.vocabulary import shorten
@@ -33,6 +33,7 @@ __all__ = ["ExpectedAttempt", "ResultFit", "fit_of"]
 _LONGEST = 500  # letters of a reason
 _TEXT = 4_096  # letters of a text for people; ours are shorter than half of that
 _STDERR = 1 << 20  # letters of what a process wrote; an arena stores 64 KiB
+_PADDING = 4_096  # bytes of a result beyond twice what is in it
 _DAY_MS = 86_400_000  # no limit is longer
 
 
@@ -55,7 +56,10 @@ class ResultFit(msgspec.Struct, frozen=True):
 def fit_of(data: bytes, expected: ExpectedAttempt) -> ResultFit:
     """Check an `AttemptResult`; nothing is raised, however broken or malicious it is."""
     try:
-        return _fit(decode(data, AttemptResult), expected)
+        result: AttemptResult = decode(data, AttemptResult)
+        if len(data) > 2 * len(encode(result)) + _PADDING:  # the arena reads it once more
+            return ResultFit("most of it is no result")
+        return _fit(result, expected)
     except UNREADABLE as error:
         why = f"it cannot be read: {decoding_failure(error)}"
     except MemoryError:

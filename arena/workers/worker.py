@@ -4,6 +4,10 @@ It draws seed and id of an attempt, announces them, and plays only what was gran
 the bus to begin and to end a match, but not in between: cut off, it plays on and hands in later.
 A job stays claimed (`in_progress`) until the arena has taken its result.
 
+A worker that cannot play would be done with every job at once, and make all of them void. So it
+takes none for a while, longer each time, and none while its machine is short of memory or disk; to
+arenas it is then a worker that drains.
+
 Nothing here knows processes, or which bus it is.
 """
 
@@ -12,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -19,6 +24,7 @@ import msgspec
 
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT
+from arena.sandbox.build_cache import BuildFailed
 from arena.sandbox.command import Program
 from arena.server.background import BackgroundTasks
 from arena.workers.arena_requests import ArenaRequests
@@ -61,6 +67,7 @@ _FETCH_S = 5.0
 _AGAIN_S = 1.0  # between two tries at what the bus did not carry
 _GIVE_BACK_S = 5.0  # before a job whose arena does not answer is delivered again
 _FRAMES_S = 0.05  # between two looks at what is due
+_REST_S, _LONGEST_REST_S = 1.0, 60.0  # after an attempt that could not be played here
 _MOST_UNTAKEN = 4  # results for each slot that wait for an arena: more work only piles up
 
 
@@ -72,6 +79,7 @@ class Worker:
         worker_class: the class of jobs that it takes.
         draw: returns a fresh id of an attempt, and a seed.
         lag_ms: how late its event loop was at worst in the last seconds.
+        shortage: what its machine is short of just now, in words; empty if of nothing.
         frames_of: what is sent of a match that is watched.
         tell: gets one line about what an operator should know.
     """
@@ -86,6 +94,7 @@ class Worker:
         *,
         draw: Callable[[], tuple[str, bytes]] = draw_attempt,
         lag_ms: Callable[[], float] = lambda: 0.0,
+        shortage: Callable[[], str] = lambda: "",
         frames_of: Callable[[LiveMatch], FrameSource] | None = None,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
@@ -98,12 +107,15 @@ class Worker:
         self._class = worker_class
         self._draw = draw
         self._lag_ms = lag_ms
+        self._shortage = shortage
         self._frames_of = frames_of
         self._tell = tell
         self._attempts: dict[str, WorkerAttempt] = {}
         self._is_draining = False
         self.is_leaving = False
         self._played = 0
+        self._rest_s = _REST_S
+        self._rests_until = -math.inf
         self._last_error = ""
         self._refusals: set[str] = set()
         self._changed = asyncio.Event()
@@ -117,7 +129,7 @@ class Worker:
             attempts=tuple(
                 attempt.report(self._scores(attempt)) for attempt in self._attempts.values()
             ),
-            is_draining=self._is_draining,
+            is_draining=not self._takes_jobs,
             lag_ms=self._lag_ms(),
             played=self._played,
             last_error=self._last_error,
@@ -175,6 +187,11 @@ class Worker:
     # --- taking jobs ---
 
     @property
+    def _takes_jobs(self) -> bool:
+        is_fit = self._loop.time() >= self._rests_until and not self._shortage()
+        return is_fit and not self._is_draining
+
+    @property
     def _has_room(self) -> bool:
         playing = sum(not attempt.is_over for attempt in self._attempts.values())
         most = self._profile.slots * (1 + _MOST_UNTAKEN)
@@ -184,6 +201,11 @@ class Worker:
         while True:
             while self._is_draining or not self._has_room:
                 await self._until_changed()
+            if not self._takes_jobs:
+                if shortage := self._shortage():
+                    self._note(f"takes no jobs: {shortage}")
+                await asyncio.sleep(_AGAIN_S)
+                continue
             try:
                 delivery = await self._bus.fetch(self._class, _FETCH_S)
             except BusDown as error:  # or no arena has jobs for its class yet
@@ -194,7 +216,7 @@ class Worker:
                 await self._delivered(delivery)
 
     async def _delivered(self, delivery: JobDelivery) -> None:
-        if self._is_draining:
+        if not self._takes_jobs:
             await delivery.give_back(0)
             return
         try:
@@ -251,18 +273,32 @@ class Worker:
             return void_attempt(attempt.drawn, attempt.void)
         attempt.work = self._loop.create_task(self._prepare_and_play(attempt))
         try:
-            return await attempt.work
+            played = await attempt.work
+            self._rest_s = _REST_S
+            return played
+        except BuildFailed as error:  # which says more of the program than of this machine
+            self._note(str(error))
+            return void_attempt(attempt.drawn, str(error))
         except asyncio.CancelledError:
             if not attempt.void or attempt.id not in self._attempts:
                 raise
             return void_attempt(attempt.drawn, attempt.void)
         except (ArenaError, BusDown) as error:
             self._note(str(error))
+            self._rest()
             return void_attempt(attempt.drawn, str(error))
         except Exception as error:
             log.exception("attempt %s cannot be played", attempt.id)
             self._note(f"{type(error).__name__}: {error}")
+            self._rest()
             return void_attempt(attempt.drawn, FAULT)
+
+    def _rest(self) -> None:
+        """Take no jobs for a while, as this one could not be played."""
+        now = self._loop.time()
+        if now >= self._rests_until:  # else others had begun as well
+            self._rests_until = now + self._rest_s
+            self._rest_s = min(2 * self._rest_s, _LONGEST_REST_S)
 
     async def _prepare_and_play(self, attempt: WorkerAttempt) -> PlayedAttempt:
         programs = await self._programs_of(attempt)

@@ -70,6 +70,7 @@ class WorkerHealth:
         self._lags: deque[tuple[float, float]] = deque()  # (when, ms) of the last seconds
         self._due = math.inf  # when the loop is to be here next
         self.is_short_of_memory = False
+        self.shortage = ""  # of memory or disk, just now
 
     async def watch(self) -> None:
         """Measure, until this is cancelled."""
@@ -95,10 +96,13 @@ class WorkerHealth:
         """Take what the machine has free just now."""
         memory, disk = state.memory_mib, state.disk_mib
         self.is_short_of_memory = memory is not None and memory < _MEMORY_MIB
+        self.shortage = ""
         if self.is_short_of_memory:
-            self._note(TroubleKind.MEMORY, f"the worker had {memory:,} MiB of memory left")
+            self.shortage = f"{memory:,} MiB of memory left"
+            self._note(TroubleKind.MEMORY, f"the worker had {self.shortage}")
         if disk is not None and disk < _DISK_MIB:
-            self._note(TroubleKind.DISK, f"the worker had {disk:,} MiB of disk left")
+            self.shortage = f"{disk:,} MiB of disk left"
+            self._note(TroubleKind.DISK, f"the worker had {self.shortage}")
 
     def started(self, took_s: float) -> None:
         """The machine has taken so long to start a program."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
+from arena.records.document import UNREADABLE
 from arena.workers.dispatch import WorkerPower, worker_class
-from arena.workers.known_worker import SILENT_S, KnownWorker
+from arena.workers.known_worker import SILENT_S, KnownWorker, read_report
 from arena.workers.messages import BUS_VERSION, Command, Dismissal, Drain, WorkerReport, decode
 from protocol.version import __version__
 
@@ -19,6 +20,9 @@ __all__ = ["WorkerRegistry"]
 
 _REFUSED_AGAIN_S = 5.0  # commands may be lost
 _LATE_S = 5.0  # no report is later than that on a bus that works
+_MOST_CLASSES = 32  # of a worker that is started again and again: each leaves a queue on the bus
+_MOST_SESSIONS = 100  # that are remembered of a worker
+_MOST_LINES = 10  # that are said of a worker
 
 
 class _AnyReport(msgspec.Struct, frozen=True):
@@ -51,22 +55,26 @@ class WorkerRegistry:
         self._tell = tell
         self._changed = changed
         self._refused_at: dict[str, float] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._told: dict[str, set[str]] = {}  # by worker
+        self._classes: dict[str, set[str]] = {}  # by worker, those it was of
         self._former: dict[str, dict[str, float]] = {}  # by worker: sessions, and when they ended
         self._drains: dict[str, bool] = {}
 
     def reported(self, worker: str, data: bytes, now: float) -> WorkerReport | None:
-        """Take a report; returns it if it is one of a worker that is of use."""
-        report, why = _read(data)
-        if report is not None and not why:
-            why = _other_version(report)
+        """Take a report; returns it if it is one of a worker that is of use.
+
+        That of a former session is returned as well: if two workers have one name, the matches of
+        neither are lost.
+        """
+        report = read_report(worker, data)
         if report is None:
-            self._refuse(worker, why, now)
+            self._refuse(worker, _why_unreadable(data), now)
             return None
+        why = _other_version(report) or self._too_changeable(report)
         if not self._is_of_latest_session(worker, report, now):
-            return None
+            self._look_for_double(worker, report, now)
+            return None if why else report
         former = self.workers.get(worker)
-        report = msgspec.structs.replace(report, worker=worker)
         known = KnownWorker(report=report, seen_at=now, refused=why)
         self.workers[worker] = known
         if why:
@@ -115,15 +123,25 @@ class WorkerRegistry:
     def _is_of_latest_session(self, worker: str, report: WorkerReport, now: float) -> bool:
         former = self._former.setdefault(worker, {})
         if report.session in former:
-            if now - former[report.session] > _LATE_S:
-                self._tell_once(
-                    worker, f"two workers are called {worker}: give each a name of its own"
-                )
             return False
         known = self.workers.get(worker)
         if known is not None and known.report.session != report.session:
             former[known.report.session] = now
+            if len(former) > _MOST_SESSIONS:
+                del former[next(iter(former))]
         return True
+
+    def _look_for_double(self, worker: str, report: WorkerReport, now: float) -> None:
+        """Say it if a report of a former session is no late one."""
+        if now - self._former[worker][report.session] > _LATE_S:
+            self._tell_once(worker, f"two workers are called {worker}: give each a name of its own")
+
+    def _too_changeable(self, report: WorkerReport) -> str:
+        classes = self._classes.setdefault(report.worker, set())
+        name = worker_class(report.kind, report.speed)
+        if len(classes) < _MOST_CLASSES:
+            classes.add(name)
+        return "" if name in classes else "what it can play has changed too often"
 
     def _refuse(self, worker: str, why: str, now: float) -> None:
         if now - self._refused_at.get(worker, -_REFUSED_AGAIN_S) >= _REFUSED_AGAIN_S:
@@ -132,8 +150,9 @@ class WorkerRegistry:
         self._tell_once(worker, f"worker {worker} is refused: {why}")
 
     def _tell_once(self, worker: str, line: str) -> None:
-        if (worker, line) not in self._told:
-            self._told.add((worker, line))
+        told = self._told.setdefault(worker, set())
+        if line not in told and len(told) < _MOST_LINES:
+            told.add(line)
             self._tell(line)
 
 
@@ -144,19 +163,15 @@ def _power(known: KnownWorker) -> WorkerPower | None:
     return WorkerPower(report.kind, report.speed, report.slots)
 
 
-def _read(data: bytes) -> tuple[WorkerReport | None, str]:
-    """A report, or why it is none: that of another version may not be read as one."""
-    try:
-        return decode(data, WorkerReport), ""
-    except msgspec.MsgspecError:
-        pass
+def _why_unreadable(data: bytes) -> str:
+    """Why a report is none: that of another version may not be read as one."""
     try:
         version: int = decode(data, _AnyReport).version
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         version = 0
     if version not in (0, BUS_VERSION):
-        return None, _of_bus(version)
-    return None, "its reports cannot be read: install the version of the arena there"
+        return _of_bus(version)
+    return "its reports cannot be read: install the version of the arena there"
 
 
 def _other_version(report: WorkerReport) -> str:

@@ -141,6 +141,7 @@ async def test_wrong_name_game_or_bus_is_one_line(nats_server: NatsServer, tmp_p
     for words, expected in (
         (("--name", "a.b"), "expected a worker's name of at most 32 letters"),
         (("--games", "chess"), "unknown game 'chess'"),
+        (("--cache", "/usr/share/card-arena"), "expected a cache that bots do not see"),
         (("--bus", "nats://127.0.0.1:1"), "127.0.0.1:1"),
     ):
         process = await asyncio.create_subprocess_exec(

@@ -16,7 +16,7 @@ def test_every_pairing_counts_once_though_worker_bus_and_arena_are_killed(tmp_pa
     if nats_program() is None:
         assert not os.environ.get("CI"), "nats-server is not installed"
         pytest.skip("nats-server is not installed")
-    chaos = WorkerChaos(tmp_path, submitted=2, launched=2, matches=6, rounds=200)
+    chaos = WorkerChaos(tmp_path, submitted=2, launched=2, matches=9, rounds=200)
 
     outcome = chaos.run(1, every_s=(0.5, 1.5), away_s=(0.0, 2.0))
 

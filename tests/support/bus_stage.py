@@ -212,12 +212,17 @@ class FakeDatabase(MemoryAttempts):
         super().__init__()
         self.counted: dict[int, str] = {}
         self.twice: list[str] = []
+        self.looked_up: list[str] = []
         self._matches: set[str] = set()
         self._written: list[tuple[int, str]] = []
 
     async def announce(self, row: AttemptRow) -> None:
         await asyncio.sleep(WRITING_S)
         await super().announce(row)
+
+    def get(self, attempt: str) -> AttemptRow | None:
+        self.looked_up.append(attempt)
+        return super().get(attempt)
 
     def write(self, pairing: int, match: str) -> None:
         self._written.append((pairing, match))

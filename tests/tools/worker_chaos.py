@@ -2,8 +2,9 @@
 
 An `arena serve` with a real `nats-server` and two `arena worker` play a round robin and a ladder of
 launched and submitted bots. Meanwhile, in random order and at random moments, each so many times: a
-worker is killed with SIGKILL, the bus is (every other time its store is wiped), the arena is, and a
-network is cut for some seconds by a proxy that stops forwarding. At the end the database is judged:
+worker is killed with SIGKILL, the bus is (every other time its store is wiped), the arena is, a
+network is cut for some seconds by a proxy that stops forwarding, and a worker is suspended and goes
+on. A worker that ends by itself is started again, as systemd would. At the end the database is judged:
 every pairing of the round robin counts once, nobody is out, `arena verify` passes, and no process
 outlives its parent. The exit status is 1 if anything is wrong. Linux only.
 """
@@ -16,6 +17,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -43,6 +45,7 @@ _STARTS_S = 60.0
 _ENDS_S = 20.0
 _EVERY_S = (1.0, 6.0)  # between two of what is done
 _AWAY_S = (0.0, 8.0)  # shorter and longer than it takes until a worker counts as gone
+_SUSPENDED = 2.5  # times as long
 _PATIENCE_S = 900.0
 
 _CONFIG = """
@@ -239,11 +242,20 @@ class WorkerChaos:
 
     def _disturb(self, times: int, every_s: tuple[float, float]) -> None:
         """Do all of it so many times, in random order, or until the final is over."""
-        plan = [self._kill_worker, self._kill_nats, self._kill_arena, self._cut_network] * times
+        acts = (
+            self._kill_worker,
+            self._kill_nats,
+            self._kill_arena,
+            self._cut_network,
+            self._suspend_worker,
+        )
+        plan = [act for act in acts for _ in range(times)]
         self._random.shuffle(plan)
         for act in plan:
             time.sleep(self._random.uniform(*every_s))
+            self._start_ended()
             act()
+        self._start_ended()
         if self._is_over("final"):
             self.faults.append("the final was over before all was done: play more matches")
 
@@ -276,8 +288,23 @@ class WorkerChaos:
         self._stay_away()
         proxy.go_on()
 
-    def _stay_away(self) -> None:
-        time.sleep(self._random.uniform(*self._away_s))
+    def _suspend_worker(self) -> None:
+        """The worker alone: its bots go on, and wait for it."""
+        worker = self._workers[self._random.choice(_WORKERS)]
+        if worker.poll() is None:
+            worker.send_signal(signal.SIGSTOP)
+            self.done["suspended"] += 1
+            self._stay_away(_SUSPENDED)
+            worker.send_signal(signal.SIGCONT)
+
+    def _start_ended(self) -> None:
+        """A worker that has not found the bus when it was started has ended."""
+        for name, worker in list(self._workers.items()):
+            if worker.poll() is not None:
+                self._start_worker(name)
+
+    def _stay_away(self, times: float = 1.0) -> None:
+        time.sleep(times * self._random.uniform(*self._away_s))
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         below = arena_process.below(process.pid)

@@ -201,6 +201,15 @@ async def test_empty_lines_are_no_frames_but_counted() -> None:
     assert owner.told.count("on_trivial_frame") == 3
 
 
+async def test_a_flood_of_empty_lines_takes_no_longer_than_its_budget() -> None:
+    """A worker that stands still for a second charges no bot with its time."""
+    async with connected() as (owner, pipe, _bot):
+        pipe.data_received(b"\n" * 1_000_000 + b" \n" * 100_000 + b"[1]\n")
+
+    assert owner.frames == [b"[1]"]
+    assert owner.told.count("on_trivial_frame") == 11 * Limits().unanswered
+
+
 async def test_what_is_no_json_is_handed_on_for_the_codec_to_refuse() -> None:
     async with connected() as (owner, _pipe, bot):
         bot.say(b"hello, world\n\xff\x00\xfe\n")

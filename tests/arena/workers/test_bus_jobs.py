@@ -691,6 +691,62 @@ async def test_a_match_that_is_played_ends_when_its_worker_says_so() -> None:
 
 
 @in_virtual_time
+async def test_a_match_that_its_worker_does_not_end_is_given_up() -> None:
+    arena, worker, watcher, job = await begun()
+    arena.jobs.cancel(job.id, "enough")
+    await asyncio.sleep(40)
+    await worker.hand_in(job)
+    await asyncio.sleep(1)
+
+    assert watcher.ended == [("", "enough")]
+    assert arena.states() == [AttemptState.VOID]
+    assert arena.told == ["worker w1 does not end attempt1, which is given up"]
+    await arena.jobs.close()
+
+
+@in_virtual_time
+async def test_a_removed_bot_is_out_of_a_match_that_its_worker_does_not_end() -> None:
+    arena, _, watcher, job = await begun()
+    arena.jobs.offend(job.id, 0, FINDING)
+    await asyncio.sleep(40)
+
+    assert watcher.ended == [("", "ann was removed")]
+    await arena.jobs.close()
+
+
+@in_virtual_time
+async def test_thousands_of_attempts_that_were_never_announced_are_few_lookups() -> None:
+    arena = HandArena()
+    jobs = await arena.start()
+    worker = HandWorker(arena.broker)
+    for number in range(5_000):
+        name = f"{number:08}"
+        worker.running[name] = RunningAttempt(
+            arena="a1", job="j", attempt=name, has_begun=True, is_over=True
+        )
+    await asyncio.sleep(0.2)
+
+    assert 0 < len(arena.database.looked_up) < 100
+    assert worker.of(Cancel)
+    await jobs.close()
+
+
+@in_virtual_time
+async def test_a_match_of_two_workers_of_a_name_is_not_lost() -> None:
+    arena, worker, watcher, job = await begun()
+    double = HandWorker(arena.broker, session="s2")
+    await asyncio.sleep(20)
+    await worker.hand_in(job)
+    await asyncio.sleep(1)
+
+    assert double.running == {}
+    assert watcher.losses == []
+    assert [match for match, _ in watcher.ended] == ["attempt1"]
+    assert arena.told == ["two workers are called w1: give each a name of its own"]
+    await arena.jobs.close()
+
+
+@in_virtual_time
 async def test_a_cancelled_match_of_a_silent_worker_is_void_and_its_result_refused() -> None:
     arena, worker, watcher, job = await begun()
     worker.is_silent = True

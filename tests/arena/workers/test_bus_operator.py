@@ -8,9 +8,10 @@ import pytest
 
 from arena.workers import bus_operator
 from arena.workers.bus_operator import BusOperator
+from arena.workers.messages import encode
 from protocol.errors import ArenaError, UsageError
 from tests.support.memory_bus import MemoryBroker
-from tests.support.worker_reports import ReportingWorker
+from tests.support.worker_reports import ReportingWorker, report_of
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,16 @@ async def test_all_that_report_are_listed_by_name(
     await broker.client().report("w4", b"of another version")
 
     assert [view.name for view in await operator.workers()] == ["w1", "w2", "w3"]
+
+
+async def test_a_worker_is_listed_by_the_name_that_the_bus_knows_with_a_fault_in_one_line(
+    operator: BusOperator, broker: MemoryBroker
+) -> None:
+    await broker.client().report("w4", encode(report_of("w1", last_error="\x1b[2J\nw9 is fine")))
+
+    [view] = [view for view in await operator.workers() if "w9" in view.last_error]
+    assert view.name == "w4"
+    assert view.last_error.isprintable()
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["orders are lost", "at once"])

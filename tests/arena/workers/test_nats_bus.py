@@ -45,6 +45,14 @@ NOT_FOR_WORKERS = {
     "hand in as another": "arena.results.a1.w2.m1",
     "answer for an arena": "_INBOX.w2.x",
 }
+NOT_TO_BE_REPLIED_TO = {
+    "command a worker": "arena.command.w2",
+    "hand in as another": "arena.results.a1.w2.m1",
+    "remove a stream": "$JS.API.STREAM.DELETE.ARENA_RESULTS",
+    "empty a stream": "$JS.API.STREAM.PURGE.ARENA_RESULTS",
+    "remove the records of another": "$JS.API.STREAM.DELETE.OBJ_records-w2",
+    "remove a queue": "$JS.API.CONSUMER.DELETE.ARENA_RESULTS.a1",
+}
 NOT_TO_BE_HEARD = {
     "everything": ">",
     "replies to another": "_INBOX.w2.>",
@@ -142,6 +150,38 @@ async def test_a_worker_does_not_hear(w1: RawClient, subject: str) -> None:
 
 async def test_a_worker_may_report(w1: RawClient) -> None:
     assert not await w1.refused(lambda: w1.connection.publish("arena.report.w1", b"here"))
+
+
+@pytest.mark.parametrize("subject", NOT_TO_BE_REPLIED_TO.values(), ids=NOT_TO_BE_REPLIED_TO)
+async def test_a_worker_has_no_reply_sent_where_it_may_not_publish(
+    joined: Connect, w1: RawClient, subject: str
+) -> None:
+    """The subject of a reply is the asker's choice, and the server's word goes anywhere."""
+    arena, other, told = await joined("arena"), await joined("w2"), list[bytes]()
+    listener = await BusListener().open(arena, "a1")
+    await arena.open_class("c1")
+    await arena.open_worker("w2")
+    await other.on_command("w2", told.append)
+    await other.hand_in("a1", "w2", "m0", bytes(1 << 20))
+    result = await listener.result()
+    asked = "$JS.API.CONSUMER.MSG.NEXT.ARENA_JOBS.c1"
+
+    client = w1.connection._up()
+    await client.publish(asked, b'{"batch": 1, "no_wait": true}', reply=subject)
+    await client.publish("arena.announce.a1.w1", b"x", reply=subject)
+    await w1.refused(client.flush)
+    await asyncio.sleep(0.3)
+
+    assert await result.read() == bytes(1 << 20)
+    await arena.command("w2", b"the only one")
+    async with asyncio.timeout(SOON_S):
+        while not told:
+            await asyncio.sleep(0.01)
+    assert told == [b"the only one"]
+    assert listener.results.empty()
+    streams = arena._connection.streams
+    results = await streams("a look", lambda each: each.stream_info("ARENA_RESULTS"))
+    assert (results.state.messages, results.state.consumer_count) == (1, 1)
 
 
 async def test_a_key_is_good_for_one_name_alone(nats_server: NatsServer) -> None:

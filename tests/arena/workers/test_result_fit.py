@@ -62,6 +62,13 @@ def test_J1_any_answer_that_the_rules_refuse_is_illegal(value: object) -> None:
     assert why(result, expected_of(result)) == ""
 
 
+def test_what_is_mostly_no_result_is_refused() -> None:
+    """The arena reads a result that fits once more, in its event loop."""
+    padded = msgspec.to_builtins(HONEST, builtin_types=(bytes,)) | {"more": [None] * 1_000_000}
+
+    assert fit_of(encode(padded), EXPECTED).why == "most of it is no result"
+
+
 def test_versions_and_what_a_worker_does_not_charge_fit() -> None:
     result = handed_in(versions=("v3", "v1"))
     assert why(result, expected_of(result)) == ""

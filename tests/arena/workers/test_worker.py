@@ -339,6 +339,42 @@ async def test_player_that_fails_makes_the_attempt_void(bench: WorkerBench) -> N
     assert result.record.worker == "w"
 
 
+async def test_worker_that_cannot_play_rests_and_makes_few_matches_void(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> Program:
+        raise ArenaError("cannot write a program: the disk is full")
+
+    monkeypatch.setattr(bench.worker, "_rest_s", 0.2)
+    monkeypatch.setattr(bench.programs, "program", fails)
+    for number in range(20):
+        await bench.arena.put(bus_job(f"job-{number}"))
+    await bench.arena.until_reported(lambda report: report.is_draining)
+    await asyncio.sleep(1)
+    assert 2 <= len(bench.arena.results) <= 6
+
+    monkeypatch.undo()
+    monkeypatch.setattr(bench.worker, "_rests_until", 0.0)
+    monkeypatch.setattr(worker_module, "_AGAIN_S", 0.02)
+    await bench.player.until_playing()
+    await bench.arena.until_reported(lambda report: not report.is_draining)
+
+
+async def test_worker_whose_machine_is_short_takes_no_jobs_and_says_so(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.worker, "_shortage", lambda: "3 MiB of disk left")
+    await bench.arena.until_reported(lambda report: report.is_draining)
+    await bench.arena.put(bus_job())
+    await bench.arena.until_reported(
+        lambda report: report.last_error == "takes no jobs: 3 MiB of disk left"
+    )
+    assert bench.player.played == []
+
+    monkeypatch.setattr(bench.worker, "_shortage", lambda: "")
+    await bench.player.until_playing()
+
+
 async def test_cancelled_attempt_is_handed_in_as_void(bench: WorkerBench) -> None:
     await bench.arena.put(bus_job())
     attempt = await bench.player.until_playing()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -75,6 +76,67 @@ def test_a_worker_that_speaks_otherwise_is_refused(log: RegistryLog, data: bytes
     assert log.commands == [Dismissal(why)]
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"speed": math.inf},
+        {"speed": math.nan},
+        {"speed": -1.0},
+        {"lag_ms": math.nan},
+        {"slots": 1 << 40},
+        {"session": "s" * 1_000},
+        {"kind": msgspec.structs.replace(KIND, games=("\x1b[31m",))},
+        {"kind": msgspec.structs.replace(KIND, commands=("c",) * 100_000)},
+    ],
+)
+def test_a_report_that_cannot_be_is_refused_and_others_go_on(
+    log: RegistryLog, more: dict[str, Any]
+) -> None:
+    log.registry.reported("w2", encode(a_report("w2")), 0.0)
+    for _ in range(3):
+        assert log.report(**more) is None
+
+    assert log.slots == 2
+    assert len(log.told) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x81\xa6worker\xa1\xff", b"\x81\xa1x" + b"\x91" * 500_000 + b"\xc0"]
+)
+def test_what_breaks_a_reader_is_refused(log: RegistryLog, data: bytes) -> None:
+    assert log.registry.reported("w1", data, 0.0) is None
+
+    assert log.told == [
+        "worker w1 is refused: its reports cannot be read: install the version of the arena there"
+    ]
+
+
+def test_a_fault_is_shown_in_one_line(log: RegistryLog) -> None:
+    report = log.report(last_error="a\x1b[2J\nb" * 1_000)
+
+    assert report is not None
+    assert report.last_error.isprintable()
+    assert len(report.last_error) <= 300
+
+
+def test_a_worker_that_is_refused_in_ever_other_words_is_told_of_ten_times(
+    log: RegistryLog,
+) -> None:
+    for version in range(2, 100):
+        log.registry.reported("w1", encode({"version": version}), 0.0)
+
+    assert len(log.told) == 10
+
+
+def test_a_worker_that_is_ever_another_has_few_queues(log: RegistryLog) -> None:
+    for number in range(100):
+        kind = msgspec.structs.replace(KIND, machine=f"m{number}")
+        log.report(session=f"s{number}", kind=kind)
+
+    assert log.told == ["worker w1 is refused: what it can play has changed too often"]
+    assert len(log.registry._former["w1"]) <= 100
+
+
 def test_a_worker_has_the_name_that_the_bus_knows(log: RegistryLog) -> None:
     report = log.registry.reported("w1", encode(a_report("w2")), 0.0)
 
@@ -113,11 +175,11 @@ def test_a_drain_is_repeated_until_the_worker_says_so(log: RegistryLog) -> None:
     assert log.slots == 2
 
 
-def test_a_late_report_of_a_former_session_means_nothing(log: RegistryLog) -> None:
+def test_a_late_report_of_a_former_session_says_only_what_it_plays(log: RegistryLog) -> None:
     log.report(0.0, session="s1")
     log.report(1.0, session="s2", slots=4)
 
-    assert log.report(2.0, session="s1") is None
+    assert log.report(2.0, session="s1") is not None
     assert log.slots == 4
     assert log.told == []
 
