@@ -488,7 +488,7 @@ class BusJobs:
                 attempt, AttemptState.LOST, f"nothing was heard of it from {attempt.worker}"
             )
         for attempt in self.tracker.disobeyed(now):
-            self._say(f"worker {attempt.worker} does not end {attempt.id}, which is given up")
+            self.tell_once(f"worker {attempt.worker} does not end {attempt.id}, which is given up")
             self.failed(attempt, AttemptState.VOID, f"{attempt.worker} has not ended it")
 
     def _look(self) -> None:

@@ -20,7 +20,7 @@ from arena.workers.nats_connection import RETRY_S, NatsConnection
 from arena.workers.nats_deliveries import NatsResult
 from arena.workers.nats_records import NatsRecords
 
-__all__ = ["JOBS", "RESULTS", "OpenArena"]
+__all__ = ["JOBS", "RESULTS", "ArenaOnBus"]
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ PULL_S = 5.0  # how long one request for a result waits
 KEPT_S = 30 * 24 * 3600.0  # jobs and results of arenas that never came back
 
 
-class OpenArena:
+class ArenaOnBus:
     """What an arena has on the bus, and what it listens to.
 
     Attributes:

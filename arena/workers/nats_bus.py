@@ -21,7 +21,7 @@ from nats.js.client import JetStreamContext
 from nats.js.errors import APIError
 
 from arena.workers.bus import BusAddress, BusDown, JobDelivery, OnMessage, OnRequest, ResultDelivery
-from arena.workers.nats_arena import JOBS, OpenArena
+from arena.workers.nats_arena import JOBS, ArenaOnBus
 from arena.workers.nats_connection import NatsConnection
 from arena.workers.nats_deliveries import NatsJob
 from arena.workers.nats_records import LARGEST_IN_MESSAGE, NatsRecords
@@ -53,7 +53,7 @@ class NatsBus:
         self._connection = connection
         self._records = NatsRecords(connection)
         self._ack_wait_s = ack_wait_s
-        self._arena: OpenArena | None = None
+        self._arena: ArenaOnBus | None = None
         self._classes: set[str] = set()  # whose queues were there
 
     @property
@@ -76,7 +76,7 @@ class NatsBus:
         on_result: Callable[[ResultDelivery], Awaitable[None]],
     ) -> None:
         assert self._arena is None, "a client is open for one arena"
-        self._arena = OpenArena(arena, self._connection, self._records, self._ack_wait_s)
+        self._arena = ArenaOnBus(arena, self._connection, self._records, self._ack_wait_s)
         await self._arena.make()
 
         async def reported(message: Msg) -> None:
@@ -121,7 +121,7 @@ class NatsBus:
         await self._connection.publish(f"arena.command.{worker}", data)
 
     @property
-    def _opened(self) -> OpenArena:
+    def _opened(self) -> ArenaOnBus:
         assert self._arena is not None, "the arena is open before it opens classes and puts jobs"
         return self._arena
 
