@@ -95,7 +95,7 @@ async def test_worker_says_what_it_can_play_and_plays_it(worker: WorkerCommand) 
 
 
 async def test_ctrl_c_lets_a_worker_finish_what_it_plays(worker: WorkerCommand) -> None:
-    await worker.begin({"hands": 2_000})
+    await worker.begin({"hands": 10_000})
     worker.process.send_signal(signal.SIGINT)
     leaving = await worker.until_event("leaving")
     status = await worker.process.wait()

@@ -47,13 +47,11 @@ IN_NO_HURRY = (
     "tests/e2e/test_versions_on_the_page.py",
     "tests/e2e/test_wheel.py",
     "tests/e2e/test_worker_command.py",
-    "tests/e2e/test_workers.py",
     "tests/e2e/test_workers_on_the_page.py",
 )
 """Files in `tests/e2e` without limits of time: compilers, installers, browsers, databases."""
 
 LONG = (
-    "tests/e2e/test_workers.py",
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_submissions.py",

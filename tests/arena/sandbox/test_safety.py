@@ -19,7 +19,7 @@ def _all_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "knows", lambda option: True)
     monkeypatch.setattr(process_table, "probe", lambda: None)
     monkeypatch.setattr(cgroup, "probe", lambda: None)
-    monkeypatch.setattr(safety, "_machine_mib", lambda: 8_192)
+    monkeypatch.setattr(safety, "machine_mib", lambda: 8_192)
     monkeypatch.setattr("sys.platform", "linux")
 
 
