@@ -339,9 +339,12 @@ class WorkerChaos:
 
     def _instruct(self, *words: str) -> None:
         where = ("--url", self._url, "--token", self._instructor)
-        done = arena_process.run(*words, *where)
-        if done.returncode:
-            self.faults.append(f"arena {' '.join(words)}: {done.stderr}")
+        for _ in range(20):  # an arena that has just started may not go on with its runs yet
+            done = arena_process.run(*words, *where)
+            if done.returncode == 0:
+                return
+            time.sleep(1.0)
+        self.faults.append(f"arena {' '.join(words)}: {done.stderr}")
 
     def _is_over(self, run: str, state: str = "finished") -> bool:
         rows = self._rows("SELECT plan, state FROM competitions")
