@@ -46,7 +46,6 @@ IN_NO_HURRY = (
     "tests/e2e/test_vectors.py",
     "tests/e2e/test_versions_on_the_page.py",
     "tests/e2e/test_wheel.py",
-    "tests/e2e/test_worker_command.py",
     "tests/e2e/test_workers_on_the_page.py",
 )
 """Files in `tests/e2e` without limits of time: compilers, installers, browsers, databases."""
