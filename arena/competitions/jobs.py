@@ -18,7 +18,7 @@ from arena.engine.verdict import Finding
 from arena.referee.live_match import Forgives
 from protocol.messages import Ending, Limits, Termination, Verdict
 
-__all__ = ["JobWatcher", "Jobs", "MatchJob", "unplayed"]
+__all__ = ["JobWatcher", "Jobs", "MatchJob", "unplayed", "unplayed_record"]
 
 
 class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,16 +123,21 @@ class Jobs(Protocol):
 
 def unplayed(job: MatchJob, why: str) -> MatchResult:
     """The result of a job whose match is void before it has begun; it is not to be recorded."""
-    void, zeros = Termination(Ending.VOID, None, why), (0,) * len(job.players)
-    record = Record(
-        game=job.game,
-        settings=job.settings,
+    record = unplayed_record(job.game, job.settings, len(job.players), why)
+    return MatchResult(record.scores, record.points, record.termination, record=record)
+
+
+def unplayed_record(game: str, settings: dict[str, Any], seats: int, why: str) -> Record:
+    """What there is to say of a match that is void before it has begun."""
+    zeros = (0,) * seats
+    return Record(
+        game=game,
+        settings=settings,
         seed=None,
         nonces=(),
         decks=None,
         answers=(),
         scores=zeros,
         points=zeros,
-        termination=void,
+        termination=Termination(Ending.VOID, None, why),
     )
-    return MatchResult(zeros, zeros, void, record=record)

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from arena.competitions.jobs import unplayed_record
 from arena.engine.match import Record
 from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
@@ -20,7 +21,7 @@ from arena.referee.live_match import LiveMatch
 from arena.sandbox.command import Program
 from arena.workers.bus import JobDelivery
 from arena.workers.messages import AttemptResult, BusJob, RunningAttempt, SeatProgram
-from protocol.messages import Ending, Termination, Verdict
+from protocol.messages import Ending, Verdict
 
 __all__ = [
     "DrawnAttempt",
@@ -118,17 +119,8 @@ def draw_attempt() -> tuple[str, bytes]:
 def void_attempt(attempt: DrawnAttempt, why: str) -> PlayedAttempt:
     """An attempt that is void before a match was opened."""
     job = attempt.job
-    zeros = (0,) * len(job.players)
-    record = Record(
-        game=job.game,
-        settings=job.settings,
-        seed=None,
-        nonces=(),
-        decks=None,
-        answers=(),
-        scores=zeros,
-        points=zeros,
-        termination=Termination(Ending.VOID, None, why),
+    record = msgspec.structs.replace(
+        unplayed_record(job.game, job.settings, len(job.players), why),
         versions=job.versions or msgspec.UNSET,
         worker=attempt.worker,
     )

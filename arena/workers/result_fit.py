@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from arena.competitions.jobs import unplayed_record
 from arena.engine.match import Record
 from arena.engine.shuffle import commitment
 from arena.engine.statistics import UnitSums
@@ -153,23 +154,11 @@ def _committed(result: AttemptResult, expected: ExpectedAttempt) -> Iterator[str
 
 
 def _is_void_unbegun(result: AttemptResult) -> bool:
-    """Whether it is what is made of a match that never began (`jobs.unplayed`)."""
+    """Whether it is what is made of a match that never began (`unplayed_record`)."""
     job, record = result.job, result.record
-    zeros = (0,) * len(job.players)
-    unplayed = Record(
-        game=job.game,
-        settings=job.settings,
-        seed=None,
-        nonces=(),
-        decks=None,
-        answers=(),
-        scores=zeros,
-        points=zeros,
-        termination=record.termination,
-    )
-    is_void = record.termination.kind is Ending.VOID and record.termination.seat is None
+    unplayed = unplayed_record(job.game, job.settings, len(job.players), record.termination.text)
     plain = msgspec.structs.replace(record, worker=msgspec.UNSET, versions=msgspec.UNSET)
-    return is_void and result.verdict is None and plain == unplayed
+    return result.verdict is None and plain == unplayed
 
 
 def _ruled(result: AttemptResult, asked: OpenQuestion | None) -> Iterator[str]:
