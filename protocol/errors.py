@@ -35,6 +35,7 @@ __all__ = [
     "DeckEmpty",
     "IllegalAnswer",
     "Malformed",
+    "NoAnalysis",
     "NoLuck",
     "NotInstalled",
     "OutOfDecks",
@@ -118,6 +119,10 @@ class OutOfTurn(ProtocolError):
 
 class NoLuck(ArenaError):
     """The luck of a match cannot be measured; the text says why."""
+
+
+class NoAnalysis(ArenaError):
+    """A bot or a decision cannot be judged; the text says why."""
 
 
 class NotInstalled(ArenaError):

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from arena.engine.analysis import Analysing, HabitMeter, Judging
 from arena.engine.shuffle import Stream
 from protocol.entry_points import Package
 from protocol.vocabulary import News, Question, Vocabulary
@@ -274,6 +275,9 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
             for the best `advancing`, all that tie with the last of them, and after an offence all
             others (H11, H13).
         luck: how the luck of a match is measured; None if it is not.
+        analysing: how bots are analysed; None if they are not.
+        judging: how the decisions of a match are judged; None if they are not.
+        habits: makes what counts a bot's ways, for charts; None if nothing does.
         script: its own way to tell a match; None for the words of its vocabulary.
         holds: the cards of a deal that only this seat may be shown while a round lasts, until it
             has played; the dealer is the seat behind the last. For `arena check-game`, which finds
@@ -310,6 +314,9 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     advancing: int | None = None
     survivors: Callable[[Sequence[int], int | None], tuple[int, ...]] | None = None
     luck: Luck | None = None
+    analysing: Analysing | None = None
+    judging: Judging | None = None
+    habits: Callable[[], HabitMeter] | None = None
     script: Callable[[Any], Script] | None = None
     holds: Callable[[Any, int], Sequence[Any]] | None = None
     view: str | None = None

@@ -1,0 +1,310 @@
+"""What can be said of a bot beyond its results: what is put to it, and the words for what is found.
+
+A game describes its own analysis with these types, in files beside its rules, as it does its luck:
+
+- `Analysing` puts made-up matches to a bot, or looks at what it has answered, and says how good it
+  is. Like rules, an analysis is a generator and does no I/O: it yields a `ProbeMatch`, and is sent
+  what was played.
+- `Judging` says what single decisions of a match cost. A judge is told what its seat was told.
+- a `HabitMeter` counts what a bot did, for charts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from protocol.strategy import Strategy
+from protocol.vocabulary import News, Question, Settings
+
+__all__ = [
+    "Analyser",
+    "Analysing",
+    "Analysis",
+    "Certainty",
+    "Chart",
+    "ChartCell",
+    "Figure",
+    "HabitMeter",
+    "Judge",
+    "Judgement",
+    "Judging",
+    "ProbeMatch",
+    "ProbedMatch",
+    "SeatDecision",
+    "SeatMatch",
+    "Weakness",
+    "heard_by",
+]
+
+
+class Certainty(StrEnum):
+    """How a figure was found."""
+
+    EXACT = "exact"
+    PROBED = "probed"  # exact for what the bot was seen to do, which is a sample: with a 95 % band
+    ESTIMATE = "estimate"
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One number about a bot, or why there is none.
+
+    Attributes:
+        name: what it is, such as `exploitability`.
+        value: in `unit`; None if it is refused.
+        unit: such as `chips a hand` or `% of the ante`.
+        low, high: its 95 % interval; None if it is exact.
+        fraction: the exact fraction, where there is one: `1/12`.
+        remark: why it is refused, or what must be known to read it; a sentence.
+    """
+
+    name: str
+    value: float | None
+    unit: str = ""
+    certainty: Certainty = Certainty.EXACT
+    low: float | None = None
+    high: float | None = None
+    fraction: str = ""
+    remark: str = ""
+
+
+class ChartCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One place of a chart.
+
+    Attributes:
+        share: how often the bot did it, 0 to 1; None if it was never asked ("not seen").
+        count, of: how often it did and how often it was asked.
+        low, high: the 95 % interval of the share.
+        mark: the share of the best play, where there is one.
+        cost: what the bot loses here, in the chart's `cost_unit`.
+        text: what is shown in the place of the share, such as a mean.
+    """
+
+    share: float | None = None
+    count: int = 0
+    of: int = 0
+    low: float | None = None
+    high: float | None = None
+    mark: float | None = None
+    cost: float | None = None
+    text: str = ""
+
+
+class Chart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bot did, as a table of shares: six frequencies, or a chart of hits and stands.
+
+    Attributes:
+        title: such as `Hard hands`.
+        what: what a share counts, such as `hits`.
+        rows, columns: their labels; a table of one column is drawn as bars.
+        cells: by row and column; None where nothing can be.
+        line: the row before which the best play changes; None without.
+        cost_unit: what costs are counted in; empty without costs.
+        note: a sentence that is shown below.
+    """
+
+    title: str
+    what: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[ChartCell | None, ...], ...]
+    line: int | None = None
+    cost_unit: str = ""
+    note: str = ""
+
+
+class Weakness(msgspec.Struct, frozen=True, kw_only=True):
+    """A mistake of a bot's way to play: what it does in one spot, and what that costs.
+
+    Attributes:
+        spot: where: `bet with the queen`.
+        played, best: what the bot does there and what would be better, in words.
+        cost: what it gives away to anybody, in the unit of the analysis' first figure; the costs
+            of all weaknesses sum to the distance from the best play.
+        exploited: its part of what an opponent that knows the bot can take; None if that is no
+            question here.
+    """
+
+    spot: str
+    played: str
+    best: str
+    cost: float
+    exploited: float | None = None
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+    """What is found out about one bot.
+
+    Attributes:
+        figures: the value, exploitability and so on; the most important one first.
+        weaknesses: the dearest first.
+        charts: what the bot did.
+        adapts: how it was found that the bot adapts, a sentence; then figures are "as probed".
+        asked: how many questions it answered.
+    """
+
+    figures: tuple[Figure, ...]
+    weaknesses: tuple[Weakness, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    adapts: str = ""
+    asked: int = 0
+
+
+class ProbeMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A made-up match that is put to a bot.
+
+    Attributes:
+        settings: of the match.
+        seat: the bot's.
+        others: who plays the other seats, in their order.
+        decks: what is dealt, as the game's `stacked` takes it; None draws from `seed`.
+        seed: what the cards are drawn from without `decks`.
+        rules: in the place of the game's rules; they ask the game's questions and tell its news.
+        bot: which bot it is put to: 0 the one that is analysed, 1 and up those it is analysed
+            against.
+    """
+
+    settings: Settings
+    seat: int = 0
+    others: tuple[Strategy, ...] = ()
+    decks: Iterable[Any] | None = None
+    seed: int = 0
+    rules: Callable[..., Any] | None = None
+    bot: int = 0
+
+
+class SeatDecision(msgspec.Struct, frozen=True, gc=False):
+    """A question that a seat was asked, what it answered, and what it was told before.
+
+    `news` has what it was told since its question before this one.
+    """
+
+    question: Question[Any]
+    answer: Any
+    news: tuple[News, ...] = ()
+
+
+class SeatMatch(msgspec.Struct, frozen=True):
+    """A match as one seat saw it: what it was asked, and the news after its last answer."""
+
+    settings: Settings
+    seat: int
+    decisions: Sequence[SeatDecision]
+    news: tuple[News, ...] = ()
+
+
+class ProbedMatch(msgspec.Struct, frozen=True):
+    """What came of a `ProbeMatch`.
+
+    Attributes:
+        decisions: the bot's; their `news` are left out.
+        answers: those of all seats, in order.
+        scores: by seat.
+        offence: what ended the match early, a line; empty if the bot played to its end.
+    """
+
+    decisions: Sequence[SeatDecision]
+    answers: Sequence[Any]
+    scores: tuple[int, ...]
+    offence: str = ""
+
+
+Analyser: TypeAlias = Generator[ProbeMatch, ProbedMatch, Analysis]
+"""An analysis that puts matches to a bot. It raises `NoAnalysis` if it cannot be done."""
+
+
+class Analysing(msgspec.Struct, frozen=True, kw_only=True):
+    """How bots are analysed in a game.
+
+    Attributes:
+        version: of the method; another one makes cached analyses worthless.
+        probe: starts an analysis with the match's settings, from a seed, against so many named
+            bots (none analyses it by itself).
+        watch: analyses what a bot did in matches of others, which it may not be asked again; None
+            if nothing can be said from that.
+        refuses: why bots cannot be analysed with these settings; None if they can.
+    """
+
+    version: int
+    probe: Callable[[Settings, int, Sequence[str]], Analyser]
+    watch: Callable[[Iterable[SeatMatch]], Analysis] | None = None
+    refuses: Callable[[Any], str | None] = lambda settings: None
+
+
+class Judgement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What one decision cost its seat, from what it could know.
+
+    Attributes:
+        cost: what the best answer would have brought more, on average, in `unit`; 0 if none would.
+        best: that answer.
+        unit: such as `chips` or `% of the game`.
+        error: the standard error of an estimated cost; None if it is exact.
+        is_level: whether it cannot be told from the best answer, and so is no mistake.
+        grade: 1 to 3 for `?!`, `?` and `??`; 0 for no mark.
+    """
+
+    cost: float
+    best: Any
+    unit: str
+    error: float | None = None
+    is_level: bool = False
+    grade: int = 0
+
+
+class Judge(Protocol):
+    """Judges a seat's decisions in one match, in their order; it hears what the seat heard."""
+
+    def heard(self, news: News) -> None:
+        """Note what the seat was told."""
+
+    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
+        """Judge an answer; None for a decision that is not judged."""
+
+
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """How decisions are judged in a game.
+
+    Attributes:
+        version: of the method; another one makes cached judgements worthless.
+        judge: a new one for a match with these settings, and this seat.
+        most: how many mistakes are shown of a round (`Vocabulary.closes`), the dearest; None for
+            all.
+        is_slow: whether a match takes seconds or more.
+        refuses: why decisions cannot be judged with these settings; None if they can.
+    """
+
+    version: int
+    judge: Callable[[Any, int], Judge]
+    most: int | None = None
+    is_slow: bool = False
+    refuses: Callable[[Any], str | None] = lambda settings: None
+
+
+class HabitMeter(Protocol):
+    """Counts what a bot did, over any number of matches; it hears what the bot's seat heard."""
+
+    def begin(self, settings: Any, seat: int) -> None:
+        """A match begins, in which the bot has this seat."""
+
+    def heard(self, news: News) -> None:
+        """Note what the seat was told."""
+
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Count an answer."""
+
+    def charts(self) -> tuple[Chart, ...]:
+        """What was counted; the same charts with the same labels for every bot."""
+
+
+def heard_by(match: SeatMatch, meter: HabitMeter) -> None:
+    """Let a meter hear a whole match."""
+    meter.begin(match.settings, match.seat)
+    for decision in match.decisions:
+        for news in decision.news:
+            meter.heard(news)
+        meter.decided(decision.question, decision.answer)
+    for news in match.news:
+        meter.heard(news)
