@@ -1,0 +1,108 @@
+"""How an analysis is shown: its figures, the bot's mistakes, its charts, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, log10
+
+import click
+
+from arena.cli import _output as output
+from arena.cli._charts import show_charts
+from arena.engine.analysis import Analysis, Certainty, Figure, Weakness
+
+__all__ = ["show"]
+
+_MOST_MISTAKES = 12  # that are shown; --json has all
+_DIGITS = 4  # behind the point of an exact figure
+_MOST_DIGITS = 12
+_ADAPTS = "as probed"
+_NONE = "–"
+
+
+def show(analysis: Analysis, name: str, title: str) -> None:
+    """Print an analysis of a bot of this name."""
+    if analysis.figures:
+        _show_figures(analysis, title)
+    else:
+        click.echo(title)
+    if analysis.adapts:
+        click.echo(f"It adapts: {analysis.adapts} What is said of it is as probed.")
+    if analysis.weaknesses:
+        click.echo()
+        _show_mistakes(analysis.weaknesses, analysis.figures[0].unit if analysis.figures else "")
+    if analysis.charts:
+        click.echo()
+        show_charts((name,), (analysis.charts,))
+
+
+def _show_figures(analysis: Analysis, title: str) -> None:
+    table = output.new_table("figure", "value", "", "found", words=("figure", "", "found"))
+    for figure in analysis.figures:
+        table.add_row(figure.name, _value(figure), figure.unit, _found(figure, analysis))
+    output.print_table(title, table)
+    if any(figure.low is not None for figure in analysis.figures):
+        click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
+    for figure in analysis.figures:
+        if figure.remark:
+            refused = "is refused: " if figure.value is None else ""
+            click.echo(f"{figure.name}: {refused}{figure.remark}")
+
+
+def _found(figure: Figure, analysis: Analysis) -> str:
+    if figure.value is None:
+        return _NONE
+    if analysis.adapts and figure.certainty is Certainty.EXACT:
+        return _ADAPTS
+    return _ADAPTS if figure.certainty is Certainty.PROBED else figure.certainty.value
+
+
+def _value(figure: Figure) -> str:
+    """`0.645 [0.61, 0.68]`, `0.0556 = 1/18`, or a dash where it is refused."""
+    if figure.value is None:
+        return _NONE
+    ends = figure.low, figure.high
+    if ends[0] is None or ends[1] is None:
+        text = _number(figure.value, _DIGITS)
+    else:
+        digits = _digits(ends[1] - ends[0])
+        low, high = (_number(end, digits) for end in (ends[0], ends[1]))
+        text = f"{_number(figure.value, digits + 1)} [{low}, {high}]"
+    return f"{text} = {_minus(figure.fraction)}" if figure.fraction else text
+
+
+def _digits(width: float) -> int:
+    """How many digits the ends of an interval of this width have behind the point."""
+    if width <= 0:
+        return _DIGITS
+    return min(_MOST_DIGITS, max(0, -floor(log10(width))))
+
+
+def _number(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    if value and not any(digit in text for digit in "123456789"):
+        text = f"{value:.2g}"
+    return _minus(text)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _show_mistakes(weaknesses: Sequence[Weakness], unit: str) -> None:
+    has_exploited = any(weakness.exploited is not None for weakness in weaknesses)
+    taken = ["a knower takes"] if has_exploited else []
+    words = ("where", "it plays", "better")
+    table = output.new_table(*words, "costs", *taken, words=words)
+    for weakness in weaknesses[:_MOST_MISTAKES]:
+        exploited = "" if weakness.exploited is None else _number(weakness.exploited, _DIGITS)
+        cells = [weakness.spot, weakness.played, weakness.best, _number(weakness.cost, _DIGITS)]
+        table.add_row(*cells, *([exploited] if has_exploited else []))
+    table.add_section()
+    sums = [sum(weakness.cost for weakness in weaknesses)]
+    if has_exploited:
+        sums.append(sum(weakness.exploited or 0.0 for weakness in weaknesses))
+    table.add_row("all together", "", "", *(_number(total, _DIGITS) for total in sums))
+    output.print_table(f"what it gives away, in {unit}" if unit else "what it gives away", table)
+    if (more := len(weaknesses) - _MOST_MISTAKES) > 0:
+        click.echo(f"{more:,} smaller ones are not shown; --json has all.")
