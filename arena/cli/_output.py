@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Eliminated",
     "ProgressCount",
+    "amount",
     "counting",
     "duration",
     "interval_fields",
@@ -181,6 +182,11 @@ def several(noun: str) -> str:
 def uncounted(matches: int) -> str:
     """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
     return f" ({matches:,} of them void or taken back)" if matches else ""
+
+
+def amount(value: float) -> str:
+    """`1.25`, `0.0031`: two digits behind the point, or two of a small number."""
+    return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
 
 
 def signed(value: float | None, digits: int = 0) -> str:
