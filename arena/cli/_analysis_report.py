@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import floor, log10
 
 import click
@@ -16,6 +16,7 @@ __all__ = ["show"]
 _MOST_MISTAKES = 12  # that are shown; --json has all
 _DIGITS = 4  # behind the point of an exact figure
 _MOST_DIGITS = 12
+_ROUNDING = 1e-12  # what sums of floats leave of nothing
 _ADAPTS = "as probed"
 _NONE = "–"
 
@@ -37,16 +38,28 @@ def show(analysis: Analysis, name: str, title: str) -> None:
 
 
 def _show_figures(analysis: Analysis, title: str) -> None:
-    table = output.new_table("figure", "value", "", "found", words=("figure", "", "found"))
+    fractions = ["fraction"] if any(figure.fraction for figure in analysis.figures) else []
+    words = ("figure", "", "found")
+    table = output.new_table("figure", "value", *fractions, "", "found", words=words)
     for figure in analysis.figures:
-        table.add_row(figure.name, _value(figure), figure.unit, _found(figure, analysis))
+        exactly = [_minus(figure.fraction)] if fractions else []
+        found = _found(figure, analysis)
+        table.add_row(figure.name, _value(figure), *exactly, figure.unit, found)
     output.print_table(title, table)
     if any(figure.low is not None for figure in analysis.figures):
         click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
-    for figure in analysis.figures:
+    for (remark, is_refused), names in _remarks(analysis.figures).items():
+        refused = "refused. " if is_refused else ""
+        click.echo(f"{', '.join(names)}: {refused}{remark}")
+
+
+def _remarks(figures: Iterable[Figure]) -> dict[tuple[str, bool], list[str]]:
+    """The figures' names by what is to be said of them, and whether they are refused."""
+    said: dict[tuple[str, bool], list[str]] = {}
+    for figure in figures:
         if figure.remark:
-            refused = "is refused: " if figure.value is None else ""
-            click.echo(f"{figure.name}: {refused}{figure.remark}")
+            said.setdefault((figure.remark, figure.value is None), []).append(figure.name)
+    return said
 
 
 def _found(figure: Figure, analysis: Analysis) -> str:
@@ -58,17 +71,14 @@ def _found(figure: Figure, analysis: Analysis) -> str:
 
 
 def _value(figure: Figure) -> str:
-    """`0.645 [0.61, 0.68]`, `0.0556 = 1/18`, or a dash where it is refused."""
+    """`0.645 [0.61, 0.68]`, or a dash where it is refused."""
     if figure.value is None:
         return _NONE
-    ends = figure.low, figure.high
-    if ends[0] is None or ends[1] is None:
-        text = _number(figure.value, _DIGITS)
-    else:
-        digits = _digits(ends[1] - ends[0])
-        low, high = (_number(end, digits) for end in (ends[0], ends[1]))
-        text = f"{_number(figure.value, digits + 1)} [{low}, {high}]"
-    return f"{text} = {_minus(figure.fraction)}" if figure.fraction else text
+    if figure.low is None or figure.high is None:
+        return _number(figure.value, _DIGITS)
+    digits = _digits(figure.high - figure.low)
+    low, high = _number(figure.low, digits), _number(figure.high, digits)
+    return f"{_number(figure.value, digits + 1)} [{low}, {high}]"
 
 
 def _digits(width: float) -> int:
@@ -79,8 +89,10 @@ def _digits(width: float) -> int:
 
 
 def _number(value: float, digits: int) -> str:
+    if abs(value) < _ROUNDING:
+        return "0"
     text = f"{value:,.{digits}f}"
-    if value and not any(digit in text for digit in "123456789"):
+    if not any(digit in text for digit in "123456789"):
         text = f"{value:.2g}"
     return _minus(text)
 
