@@ -127,11 +127,12 @@ class _Probing(msgspec.Struct, frozen=True):
 
 def _read(game: Game, bot: str) -> str | BotSpec:
     """A bot of --against: a house bot or a FILE.py as it is, anything else as a command."""
-    if bot in house_bots(game.name) or (is_file(bot) and " " not in bot):
+    is_named = re.match(r"[\w-]+=", bot) is not None
+    is_path = is_file(bot) and " " not in bot
+    if bot in house_bots(game.name) or (is_path and not is_named):
         return bot
-    if not re.search(r"[\s=/]", bot):
-        return bot  # it is refused with the names that there are
-    return read_entry(bot)
+    # One word is no command: it is refused with the names that there are.
+    return read_entry(bot) if is_named or re.search(r"[\s/]", bot) else bot
 
 
 def _named(bots: Sequence[str | BotSpec]) -> tuple[str | BotSpec, ...]:
