@@ -11,6 +11,7 @@ import pytest
 from arena.cli import mistakes
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
+from arena.records.mistakes import mistakes_of
 from arena.storage.store import Store
 from tests.support.judged_toys import install_judged_toy, toy_match
 from tests.support.sample_database import SHORT, SampleWriter, plan, void
@@ -163,13 +164,13 @@ def test_a_game_without_a_judge_and_a_damaged_record_are_lines(
 def test_ctrl_c_shows_what_was_found_until_then(
     run: Run, db: str, game: str, done: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge, left = mistakes.mistakes_of, [None] * done
+    left = [None] * done
 
     def interrupted(*args: object) -> object:
         if not left:
             raise KeyboardInterrupt
         left.pop()
-        return judge(*args)  # type: ignore[arg-type]
+        return mistakes_of(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(mistakes, "mistakes_of", interrupted)
     ran = run("mistakes", game, "--seat", "ben", "--db", db, "--json")
