@@ -117,7 +117,7 @@ def test_a_seed_is_the_analysis_and_the_bots_too(made: Made) -> None:
 
 
 def test_a_game_without_an_analysis_is_refused_and_says_what_there_is_instead(made: Made) -> None:
-    made(analysing=None)
+    made(analysing=None, judging=None)
 
     with pytest.raises(NoAnalysis, match=r"Ace-King-Queen: `arena compare` .+ `arena mistakes` "):
         arena.analyse("akq", Six)
