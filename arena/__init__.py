@@ -14,16 +14,18 @@ from protocol.version import __version__
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult, Record
     from arena.games.replay import replay
+    from arena.lab.analyse import analyse
     from arena.lab.in_process import play
     from arena.lab.odds import odds
     from arena.storage.store import Store
 
-__all__ = ["MatchResult", "Record", "Store", "__version__", "odds", "play", "replay"]
+__all__ = ["MatchResult", "Record", "Store", "__version__", "analyse", "odds", "play", "replay"]
 
 _MODULES = {
     "MatchResult": "arena.engine.match",
     "Record": "arena.engine.match",
     "Store": "arena.storage.store",
+    "analyse": "arena.lab.analyse",
     "odds": "arena.lab.odds",
     "play": "arena.lab.in_process",
     "replay": "arena.games.replay",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _BAR = 10  # letters of a share of 1
 _NOT_SEEN = "not seen"
 _NOT_SEEN_SHORT = "·"
-_SMALL = 0.01  # a cost below needs more digits
 
 
 def show_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> None:
@@ -122,4 +121,4 @@ def _mark(cell: ChartCell | None) -> str:
 def _cost(cell: ChartCell | None) -> str:
     if cell is None or not cell.cost:
         return ""
-    return f"{cell.cost:.2f}" if cell.cost >= _SMALL else f"{cell.cost:.2g}"
+    return output.amount(cell.cost)

@@ -56,6 +56,25 @@ class FoundRecord(msgspec.Struct, frozen=True):
             return self.players
         return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
 
+    def seat_of(self, who: str, game: Game) -> int:
+        """The seat, from 0, of a player or of a number; raises `UsageError` if there is none."""
+        names = self.names(game)
+        if names.count(who) > 1:
+            seats = [str(seat) for seat, name in enumerate(names, start=1) if name == who]
+            raise UsageError(f"expected a seat's number: {who} has seats {' and '.join(seats)}")
+        if who in names:
+            return names.index(who)
+        if who.isascii() and who.isdigit() and 1 <= int(who) <= game.seats:
+            return int(who) - 1
+        raise UsageError(
+            f"expected a seat from 1 to {game.seats} or {' or '.join(names)}, got {who!r}"
+        )
+
+
+def is_recent(match: str) -> bool:
+    """Whether this means one of the matches played last, not an id."""
+    return _RECENT.fullmatch(match) is not None
+
 
 def find_match(match: str, db: str, *, is_told: bool) -> FoundRecord:
     """Find an id, a file, `last` or `last-2`; `is_told` says whether somebody named the database.
