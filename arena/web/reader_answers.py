@@ -127,7 +127,7 @@ class DocumentAnswers:
                 last = query.number("to", first)
                 return match_pages.rounds(match_, self._recorded, first, last)
             case _:
-                return match_pages.record(match_)
+                return match_pages.record(match_, query.number("seat", None))
 
     def _competition(self, id_: str) -> CachedCompetition:
         """A competition as it is now; raises `Refusal` if there is none of this id."""

@@ -24,7 +24,7 @@ QUERY: Mapping[str, frozenset[str]] = {
     "matches": frozenset({"before", "limit"}),
     "match": frozenset(),
     "rounds": frozenset({"from", "to"}),
-    "record": frozenset(),
+    "record": frozenset({"seat"}),
     "sums": frozenset({"after"}),
 }
 """The documents, and the parameters of each."""
