@@ -208,7 +208,8 @@ def _show(
     click.echo(_summary(game, player, done, counts, unit))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
-        for line in _lines(place, mistake, has_match=total > 1):
+        round_word = game.vocabulary.round
+        for line in _lines(place, mistake, round_word, has_match=total > 1):
             click.echo(one_line(line, _LONGEST_LINE))
     if mistakes:
         click.echo()
@@ -258,7 +259,7 @@ def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake
     )
 
 
-def _lines(place: int, mistake: _Mistake, *, has_match: bool) -> Iterator[str]:
+def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -> Iterator[str]:
     cost = output.amount(mistake.cost)
     how_sure = "exact"
     if mistake.interval is not None:
@@ -267,7 +268,7 @@ def _lines(place: int, mistake: _Mistake, *, has_match: bool) -> Iterator[str]:
     mark = f" {_MARKS[mistake.grade]}" if mistake.grade else ""
     where = f"match {mistake.match}, " if has_match else ""
     yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure})"
-    yield f"   {where}round {mistake.round:,}, its question {mistake.number:,}"
+    yield f"   {where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
     yield f"   {mistake.question}"
     yield f"   it {mistake.answer_text}"
     yield f"   better: {mistake.best_text}"
