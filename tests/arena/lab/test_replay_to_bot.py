@@ -211,7 +211,9 @@ async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     replayed.now += 0.2
     replayed.referee.tick()
 
-    assert replayed.result == ReplayOutcome(0, failed=BotFailed("not ready within 10,000 ms after match"))
+    assert replayed.result == ReplayOutcome(
+        0, failed=BotFailed("not ready within 10,000 ms after match")
+    )
 
 
 async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
