@@ -16,6 +16,7 @@ __all__ = ["show"]
 _MOST_MISTAKES = 12  # that are shown; --json has all
 _DIGITS = 4  # behind the point of an exact figure
 _MOST_DIGITS = 12
+_STEPS = 3  # at least so many steps of the last digit are between the ends of an interval
 _ROUNDING = 1e-12  # what sums of floats leave of nothing
 _ADAPTS = "as probed"
 _NONE = "–"
@@ -85,7 +86,7 @@ def _digits(width: float) -> int:
     """How many digits the ends of an interval of this width have behind the point."""
     if width <= 0:
         return _DIGITS
-    return min(_MOST_DIGITS, max(0, -floor(log10(width))))
+    return min(_MOST_DIGITS, max(0, -floor(log10(width / _STEPS))))
 
 
 def _number(value: float, digits: int) -> str:

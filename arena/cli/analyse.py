@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,16 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
-from arena.engine.analysis import Analyser, Analysis, ProbedMatch, SeatMatch
+from arena.engine.analysis import Analyser, Analysis, ProbedMatch
 from arena.engine.rules import Game
 from arena.games import competition_settings
 from arena.lab.analyse import begun, watched
 from arena.lab.file_versions import bot_path, entrants_of, is_file
 from arena.lab.probe import OnMatch, ProbeFailed, analyse_here
-from arena.records.seat_matches import seat_match
-from arena.results.seat_records import played_by, seat_records
+from arena.results.seat_records import played_by, seat_matches
 from arena.sandbox.bot_spec import BotSpec, named, read_entry
 from arena.storage.store import Store
-from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UnknownBot, UsageError
+from protocol.errors import NoAnalysis, UnknownBot, UsageError
 from protocol.messages import Limits
 from protocol.strategy import Strategy, house_bots
 
@@ -128,11 +127,12 @@ class _Probing(msgspec.Struct, frozen=True):
 
 def _read(game: Game, bot: str) -> str | BotSpec:
     """A bot of --against: a house bot or a FILE.py as it is, anything else as a command."""
-    if bot in house_bots(game.name) or (is_file(bot) and " " not in bot):
+    is_named = re.match(r"[\w-]+=", bot) is not None
+    is_path = is_file(bot) and " " not in bot
+    if bot in house_bots(game.name) or (is_path and not is_named):
         return bot
-    if not re.search(r"[\s=/]", bot):
-        return bot  # it is refused with the names that there are
-    return read_entry(bot)
+    # One word is no command: it is refused with the names that there are.
+    return read_entry(bot) if is_named or re.search(r"[\s/]", bot) else bot
 
 
 def _named(bots: Sequence[str | BotSpec]) -> tuple[str | BotSpec, ...]:
@@ -198,7 +198,7 @@ def _watch(game: Game, bot: str, competition: str, where: str | Path, *, as_json
             raise UsageError(f"{found.id} is a competition in {found.plan.game}, not {game.name}")
         settings, total = found.plan.read_settings(), played_by(store, found.id, bot)
         with output.ticking(f"looking at {bot}", total) as tick:
-            analysis = watched(game, settings, _seen(store, found.id, bot, tick))
+            analysis = watched(game, settings, seat_matches(store, found.id, bot, tick))
     if as_json:
         how = {"against": [], "settings": settings, "seed": None, "competition": found.id}
         _print_json(game, bot, analysis, **how, matches=total)
@@ -206,17 +206,6 @@ def _watch(game: Game, bot: str, competition: str, where: str | Path, *, as_json
         what = f"{output.plural(total, 'match')} of {found.id}"
         title = f"{bot} in {game.name}, {output.plural(analysis.asked, 'answer')} in {what}"
         report.show(analysis, bot, title)
-
-
-def _seen(
-    store: Store, competition: str, bot: str, tick: Callable[[], None]
-) -> Iterator[SeatMatch]:
-    for played in seat_records(store, competition, bot):
-        try:
-            yield seat_match(played.record, played.seat)
-        except (IllegalAnswer, ValueError) as error:
-            raise ArenaError(f"match {played.match.id} cannot be played again: {error}") from None
-        tick()
 
 
 def _print_json(game: Game, bot: str, analysis: Analysis, **how: object) -> None:

@@ -25,7 +25,7 @@ from protocol.messages import Limits, Over, Termination
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question
 
-__all__ = ["ProbedProgram", "analyse_programs"]
+__all__ = ["ProbedProgram", "ProbedSeat", "analyse_programs"]
 
 
 class ProbedProgram(msgspec.Struct, frozen=True):
@@ -79,14 +79,14 @@ async def _put(
 ) -> ProbedMatch:
     probe = steps.probe
     assert probe is not None, "the analysis waits for it"
-    seat = _ProbedSeat(begin(game, probe), probe, player.public_name)
+    seat = ProbedSeat(begin(game, probe), probe, player.public_name)
     failed = await referee.put(player, seat, f"probe-{steps.played + 1}")
     if failed is not None:
         raise ProbeFailed(probe.bot, failed.text, failed.stderr)
     return ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
 
 
-class _ProbedSeat(AskedSeat):
+class ProbedSeat(AskedSeat):
     """The seat of a program in a made-up match; strategies answer for the others."""
 
     def __init__(self, match: MatchState, probe: ProbeMatch, name: str) -> None:
