@@ -6,7 +6,7 @@ has no limit of rounds here, except in `GoalChain.within`. This module needs num
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -98,25 +98,30 @@ class HandPlay:
 
     def values(self, reached: Floats) -> Floats:
         """The probabilities of the goal, from what they are after each of `STEPS`."""
-        size = max(1, _AT_ONCE // len(self._weights))
-        parts = [reached[first : first + size] for first in range(0, len(reached), size)]
-        return np.concatenate(
-            [part[:, _FOLD] + np.maximum(self._gains(part), 0).sum(axis=1) for part in parts]
-        )
+        parts = self._parts(reached)
+        return np.concatenate([part[:, _FOLD] + gains.clip(0).sum(axis=1) for part, gains in parts])
 
     def odds(self, reached: Floats) -> Floats:
         """The probabilities of `STEPS` with this play."""
-        plays = np.where(self._gains(reached) > 0, 1.0, 0.0)
-        odds: Floats = np.insert(plays @ self._paid, _FOLD, 1 - plays @ self._weights, axis=1)
-        return odds
+        plays = [np.where(gains > 0, 1.0, 0.0) for _, gains in self._parts(reached)]
+        return np.concatenate(
+            [
+                np.insert(some @ self._paid, _FOLD, 1 - some @ self._weights, axis=1)
+                for some in plays
+            ]
+        )
 
-    def _gains(self, reached: Floats) -> Floats:
-        """What playing each group brings more than folding it."""
-        gains: Floats = (np.delete(reached, _FOLD, axis=1) - reached[:, [_FOLD]]) @ self._paid.T
-        return gains
+    def _parts(self, reached: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """Some rows at a time, and what playing each group brings there more than folding it."""
+        size = max(1, _AT_ONCE // len(self._weights))
+        for first in range(0, len(reached), size):
+            part = reached[first : first + size]
+            yield part, (np.delete(part, _FOLD, axis=1) - part[:, [_FOLD]]) @ self._paid.T
 
 
-_AT_ONCE = 2_000_000  # numbers in a table of gains: 16 MB
+# Numbers in a table of gains. A larger product is shared out to threads by OpenBLAS, which wait for
+# each other so busily that the whole takes twice the CPU.
+_AT_ONCE = 65_536
 # Which antes are looked at again, by how far they seem to be below the best one at this cash: when
 # all play as for chips, whose gain is up to 0.0011 of the probability too small from a cash of 50
 # on, and when hands are played by the hundred, up to 0.0001 (measured for goals of 60 to 2,000).
@@ -172,15 +177,17 @@ class BestForGoal:
     def _improve(self) -> bool:
         """Take better antes and plays wherever there are any."""
         pairs, reached = np.arange(len(self._cash)), self.values[self._after]
-        pairs = self._near(pairs, reached @ self._chips, _NEAR_CHIPS)
+        pairs = self._near(pairs, np.einsum("ij,j", reached, self._chips), _NEAR_CHIPS)
         pairs = self._near(pairs, self._hundred.values(reached[pairs]), _NEAR_HUNDRED)
         values = self._hands.values(reached[pairs])
         best = pairs[values >= self._best(pairs, values)[self._cash[pairs]]]
         gains = self._best(pairs, values) - self.values[: self.goal]
         better = best[gains[self._cash[best]] > _BETTER]
+        if not len(better):
+            return False
         self.antes[self._cash[better]] = self._ante[better]
         self._odds[self._cash[better]] = self._hands.odds(reached[better])
-        return len(better) > 0
+        return True
 
     def _near(self, pairs: Integers, values: Floats, near: float) -> Integers:
         cash = self._cash[pairs]
@@ -211,10 +218,9 @@ def _classes(pair_kicker: bool) -> tuple[Floats, Floats]:
 def _by_hundred(gains: Floats, weights: Floats, paid: Floats) -> HandPlay:
     """A play that treats hands alike which are alike for chips."""
     order = np.argsort(gains)
-    group = np.empty(len(order), dtype=int)
-    group[order] = np.minimum(np.cumsum(weights[order]) * _HUNDRED, _HUNDRED - 1).astype(int)
-    joined = [np.bincount(group, column, _HUNDRED) for column in (weights, *paid.T)]
-    return HandPlay(joined[0], np.stack(joined[1:], axis=1))
+    groups = np.minimum(np.cumsum(weights[order]) * _HUNDRED, _HUNDRED - 1).astype(int)
+    member = np.eye(_HUNDRED)[groups]
+    return HandPlay(weights[order] @ member, member.T @ paid[order])
 
 
 def _after(cash: Integers, antes: Integers, goal: int) -> Integers:
