@@ -9,9 +9,9 @@ The arrays are by up-card, then by hand, then by card, each card at its points l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,26 @@ from numpy.typing import NDArray
 from arena.games.blackjack import DEALER_STANDS, outcome, payoff
 from protocol.blackjack import NEW_DECK, POINTS
 
-__all__ = ["FULL", "UPCARDS", "FreshDeck", "Hands", "best_play", "counted", "fresh_deck"]
+__all__ = [
+    "FULL",
+    "UPCARDS",
+    "Counts",
+    "Floats",
+    "FreshDeck",
+    "Hands",
+    "Place",
+    "Play",
+    "best_play",
+    "counted",
+    "fresh_deck",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = tuple[int, ...]
 """How many cards there are of each points, 1 to 10."""
+
+Place: TypeAlias = tuple[int, int]
+"""The points of an up-card, and the number of a hand among `Hands`."""
 
 UPCARDS = range(1, 11)
 FULL: Counts = tuple(sum(POINTS[card] == points for card in NEW_DECK) for points in UPCARDS)
@@ -73,6 +88,11 @@ class Hands:
         self.totals = list(map(_total, self.points, aces))
         self.soft = [total > low for total, low in zip(self.totals, self.points, strict=True)]
         self.cards = self.added.sum(axis=1)
+
+    def cards_of(self, number: int) -> tuple[int, ...]:
+        """The points of the cards that were added to make this hand, the lowest first."""
+        counts = zip(UPCARDS, self.added[number].tolist(), strict=True)
+        return tuple(points for points, count in counts for _ in range(count))
 
 
 def _with(hand: Counts, card: int) -> Counts:
@@ -149,15 +169,22 @@ def _chances(unseen: Counts, hands: Hands) -> Floats:
     return chances
 
 
-def _hits(hands: Hands, chances: Floats, stand: Floats, shares: Floats | None) -> Floats:
-    """What every hand is worth that hits, and after it does so in these shares; None plays best."""
+_Choose: TypeAlias = Callable[[slice, Floats, Floats], Floats]
+"""How often hands hit, from what they are worth if they stand and if they hit."""
+
+
+def _best(_: slice, stand: Floats, hit: Floats) -> Floats:
+    return np.asarray(hit > stand, float)
+
+
+def _hits(hands: Hands, chances: Floats, stand: Floats, choose: _Choose) -> Floats:
+    """What every hand is worth that hits, and then does what is chosen."""
     hit = np.zeros_like(stand)
     worth = np.full((len(stand), stand.shape[1] + 1), -1.0)  # the last is a bust (B9)
     for level in reversed(hands.levels):
         hit[:, level] = (chances[:, level] * worth[:, hands.after[level]]).sum(axis=2)
         now, then = stand[:, level], hit[:, level]
-        share = then > now if shares is None else shares[:, level]
-        worth[:, level] = now + share * (then - now)
+        worth[:, level] = now + choose(level, now, then) * (then - now)
     return hit
 
 
@@ -169,9 +196,24 @@ def best_play(upcard: int, hand: Counts, unseen: Counts) -> dict[Counts, tuple[f
     """
     hands = _hands(_points(hand), hand[0] > 0)
     stand = _stands(upcard, unseen, hands)[None]
-    hit = _hits(hands, _chances(unseen, hands)[None], stand, None)
+    hit = _hits(hands, _chances(unseen, hands)[None], stand, _best)
     worths = zip(stand[0].tolist(), hit[0].tolist(), strict=True)
     return dict(zip(hands.index, worths, strict=True))
+
+
+class Play(NamedTuple):
+    """How somebody plays from a fresh deck, by up-card and hand.
+
+    Attributes:
+        shares: how often it hits.
+        reached: how likely it comes to the hand.
+        losses: what it loses there against the best play, for every hand that is dealt; their sum
+            is its distance from the best play.
+    """
+
+    shares: Floats
+    reached: Floats
+    losses: Floats
 
 
 class FreshDeck:
@@ -182,7 +224,10 @@ class FreshDeck:
 
     Attributes:
         best: the shares of the best play.
+        regret: what the other answer loses.
+        is_asked: which hands are asked at all.
         likely: how likely each hand is if all are hit that may be.
+        naturals: how likely a natural is.
     """
 
     def __init__(self) -> None:
@@ -196,16 +241,27 @@ class FreshDeck:
         self.natural = self.hands.index[_with(_with((0,) * 10, 1), 10)]
         self._stand[:, self.natural] = _NATURAL
         self._stand[:, self.hands.cards < 2] = _NEVER
-        self._hit = _hits(self.hands, self._chances, self._stand, None)
-        self.best: Floats = (self._hit > self._stand).astype(float)
-        all_hit = np.ones_like(self.best)
-        all_hit[:, self.natural] = 0.0
-        self.likely = self.reached(all_hit)
+        self._hit = _hits(self.hands, self._chances, self._stand, _best)
+        self.best = _best(slice(None), self._stand, self._hit)
+        self.regret: Floats = np.abs(self._hit - self._stand)
+        self.is_asked = np.full(self.best.shape, True)
+        self.is_asked[:, self.natural] = self.is_asked[:, self.hands.cards < 2] = False
+        self.likely = self.reached(np.where(self.is_asked, 1.0, self.best))
         self.naturals = float(self.likely[:, self.natural].sum())
 
     def value(self, shares: Floats) -> float:
         """What a chip brings on average."""
-        hit = _hits(self.hands, self._chances, self._stand, shares)
+        return self._value(lambda level, stand, hit: shares[:, level])
+
+    def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
+        """The least and the most that a chip brings with any shares between these."""
+        return (
+            self._value(lambda at, stand, hit: np.where(hit > stand, low[:, at], high[:, at])),
+            self._value(lambda at, stand, hit: np.where(hit > stand, high[:, at], low[:, at])),
+        )
+
+    def _value(self, choose: _Choose) -> float:
+        hit = _hits(self.hands, self._chances, self._stand, choose)
         return float((self._upcards[:, 0] * hit[:, 0]).sum())
 
     def reached(self, shares: Floats) -> Floats:
@@ -218,11 +274,10 @@ class FreshDeck:
                 reach[:, self.hands.after[level, card]] += ways[:, :, card]
         return reach[:, :-1]
 
-    def losses(self, shares: Floats) -> Floats:
-        """What each hand loses against the best play; their sum is the distance from it."""
-        wrong = np.abs(shares - self.best)
-        lost: Floats = self.reached(shares) * wrong * np.abs(self._hit - self._stand)
-        return lost
+    def played(self, shares: Floats) -> Play:
+        """The play of somebody who hits in these shares."""
+        reached = self.reached(shares)
+        return Play(shares, reached, reached * np.abs(shares - self.best) * self.regret)
 
 
 def _without(card: int) -> Counts:
