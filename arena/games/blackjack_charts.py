@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
+from arena.games.blackjack_probe import Answer
 from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, Place, Play
 
 __all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
@@ -90,14 +91,14 @@ class Chartable:
         )
         return self._fresh.bounds(low, high)
 
-    def counted(self, answers: Mapping[Place, Sequence[bool]]) -> Asked:
-        """The answers to hands, by cell."""
+    def counted(self, answers: Mapping[Place, Sequence[Answer]]) -> Asked:
+        """The answers with hands, by cell."""
         totals, soft = self._fresh.hands.totals, self._fresh.hands.soft
         asked: dict[Cell, tuple[int, int]] = {}
-        for (upcard, hand), hits in answers.items():
+        for (upcard, hand), of in answers.items():
             cell = soft[hand], totals[hand], upcard
             before = asked.get(cell, (0, 0))
-            asked[cell] = before[0] + sum(hits), before[1] + len(hits)
+            asked[cell] = before[0] + sum(each.hits for each in of), before[1] + len(of)
         return asked
 
     def charts(self, play: Play, asked: Asked) -> tuple[Chart, Chart]:
