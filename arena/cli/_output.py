@@ -17,6 +17,7 @@ from arena.strength.interval import LEVEL, Interval
 from protocol.errors import ArenaError, one_line
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 __all__ = [
@@ -128,7 +129,7 @@ def new_table(*columns: str, words: Container[str] = ()) -> Table:
     return table
 
 
-def print_table(title: str, table: Table) -> None:
+def print_table(title: str, table: RenderableType) -> None:
     """Print a table as wide as the terminal, or in a file or pipe as wide as it needs to be."""
     from rich.console import Console
 
