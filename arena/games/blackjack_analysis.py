@@ -112,12 +112,10 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
             value,
             *best_and_given(fresh, float(play.losses.sum()), value.certainty),
             at_bet(fresh, value, bet),
-            in_matches(
-                matches.won, matches.bets, _differs(first.answers, matches) if is_same else ""
-            ),
+            in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
         weaknesses=chartable.weaknesses(play),
-        charts=chartable.charts(play, asked),
+        charts=chartable.charts(play, asked, is_exact=is_same),
         adapts=adapts,
         asked=matches.asked + sum(part.asked for part in parts),
     )
@@ -161,15 +159,20 @@ def _as_played(
     return Play(shares, reached / len(played), losses / len(played)), lost
 
 
-def _differs(answers: Mapping[Place, Sequence[Answer]], matches: WholeMatches) -> str:
-    """Whether a bot plays otherwise when cards are gone than it does from a fresh deck."""
-    both = [hits != answers[place][0].hits for place, hits in matches.answers if place in answers]
-    if not any(both):
-        return ""
-    return (
-        f" In {sum(both)} of {len(both)} decisions it did something else than from a fresh deck: "
-        "what came before matters to it."
-    )
+def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) -> str:
+    """Whether a bot bets or plays otherwise in matches than it does from a fresh deck."""
+    words = ""
+    if others := sum(each != bet for each in matches.bets):
+        words += f" In {others} of {len(matches.bets)} hands it bet something else than {bet}."
+    if is_same:
+        answers = first.answers
+        both = [hits != answers[at][0].hits for at, hits in matches.answers if at in answers]
+        if any(both):
+            words += (
+                f" In {sum(both)} of {len(both)} decisions it did something else than from a fresh "
+                "deck: what came before matters to it."
+            )
+    return words
 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
@@ -177,13 +180,15 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     habits = BlackjackHabits()
     won: list[float] = []
     bets: list[int] = []
+    asked = 0
     for match in matches:
         heard_by(match, habits)
         settings = match.settings
         assert isinstance(settings, BlackjackSettings), "they are matches of blackjack"
         if settings.shuffle == "uniform":
             won += _without_luck(settings, match)
-        bets += (each.answer for each in match.decisions if type(each.question) is Bet)
+            bets += (each.answer for each in match.decisions if type(each.question) is Bet)
+        asked += len(match.decisions)
     if not habits.asked:
         raise NoAnalysis("it was never asked whether to hit")
     fresh = fresh_deck()
@@ -203,7 +208,7 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
         ),
         weaknesses=chartable.weaknesses(play),
         charts=chartable.charts(play, habits.asked),
-        asked=len(bets) + sum(of for _, of in habits.asked.values()),
+        asked=asked,
     )
 
 
