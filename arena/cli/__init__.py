@@ -48,6 +48,8 @@ COMMANDS: dict[str, str] = {
     "export": "Write competitions as CSV, JSON and a web page.",
     "backup": "Copy the database, also while an arena runs on it.",
     "replay": "Step through a match, or put its questions to a bot again.",
+    "mistakes": "See which decisions cost most, and what was better.",
+    "habits": "See what a bot did, or two side by side.",
     "verify": "Recompute every deal and every result from the records.",
     "tournament": "Play a competition here and now, between launched bots.",
     "worker": "Play matches of arenas on this machine.",

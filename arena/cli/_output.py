@@ -17,11 +17,13 @@ from arena.strength.interval import LEVEL, Interval
 from protocol.errors import ArenaError, one_line
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 __all__ = [
     "Eliminated",
     "ProgressCount",
+    "amount",
     "duration",
     "interval_fields",
     "interval_note",
@@ -128,7 +130,7 @@ def new_table(*columns: str, words: Container[str] = ()) -> Table:
     return table
 
 
-def print_table(title: str, table: Table) -> None:
+def print_table(title: str, table: RenderableType) -> None:
     """Print a table as wide as the terminal, or in a file or pipe as wide as it needs to be."""
     from rich.console import Console
 
@@ -164,6 +166,11 @@ def several(noun: str) -> str:
 def uncounted(matches: int) -> str:
     """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
     return f" ({matches:,} of them void or taken back)" if matches else ""
+
+
+def amount(value: float) -> str:
+    """`1.25`, `0.0031`: two digits behind the point, or two of a small number."""
+    return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
 
 
 def signed(value: float | None, digits: int = 0) -> str:

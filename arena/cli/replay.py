@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,55 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
-import sqlalchemy as sa
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.engine.match import Record
+from arena.cli._found_match import FoundRecord, find_match
 from arena.engine.names import versioned
 from arena.engine.rules import Game
-from arena.games import game_named
 from arena.lab.in_process import entrant
-from arena.lab.recent_matches import MOST_KEPT, recent_match
-from arena.records import document as sheet
 from arena.records import narrative
-from arena.records.document import MatchDocument
 from arena.records.seat_transcript import conversation
-from arena.results import audit_database
 from arena.sandbox.command import read_program
-from arena.storage.reader import document_of
-from arena.storage.schema import MATCHES
-from arena.storage.store import Store
-from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
-from protocol.messages import Limits, Verdict
+from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.vocabulary import Question, shorten
 
 __all__ = ["command"]
 
-_LAST = "last"
-_RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` the one before it
 _LONGEST_LINE = 2000
-
-
-class _FoundRecord(msgspec.Struct, frozen=True):
-    """A match: its record, and what a document or the database knows besides."""
-
-    record: Record
-    document: MatchDocument | None = None
-    verdict: Verdict | None = None
-    limits: Limits = Limits()
-    seated: tuple[str, ...] = ()  # the names by seat, without a document
-
-    @property
-    def players(self) -> tuple[str, ...]:
-        return self.seated if self.document is None else self.document.players
-
-    @property
-    def name(self) -> str:
-        """The match's id, or a stand-in for a record alone."""
-        return "replay" if self.document is None else self.document.match
 
 
 @click.command(name="replay")
@@ -122,11 +89,11 @@ def command(
     if frames and (seat is None or bot is not None or round_number or as_json):
         raise UsageError("expected --seat with --frames, and nothing else to show")
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    found = (None if is_told else _recent(match, db)) or _find(match, db)
+    found = find_match(match, db, is_told=is_told)
     if as_json and seat is None:
         _print_record(found)  # which takes no rules
         return
-    game = _game(found)
+    game = found.rules()
     if seat is not None and seat > game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat}")
     if bot is not None and seat is not None:
@@ -141,75 +108,12 @@ def command(
         _show(_lines(found, None if seat is None else seat - 1, round_number))
 
 
-def _print_record(found: _FoundRecord) -> None:
+def _print_record(found: FoundRecord) -> None:
     document = found.record if found.document is None else found.document
     click.echo(document.to_json())
 
 
-def _find(match: str, db: str) -> _FoundRecord:
-    """Find the match; raises `UsageError` if there is none, `ArenaError` if it is damaged."""
-    path = Path(match)
-    if path.is_file():
-        try:
-            document = sheet.read(path.read_bytes())
-            if isinstance(document, MatchDocument):
-                return _FoundRecord(document.read_record(), document)
-        except UsageError as error:
-            raise ArenaError(f"{path}: {error}") from None
-        return _FoundRecord(document)
-    with audit_database.opened(db) as store:
-        return _stored(store, match)
-
-
-def _recent(match: str, db: str) -> _FoundRecord | None:
-    """A match that was played here without a database; None if it is none of these."""
-    number = _RECENT.fullmatch(match)
-    if number is None or Path(match).is_file():
-        return None
-    recent = recent_match(int(number[1] or 1))
-    if match != _LAST and recent is None:
-        raise UsageError(f"expected one of the last {MOST_KEPT} matches played here, got {match}")
-    if recent is None:
-        return None
-    # The database has no match that is later than its last change, which may be in its log yet.
-    files = [file for file in (Path(db), Path(f"{db}-wal")) if file.is_file()]
-    if match == _LAST and any(file.stat().st_mtime > recent.finished_at for file in files):
-        stored = _find(match, db)
-        if stored.document is not None and stored.document.finished_at > recent.finished_at:
-            return stored
-    return _FoundRecord(recent.record, seated=recent.players)
-
-
-def _stored(store: Store, match: str) -> _FoundRecord:
-    columns = sa.select(MATCHES.c.id, MATCHES.c.record)
-    ids = (match, match.rpartition(".")[0])  # `ID.0` is what its first seat's bot calls it
-    query = columns.where(MATCHES.c.id.in_(ids))
-    if match == _LAST:
-        query = columns.order_by(MATCHES.c.number.desc()).limit(1)
-    try:
-        with store.engine.connect() as connection:
-            row = connection.execute(query).first()
-        if row is None:
-            what = "a match" if match == _LAST else "the id of a match or `last`"
-            raise UsageError(f"expected {what} in the database, got {match!r}")
-        played = store.played(row.id)
-        document = document_of(played, row.record)
-        verdicts = [
-            verdict for verdict in store.verdicts(played.competition) if verdict.match == played.id
-        ]
-        limits = store.competition(played.competition).plan.limits
-    except ArenaError:
-        raise
-    except Exception as error:  # a damaged database may be broken in any way
-        raise StoreFailed(f"cannot read match {match}: {in_words(error)}") from error
-    try:
-        record = document.read_record()
-    except UsageError as error:
-        raise ArenaError(f"match {played.id}: {error}") from None
-    return _FoundRecord(record, document, verdicts[0] if verdicts else None, limits)
-
-
-def _lines(found: _FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
+def _lines(found: FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
     document = found.document
     if document is not None and round_number is None:
         yield f"match {found.name} of {document.competition}, pairing {document.pairing}"
@@ -231,12 +135,12 @@ def _show(lines: Iterator[str]) -> None:
         click.echo_via_pager("\n".join(text))
 
 
-def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
+def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
     """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
     try:
         transcript = conversation(
             found.record,
-            _players(found, game),
+            found.names(game),
             seat,
             f"{found.name}.{seat}",
             limits=found.limits,
@@ -249,7 +153,7 @@ def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
     click.echo(transcript.to_bytes(), nl=False)
 
 
-def _about(found: _FoundRecord, seat: int) -> str:
+def _about(found: FoundRecord, seat: int) -> str:
     about = f"Seat {seat + 1} in match {found.name}, made up from its record."
     if found.record.worker:
         about += f" Refereed by worker {one_line(found.record.worker)}."
@@ -260,11 +164,11 @@ def _about(found: _FoundRecord, seat: int) -> str:
 
 
 def _ask_bot(
-    found: _FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
+    found: FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
     from arena.lab import replay_to_bot
 
-    players = _players(found, game)
+    players = found.names(game)
     start = _program(game, bot, seed)
 
     async def ask() -> replay_to_bot.ReplayOutcome:
@@ -306,19 +210,6 @@ def _explain(
     for whose, answer in answers.items():
         text = answer if isinstance(answer, str) else shorten(answer)
         click.echo(f"{whose}: {text}")
-
-
-def _game(found: _FoundRecord) -> Game:
-    try:
-        return game_named(found.record.game, found.record.package)
-    except UsageError as error:
-        raise ArenaError(f"match {found.name}: {error}") from None
-
-
-def _players(found: _FoundRecord, game: Game) -> tuple[str, ...]:
-    if len(found.players) == game.seats:
-        return found.players
-    return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
 
 
 def _is_file(bot: str) -> bool:

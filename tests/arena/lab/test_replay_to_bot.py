@@ -11,7 +11,8 @@ import pytest
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
 from arena.games.replay import reopened
-from arena.lab.replay_to_bot import BotFailed, FirstDifference, ReplayOutcome, ReplayReferee
+from arena.lab.replay_to_bot import BotFailed, FirstDifference, RecordedSeat, ReplayOutcome
+from arena.lab.seat_referee import SeatReferee
 from protocol.errors import ArenaError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
 from tests.support.sample_database import SHORT, play, void
@@ -31,10 +32,11 @@ class ReplayedBot:
         self.now = 100.0
         self.record, self.seat, self.bot = record, seat, bot
         names = NAMES[: len(record.scores)]
-        self.referee = ReplayReferee(record, seat, names, Limits(), lambda: self.now, "m-1")
+        self.referee = SeatReferee(Limits(), lambda: self.now)
+        self.recorded = RecordedSeat(record, seat, names)
         self.asks: list[Ask] = []
         self.overs: list[Over] = []
-        self.referee.invite(bot.player)
+        self.outcome = self.referee.put(bot.player, self.recorded, "m-1")
 
     def answers(self, decide: Callable[[Ask, Any], Any]) -> None:
         """Answer all questions by `decide`, which gets the question and the recorded answer."""
@@ -58,7 +60,8 @@ class ReplayedBot:
 
     @property
     def result(self) -> ReplayOutcome:
-        return self.referee.outcome.result()
+        failed = self.outcome.result()
+        return ReplayOutcome(self.recorded.same, failed or self.recorded.difference)
 
     def _recorded(self) -> list[Any]:
         match = reopened(self.record)
@@ -180,7 +183,7 @@ async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     replayed.now += 9.9
     replayed.referee.tick()
-    assert not replayed.referee.outcome.done()
+    assert not replayed.outcome.done()
 
     replayed.now += 0.2
     replayed.referee.tick()
@@ -200,7 +203,7 @@ async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
 
     replayed.now += 29.9
     replayed.referee.tick()
-    assert not replayed.referee.outcome.done()
+    assert not replayed.outcome.done()
     replayed.now += 0.2
     replayed.referee.tick()
 
@@ -220,23 +223,21 @@ async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     record = play("gin_rummy", 6).record
     broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
     seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
-    replayed = ReplayedBot.__new__(ReplayedBot)
-    replayed.now = 1.0
-    replayed.referee = ReplayReferee(broken, seat, NAMES[:2], Limits(), lambda: replayed.now, "m-1")
-    replayed.referee.invite(bot.player)
+    referee = SeatReferee(Limits(), lambda: 1.0)
+    outcome = referee.put(bot.player, RecordedSeat(broken, seat, NAMES[:2]), "m-1")
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)
     ready = Ready(invitation.match, "n")
     bot.player.session.note(ready)
-    replayed.referee.ready(bot.player, ready)
+    referee.ready(bot.player, ready)
     for ask in bot.asks():
         answer = Answer(ask.match, ask.ask, record.answers[0])
         chair = bot.player.answering(answer)
         assert chair is not None, "it is the answer to its question"
-        replayed.referee.answer(chair, answer, 1.0)
+        referee.answer(chair, answer, 1.0)
 
     with pytest.raises(ArenaError, match="the record cannot be played again"):
-        replayed.referee.outcome.result()
+        outcome.result()
 
 
 def _seats(record: Record) -> list[int]:
