@@ -11,13 +11,46 @@ from typing import Any
 import msgspec
 import pytest
 
+import arena
 from arena.engine.analysis import Chart, ChartCell, Judgement, Judging
+from arena.engine.match import MatchResult, Record
 from arena.engine.rules import Game
 from arena.games import GAMES
 from protocol.vocabulary import News, Question
 from tests.support.toy_games import install_toy
 
-__all__ = ["install_judged_toy"]
+__all__ = ["ToyBids", "install_judged_toy", "toy_match", "toy_record"]
+
+
+class ToyBids:
+    """Bids what it is given, in turn."""
+
+    def __init__(self, *bids: int) -> None:
+        self._bids = bids
+
+    def decide(self, question: Any) -> object:
+        if question.round > len(self._bids):
+            raise RuntimeError("no more bids")
+        return self._bids[question.round - 1]
+
+    def hear(self, news: Any) -> None:
+        return
+
+    def reset(self) -> None:
+        return
+
+
+def toy_match(
+    game: str, bids: tuple[int, ...], cards: str, rounds: int | None = None
+) -> MatchResult:
+    """Seat 2 has these cards and bids this; seat 1 bids 0 with the king of clubs."""
+    decks = [["Kc", card] for card in [*cards.split(), "2s"]]
+    bots = [ToyBids(*(0,) * 99), ToyBids(*bids)]
+    return arena.play(game, bots, settings={"rounds": rounds or len(bids)}, decks=decks)
+
+
+def toy_record(game: str, bids: tuple[int, ...], cards: str, rounds: int | None = None) -> Record:
+    return toy_match(game, bids, cards, rounds).record
 
 
 class _ToyJudge:

@@ -9,15 +9,14 @@ import arena
 from arena.records.habits import habits_of
 from arena.records.seat_matches import seat_match
 from protocol.errors import NoAnalysis
-from tests.arena.records.test_mistakes import Bids
-from tests.support.judged_toys import install_judged_toy
+from tests.support.judged_toys import ToyBids, install_judged_toy
 
 
 def test_all_matches_of_a_bot_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     game = install_judged_toy(monkeypatch)
     settings = {"rounds": 3}
-    first = arena.play(game.name, [Bids(0, 3, 3), Bids(1, 1, 1)], settings=settings, seed=1)
-    second = arena.play(game.name, [Bids(2, 2, 2), Bids(0, 0, 0)], settings=settings, seed=2)
+    first = arena.play(game.name, [ToyBids(0, 3, 3), ToyBids(1, 1, 1)], settings=settings, seed=1)
+    second = arena.play(game.name, [ToyBids(2, 2, 2), ToyBids(0, 0, 0)], settings=settings, seed=2)
 
     found = habits_of(game, [seat_match(first.record, 0), seat_match(second.record, 1)])
 

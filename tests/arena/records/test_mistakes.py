@@ -7,41 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-import arena
-from arena.engine.match import Record
 from arena.engine.rules import EVERYONE, Rules, TellSeat, Unit
 from arena.games import GAMES
 from arena.records.mistakes import dearest, judged, mistakes_of
 from protocol.errors import NoAnalysis
 from protocol.messages import Ending
 from protocol.vocabulary import News
-from tests.support.judged_toys import install_judged_toy
+from tests.support.judged_toys import install_judged_toy, toy_record
 from tests.support.toy_games import toy_game
-
-
-class Bids:
-    """Bids what it is given, in turn."""
-
-    def __init__(self, *bids: int) -> None:
-        self._bids = bids
-
-    def decide(self, question: Any) -> object:
-        if question.round > len(self._bids):
-            raise RuntimeError("no more bids")
-        return self._bids[question.round - 1]
-
-    def hear(self, news: Any) -> None:
-        return
-
-    def reset(self) -> None:
-        return
-
-
-def record_of(game: str, bids: tuple[int, ...], cards: str, rounds: int | None = None) -> Record:
-    """Seat 2 has these cards and bids this; seat 1 bids 0 with the king of clubs."""
-    decks = [["Kc", card] for card in [*cards.split(), "2s"]]
-    bots = [Bids(*(0,) * 99), Bids(*bids)]
-    return arena.play(game, bots, settings={"rounds": rounds or len(bids)}, decks=decks).record
 
 
 class _ClosesPair(News, frozen=True, gc=False, tag="closes_pair"):
@@ -70,7 +43,7 @@ def game(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_mistake_costs_something_and_is_not_level(game: str) -> None:
-    record = record_of(game, (3, 2, 1, 0, 3, 2), "Ah Kd Qh 2h As Js")
+    record = toy_record(game, (3, 2, 1, 0, 3, 2), "Ah Kd Qh 2h As Js")
 
     found = mistakes_of(record, 1)
 
@@ -82,7 +55,7 @@ def test_a_mistake_costs_something_and_is_not_level(game: str) -> None:
 
 
 def test_a_decision_says_where_it_stands(game: str) -> None:
-    record = record_of(game, (3, 0, 0), "Ah 2d Qh")
+    record = toy_record(game, (3, 0, 0), "Ah 2d Qh")
     progress: list[tuple[int, int]] = []
 
     first, last = judged(record, 1, lambda done, of: progress.append((done, of)))
@@ -99,7 +72,7 @@ def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     game = install_judged_toy(monkeypatch, most=1)
-    record = record_of(game.name, (3, 1, 0, 1), "As Kd Qh Jh")
+    record = toy_record(game.name, (3, 1, 0, 1), "As Kd Qh Jh")
 
     assert [one.round for one in mistakes_of(record, 1).mistakes] == [1, 2, 3, 4], "one of a round"
 
@@ -117,14 +90,14 @@ def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
 
 
 def test_the_dearest_come_first(game: str) -> None:
-    found = list(judged(record_of(game, (1, 0, 2), "Ah Kd Qs"), 1))
+    found = list(judged(toy_record(game, (1, 0, 2), "Ah Kd Qs"), 1))
 
     assert [one.judgement.cost for one in dearest(found)] == [3.0, 2.0, 2.0]
     assert [one.round for one in dearest(found, 2)] == [2, 1]
 
 
 def test_a_match_that_was_stopped_is_judged_as_far_as_it_went(game: str) -> None:
-    record = record_of(game, (0, 0), "Ah Kd Qh", rounds=3)
+    record = toy_record(game, (0, 0), "Ah Kd Qh", rounds=3)
 
     found = mistakes_of(record, 1)
 
@@ -134,7 +107,7 @@ def test_a_match_that_was_stopped_is_judged_as_far_as_it_went(game: str) -> None
 
 
 def test_a_match_without_a_decision_has_no_mistakes(game: str) -> None:
-    found = mistakes_of(record_of(game, (), "Ah", rounds=1), 1)
+    found = mistakes_of(toy_record(game, (), "Ah", rounds=1), 1)
 
     assert (found.decisions, found.judged, found.unit, found.mistakes) == (0, 0, "", ())
 
@@ -142,7 +115,7 @@ def test_a_match_without_a_decision_has_no_mistakes(game: str) -> None:
 def test_what_is_not_judged_is_refused_with_the_reason(
     game: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = record_of(game, (0,), "Ah", rounds=91)
+    record = toy_record(game, (0,), "Ah", rounds=91)
 
     with pytest.raises(NoAnalysis, match="more than 90 rounds are too many"):
         mistakes_of(record, 1)
