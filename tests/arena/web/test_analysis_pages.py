@@ -241,7 +241,7 @@ def test_a_game_that_judges_nothing_says_so_at_once(
     ],
 )
 def test_a_bad_question_is_one_line(
-    tmp_path: Path, path: str, query: dict[str, str], status: int
+    tmp_path: Path, path: str, query: dict[str, Any], status: int
 ) -> None:
     reader = InProcessReader(write(tmp_path / "arena.db", [GAME]))
 
@@ -263,6 +263,7 @@ def test_a_bots_strength_is_made_from_its_latest_matches_and_says_how_many(
     with Store(tmp_path / "arena.db") as store:
         writing = SampleWriter(store, plan(GAME, matches=6), "c")
         writing.to_the_end()
+        store.flush()
         played = [row for row in store.results("c") if "ann" in row.players]
         seats = [(store.record(row.id), row.players.index("ann")) for row in played[-3:]]
     found = strength_of(AnalysisReader(tmp_path / "arena.db"))
