@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
+from arena.strength.figures import TOO_FEW, plural, several, signed, with_interval
 from arena.strength.interval import LEVEL, Interval
 from protocol.errors import ArenaError, one_line
 
@@ -35,6 +36,7 @@ __all__ = [
     "print_stderr",
     "print_table",
     "progress",
+    "several",
     "signed",
     "stdout_for_results",
     "ticking",
@@ -169,16 +171,6 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 match`, `2 matches`, `1,000 hands`."""
-    return f"{count:,} {noun if count == 1 else several(noun)}"
-
-
-def several(noun: str) -> str:
-    """`matches`, `hands`."""
-    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
-
-
 def uncounted(matches: int) -> str:
     """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
     return f" ({matches:,} of them void or taken back)" if matches else ""
@@ -187,25 +179,6 @@ def uncounted(matches: int) -> str:
 def amount(value: float) -> str:
     """`1.25`, `0.0031`: two digits behind the point, or two of a small number."""
     return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
-
-
-def signed(value: float | None, digits: int = 0) -> str:
-    """`+12`, `−3`, `0`, or a dash for None."""
-    if value is None:
-        return "–"
-    text = f"{value:+,.{digits}f}"
-    return text[1:] if not any(digit in text for digit in "123456789") else text
-
-
-TOO_FEW = "[–]"
-"""What stands in the place of an interval that too few values do not give."""
-
-
-def with_interval(value: str, interval: Interval | None, number: Callable[[float], str]) -> str:
-    """`0.645 [0.61, 0.68]`, its ends written by `number`; `0.645 [–]` without an interval."""
-    if interval is None:
-        return f"{value} {TOO_FEW}"
-    return f"{value} [{number(interval.low)}, {number(interval.high)}]"
 
 
 def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:

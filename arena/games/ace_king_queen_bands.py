@@ -47,7 +47,11 @@ def box(counts: Sequence[Count], spots: int) -> list[Band]:
 
 
 def extremes(function: Callable[..., Share], shares: Box) -> Band:
-    """The least and the greatest value of a function that is linear in each single share."""
+    """The least and the greatest value at the corners of a box.
+
+    They are those in the whole box, if the function is linear in each single share. One that is
+    convex may be less inside.
+    """
     values = [float(function(corner)) for corner in product(*shares)]
     return min(values), max(values)
 
@@ -80,7 +84,7 @@ def differs(counts: Sequence[Count]) -> float:
 
     Those are left out where too few of either kind are expected for that.
     """
-    done, asked = (sum(column) for column in zip(*counts, strict=True))
+    done, asked = sum(did for did, _ in counts), sum(of for _, of in counts)
     rare = min(done, asked - done)
     used = [(did, of) for did, of in counts if of * rare >= _FEW * asked > 0]
     done, asked = sum(did for did, _ in used), sum(of for _, of in used)

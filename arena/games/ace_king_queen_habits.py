@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from arena.engine.analysis import Chart, ChartCell
 from arena.games.ace_king_queen_values import EQUILIBRIUM, SPOTS
+from arena.strength.interval import wilson
 from protocol.ace_king_queen import CARDS, OPENINGS, RESPONSES, AceKingQueenSettings, Open, Respond
 from protocol.vocabulary import News, Question
 
@@ -29,24 +30,24 @@ def spot_of(question: Question[Any]) -> int:
     return len(CARDS) + CARDS.index(question.card)
 
 
-def frequencies(
-    counts: Sequence[Count],
-    bands: Sequence[tuple[float, float]] | None = None,
-    costs: Sequence[float] | None = None,
-) -> Chart:
-    """The six shares as a chart, with bands and costs by spot if they are known."""
+def frequencies(counts: Sequence[Count], costs: Sequence[float] | None = None) -> Chart:
+    """The six shares as a chart, with what they cost if that is known."""
     cells = []
     for spot, (done, asked) in enumerate(counts):
-        low, high = bands[spot] if bands is not None and asked else (None, None)
+        mark = float(EQUILIBRIUM[spot])
+        if not asked:
+            cells.append(ChartCell(mark=mark))
+            continue
+        share = done / asked
         cells.append(
             ChartCell(
-                share=done / asked if asked else None,
+                share=share,
                 count=done,
                 of=asked,
-                low=low,
-                high=high,
-                mark=float(EQUILIBRIUM[spot]),
-                cost=costs[spot] if costs is not None and asked else None,
+                low=(interval := wilson(share, asked)).low,
+                high=interval.high,
+                mark=mark,
+                cost=None if costs is None else costs[spot],
             )
         )
     half = len(CARDS)

@@ -40,8 +40,12 @@ class Tally:
         for number, decision in enumerate(decisions):
             half = halves[2 * number >= len(decisions)]
             half.decided(decision.question, decision.answer)
+        self.note(title, halves[0].counts(), halves[1].counts())
+
+    def note(self, title: str, first: list[Count], second: list[Count]) -> None:
+        """Take a match into account that was counted by its halves."""
         self.titles.append(title)
-        self._halves.append((halves[0].counts(), halves[1].counts()))
+        self._halves.append((first, second))
 
     @property
     def by_match(self) -> list[list[Count]]:
