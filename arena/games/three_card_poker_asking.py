@@ -21,7 +21,6 @@ from arena.engine.rules import Rules, Scoreboard
 from arena.games.three_card_poker import Deck, play_round
 from arena.games.three_card_poker_luck import HANDS
 from protocol.cards import PACK
-from protocol.errors import NoAnalysis
 from protocol.three_card_poker import (
     FOLDED,
     LEAST_CASH,
@@ -65,9 +64,7 @@ class Asking:
         return ProbeMatch(settings=self._settings, decks=self._decks, rules=self._rules)
 
     def note(self, probed: ProbedMatch) -> None:
-        """Note the answers; raises `NoAnalysis` if an offence ended the match."""
-        if probed.offence:
-            raise NoAnalysis(f"the bot did not play to the end: {probed.offence}")
+        """Note the answers to a whole match."""
         self._named: Sequence[int] = probed.answers[::2]
         self._played = [answer == "play" for answer in probed.answers[1::2]]
         self.plays = dict(zip(self._hands, self._played, strict=True))
