@@ -30,7 +30,7 @@ from protocol.strategy import house_bots
 from tests.support import arena_process
 from tests.support.sample_database import SampleWriter, plan
 
-__all__ = ["Part", "main"]
+__all__ = ["LoadedPart", "main"]
 
 COMPETITION = "c"
 _MATCHES = 20
@@ -50,7 +50,7 @@ matches = 10000
 """
 
 
-class Part(NamedTuple):
+class LoadedPart(NamedTuple):
     """Some seconds with analyses or without.
 
     Attributes:
@@ -158,7 +158,7 @@ class WaitingForAnalyses:
 
 def measure(
     page: ServedDatabase, paths: Sequence[str], seconds: float, waiting: WaitingForAnalyses | None
-) -> Part:
+) -> LoadedPart:
     """Ask for documents, one after another, and between them for the analyses."""
     took_ms: list[float] = []
     queued = 0 if waiting is None else waiting.look()
@@ -177,10 +177,10 @@ def measure(
         took_ms.append((time.perf_counter() - asked_at) * 1000)
         time.sleep(_PAUSE_S)
     per_s = (page.decisions() - decisions) / (time.monotonic() - began)
-    return Part(took_ms, queued, 0 if waiting is None else waiting.done - done, per_s)
+    return LoadedPart(took_ms, queued, 0 if waiting is None else waiting.done - done, per_s)
 
 
-def _line(name: str, parts: Sequence[Part]) -> str:
+def _line(name: str, parts: Sequence[LoadedPart]) -> str:
     took = sorted(took for part in parts for took in part.took_ms)
     p50, p99 = (took[int(len(took) * share)] for share in (0.5, 0.99))
     queued = "/".join(str(part.queued) for part in parts)
