@@ -41,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "play": "Play a match or a pairing here and now.",
     "cross": "Let every bot of a game play against every bot.",
     "compare": "Play two bots until it is known which is better.",
+    "analyse": "Find out how good a bot is, exactly where that can be said.",
     "odds": "Deal three card poker hands and compare with the exact odds.",
     "ruin": "See how often a bot turns a stake into a goal.",
     "driver": "Print a session of blackjack line by line.",

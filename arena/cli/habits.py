@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import click
 
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._charts import show_charts
-from arena.engine.analysis import SeatMatch
 from arena.games import game_named
 from arena.records.habits import Habits, habits_of
-from arena.records.seat_matches import seat_match
-from arena.results.seat_records import played_by, seat_records
+from arena.results.seat_records import played_by, seat_matches
 from arena.storage.store import CompetitionRow, Store
-from protocol.errors import ArenaError, in_words
 
 __all__ = ["command"]
 
@@ -58,14 +55,5 @@ def command(where: str, bot: str, other: str | None, db: str, as_json: bool) -> 
 def _counted(
     store: Store, competition: CompetitionRow, bot: str, tick: Callable[[], None]
 ) -> Habits:
-    def matches() -> Iterator[SeatMatch]:
-        for played in seat_records(store, competition.id, bot):
-            try:
-                yield seat_match(played.record, played.seat)
-            except Exception as error:  # a damaged record may be broken in any way
-                why = str(error) if isinstance(error, ArenaError) else in_words(error)
-                text = f"match {played.match.id} cannot be played again: {why}"
-                raise ArenaError(text) from error
-            tick()
-
-    return habits_of(game_named(competition.plan.game, competition.plan.package), matches())
+    matches = seat_matches(store, competition.id, bot, tick)
+    return habits_of(game_named(competition.plan.game, competition.plan.package), matches)

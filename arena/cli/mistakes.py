@@ -18,6 +18,7 @@ from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
 from arena.records.mistakes import JudgedDecision, MatchMistakes, mistakes_of
+from arena.records.seat_document import SeatDocument
 from arena.results.seat_records import played_by, seat_records
 from arena.storage.store import CompetitionRow, Store
 from arena.strength.interval import LEVEL
@@ -100,7 +101,11 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
     if found is not None:
         game = found.rules()
         seat = found.seat_of(who, game)
-        records = iter([(found.name, seat, found.record)])
+        if found.seen is not None and seat + 1 != found.seen.seat:
+            raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
+        one: tuple[str, int, Record | SeatDocument]
+        one = (found.name, seat, found.seen or found.record)
+        records = iter([one])
         _run(game, found.names(game)[seat], records, 1, top, as_json=as_json)
         return
     with Store(options.database(db), create=False) as store:
@@ -133,7 +138,7 @@ def _competition(store: Store, where: str) -> CompetitionRow:
 def _run(
     game: Game,
     player: str,
-    records: Iterator[tuple[str, int, Record]],
+    records: Iterator[tuple[str, int, Record | SeatDocument]],
     total: int,
     top: int,
     *,
@@ -156,7 +161,7 @@ def _run(
 
 
 def _judged(
-    match: str, record: Record, seat: int, on_progress: Callable[[int, int], object]
+    match: str, record: Record | SeatDocument, seat: int, on_progress: Callable[[int, int], object]
 ) -> MatchMistakes:
     try:
         return mistakes_of(record, seat, on_progress)
@@ -208,7 +213,8 @@ def _show(
     click.echo(_summary(game, player, done, counts, unit))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
-        for line in _lines(place, mistake, has_match=total > 1):
+        round_word = game.vocabulary.round
+        for line in _lines(place, mistake, round_word, has_match=total > 1):
             click.echo(one_line(line, _LONGEST_LINE))
     if mistakes:
         click.echo()
@@ -258,7 +264,7 @@ def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake
     )
 
 
-def _lines(place: int, mistake: _Mistake, *, has_match: bool) -> Iterator[str]:
+def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -> Iterator[str]:
     cost = output.amount(mistake.cost)
     how_sure = "exact"
     if mistake.interval is not None:
@@ -267,7 +273,7 @@ def _lines(place: int, mistake: _Mistake, *, has_match: bool) -> Iterator[str]:
     mark = f" {_MARKS[mistake.grade]}" if mistake.grade else ""
     where = f"match {mistake.match}, " if has_match else ""
     yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure})"
-    yield f"   {where}round {mistake.round:,}, its question {mistake.number:,}"
+    yield f"   {where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
     yield f"   {mistake.question}"
     yield f"   it {mistake.answer_text}"
     yield f"   better: {mistake.best_text}"

@@ -8,7 +8,6 @@ play hands as they come, and what it loses against the best play is averaged.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from math import comb
 from random import Random
 from typing import TypeAlias
 
@@ -25,6 +24,7 @@ from arena.engine.analysis import (
     heard_by,
 )
 from arena.engine.rules import AskSeat, TellSeat
+from arena.games.blackjack_adapting import differing, found_adapting, is_mixed
 from arena.games.blackjack_charts import Chartable
 from arena.games.blackjack_figures import (
     at_bet,
@@ -36,14 +36,13 @@ from arena.games.blackjack_figures import (
 )
 from arena.games.blackjack_habits import BlackjackHabits
 from arena.games.blackjack_luck import BlackjackLuckMeter
-from arena.games.blackjack_probe import FreshHands, WholeMatches, starts
+from arena.games.blackjack_probe import Answer, FreshHands, WholeMatches, starts
 from arena.games.blackjack_values import FreshDeck, Place, Play, fresh_deck
 from protocol.blackjack import Bet, BlackjackSettings
 from protocol.errors import NoAnalysis
 
-__all__ = ["compare", "probe", "watch"]
+__all__ = ["probe", "watch"]
 
-Answers: TypeAlias = Mapping[Place, Sequence[bool]]
 _Asking: TypeAlias = Generator[ProbeMatch, ProbedMatch, None]
 
 _AGAIN = 3  # hands of so many cards are asked again
@@ -52,7 +51,10 @@ _RICHEST = 1_000_000_000
 _LEAST_HANDS = 1000  # of a made-up match, so that a process is not told of thousands of matches
 _HANDS = 10_000  # of an estimate: with bets of 5 it is within 0.02 chips a hand
 _MATCHES = 1000  # for them at most
-_ALARM = 0.01  # how often a bot that mixes may be said to adapt
+_OTHERWISE = (
+    "With {} of {} hands it did something else when it was asked again in another order and from "
+    "another bankroll."
+)
 
 
 def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> Analyser:
@@ -74,21 +76,32 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
     ]
     second = FreshHands(hands, again, random)
     yield from _ask(second, rich)
-    is_same, adapts = compare(first.answers, second.answers)
+    parts = [first, second]
+    others, of = differing(first.answers, second.answers)
+    mixes = is_mixed(first.answers) or is_mixed(second.answers)
+    is_same = not others and not mixes
+    adapts = ""
     if is_same:
         play = _as_answered(fresh, first.answers)
         asked = chartable.counted(first.answers)
         value = from_fresh(fresh.value(play.shares))
-        third = FreshHands(hands, [], random)
     else:
-        third = FreshHands(hands, [()] * _HANDS, random)
+        third = FreshHands(hands, [()] * (_HANDS // 2), random)
         yield from _ask(third, long)
-        play, lost = _as_played(fresh, third.played)
-        asked = chartable.counted(third.answers)
+        fourth = FreshHands(hands, [()] * (_HANDS // 2), random, is_rich=True)
+        yield from _ask(fourth, rich)
+        parts += [third, fourth]
+        play, lost = _as_played(fresh, third.played + fourth.played)
+        both = {
+            place: third.answers.get(place, []) + fourth.answers.get(place, [])
+            for place in {**third.answers, **fourth.answers}
+        }
+        asked = chartable.counted(both)
         best = fresh.value(fresh.best)
         found = mean_of([best - each for each in lost])
         assert found is not None, "they are hands enough"
         value = from_fresh(found[0], Certainty.ESTIMATE, found[1:])
+        adapts = found_adapting(fresh, both) if mixes else _OTHERWISE.format(others, of)
     matches = WholeMatches(hands)
     for number in range(_MATCHES):
         if len(matches.won) < _HANDS:
@@ -99,14 +112,12 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
             value,
             *best_and_given(fresh, float(play.losses.sum()), value.certainty),
             at_bet(fresh, value, bet),
-            in_matches(
-                matches.won, matches.bets, _differs(first.answers, matches) if is_same else ""
-            ),
+            in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
         weaknesses=chartable.weaknesses(play),
-        charts=chartable.charts(play, asked),
+        charts=chartable.charts(play, asked, is_exact=is_same),
         adapts=adapts,
-        asked=matches.asked + sum(part.asked for part in (first, second, third)),
+        asked=matches.asked + sum(part.asked for part in parts),
     )
 
 
@@ -121,11 +132,11 @@ def _put(match: ProbeMatch) -> _Asking:
         raise NoAnalysis(f"it did not play to the end: {probed.offence}")
 
 
-def _as_answered(fresh: FreshDeck, answers: Answers) -> Play:
+def _as_answered(fresh: FreshDeck, answers: Mapping[Place, Sequence[Answer]]) -> Play:
     """The play of a bot that always answers the same."""
     shares = fresh.best.copy()
-    for (upcard, hand), hits in answers.items():
-        shares[upcard - 1, hand] = hits[0]
+    for (upcard, hand), of in answers.items():
+        shares[upcard - 1, hand] = of[0].hits
     return fresh.played(shares)
 
 
@@ -148,52 +159,20 @@ def _as_played(
     return Play(shares, reached / len(played), losses / len(played)), lost
 
 
-def compare(first: Answers, second: Answers) -> tuple[bool, str]:
-    """Whether a bot always answered the same, and how it was found that it adapts.
-
-    A bot that mixes does neither: it answers otherwise as often as chance does.
-    """
-    both = [(hits, second[place]) for place, hits in first.items() if place in second]
-    again = sum(set(hits) != set(others) for hits, others in both)
-    mixed = sum(len(set(hits)) > 1 for part in (first, second) for hits in part.values())
-    if not again and not mixed:
-        return True, ""
-    if not mixed:
-        return False, (
-            f"With {again} of {len(both)} hands it did something else when it was asked again in "
-            "another order and from another bankroll."
-        )
-    halves = [
-        (hits[: len(hits) // 2], hits[len(hits) // 2 :])
-        for part in (first, second)
-        for hits in part.values()
-        if len(hits) > 1
-    ]
-    tests = len(both) + len(halves)
-    if min(_fisher(*pair) for pair in both) * tests < _ALARM:
-        return False, "How often it hits depends on the order of the hands or on its bankroll."
-    if min(_fisher(*pair) for pair in halves) * tests < _ALARM:
-        return False, "How often it hits changes in the course of a match."
-    return False, ""
-
-
-def _fisher(first: Sequence[bool], second: Sequence[bool]) -> float:
-    """How likely chance alone tells two samples of answers apart so far, by Fisher's test."""
-    hits, of, others = sum(first), len(first), len(second)
-    both = hits + sum(second)
-    ways = [comb(of, each) * comb(others, both - each) for each in range(min(of, both) + 1)]
-    return sum(way for way in ways if way <= ways[hits]) / comb(of + others, both)
-
-
-def _differs(answers: Answers, matches: WholeMatches) -> str:
-    """Whether a bot plays otherwise when cards are gone than it does from a fresh deck."""
-    both = [hits != answers[place][0] for place, hits in matches.answers if place in answers]
-    if not any(both):
-        return ""
-    return (
-        f" In {sum(both)} of {len(both)} decisions it did something else than from a fresh deck: "
-        "what came before matters to it."
-    )
+def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) -> str:
+    """Whether a bot bets or plays otherwise in matches than it does from a fresh deck."""
+    words = ""
+    if others := sum(each != bet for each in matches.bets):
+        words += f" In {others} of {len(matches.bets)} hands it bet something else than {bet}."
+    if is_same:
+        answers = first.answers
+        both = [hits != answers[at][0].hits for at, hits in matches.answers if at in answers]
+        if any(both):
+            words += (
+                f" In {sum(both)} of {len(both)} decisions it did something else than from a fresh "
+                "deck: what came before matters to it."
+            )
+    return words
 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
@@ -201,13 +180,15 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     habits = BlackjackHabits()
     won: list[float] = []
     bets: list[int] = []
+    asked = 0
     for match in matches:
         heard_by(match, habits)
         settings = match.settings
         assert isinstance(settings, BlackjackSettings), "they are matches of blackjack"
         if settings.shuffle == "uniform":
             won += _without_luck(settings, match)
-        bets += (each.answer for each in match.decisions if type(each.question) is Bet)
+            bets += (each.answer for each in match.decisions if type(each.question) is Bet)
+        asked += len(match.decisions)
     if not habits.asked:
         raise NoAnalysis("it was never asked whether to hit")
     fresh = fresh_deck()
@@ -227,7 +208,7 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
         ),
         weaknesses=chartable.weaknesses(play),
         charts=chartable.charts(play, habits.asked),
-        asked=len(bets) + sum(of for _, of in habits.asked.values()),
+        asked=asked,
     )
 
 

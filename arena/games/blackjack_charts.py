@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
+from arena.games.blackjack_probe import Answer
 from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, Place, Play
 
 __all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
@@ -90,18 +91,22 @@ class Chartable:
         )
         return self._fresh.bounds(low, high)
 
-    def counted(self, answers: Mapping[Place, Sequence[bool]]) -> Asked:
-        """The answers to hands, by cell."""
+    def counted(self, answers: Mapping[Place, Sequence[Answer]]) -> Asked:
+        """The answers with hands, by cell."""
         totals, soft = self._fresh.hands.totals, self._fresh.hands.soft
         asked: dict[Cell, tuple[int, int]] = {}
-        for (upcard, hand), hits in answers.items():
+        for (upcard, hand), of in answers.items():
             cell = soft[hand], totals[hand], upcard
             before = asked.get(cell, (0, 0))
-            asked[cell] = before[0] + sum(hits), before[1] + len(hits)
+            asked[cell] = before[0] + sum(each.hits for each in of), before[1] + len(of)
         return asked
 
-    def charts(self, play: Play, asked: Asked) -> tuple[Chart, Chart]:
-        """The charts of a bot that plays like this, as far as it was asked."""
+    def charts(self, play: Play, asked: Asked, *, is_exact: bool = False) -> tuple[Chart, Chart]:
+        """The charts of a bot that plays like this, as far as it was asked.
+
+        If `is_exact` it is known what it does with every hand: shares are by how likely the hands
+        of a cell are, however often each was asked, and have no interval.
+        """
         shares, reached, losses = play
         likely, best = self._fresh.likely, self._fresh.best
 
@@ -111,12 +116,13 @@ class Chartable:
             hits, of = asked.get((is_soft, total, upcard), (0, 0))
             if not of:
                 return ChartCell(mark=mark)
-            low, high = share_bounds(hits, of)
             cost = _PER_CENT * float(losses[at].sum())
-            weight = reached[at].sum()
-            share = float((reached[at] * shares[at]).sum() / weight) if weight else hits / of
+            if is_exact:
+                share = float((reached[at] * shares[at]).sum() / reached[at].sum())
+                return ChartCell(share=share, count=hits, of=of, mark=mark, cost=cost)
+            low, high = share_bounds(hits, of)
             return ChartCell(
-                share=share, count=hits, of=of, low=low, high=high, mark=mark, cost=cost
+                share=hits / of, count=hits, of=of, low=low, high=high, mark=mark, cost=cost
             )
 
         def chart(title: str, is_soft: bool, totals: range) -> Chart:

@@ -99,7 +99,7 @@ def at_bet(fresh: FreshDeck, figure: Figure, bet: int) -> Figure:
         value=chips[0],
         low=chips[1],
         high=chips[2],
-        remark=f"A natural pays {payoff('natural', bet)}. It bets this from a fresh deck.",
+        remark=f"A natural pays {payoff('natural', bet)}. Its usual bet from a fresh deck.",
     )
 
 
@@ -112,7 +112,8 @@ def in_matches(won: Sequence[float], bets: Sequence[int], further: str) -> Figur
             name=name,
             value=None,
             unit=_CHIPS,
-            remark=f"{len(won)} hands are too few to say; {_BLOCK * _FEWEST} are not.",
+            remark=f"{len(won)} hands after fair shuffles are too few to say; it takes "
+            f"{_BLOCK * _FEWEST}.",
         )
     mean, low, high = found
     return Figure(

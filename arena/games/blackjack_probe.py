@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,7 @@ from arena.games.blackjack_values import FULL, UPCARDS, Hands, Place, counted
 from protocol.blackjack import MINIMUM, NEW_DECK, POINTS, Bet, BlackjackSettings, Draw
 from protocol.cards import Card
 
-__all__ = ["FreshHands", "Path", "WholeMatches", "starts"]
+__all__ = ["Answer", "FreshHands", "Path", "WholeMatches", "starts"]
 
 Path: TypeAlias = tuple[int, ...]
 """The points of the up-card and of the player's cards as they are dealt; empty for any cards."""
@@ -36,28 +36,53 @@ def starts(hands: Hands) -> list[Path]:
     ]
 
 
+class Answer(NamedTuple):
+    """What a bot did with a hand, and how it stood then.
+
+    Attributes:
+        hits: whether it hit.
+        is_rich: whether it was asked from another bankroll.
+        is_late: whether a quarter of the longest match was over.
+        after_loss: whether it had lost the hand before.
+        is_raised: whether it had bet more than was the least.
+    """
+
+    hits: bool
+    is_rich: bool
+    is_late: bool
+    after_loss: bool
+    is_raised: bool
+
+
 class FreshHands:
     """Asks a bot what it does with certain hands, each from a deck that was just shuffled.
 
     With `is_exploring` it goes on to the hands that the bot's hits make of them, until it has asked
-    them all.
+    them all. `is_rich` is noted with every answer.
 
     Attributes:
-        answers: whether the bot hit, by hand, every time that it was asked.
-        played: the same for one hand after another.
+        answers: what the bot did, by hand, every time that it was asked.
+        played: whether it hit, for one dealt hand after another.
         bets: what it bet.
     """
 
     def __init__(
-        self, hands: Hands, paths: Iterable[Path], random: Random, *, is_exploring: bool = False
+        self,
+        hands: Hands,
+        paths: Iterable[Path],
+        random: Random,
+        *,
+        is_exploring: bool = False,
+        is_rich: bool = False,
     ) -> None:
-        self.answers: dict[Place, list[bool]] = {}
+        self.answers: dict[Place, list[Answer]] = {}
         self.played: list[list[tuple[Place, bool]]] = []
         self.bets: Counter[int] = Counter()
         self._hands = hands
         self._after: list[list[int]] = hands.after.tolist()
         self._counts = list(hands.index)
-        self._random, self._is_exploring = random, is_exploring
+        self._random, self._is_exploring, self._is_rich = random, is_exploring, is_rich
+        self._state = False, False, False
         self._todo = list(paths)
         random.shuffle(self._todo)
 
@@ -76,19 +101,22 @@ class FreshHands:
 
     def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
         """A match of such hands, until they are all asked."""
-        bankroll = settings.bankroll
+        bankroll, paid = settings.bankroll, 0
         for number in range(1, settings.hands + 1):
             if bankroll < MINIMUM or self.is_done:
                 break
             self.played.append([])
+            self._state = self._is_rich, number > settings.hands // 4, paid < 0
             one = msgspec.structs.replace(settings, bankroll=bankroll, hands=1, shuffle="uniform")
             hand = Scoreboard(1)
             yield from self._noted(match(one, iter([self._deck(self._todo.pop())]), hand), number)
-            bankroll += hand.scores[0]
+            paid = hand.scores[0]
+            bankroll += paid
             board.scores[0] = bankroll - settings.bankroll
 
     def _noted(self, rules: Rules, number: int) -> Rules:
         """Play one hand, which is this one of the match."""
+        bet = 0
         for step in rules:
             while type(step) is AskSeat:
                 question = step.question
@@ -96,19 +124,20 @@ class FreshHands:
                     question = msgspec.structs.replace(question, round=number)
                 answer = yield AskSeat(step.seat, question)
                 if type(question) is Bet:
-                    self.bets[answer] += 1
+                    bet = answer
+                    self.bets[bet] += 1
                 else:
                     assert type(question) is Draw, "rules B ask nothing else"
-                    self._note(question, answer == "hit")
+                    self._note(question, Answer(answer == "hit", *self._state, bet > MINIMUM))
                 step = rules.send(answer)
             yield step
 
-    def _note(self, question: Draw, hits: bool) -> None:
+    def _note(self, question: Draw, answer: Answer) -> None:
         upcard = POINTS[question.upcard]
         place = upcard, self._hands.index[counted(question.hand)]
-        self.answers.setdefault(place, []).append(hits)
-        self.played[-1].append((place, hits))
-        if hits and self._is_exploring:
+        self.answers.setdefault(place, []).append(answer)
+        self.played[-1].append((place, answer.hits))
+        if answer.hits and self._is_exploring:
             path = (upcard, *(POINTS[card] for card in question.hand))
             self._todo += [(*path, card) for card, _ in self._unasked(place)]
 

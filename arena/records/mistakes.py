@@ -15,6 +15,7 @@ from arena.engine.analysis import Judgement, Judging
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
+from arena.records.seat_document import SeatDocument
 from arena.records.seat_matches import numbered_seat_match
 from protocol.errors import NoAnalysis
 from protocol.vocabulary import News, Question
@@ -80,8 +81,15 @@ def judging_of(game: Game, settings: Any) -> Judging:
     return game.judging
 
 
+def _judging(record: Record | SeatDocument) -> tuple[Game, Judging]:
+    if isinstance(record, SeatDocument):
+        record = record.record
+    game = game_named(record.game, record.package)
+    return game, judging_of(game, game.vocabulary.read_settings(record.settings))
+
+
 def judged(
-    record: Record, seat: int, on_progress: OnProgress = lambda done, of: None
+    record: Record | SeatDocument, seat: int, on_progress: OnProgress = lambda done, of: None
 ) -> Iterator[JudgedDecision]:
     """The decisions of a seat, from 0, that can be judged, in their order.
 
@@ -89,8 +97,7 @@ def judged(
     `NoAnalysis` if the game has no judge or refuses the settings, and otherwise as `reopened` and
     `MatchState.step`.
     """
-    game = game_named(record.game, record.package)
-    judging = judging_of(game, game.vocabulary.read_settings(record.settings))
+    game, judging = _judging(record)
     match, places = numbered_seat_match(record, seat)
     judge = judging.judge(match.settings, seat)
     rounds = _RoundCounter(game)
@@ -113,7 +120,7 @@ def judged(
 
 
 def mistakes_of(
-    record: Record, seat: int, on_progress: OnProgress = lambda done, of: None
+    record: Record | SeatDocument, seat: int, on_progress: OnProgress = lambda done, of: None
 ) -> MatchMistakes:
     """What a seat, from 0, did wrong; the arguments and errors are those of `judged`."""
     decisions = 0
@@ -124,8 +131,7 @@ def mistakes_of(
         on_progress(done, of)
 
     found = list(judged(record, seat, count))
-    game = game_named(record.game, record.package)
-    judging = judging_of(game, game.vocabulary.read_settings(record.settings))
+    _, judging = _judging(record)
     mistakes = [decision for decision in found if decision.is_mistake]
     return MatchMistakes(
         seat=seat,

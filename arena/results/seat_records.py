@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
+from arena.engine.analysis import SeatMatch
 from arena.engine.match import Record
+from arena.records.seat_matches import seat_match
 from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader
-from protocol.errors import StoreFailed, UsageError, in_words, one_line
+from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 
-__all__ = ["SeatRecord", "played_by", "seat_records"]
+__all__ = ["SeatRecord", "played_by", "seat_matches", "seat_records"]
 
 
 class SeatRecord(msgspec.Struct, frozen=True):
@@ -48,3 +50,19 @@ def seat_records(store: StoreReader, competition: str, bot: str) -> Iterator[Sea
         for seat, name in enumerate(played.players):
             if name == bot:
                 yield SeatRecord(played, seat, record)
+
+
+def seat_matches(
+    store: StoreReader, competition: str, bot: str, tick: Callable[[], None]
+) -> Iterator[SeatMatch]:
+    """The same matches as the bot's seat saw them; `tick` is called after each.
+
+    Raises `StoreFailed` if a record cannot be read, and `ArenaError` if it cannot be played again.
+    """
+    for played in seat_records(store, competition, bot):
+        try:
+            yield seat_match(played.record, played.seat)
+        except Exception as error:  # a damaged record may be broken in any way
+            why = str(error) if isinstance(error, ArenaError) else in_words(error)
+            raise ArenaError(f"match {played.match.id} cannot be played again: {why}") from error
+        tick()

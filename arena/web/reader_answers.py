@@ -140,7 +140,7 @@ class DocumentAnswers:
                 seat = query.number("seat", 1)
                 return msgspec.json.encode(mistakes_task(match_, seat, question.viewer))
             case _:
-                return match_pages.record(match_)
+                return match_pages.record(match_, query.number("seat", None))
 
     def _competition(self, id_: str) -> CachedCompetition:
         """A competition as it is now; raises `Refusal` if there is none of this id."""

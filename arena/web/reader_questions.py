@@ -23,7 +23,7 @@ QUERY: Mapping[str, frozenset[str]] = {
     "matches": frozenset({"before", "limit"}),
     "match": frozenset(),
     "rounds": frozenset({"from", "to"}),
-    "record": frozenset(),
+    "record": frozenset({"seat"}),
     "mistakes": frozenset({"seat"}),
     "strength": frozenset({"bot"}),
     "sums": frozenset({"after"}),
