@@ -97,9 +97,14 @@ class ServedDatabase:
         raise AssertionError("expected arena_decisions_total in /metrics")
 
 
+def _bot(game: str) -> str:
+    """A quick house bot."""
+    return list(house_bots(game))[-1]
+
+
 def write(file: Path, game: str) -> list[str]:
     """Matches between house bots that are over, in a competition that is; their ids."""
-    bots = [bot() for bot in list(house_bots(game).values())[: GAMES[game].seats]]
+    bots = [house_bots(game)[_bot(game)]() for _ in range(GAMES[game].seats)]
     with Store(file) as store:
         writing = SampleWriter(store, plan(game, settings={}, matches=_MATCHES), COMPETITION)
         pairings = [pairing for stage in schedule_of(writing.plan) for pairing in stage]
@@ -114,7 +119,7 @@ def write(file: Path, game: str) -> list[str]:
 @contextmanager
 def served(folder: Path, game: str, bots: bool) -> Iterator[ServedDatabase]:
     """An arena with that database; with `bots` house bots play there, which it launches."""
-    config = _RUN.format(game=game, house=json.dumps(list(house_bots(game))[:2])) if bots else ""
+    config = _RUN.format(game=game, house=json.dumps([_bot(game)] * 2)) if bots else ""
     (folder / "class.toml").write_text(config, encoding="utf-8")
     words = ("--config", "class.toml", "--db", "arena.db", "--port", "0")
     process = arena_process.start(folder, "arena.err", "-m", "arena", "serve", *words)
