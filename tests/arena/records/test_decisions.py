@@ -110,7 +110,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
     def with_judging(reason: str | None = None) -> Record:
         judging = Judging(version=1, judge=CountingJudge, refuses=lambda settings: reason)
         game = msgspec.structs.replace(GAMES["high_low"], judging=judging)
-        monkeypatch.setitem(GAMES, "high_low", game)  # type: ignore[arg-type]
+        monkeypatch.setitem(GAMES, "high_low", game)
         return played("high_low")
 
     return with_judging
@@ -133,6 +133,6 @@ def test_costs_that_a_game_cannot_say_are_refused_at_once(
     with pytest.raises(NoAnalysis, match="not with these settings"):
         arena.decisions(judged("not with these settings"), costs=True)
     game = msgspec.structs.replace(GAMES["high_low"], judging=None)
-    monkeypatch.setitem(GAMES, "high_low", game)  # type: ignore[arg-type]
+    monkeypatch.setitem(GAMES, "high_low", game)
     with pytest.raises(NoAnalysis, match="high_low does not say what decisions cost"):
         arena.decisions(played("high_low"), costs=True)

@@ -785,7 +785,8 @@ def test_every_decision_has_a_line(store: Store, folder: Path) -> None:
     assert len(rows) == len(made)
     for row, (match, each) in zip(rows, made, strict=True):
         assert (row["match"], row["index"], row["seat"]) == (match, str(each.index), str(each.seat))
-        assert (row["kind"], row["asked_card"]) == (each.question.kind, each.question.card)
+        assert row["kind"] == each.question.kind
+        assert row["asked_card"] == getattr(each.question, "card", None)
         assert (row["answer"], row["round"]) == (each.answer, str(each.round))
         assert row["luck"] == ("" if each.luck is None else repr(each.luck))
     assert {row["name"] for row in rows} == {SCRIPT, f"'{FORMULA}", "ann", "ben"}
@@ -824,7 +825,7 @@ def test_costs_are_empty_where_a_game_does_not_say_them(
     course = akq(store)
     course.ends()
     game = msgspec.structs.replace(GAMES["ace_king_queen"], judging=None)
-    monkeypatch.setitem(GAMES, "ace_king_queen", game)  # type: ignore[arg-type]
+    monkeypatch.setitem(GAMES, "ace_king_queen", game)
     export(store, folder, [course.id], Options(decisions=True, costs=True))
     rows = decided(folder, course.id)
 
@@ -854,7 +855,7 @@ def test_costs_stand_beside_the_answers(
     course.ends()
     judging = Judging(version=1, judge=FirstAnswerJudge)
     game = msgspec.structs.replace(GAMES["ace_king_queen"], judging=judging)
-    monkeypatch.setitem(GAMES, "ace_king_queen", game)  # type: ignore[arg-type]
+    monkeypatch.setitem(GAMES, "ace_king_queen", game)
     export(store, folder, [course.id], Options(decisions=True, costs=True))
 
     for row in decided(folder, course.id):
