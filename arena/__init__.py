@@ -14,6 +14,7 @@ from protocol.version import __version__
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult, Record
     from arena.games.replay import replay
+    from arena.lab.analyse import analyse
     from arena.lab.environment import Environment, aec_env
     from arena.lab.experiments import compare, cross
     from arena.lab.in_process import play
@@ -28,6 +29,7 @@ __all__ = [
     "Store",
     "__version__",
     "aec_env",
+    "analyse",
     "compare",
     "cross",
     "decisions",
@@ -42,6 +44,7 @@ _MODULES = {
     "Record": "arena.engine.match",
     "Store": "arena.storage.store",
     "aec_env": "arena.lab.environment",
+    "analyse": "arena.lab.analyse",
     "compare": "arena.lab.experiments",
     "cross": "arena.lab.experiments",
     "decisions": "arena.records.decisions",

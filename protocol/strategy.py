@@ -18,12 +18,24 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
+import msgspec
+
 from protocol.entry_points import LeftOut, leave_out, load_all, package_of, points
 from protocol.errors import UnknownBot, in_words
 from protocol.games import VOCABULARIES
 from protocol.vocabulary import News, Question
 
-__all__ = ["Strategy", "blaming", "find", "house_bots", "house_modules", "load_file", "load_others"]
+__all__ = [
+    "Appraisal",
+    "Appraiser",
+    "Strategy",
+    "blaming",
+    "find",
+    "house_bots",
+    "house_modules",
+    "load_file",
+    "load_others",
+]
 
 ENTRY_POINTS = "arena.bots"
 
@@ -54,6 +66,35 @@ class Strategy(Protocol):
 
     def reset(self) -> None:
         """Forget the last opponent: a new match begins."""
+
+
+class Appraisal(msgspec.Struct, frozen=True):
+    """What a strategy thinks of the answers to one question.
+
+    Attributes:
+        answers: those that are worth a thought; one whose worth was asked for is among them.
+        worths: by answer and by sample, the share of the game won, from 0 to 1. A sample has the
+            same hidden cards for all answers, so that their differences say most.
+    """
+
+    answers: tuple[Any, ...]
+    worths: tuple[tuple[float, ...], ...]
+
+
+class Appraiser(Strategy, Protocol):
+    """A strategy that can say what the answers to a question are worth, from what its seat knows.
+
+    What it plays does not depend on whether it was asked that. After `appraise` it is told by
+    `recall` what was really answered.
+    """
+
+    def appraise(
+        self, question: Question[Any], answer: object = None, /, *, samples: int
+    ) -> Appraisal:
+        """What the answers are worth, among them `answer` if that is given."""
+
+    def recall(self, question: Question[Any], answer: Any, /) -> None:
+        """Note what this seat answered, without thinking about it."""
 
 
 @contextmanager

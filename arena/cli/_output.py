@@ -18,11 +18,14 @@ from arena.strength.interval import LEVEL, Interval
 from protocol.errors import ArenaError, one_line
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 __all__ = [
     "Eliminated",
     "ProgressCount",
+    "amount",
+    "counting",
     "duration",
     "interval_fields",
     "interval_note",
@@ -88,6 +91,16 @@ def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Itera
 
 
 @contextmanager
+def counting(what: str, unit: str) -> Iterator[ProgressCount]:
+    """Show that work goes on, of which nobody knows how much it is; Ctrl-C raises `Interrupted`."""
+    with _bar(what, None, unit) as count:
+        try:
+            yield count
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted after {plural(count.done, unit)}") from None
+
+
+@contextmanager
 def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
     """Show a progress bar; the function that is given counts one unit. Ctrl-C is not caught."""
     with _bar(what, total) as count:
@@ -95,14 +108,19 @@ def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[ProgressCount]:
-    if not sys.stderr.isatty() or not total:
+def _bar(what: str, total: int | None, unit: str = "") -> Iterator[ProgressCount]:
+    if not sys.stderr.isatty() or total == 0:
         yield ProgressCount(lambda done: None)
         return
     from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+    columns: tuple[ProgressColumn, ...] = Bar.get_default_columns()
+    if total is None:
+        columns = (*columns[:1], BarColumn(), TextColumn(f"{{task.completed:,}} {several(unit)}"))
+    console = Console(stderr=True)
+    with Bar(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total)
         yield ProgressCount(lambda done: bar.update(task, completed=done))
 
@@ -130,7 +148,7 @@ def new_table(*columns: str, words: Container[str] = ()) -> Table:
     return table
 
 
-def print_table(title: str, table: Table) -> None:
+def print_table(title: str, table: RenderableType) -> None:
     """Print a table as wide as the terminal, or in a file or pipe as wide as it needs to be."""
     from rich.console import Console
 
@@ -156,6 +174,11 @@ def duration(seconds: float) -> str:
 def uncounted(matches: int) -> str:
     """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
     return f" ({matches:,} of them void or taken back)" if matches else ""
+
+
+def amount(value: float) -> str:
+    """`1.25`, `0.0031`: two digits behind the point, or two of a small number."""
+    return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
 
 
 def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:
