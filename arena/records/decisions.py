@@ -15,7 +15,7 @@ from arena.engine.analysis import Judge, Judgement
 from arena.engine.match import MatchState, MatchStep, Record
 from arena.engine.rules import EVERYONE, NOBODY, LuckMeter, LuckRound, TellSeat
 from arena.games.replay import reopened
-from protocol.errors import NoAnalysis
+from arena.records.mistakes import judging_of
 from protocol.vocabulary import News, Question
 
 __all__ = ["RecordedDecision", "decisions"]
@@ -61,12 +61,7 @@ def decisions(record: Record, *, costs: bool = False) -> Iterator[RecordedDecisi
     match = reopened(record, tells_deals=True)
     judges: list[Judge] = []
     if costs:
-        judging = match.game.judging
-        reason = f"{match.game.name} does not say what decisions cost"
-        if judging is not None:
-            reason = judging.refuses(match.settings) or ""
-        if judging is None or reason:
-            raise NoAnalysis(reason)
+        judging = judging_of(match.game, match.settings)
         judges = [judging.judge(match.settings, seat) for seat in range(match.game.seats)]
     return _Replay(match, record, judges).decisions()
 

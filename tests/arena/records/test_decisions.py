@@ -11,6 +11,7 @@ from arena.engine.analysis import Judgement, Judging
 from arena.engine.match import Record
 from arena.games import GAMES
 from arena.records.luck import luck_of
+from arena.records.mistakes import judged
 from arena.records.seat_matches import seat_match
 from protocol.errors import IllegalAnswer, NoAnalysis, NoLuck
 from tests.support.random_matches import played
@@ -104,7 +105,7 @@ class CountingJudge:
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
     """A record of a game whose judges count what they heard, perhaps with a refusal."""
 
     def with_judging(reason: str | None = None) -> Record:
@@ -116,8 +117,8 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
     return with_judging
 
 
-def test_costs_are_judged_by_seat_and_only_if_asked_for(judged: Callable[..., Record]) -> None:
-    record = judged()
+def test_costs_are_judged_by_seat_and_only_if_asked_for(counted: Callable[..., Record]) -> None:
+    record = counted()
     heard = dict.fromkeys(range(4), 0)
     for each in arena.decisions(record, costs=True):
         heard[each.seat] += len(each.news)
@@ -127,11 +128,21 @@ def test_costs_are_judged_by_seat_and_only_if_asked_for(judged: Callable[..., Re
     assert {each.cost for each in arena.decisions(record)} == {None}
 
 
+def test_costs_are_those_of_the_mistakes() -> None:
+    record = played("ace_king_queen")
+    made = [*arena.decisions(record, costs=True)]
+
+    for seat in (0, 1):
+        assert [(each.number, each.cost) for each in made if each.seat == seat] == [
+            (each.number, each.judgement) for each in judged(record, seat)
+        ]
+
+
 def test_costs_that_a_game_cannot_say_are_refused_at_once(
-    judged: Callable[..., Record], monkeypatch: pytest.MonkeyPatch
+    counted: Callable[..., Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(NoAnalysis, match="not with these settings"):
-        arena.decisions(judged("not with these settings"), costs=True)
+        arena.decisions(counted("not with these settings"), costs=True)
     game = msgspec.structs.replace(GAMES["high_low"], judging=None)
     monkeypatch.setitem(GAMES, "high_low", game)
     with pytest.raises(NoAnalysis, match="high_low does not say what decisions cost"):
