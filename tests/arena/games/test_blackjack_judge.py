@@ -92,9 +92,7 @@ def test_earlier_cards_count_as_seen_and_a_hole_card_that_was_never_shown_does_n
 
 def test_no_judgement_tells_the_hole_card() -> None:
     answers = [25, "hit", "stand"]
-    found = [
-        judged(played(f"5s Th 7s {hole} 2s Qc", answers)) for hole in ("As", "6d", "Kh", "9c")
-    ]
+    found = [judged(played(f"5s Th 7s {hole} 2s Qc", answers)) for hole in ("As", "6d", "Kh", "9c")]
 
     assert all(each == found[0] for each in found)
 

@@ -32,7 +32,7 @@ def dealers(deck: Deck, points: int, has_ace: bool) -> tuple[float, ...]:
     left = sum(deck)
     for card, count in enumerate(deck, 1):
         if count:
-            rest = deck[: card - 1] + (count - 1,) + deck[card:]
+            rest = (*deck[: card - 1], count - 1, *deck[card:])
             for end, likely in enumerate(dealers(rest, points + card, has_ace or card == 1)):
                 ends[end] += likely * count / left
     return tuple(ends)
@@ -63,7 +63,7 @@ def worths(deck: Deck, points: int, has_ace: bool, upcard: int) -> tuple[float, 
     for card, count in enumerate(deck, 1):
         best = table = -1.0
         if count and points + card <= 21:
-            rest = deck[: card - 1] + (count - 1,) + deck[card:]
+            rest = (*deck[: card - 1], count - 1, *deck[card:])
             *either, table = worths(rest, points + card, has_ace or card == 1, upcard)
             best = max(either)
         hits += best * count / left
