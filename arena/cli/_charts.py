@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _BAR = 10  # letters of a share of 1
 _NOT_SEEN = "not seen"
 _NOT_SEEN_SHORT = "·"
-_SMALL = 0.01  # a cost below needs more digits
+_NEGLIGIBLE = 100  # in a table a cost is left out that is so many times less than the dearest
 
 
 def show_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> None:
@@ -65,10 +65,11 @@ def _show_tables(names: Sequence[str], charts: Sequence[Chart]) -> None:
 
 def _table(name: str, chart: Chart) -> Table:
     table = output.new_table(name, *chart.columns, words=(name,))
+    least = max((cell.cost or 0.0 for cell in _cells(chart)), default=0.0) / _NEGLIGIBLE
     for at, (label, cells) in enumerate(zip(chart.rows, chart.cells, strict=True)):
         if at and at == chart.line:
             table.add_section()
-        table.add_row(label, *map(_square, cells))
+        table.add_row(label, *(_square(cell, chart, least) for cell in cells))
     return table
 
 
@@ -76,10 +77,16 @@ def _show_notes(chart: Chart) -> None:
     if chart.cost_unit:
         where = "beside" if len(chart.columns) == 1 else "below"
         click.echo(f"What it costs stands {where} it, in {chart.cost_unit}.")
-    if any(cell.of and cell.low is not None for cell in _cells(chart)):
+    elif any(cell.mark is not None for cell in _cells(chart)) and len(chart.columns) > 1:
+        click.echo("What is best stands beside it (in brackets).")
+    if len(chart.columns) == 1 and any(_has_ends(cell) for cell in _cells(chart)):
         click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
     if chart.note:
         click.echo(chart.note)
+
+
+def _has_ends(cell: ChartCell) -> bool:
+    return not cell.text and cell.share is not None and cell.low is not None
 
 
 def _cells(chart: Chart) -> Iterable[ChartCell]:
@@ -100,15 +107,18 @@ def _bar(cell: ChartCell | None) -> str:
     return f"{bar:{_BAR}} {_of(cell.share):>3} %{ends}{of}"
 
 
-def _square(cell: ChartCell | None) -> str:
-    """A share in percent, and what it costs below it."""
+def _square(cell: ChartCell | None, chart: Chart, least: float) -> str:
+    """A share in percent, and below it what it costs, from `least` on; or beside it the best."""
     if cell is None:
         return ""
     if cell.text:
         return cell.text
     if cell.share is None:
         return _NOT_SEEN_SHORT
-    return "\n".join(filter(None, (_of(cell.share), _cost(cell))))
+    if chart.cost_unit:
+        cost = _cost(cell) if (cell.cost or 0.0) >= least else ""
+        return "\n".join(filter(None, (_of(cell.share), cost)))
+    return _of(cell.share) if cell.mark is None else f"{_of(cell.share)} ({_of(cell.mark)})"
 
 
 def _of(share: float) -> str:
@@ -122,4 +132,4 @@ def _mark(cell: ChartCell | None) -> str:
 def _cost(cell: ChartCell | None) -> str:
     if cell is None or not cell.cost:
         return ""
-    return f"{cell.cost:.2f}" if cell.cost >= _SMALL else f"{cell.cost:.2g}"
+    return output.amount(cell.cost)

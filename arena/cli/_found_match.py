@@ -14,6 +14,7 @@ from arena.games import game_named
 from arena.lab.recent_matches import MOST_KEPT, recent_match
 from arena.records import document as sheet
 from arena.records.document import MatchDocument
+from arena.records.seat_document import SeatDocument
 from arena.results import audit_database
 from arena.storage.reader import document_of
 from arena.storage.schema import MATCHES
@@ -26,13 +27,17 @@ _RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` t
 
 
 class FoundRecord(msgspec.Struct, frozen=True):
-    """A match: its record, and what a document or the database knows besides."""
+    """A match: its record, and what a document or the database knows besides.
+
+    With `seen` it is what one seat saw: the record has neither cards nor the others' answers.
+    """
 
     record: Record
     document: MatchDocument | None = None
     verdict: Verdict | None = None
     limits: Limits = Limits()
     seated: tuple[str, ...] = ()  # the names by seat, without a document
+    seen: SeatDocument | None = None
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -41,7 +46,8 @@ class FoundRecord(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The match's id, or a stand-in for a record alone."""
-        return "replay" if self.document is None else self.document.match
+        about = self.document or self.seen
+        return "replay" if about is None else about.match
 
     def rules(self) -> Game:
         """Its game; raises `ArenaError` if that is unknown here."""
@@ -55,6 +61,25 @@ class FoundRecord(msgspec.Struct, frozen=True):
         if len(self.players) == game.seats:
             return self.players
         return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
+
+    def seat_of(self, who: str, game: Game) -> int:
+        """The seat, from 0, of a player or of a number; raises `UsageError` if there is none."""
+        names = self.names(game)
+        if names.count(who) > 1:
+            seats = [str(seat) for seat, name in enumerate(names, start=1) if name == who]
+            raise UsageError(f"expected a seat's number: {who} has seats {' and '.join(seats)}")
+        if who in names:
+            return names.index(who)
+        if who.isascii() and who.isdigit() and 1 <= int(who) <= game.seats:
+            return int(who) - 1
+        raise UsageError(
+            f"expected a seat from 1 to {game.seats} or {' or '.join(names)}, got {who!r}"
+        )
+
+
+def is_recent(match: str) -> bool:
+    """Whether this means one of the matches played last, not an id."""
+    return _RECENT.fullmatch(match) is not None
 
 
 def find_match(match: str, db: str, *, is_told: bool) -> FoundRecord:
@@ -72,6 +97,8 @@ def _find(match: str, db: str) -> FoundRecord:
             document = sheet.read(path.read_bytes())
             if isinstance(document, MatchDocument):
                 return FoundRecord(document.read_record(), document)
+            if isinstance(document, SeatDocument):
+                return FoundRecord(document.record, seated=document.players, seen=document)
         except UsageError as error:
             raise ArenaError(f"{path}: {error}") from None
         return FoundRecord(document)

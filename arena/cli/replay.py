@@ -6,9 +6,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
@@ -18,10 +19,14 @@ from arena.engine.names import versioned
 from arena.engine.rules import Game
 from arena.lab.in_process import entrant
 from arena.records import narrative
+from arena.records.alternatives import NO_ANSWER
 from arena.records.seat_transcript import conversation
 from arena.sandbox.command import read_program
 from protocol.errors import ArenaError, UsageError, in_words, one_line
-from protocol.vocabulary import Question, shorten
+from protocol.vocabulary import Question
+
+if TYPE_CHECKING:
+    from arena.lab.replay_to_bot import ReplayOutcome
 
 __all__ = ["command"]
 
@@ -31,16 +36,14 @@ _LONGEST_LINE = 2000
 @click.command(name="replay")
 @click.argument("match", metavar="MATCH")
 @options.db_option("The database that has the match.")
-@click.option(
-    "--seat", type=click.IntRange(min=1), metavar="N", help="Show only what this seat saw."
-)
+@click.option("--seat", metavar="NAME", help="Show only what this seat saw: a name or a number.")
 @click.option(
     "--round", "round_number", type=click.IntRange(min=1), metavar="N", help="Show only this round."
 )
 @click.option(
     "--bot",
     metavar="BOT",
-    help="Put the seat's questions to this bot, up to the first answer that differs: "
+    help="Put the seat's questions to this bot, and show where it answers differently: "
     "the name of a house bot, a FILE.py, or a COMMAND as of `arena play --bot`.",
 )
 @click.option("--seed", metavar="N", help="With --bot: seed a house bot or a FILE.py.")
@@ -56,7 +59,7 @@ def command(
     ctx: click.Context,
     match: str,
     db: str,
-    seat: int | None,
+    seat: str | None,
     round_number: int | None,
     bot: str | None,
     seed: str | None,
@@ -66,59 +69,77 @@ def command(
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
-    dot, or a file as `arena export` and this command's --json write it. `last` is the match that
-    `arena play` or `arena compare` played last on this machine, `last-2` the one before, up to 20;
-    with --db, or where the database in this folder has a later one, the last in the database.
+    dot, or a file as `arena export`, the page and this command's --json write it. `last` is the
+    match that `arena play` or `arena compare` played last on this machine, `last-2` the one before,
+    up to 20; with --db, or where the database in this folder has a later one, the last in the
+    database. A long match begins with an index of its rounds.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
-    the same news; the others answer as they did. It stops at the first answer that differs. The
-    exit status is 0 if all were the same, 1 if one differed or the bot failed.
+    the same news. After an answer that differs the recorded history goes on: the recorded answer
+    stands, and each difference is shown with both. What the other answer would have brought is said
+    only where cards and rules alone decide it. A bot that goes by its own answers instead of by the
+    question may be astray after the first difference. The exit status is 0 if all were the same, 1
+    if some differed or the bot failed.
+
+    The page has the file of one's own seat also while a competition goes on: it has what that seat
+    saw. --seat can be left out with it.
 
     With --seat and --frames every message between that seat's bot and the arena is printed, from
     `hello` to `over`, as `arena verify` reads it. What no record has is made up: the session, and
     that nothing was late, lost or refused.
 
     --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs,
-    failed}, where `differs` is null or {number, question, recorded, given} and `failed` null or
-    {text, number, question, stderr}.
+    differences, failed}: `differences` is a list of {number, round, question, recorded, given,
+    brought, would}, where `brought` and `would` are null if that is not known, `differs` the first
+    or null, and `failed` null or {text, number, question, stderr}.
     """
-    if bot is not None and seat is None:
-        raise UsageError("expected --seat with --bot: whose questions it is to get")
     if seed is not None and bot is None:
         raise UsageError("expected --bot with --seed")
-    if frames and (seat is None or bot is not None or round_number or as_json):
-        raise UsageError("expected --seat with --frames, and nothing else to show")
+    if bot is not None and round_number is not None:
+        raise UsageError("expected no --round with --bot: it is asked everything")
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = find_match(match, db, is_told=is_told)
+    if found.seen is not None and seat is None:
+        seat = str(found.seen.seat)
+    if bot is not None and seat is None:
+        raise UsageError("expected --seat with --bot: whose questions it is to get")
+    if frames and (seat is None or bot is not None or round_number or as_json):
+        raise UsageError("expected --seat with --frames, and nothing else to show")
     if as_json and seat is None:
         _print_record(found)  # which takes no rules
         return
     game = found.rules()
-    if seat is not None and seat > game.seats:
-        raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat}")
-    if bot is not None and seat is not None:
-        if round_number is not None:
-            raise UsageError("expected no --round with --bot: it is asked everything")
-        _ask_bot(found, game, seat - 1, bot, seed, as_json=as_json)
-    elif frames and seat is not None:
-        _show_frames(found, game, seat - 1)
+    place = None if seat is None else found.seat_of(seat, game)
+    if found.seen is not None and (frames or place != found.seen.seat - 1):
+        raise UsageError(f"expected a whole record, got what seat {found.seen.seat} saw of a match")
+    if bot is not None and place is not None:
+        _ask_bot(found, game, place, bot, seed, as_json=as_json)
+    elif frames and place is not None:
+        _show_frames(found, game, place)
     elif as_json:
         _print_record(found)
     else:
-        _show(_lines(found, None if seat is None else seat - 1, round_number))
+        _show(_lines(found, place, round_number))
 
 
 def _print_record(found: FoundRecord) -> None:
-    document = found.record if found.document is None else found.document
-    click.echo(document.to_json())
+    click.echo((found.seen or found.document or found.record).to_json())
 
 
 def _lines(found: FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
+    if found.seen is not None:
+        yield from narrative.tell_seat(found.seen, round_number=round_number)
+        return
     document = found.document
     if document is not None and round_number is None:
         yield f"match {found.name} of {document.competition}, pairing {document.pairing}"
     yield from narrative.tell(
-        found.record, found.players, seat=seat, round_number=round_number, verdict=found.verdict
+        found.record,
+        found.players,
+        seat=seat,
+        round_number=round_number,
+        verdict=found.verdict,
+        indexed=True,
     )
 
 
@@ -171,45 +192,57 @@ def _ask_bot(
     players = found.names(game)
     start = _program(game, bot, seed)
 
-    async def ask() -> replay_to_bot.ReplayOutcome:
+    async def ask() -> ReplayOutcome:
         return await replay_to_bot.replay_to_bot(
-            found.record, seat, players, start, found.limits, found.name
+            found.seen or found.record, seat, players, start, found.limits, found.name
         )
 
     done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
-    ended = done.ended
-    if as_json:
-        differs = ended if isinstance(ended, replay_to_bot.FirstDifference) else None
-        failed = ended if isinstance(ended, replay_to_bot.BotFailed) else None
-        output.print_json({"same": done.same, "differs": differs, "failed": failed})
-    same = output.plural(done.same, "answer")
     name = narrative.seat_names(players, game.seats)[seat]
-    if ended is None:
-        if not as_json:
-            click.echo(f"{same}, all as recorded")
-        return
-    if isinstance(ended, replay_to_bot.FirstDifference):
-        what = f"question {ended.number:,} is answered in another way"
-        answers = {"recorded": ended.recorded, "given": ended.given}
+    if done.failed is not None:
+        output.print_stderr(name, done.failed.stderr)
+    if as_json:
+        first = next(iter(done.differences), None)
+        output.print_json({**msgspec.structs.asdict(done), "differs": first})
     else:
-        what, answers = f"the bot failed: {ended.text}", {}
-        output.print_stderr(name, ended.stderr)
-    if not as_json:
-        click.echo(f"{same} as recorded")
-        if ended.question is not None:
-            _explain(game, name, ended.number, ended.question, answers)
-    raise ArenaError(what)
+        _show(_replayed(game, name, done))
+    if done.failed is not None:
+        raise ArenaError(f"the bot failed: {done.failed.text}")
+    if done.differences:
+        count = output.plural(len(done.differences), "question")
+        raise ArenaError(f"{count} answered in another way")
 
 
-def _explain(
-    game: Game, name: str, number: int, question: Question[Any], answers: dict[str, Any]
-) -> None:
+def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
+    same = output.plural(done.same, "answer")
+    if not done.differences and done.failed is None:
+        yield f"{same}, all as recorded"
+        return
+    yield f"{same} as recorded, {len(done.differences):,} in another way"
+    for difference in done.differences:
+        yield from _explained(game, name, difference.number, difference.question, difference.round)
+        words = game.vocabulary.asked_words(difference.question)
+        recorded, given = (
+            answer if answer == NO_ANSWER else words.answered(difference.question, answer)
+            for answer in (difference.recorded, difference.given)
+        )
+        if difference.would is not None:
+            recorded += f", which brought {difference.brought:+,}"
+            given += f", which would have brought {difference.would:+,}"
+        yield f"  recorded: {recorded}"
+        yield f"  given: {given}"
+    failed = done.failed
+    if failed is not None and failed.question is not None:
+        yield from _explained(game, name, failed.number, failed.question)
+
+
+def _explained(
+    game: Game, name: str, number: int, question: Question[Any], round_number: int | None = None
+) -> Iterator[str]:
     words = game.vocabulary.asked_words(question)
-    click.echo(f"question {number:,}: {words.asked(name, question)}")
-    click.echo(f"legal: {words.choices(question)}")
-    for whose, answer in answers.items():
-        text = answer if isinstance(answer, str) else shorten(answer)
-        click.echo(f"{whose}: {text}")
+    where = "" if round_number is None else f", round {round_number:,}"
+    yield f"question {number:,}{where}: {words.asked(name, question)}"
+    yield f"  legal: {words.choices(question)}"
 
 
 def _is_file(bot: str) -> bool:

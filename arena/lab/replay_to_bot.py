@@ -1,23 +1,26 @@
-"""Puts the questions of a finished match to a bot again, up to the first answer that differs.
+"""Puts the questions of a finished match to a bot again, and notes where it answers differently.
 
-The cards come from the seed and nonces of the record, the other seats' answers from the record, so
-every question comes with the same news as in the match. How the bot is asked stands in
+The cards come from the seed and nonces of the record, all answers from the record, so every
+question comes with the same news as in the match, also after one that was answered differently. A
+seat's document (`arena/records/seat_document.py`) does as well. How the bot is asked stands in
 `arena/lab/seat_referee.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record, questions_of
+from arena.engine.match import MatchState, MatchStep, Record, questions_of
 from arena.engine.shuffle import commitment
 from arena.games import game_named
 from arena.games.replay import reopened
 from arena.lab.bot_pool import private_arena
 from arena.lab.seat_referee import AskedSeat, BotFailed, arrived, referee_of
+from arena.records.alternatives import NO_ANSWER, brought
+from arena.records.seat_document import SeatDocument
 from arena.sandbox.command import Program, bot_command, strategy_program
 from protocol.errors import ArenaError, IllegalAnswer, UsageError
 from protocol.messages import Ending, Limits, Over, Reveal, Termination
@@ -25,7 +28,7 @@ from protocol.vocabulary import News, Question
 
 __all__ = [
     "BotFailed",
-    "FirstDifference",
+    "Difference",
     "RecordedSeat",
     "ReplayOutcome",
     "program_of",
@@ -33,58 +36,74 @@ __all__ = [
 ]
 
 
-class FirstDifference(msgspec.Struct, frozen=True):
-    """The first question that was answered differently.
+_MOST_ALTERNATIVES = 100  # answers whose outcome is computed; each takes a replay
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A question that was answered differently.
 
     Attributes:
         number: which of this seat's questions it is, from 1.
-        recorded: the answer in the record; the text `no legal answer` if there was none.
+        round: in which round, from 1.
+        recorded: the answer in the record; the text `NO_ANSWER` if there was none.
         given: the answer now.
+        brought: what the round brought the seat; None unless `would` is known.
+        would: what it would have brought with the answer now, if cards and rules alone decide it.
     """
 
     number: int
+    round: int
     question: Question[Any]
     recorded: Any
     given: Any
+    brought: int | None = None
+    would: int | None = None
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """How many answers were the same, and what ended the replay early."""
+    """How many answers were the same, the others, and why the bot did not go on to the end."""
 
     same: int
-    ended: FirstDifference | BotFailed | None = None
+    differences: tuple[Difference, ...] = ()
+    failed: BotFailed | None = None
 
 
 async def replay_to_bot(
-    record: Record,
+    record: Record | SeatDocument,
     seat: int,
     players: Sequence[str],
     start: Callable[[str, str], Program],
     limits: Limits,
     match: str = "replay",
 ) -> ReplayOutcome:
-    """Put a seat's questions to a bot.
+    """Put a seat's questions to a bot, all of them: the history goes on as recorded.
 
-    Seats count from 0, and `players` are the names by seat. `start` gives the bot's command line
-    for the arena's address and the bot's name.
+    Of a `SeatDocument` the seat must be its own. Seats count from 0, and `players` are the names by
+    seat. `start` gives the bot's command line for the arena's address and the bot's name.
 
     Raises:
         UsageError: it is no record of a match, there is no such seat, or the command can never work
             here.
         ArenaError: the bot cannot be started on this machine.
     """
+    if is_document := isinstance(record, SeatDocument):
+        steps, record = record.steps(), record.record
+    else:
+        steps = None
     seats = game_named(record.game).seats
     if not 0 <= seat < seats:
         raise UsageError(f"expected a seat from 1 to {seats}, got {seat + 1}")
+    recorded = RecordedSeat(record, seat, players, steps)
     async with private_arena(limits) as host:
-        referee, recorded = referee_of(host), RecordedSeat(record, seat, players)
+        referee = referee_of(host)
         name = players[seat]
         await host.launch_program(start(host.url, name), name)
         player = await arrived(host, name, limits)
         if isinstance(player, BotFailed):
-            return ReplayOutcome(0, player)
+            return ReplayOutcome(0, failed=player)
         failed = await referee.put(player, recorded, match)
-        return ReplayOutcome(recorded.same, failed or recorded.difference)
+    differences = recorded.differences if is_document else recorded.weighed()
+    return ReplayOutcome(recorded.same, tuple(differences), failed)
 
 
 def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, str], Program]:
@@ -102,41 +121,71 @@ def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, s
 
 
 class RecordedSeat(AskedSeat):
-    """A seat of a finished match; the others answer as they did.
+    """A seat of a finished match; all seats answer as they did.
+
+    Args:
+        steps: the match as this seat saw it, if the record has no cards.
 
     Attributes:
         same: how many answers were as recorded.
-        difference: the first that was not.
+        differences: the others.
     """
 
-    def __init__(self, record: Record, seat: int, players: Sequence[str]) -> None:
+    def __init__(
+        self,
+        record: Record,
+        seat: int,
+        players: Sequence[str],
+        steps: Iterator[MatchStep] | None = None,
+    ) -> None:
         hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
-        super().__init__(reopened(record), seat, players, record.commitment or hidden)
+        match = reopened(record) if steps is None else _unseen(record)
+        super().__init__(match, seat, players, record.commitment or hidden)
         self.same = 0
-        self.difference: FirstDifference | None = None
+        self.differences: list[Difference] = []
         self._record = record
-        self._questions = questions_of(seat, self.match.steps(record.answers))
+        self._questions = questions_of(
+            seat, match.steps(record.answers) if steps is None else steps
+        )
+        self._number = 0  # of the present question's answer in the record
+        self._places: list[int] = []  # of those that differ
+        self._round = 1
 
     def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
         try:
-            number, question, news = next(self._questions)
+            self._number, question, news = next(self._questions)
         except (IllegalAnswer, ValueError) as error:
             raise ArenaError(f"the record cannot be played again: {error}") from None
-        was_answered = number < len(self._record.answers)
+        closes = self.match.game.vocabulary.closes
+        self._round += sum(type(each) is closes for each in news)
+        was_answered = self._number < len(self._record.answers)
         ended = self._record.termination
         was_offence = ended.is_offence and ended.seat == self.seat
         # The last question may be without an answer, as the match ended elsewhere.
         return (question if was_answered or was_offence else None), news
 
     def take(self, number: int, question: Question[Any], given: Any) -> bool:
-        """Compare an answer with the recorded one, and go on if it is the same."""
+        """Compare an answer with the recorded one, which stands."""
         recorded = self._recorded(question)
-        if recorded is None or recorded[0] != given:
-            answer = "no legal answer" if recorded is None else recorded[0]
-            self.difference = FirstDifference(number, question, answer, given)
-            return False
-        self.same += 1
+        if recorded is not None and recorded[0] == given:
+            self.same += 1
+        else:
+            answer = NO_ANSWER if recorded is None else recorded[0]
+            self.differences.append(Difference(number, self._round, question, answer, given))
+            self._places.append(self._number)
         return True
+
+    def weighed(self) -> Iterator[Difference]:
+        """The differences with what they would have brought; of the first hundred."""
+        for nth, (difference, place) in enumerate(zip(self.differences, self._places, strict=True)):
+            found = None
+            if nth < _MOST_ALTERNATIVES:
+                found = brought(self._record, self.seat, place, difference.given)
+            if found is None:
+                yield difference
+            else:
+                did, would = found
+                yield msgspec.structs.replace(difference, brought=did, would=would)
 
     def over(self, match: str, news: tuple[News, ...]) -> Over:
         record = self._record
@@ -148,10 +197,16 @@ class RecordedSeat(AskedSeat):
 
     def _recorded(self, question: Question[Any]) -> tuple[Any] | None:
         """The recorded answer to the pending question; None if there is no legal one."""
-        number = len(self.match.answers)
-        if number >= len(self._record.answers):
+        if self._number >= len(self._record.answers):
             return None
         try:
-            return (question.check(self._record.answers[number]),)
+            return (question.check(self._record.answers[self._number]),)
         except IllegalAnswer:
             return None
+
+
+def _unseen(record: Record) -> MatchState:
+    """A match whose cards are not known, as it stands before the deal."""
+    game = game_named(record.game, record.package)
+    settings = game.vocabulary.read_settings(record.settings)
+    return MatchState(game, settings, seed=bytes(32), start=False)

@@ -52,10 +52,11 @@ def test_a_table_has_costs_below_its_shares(capsys: pytest.CaptureFixture[str]) 
         rows=("16", "17"),
         columns=("9", "T"),
         cells=(
-            (ChartCell(share=1.0, of=4, cost=0.2), ChartCell(share=0.25, of=4)),
+            (ChartCell(share=1.0, of=4, cost=0.2), ChartCell(share=0.25, of=4, cost=0.001)),
             (ChartCell(), ChartCell(text="7.5")),
         ),
         line=1,
+        cost_unit="chips",
     )
     show_charts(["ann", "ben"], [[chart, chart], [chart, chart]])
 
@@ -67,3 +68,19 @@ def test_a_table_has_costs_below_its_shares(capsys: pytest.CaptureFixture[str]) 
     assert lines.count("Hard hands: how often it hits, in %") == 2
     assert "" in lines, "charts stand apart"
     assert any(line.count("ann") == line.count("ben") == 1 for line in lines)
+    assert lines.count("What it costs stands below it, in chips.") == 2
+
+
+def test_a_table_without_costs_has_the_best_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    chart = Chart(
+        title="Bets and calls",
+        what="how often",
+        rows=("queen",),
+        columns=("bets", "calls"),
+        cells=((ChartCell(share=0.5, of=4, mark=1 / 3, low=0.1, high=0.9), None),),
+    )
+    show_charts(["ann"], [[chart]])
+
+    text = capsys.readouterr().out
+    assert "│ 50 (33) │" in text
+    assert text.endswith("\nWhat is best stands beside it (in brackets).\n")
