@@ -39,7 +39,7 @@ from protocol.vocabulary import News, Question
 __all__ = ["HighLowJudge"]
 
 _QUIT = 2  # what it costs to quit (H8)
-_GRADES = (0.25, 1.0, 3.0)  # points, which grades 1, 2 and 3 cost more
+_GRADES = (0.0, 1.0, 3.0)  # points, which grades 1, 2 and 3 cost more
 _FEW = 10  # answers of a seat in a situation, of which less can be said
 _DRAWS = 200
 _SURE = 2.5  # standard errors, within which an estimate is level

@@ -110,7 +110,7 @@ def test_the_last_speakers_bid_costs_what_all_hidden_cards_say(
         assert judgement.cost == pytest.approx(float(max(means.values()) - mean), abs=1e-9)
         assert means[judgement.best] == max(means.values())
         assert judgement.error is None
-        assert judgement.grade == sum(judgement.cost > least for least in (0.25, 1, 3))
+        assert judgement.grade == sum(judgement.cost > least for least in (0, 1, 3))
 
 
 def cost_of_staying(judge: Judge) -> float:
