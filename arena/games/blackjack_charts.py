@@ -143,6 +143,7 @@ class Chartable:
     def weaknesses(self, play: Play) -> tuple[Weakness, ...]:
         """The cells that lose anything, the dearest first."""
         shares, reached, losses = play
+        best = self._fresh.best
         found = []
         for (is_soft, total), hands in self._hands.items():
             for upcard, label in zip(_COLUMNS, _LABELS, strict=True):
@@ -155,14 +156,14 @@ class Chartable:
                         Weakness(
                             spot=f"{kind} {total} against {label}",
                             played=_in_words(float((weight * shares[at]).sum())),
-                            best=_in_words(float((weight * self._fresh.best[at]).sum())),
+                            best=_in_words(float((weight * best[at]).sum()), ", by its cards"),
                             cost=_PER_CENT * cost,
                         )
                     )
         return tuple(sorted(found, key=lambda weakness: -weakness.cost))
 
 
-def _in_words(share: float) -> str:
-    """What is done in a cell; hands of the same total may differ by their cards."""
+def _in_words(share: float, more: str = "") -> str:
+    """What is done in a cell."""
     percent = f"{share:.1%}"
-    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}")
+    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}{more}")

@@ -99,7 +99,7 @@ def at_bet(fresh: FreshDeck, figure: Figure, bet: int) -> Figure:
         value=chips[0],
         low=chips[1],
         high=chips[2],
-        remark=f"A natural pays {payoff('natural', bet)}. Its usual bet from a fresh deck.",
+        remark=f"Its usual bet from a fresh deck; a natural pays {payoff('natural', bet)}.",
     )
 
 
