@@ -37,8 +37,8 @@ from arena.games.blackjack_figures import (
 )
 from arena.games.blackjack_habits import BlackjackHabits
 from arena.games.blackjack_luck import BlackjackLuckMeter
-from arena.games.blackjack_probe import HandAnswer, FreshHands, WholeMatches, starts
-from arena.games.blackjack_values import FreshDeck, Place, FreshPlay, fresh_deck
+from arena.games.blackjack_probe import FreshHands, HandAnswer, WholeMatches, starts
+from arena.games.blackjack_values import FreshDeck, FreshPlay, Place, fresh_deck
 from protocol.blackjack import Bet, BlackjackSettings
 from protocol.errors import NoAnalysis
 

@@ -16,7 +16,7 @@ from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
 from arena.games.blackjack_probe import HandAnswer
-from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, Place, FreshPlay
+from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, FreshPlay, Place
 
 __all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
 

@@ -19,7 +19,7 @@ from arena.games.blackjack_values import FULL, UPCARDS, Hands, Place, counted
 from protocol.blackjack import MINIMUM, NEW_DECK, POINTS, Bet, BlackjackSettings, Draw
 from protocol.cards import Card
 
-__all__ = ["HandAnswer", "FreshHands", "Path", "WholeMatches", "starts"]
+__all__ = ["FreshHands", "HandAnswer", "Path", "WholeMatches", "starts"]
 
 Path: TypeAlias = tuple[int, ...]
 """The points of the up-card and of the player's cards as they are dealt; empty for any cards."""
@@ -115,7 +115,7 @@ class FreshHands:
             board.scores[0] = bankroll - settings.bankroll
 
     def _noted(self, rules: Rules, number: int) -> Rules:
-        """FreshPlay one hand, which is this one of the match."""
+        """Play one hand, which is this one of the match."""
         bet = 0
         for step in rules:
             while type(step) is AskSeat:

@@ -49,7 +49,7 @@ def drive(
     cuts: Iterable[int] | None = None,
     seed: int | None = None,
 ) -> Iterator[str]:
-    """FreshPlay a match of riffled blackjack, and give its transcript line by line as it is played.
+    """Play a match of riffled blackjack, and give its transcript line by line as it is played.
 
     It begins with `bankroll` chips and has at most `hands` hands. The strategy is reset first.
     `cuts` say where to cut, seven times a shuffle. If None, they are drawn from `seed`, as in

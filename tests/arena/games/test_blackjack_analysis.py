@@ -23,7 +23,7 @@ from arena.games import blackjack_analysis
 from arena.games.blackjack import GAME
 from arena.games.blackjack_adapting import found_adapting
 from arena.games.blackjack_analysis import watch
-from arena.games.blackjack_probe import HandAnswer, FreshHands, starts
+from arena.games.blackjack_probe import FreshHands, HandAnswer, starts
 from arena.games.blackjack_values import Place, fresh_deck
 from arena.lab.probe import analyse_here
 from arena.records.seat_matches import seat_match
