@@ -9,8 +9,9 @@ and how a game ended (`end_game_feedback`). Every method has a default, which pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from bots.gin_master import Mind
 from bots.gin_worth import (
     GIN_SCORES,
     TARGET,
@@ -37,9 +38,10 @@ from protocol.gin_rummy import (
     TurnAnswer,
     TurnTaken,
 )
+from protocol.strategy import Appraisal
 from protocol.vocabulary import News, Question
 
-__all__ = ["Expert", "Patient", "PlayerStrategy", "Random", "Simple"]
+__all__ = ["Expert", "Master", "Patient", "PlayerStrategy", "Random", "Simple"]
 
 
 class PlayerStrategy(BaseStrategy):
@@ -134,11 +136,15 @@ class PlayerStrategy(BaseStrategy):
         if type(question) is Draw:
             return "discard" if self._wants(question.discard) else "stock"
         if type(question) is Offer:
-            if not self._up_card_heard:
-                self.seat = self.starter
+            self._find_seat()
             return "take" if self._wants(question.upcard) else "pass"
         assert type(question) is Melds, "rules G ask nothing else"
         return self.get_melds()
+
+    def _find_seat(self) -> None:
+        """Whoever is offered the up-card first starts (G5)."""
+        if not self._up_card_heard:
+            self.seat = self.starter
 
     def _wants(self, card: Card) -> bool:
         return yes_or_no("will_take_top_discard", self.will_take_top_discard(card))
@@ -264,3 +270,46 @@ class Expert(PlayerStrategy):
         self._taken: set[Card] = set()
         self._takes = self._turn = 0
         self._knocks = False
+
+
+class Master(PlayerStrategy):
+    """Plays its choices out against what the other seat may have, and learns who that is.
+
+    It thinks long. Its inference and its playouts are in `bots/gin_master.py`.
+    """
+
+    is_slow: ClassVar[bool] = True
+
+    def reset(self) -> None:
+        """Forget the last opponent."""
+        super().reset()
+        self._mind = Mind(self.random)
+
+    def decide(self, question: Question[Any]) -> object:
+        """Answer with what wins most."""
+        if type(question) is Melds:
+            return None
+        if type(question) is Offer:
+            self._find_seat()
+        return self._mind.choose(question, self._own_scores())
+
+    def hear(self, news: News) -> None:
+        """Update the attributes, and what is known of the other seat."""
+        super().hear(news)
+        self._mind.hear(news, self.seat)
+
+    def appraise(self, question: Question[Any], answer: Any = None, *, samples: int) -> Appraisal:
+        """What the answers are worth by more playouts; a declaration counts as the best one."""
+        if type(question) is Melds:
+            return Appraisal((answer,), ((0.0,) * samples,))
+        if type(question) is Offer:
+            self._find_seat()
+        return self._mind.appraise(question, answer, self._own_scores(), samples)
+
+    def recall(self, question: Question[Any], answer: Any) -> None:
+        """Note what was answered: the news tell it all but where this seat sits."""
+        if type(question) is Offer:
+            self._find_seat()
+
+    def _own_scores(self) -> tuple[int, int]:
+        return self.scores[self.seat], self.scores[1 - self.seat]

@@ -32,10 +32,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -> Analyser:
-    """Ask a bot all hands twice.
-
-    Raises `NoAnalysis` if it commits an offence, or is to be analysed against others.
-    """
+    """Ask a bot all hands twice; raises `NoAnalysis` if it is to be analysed against others."""
     if against:
         raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
     need_analysis()

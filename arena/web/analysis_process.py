@@ -27,7 +27,7 @@ PAUSE, RESUME = b"pause\n", b"resume\n"
 _NICENESS = 19
 _LOOK_S = 0.05  # between two looks at whether the pause is over
 _NEWS_S = 0.2  # between two lines on how far it is
-_MOST_CPU_S = 300.0  # of one task; a gin match takes about six seconds
+_MOST_CPU_S = 300.0  # of one task; the slowest take seconds a game
 _EFFORT = 6  # as the reader's
 
 

@@ -30,6 +30,7 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 """Files of the timed lane that are not in `tests/e2e`."""
 
 IN_NO_HURRY = (
+    "tests/e2e/test_analyses.py",
     "tests/e2e/test_attendance.py",
     "tests/e2e/test_bench.py",
     "tests/e2e/test_bridge.py",
@@ -100,6 +101,7 @@ LONG = (
     "tests/e2e/test_powercut.py",
     "tests/e2e/test_course.py",
     "tests/e2e/test_bridge.py",
+    "tests/arena/web/test_analysis_process.py",
     "tests/bots/test_gin_rummy.py",
     "tests/bots/test_blackjack.py",
     "tests/test_style.py",

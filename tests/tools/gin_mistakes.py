@@ -16,16 +16,17 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from statistics import fmean
+from typing import Any
 
 import msgspec
 
 import arena
 from arena.engine.statistics import Sample
-from arena.games.gin_rummy_judge import difference
 from arena.records.mistakes import MatchMistakes, mistakes_of
 from arena.records.seat_matches import numbered_seat_match
 from arena.strength.interval import wilson
-from protocol.strategy import find
+from protocol.strategy import Appraisal, find
 
 __all__ = ["JudgedGame", "Measured", "judged_games", "main", "measured"]
 
@@ -96,12 +97,16 @@ def _again(record: arena.Record, found: MatchMistakes, samples: int) -> tuple[fl
         if (mistake := mistakes.get(place)) is not None:
             best = mistake.judgement.best
             question, answer = decision.question, decision.answer
-            appraisal = appraiser.appraise(question, answer, samples=samples)
-            if best not in appraisal.answers:  # of two good ones it likes another better
-                appraisal = appraiser.appraise(question, best, samples=samples)
-            costs.append(difference(appraisal, best, answer)[0])
+            appraisal = other = appraiser.appraise(question, answer, samples=samples)
+            if best not in appraisal.answers:  # it likes another good one better
+                other = appraiser.appraise(question, best, samples=samples)
+            costs.append(100 * (_worth(other, best) - _worth(appraisal, answer)))
         appraiser.recall(decision.question, decision.answer)
     return tuple(costs)
+
+
+def _worth(appraisal: Appraisal, answer: Any) -> float:
+    return fmean(appraisal.worths[appraisal.answers.index(answer)])
 
 
 def measured(games: Iterable[JudgedGame]) -> Measured:

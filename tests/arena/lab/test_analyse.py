@@ -117,7 +117,7 @@ def test_a_seed_is_the_analysis_and_the_bots_too(made: Made) -> None:
 
 
 def test_a_game_without_an_analysis_is_refused_and_says_what_there_is_instead(made: Made) -> None:
-    made(analysing=None)
+    made(analysing=None, judging=None)
 
     with pytest.raises(NoAnalysis, match=r"Ace-King-Queen: `arena compare` .+ `arena mistakes` "):
         arena.analyse("akq", Six)
@@ -131,12 +131,14 @@ def test_settings_may_be_refused_with_their_reason(made: Made) -> None:
 
 
 def test_a_bot_that_fails_is_named(made: Made) -> None:
-    class Illegal(Six):
+    class AnswersRaise(Six):
         def decide(self, question: Question[Any]) -> object:
             return "raise"
 
-    with pytest.raises(NoAnalysis, match=r'^Illegal failed: answered "raise" to open; legal: '):
-        arena.analyse("akq", "honest", against=[Illegal])
+    with pytest.raises(
+        NoAnalysis, match=r'^AnswersRaise failed: answered "raise" to open; legal: '
+    ):
+        arena.analyse("akq", "honest", against=[AnswersRaise])
 
 
 def test_one_line_says_what_is_not_installed(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,13 +68,15 @@ class EavesdroppingGame:
         self.heard_by_judges: list[Any] = []
         self.heard_by_meters: list[Any] = []
         self.watched: list[SeatMatch] = []
-        judging = Judging(version=7, judge=lambda settings, seat: Judge(self.heard_by_judges))
+        judging = Judging(
+            version=7, judge=lambda settings, seat: EavesdroppingJudge(self.heard_by_judges)
+        )
         analysing = Analysing(version=8, probe=None, watch=self.watch)  # type: ignore[arg-type]
         fields = {"judging": judging, "analysing": analysing, "habits": self.meter}
         monkeypatch.setitem(GAMES, game, msgspec.structs.replace(GAMES[game], **fields))
 
-    def meter(self) -> Judge:
-        return Judge(self.heard_by_meters)
+    def meter(self) -> EavesdroppingJudge:
+        return EavesdroppingJudge(self.heard_by_meters)
 
     def watch(self, matches: Iterable[SeatMatch]) -> Analysis:
         self.watched += matches
@@ -82,7 +84,7 @@ class EavesdroppingGame:
         return Analysis(figures=(figure,))
 
 
-class Judge:
+class EavesdroppingJudge:
     """A judge, and a meter."""
 
     def __init__(self, heard: list[Any]) -> None:

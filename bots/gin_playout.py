@@ -1,0 +1,300 @@
+"""Quick play of a gin rummy round to its end, with open cards, for the house bot `master`.
+
+Hands are masks of `card_mask`, cards are single bits. Both seats play by a `Manner`, which looks
+at nothing but the own hand and the discards; the hidden cards are only used to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, sqrt
+from typing import NamedTuple
+
+from protocol.cards import PACK
+from protocol.gin_melds import CARD_BITS, arrange, card_mask, deadwood_value, mask_deadwood
+
+__all__ = [
+    "ALL",
+    "CARDS",
+    "MOST",
+    "TARGET",
+    "VALUES",
+    "Hand",
+    "Manner",
+    "Table",
+    "cards_of",
+    "hand_of",
+    "least_after",
+    "outs_of",
+    "shares",
+    "showdown",
+]
+
+TARGET = 50  # the points that win a game by default (G15); a seat is not told others
+_BONUS = 25  # G11
+MOST = 130  # more points than a round can bring
+
+ALL = (1 << 52) - 1
+_ACES = 1 | 1 << 13 | 1 << 26 | 1 << 39
+_SUIT = (1 << 13) - 1
+_NO_ACE = ALL ^ _ACES
+_NO_ACE_TWO = _NO_ACE ^ _ACES << 1
+_NO_QUEEN_KING = ALL ^ _ACES << 11 ^ _ACES << 12
+_BY_RANK = tuple(_ACES << rank for rank in range(12, -1, -1))  # kings first
+
+CARDS = {bit: card for card, bit in CARD_BITS.items()}
+VALUES = {CARD_BITS[card]: deadwood_value(card) for card in PACK}
+
+_ENOUGH = 300_000  # entries of a memo, 40 MB; then it is emptied
+
+
+class Manner(NamedTuple):
+    """How a seat plays in a playout.
+
+    Attributes:
+        takes_low: it takes every discard that lowers its deadwood, not only those that meld.
+        counts_outs: of its loose cards it discards the one that leaves most chances.
+        knocks: by its own turn in the round (later turns as the last), the most deadwood with
+            which it knocks.
+    """
+
+    takes_low: bool
+    counts_outs: bool
+    knocks: tuple[int, ...]
+
+
+class Hand(NamedTuple):
+    """What is worth knowing of ten cards: their deadwood, and the cards that could meld."""
+
+    deadwood: int
+    outs: int
+
+
+def cards_of(mask: int) -> list[int]:
+    """The cards of a mask, one bit each, kings first."""
+    cards = []
+    for rank in _BY_RANK:
+        held = mask & rank
+        while held:
+            bit = held & -held
+            cards.append(bit)
+            held ^= bit
+    return cards
+
+
+def outs_of(hand: int) -> int:
+    """The other cards that make a meld with two of this hand."""
+    pairs = hand & (hand & _NO_ACE) >> 1  # the lower of two neighbours
+    gaps = hand & (hand & _NO_ACE_TWO) >> 2
+    outs = (pairs & _NO_ACE) >> 1 | (pairs & _NO_QUEEN_KING) << 2 | gaps << 1
+    spades, hearts = hand & _SUIT, hand >> 13 & _SUIT
+    diamonds, clubs = hand >> 26 & _SUIT, hand >> 39
+    twice = (spades | hearts) & (diamonds | clubs) | spades & hearts | diamonds & clubs
+    return (outs | twice * _ACES) & ~hand
+
+
+_HANDS: dict[int, Hand] = {}
+_LEAST: dict[int, tuple[int, int]] = {}
+_FITS: dict[int, int] = {}
+
+
+def hand_of(mask: int) -> Hand:
+    """The `Hand` of ten cards."""
+    known = _HANDS.get(mask)
+    if known is None:
+        if len(_HANDS) > _ENOUGH:
+            _HANDS.clear()
+        known = _HANDS[mask] = Hand(mask_deadwood(mask), outs_of(mask))
+    return known
+
+
+def least_after(mask: int) -> tuple[int, int]:
+    """Of eleven cards the discard that leaves the least deadwood, the dearest of equals; and it."""
+    known = _LEAST.get(mask)
+    if known is not None:
+        return known
+    whole = mask_deadwood(mask)
+    least, best = 1000, 0
+    for rank in _BY_RANK:
+        held = mask & rank
+        while held:
+            bit = held & -held
+            held ^= bit
+            if whole - VALUES[bit] >= least:
+                break
+            left = mask_deadwood(mask ^ bit)
+            if left < least:
+                least, best = left, bit
+    if len(_LEAST) > _ENOUGH:
+        _LEAST.clear()
+    _LEAST[mask] = best, least
+    return best, least
+
+
+class Table:
+    """Playouts of one decision.
+
+    Args:
+        dead: the cards that nobody can get any more, those under the top of the pile.
+        out_worth: what a live card that could meld is worth, in points of deadwood.
+    """
+
+    def __init__(self, dead: int, out_worth: float = 0.7) -> None:
+        self._live = ALL ^ dead
+        self._out_worth = out_worth
+        self._kept: dict[int, tuple[int, int]] = {}
+
+    def discard(self, mask: int, counts_outs: bool) -> tuple[int, int]:
+        """The discard of eleven cards, and the deadwood that it leaves."""
+        if not counts_outs:
+            return least_after(mask)
+        known = self._kept.get(mask)
+        if known is not None:
+            return known
+        whole = mask_deadwood(mask)
+        best, score, deadwood, tried = 0, 1000.0, 0, 0
+        for rank in _BY_RANK:
+            held = mask & rank
+            while held:
+                bit = held & -held
+                held ^= bit
+                left = mask_deadwood(mask ^ bit)
+                if best and left > whole - VALUES[bit]:
+                    continue  # it is in a meld
+                outs = (outs_of(mask ^ bit) & self._live).bit_count()
+                worth = left - self._out_worth * outs
+                if left > whole - VALUES[bit]:
+                    worth += 100
+                else:
+                    tried += 1
+                if worth < score:
+                    best, score, deadwood = bit, worth, left
+            if tried >= 4:
+                break
+        self._kept[mask] = best, deadwood
+        return best, deadwood
+
+    def takes(self, hand: int, card: int, manner: Manner, turn: int) -> bool:
+        """Whether a seat takes a discard."""
+        deadwood, outs = hand_of(hand)
+        if not card & outs:
+            if not manner.takes_low:
+                return False
+            return least_after(hand | card)[1] < deadwood
+        if manner.takes_low:
+            return least_after(hand | card)[1] < deadwood
+        return mask_deadwood(hand | card) < deadwood + VALUES[card]
+
+    def play(
+        self,
+        hands: tuple[int, int],
+        manners: tuple[Manner, Manner],
+        stock: Sequence[int],
+        mover: int,
+        top: int,
+        turns: tuple[int, int],
+        drawn: int = 0,
+        top_is_barred: bool = False,
+    ) -> int:
+        """The points of the round for seat 0, below 0 if the other seat gets them.
+
+        Args:
+            hands: by seat.
+            manners: by seat.
+            stock: the next card last.
+            mover: whose turn it is.
+            top: the top of the pile.
+            turns: by seat, how many turns it has had.
+            drawn: the card that the mover has got already.
+            top_is_barred: the mover must draw from the stock.
+        """
+        hand, other = hands[mover], hands[1 - mover]
+        manner, other_manner = manners[mover], manners[1 - mover]
+        turn, other_turn = turns[mover], turns[1 - mover]
+        left = len(stock)
+        while True:
+            if not drawn:
+                if not top_is_barred and self.takes(hand, top, manner, turn):
+                    drawn = top
+                else:
+                    left -= 1
+                    drawn = stock[left]
+            bit, deadwood = self.discard(hand | drawn, manner.counts_outs)
+            hand = (hand | drawn) ^ bit
+            knocks = manner.knocks
+            if deadwood <= knocks[turn if turn < len(knocks) else -1]:
+                won = showdown(hand, deadwood, other)
+                return won if mover == 0 else -won
+            if left <= 0:
+                return 0  # G12
+            top, drawn, top_is_barred = bit, 0, False
+            hand, other = other, hand
+            manner, other_manner = other_manner, manner
+            turn, other_turn = other_turn, turn + 1
+            mover = 1 - mover
+
+
+def showdown(knocker: int, deadwood: int, defender: int) -> int:
+    """The points of a knock, below 0 for an undercut (G10, G11)."""
+    against = hand_of(defender).deadwood
+    if deadwood == 0:
+        return _BONUS + against
+    fits = _fits(knocker)
+    while cards := fits & defender:
+        laid = 0
+        for bit in cards_of(cards):
+            if mask_deadwood(defender ^ bit) == against - VALUES[bit]:  # it is loose
+                defender ^= bit
+                against -= VALUES[bit]
+                laid |= bit
+        if not laid:
+            break
+        fits |= _beyond(laid, knocker)
+        knocker |= laid
+    difference = against - deadwood
+    return difference if difference >= 0 else difference - _BONUS
+
+
+def _fits(knocker: int) -> int:
+    """The cards that can be laid off on the melds of a hand."""
+    known = _FITS.get(knocker)
+    if known is None:
+        if len(_FITS) > _ENOUGH:
+            _FITS.clear()
+        known = 0
+        for meld in arrange([CARDS[bit] for bit in cards_of(knocker)])[0]:
+            mask = card_mask(meld)
+            if meld[0][0] == meld[1][0]:
+                known |= _BY_RANK[12 - "A23456789TJQK".index(meld[0][0])] & ~mask
+            else:
+                known |= (mask & _NO_ACE) >> 1 | (mask << 1 & _NO_ACE & ALL)
+                known &= ~mask
+        _FITS[knocker] = known
+    return known
+
+
+def _beyond(laid: int, knocker: int) -> int:
+    """The neighbours of cards that were laid off on a run."""
+    more = 0
+    if laid & (knocker & _NO_ACE) >> 1:
+        more |= (laid & _NO_ACE) >> 1
+    if laid & knocker << 1 & _NO_ACE:
+        more |= laid << 1 & _NO_ACE
+    return more & ALL & ~knocker
+
+
+def _win_chance(needs: int, other_needs: int) -> float:
+    """The chance to win a game in which the seats still need so many points.
+
+    The curve is that of what equal bots win whose rounds bring what those of house bots do.
+    """
+    if needs <= 0 or other_needs <= 0:
+        return float(needs <= 0)
+    return 1 / (1 + exp((needs - other_needs) / sqrt(554 + 8.65 * (needs + other_needs))))
+
+
+def shares(mine: int, theirs: int) -> list[float]:
+    """By the points of the round, from -MOST to MOST, the share of the game that is then won."""
+    needs, other = TARGET - mine, TARGET - theirs
+    lost = [_win_chance(needs, other - points) for points in range(MOST, 0, -1)]
+    return lost + [_win_chance(needs - points, other) for points in range(MOST + 1)]
