@@ -25,7 +25,7 @@ __all__ = ["NICENESS", "PAUSE", "RESUME", "main"]
 
 PAUSE, RESUME = b"pause\n", b"resume\n"
 NICENESS = "ARENA_ANALYSIS_NICE"
-"""The variable of the environment with another niceness, for machines whose cores are never idle."""
+"""The variable of the environment with another niceness, for where cores are never idle."""
 _NICENESS = 19
 _LOOK_S = 0.05  # between two looks at whether the pause is over
 _NEWS_S = 0.2  # between two lines on how far it is
