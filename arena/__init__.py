@@ -14,16 +14,40 @@ from protocol.version import __version__
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult, Record
     from arena.games.replay import replay
+    from arena.lab.analyse import analyse
+    from arena.lab.environment import Environment, aec_env
+    from arena.lab.experiments import compare, cross
     from arena.lab.in_process import play
     from arena.lab.odds import odds
+    from arena.records.decisions import decisions
     from arena.storage.store import Store
 
-__all__ = ["MatchResult", "Record", "Store", "__version__", "odds", "play", "replay"]
+__all__ = [
+    "Environment",
+    "MatchResult",
+    "Record",
+    "Store",
+    "__version__",
+    "aec_env",
+    "analyse",
+    "compare",
+    "cross",
+    "decisions",
+    "odds",
+    "play",
+    "replay",
+]
 
 _MODULES = {
+    "Environment": "arena.lab.environment",
     "MatchResult": "arena.engine.match",
     "Record": "arena.engine.match",
     "Store": "arena.storage.store",
+    "aec_env": "arena.lab.environment",
+    "analyse": "arena.lab.analyse",
+    "compare": "arena.lab.experiments",
+    "cross": "arena.lab.experiments",
+    "decisions": "arena.records.decisions",
     "odds": "arena.lab.odds",
     "play": "arena.lab.in_process",
     "replay": "arena.games.replay",

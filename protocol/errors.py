@@ -15,6 +15,7 @@
     │   ├── Malformed                a frame or message that cannot be read
     │   ├── Oversize                 a frame larger than the limit
     │   └── OutOfTurn                a message that its sender may not send now
+    ├── NoAnalysis                   a bot or a decision that cannot be judged
     ├── NoLuck                       a match whose luck cannot be measured
     ├── NotInstalled                 something was played by a game that is not installed here
     ├── StoreFailed                  the database cannot be written or read

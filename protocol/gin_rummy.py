@@ -409,11 +409,10 @@ VOCABULARY = Vocabulary(
     payoffs=lambda news: news.points,
     words={
         Offer: Asked(
-            "{who} has {hand} and is offered {upcard}",
-            lambda _, answer: "takes it" if answer == "take" else "passes",
+            gin_words.offered, lambda _, answer: "takes it" if answer == "take" else "passes"
         ),
         Draw: Asked(
-            "{who} has {hand}, on the pile lies {discard}",
+            gin_words.to_draw,
             lambda _, answer: "draws from the stock" if answer == "stock" else "takes it",
         ),
         Turn: Asked(

@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from protocol.gin_melds import arrange
 from protocol.words import each
 
 if TYPE_CHECKING:
-    from protocol.gin_rummy import GameOver, Reason, RoundOver, Turn, TurnAnswer, TurnTaken
+    from protocol.gin_rummy import (
+        Draw,
+        GameOver,
+        Offer,
+        Reason,
+        RoundOver,
+        Turn,
+        TurnAnswer,
+        TurnTaken,
+    )
 
 __all__ = [
     "game_over",
     "in_groups",
     "legal_turn",
     "melding",
+    "offered",
     "round_over",
+    "to_draw",
     "turn_answer",
     "turn_taken",
 ]
@@ -30,11 +42,30 @@ _ENDS: Mapping[Reason, str] = {
 }
 
 
+def offered(who: str, question: Offer) -> str:
+    """What a seat has that is offered the up-card."""
+    return f"{who} has {_holding(question.hand)} and is offered {question.upcard}"
+
+
+def to_draw(who: str, question: Draw) -> str:
+    """What a seat has that is to draw."""
+    return f"{who} has {_holding(question.hand)}; on the pile lies {question.discard}"
+
+
+def _holding(hand: Sequence[str]) -> str:
+    """Cards as they are best melded, and the deadwood that is left."""
+    melds, deadwood = arrange(hand)
+    melded = {card for meld in melds for card in meld}
+    rest = " ".join(card for card in hand if card not in melded)
+    return f"{', '.join(filter(None, (*map(' '.join, melds), rest)))} with {deadwood} deadwood"
+
+
 def turn_answer(question: Turn, answer: TurnAnswer) -> str:
-    """What a seat does in its turn."""
+    """What a seat does in its turn, and what that leaves."""
+    kept = _holding([card for card in question.hand if card != answer.discard])
     if not answer.knock:
-        return f"discards {answer.discard}"
-    return f"knocks, discards {answer.discard}, {melding(answer.melds)}"
+        return f"discards {answer.discard} and keeps {kept}"
+    return f"knocks, discards {answer.discard} and has {kept}, {melding(answer.melds)}"
 
 
 def legal_turn(question: Turn) -> str:

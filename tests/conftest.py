@@ -14,8 +14,13 @@ from hypothesis import settings
 
 from tests.support import frame_validation
 from tests.support.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from tests.support.rules_coverage import pytest_runtest_protocol
 
-__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_runtest_protocol",
+    "pytest_xdist_make_scheduler",
+]
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

@@ -1,4 +1,4 @@
-"""Which tests are kept together where two run at a time."""
+"""Which tests are kept together where several run at a time."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ MAY_IMPORT = {
 }
 FLOORS = (
     ("engine", "manual"),
-    ("games",),
     ("strength",),
+    ("games",),
     ("formats", "records", "referee", "sandbox"),
     ("storage",),
     ("server", "results"),

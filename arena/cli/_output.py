@@ -13,15 +13,19 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
+from arena.strength.figures import TOO_FEW, plural, several, signed, with_interval
 from arena.strength.interval import LEVEL, Interval
 from protocol.errors import ArenaError, one_line
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 __all__ = [
     "Eliminated",
     "ProgressCount",
+    "amount",
+    "counting",
     "duration",
     "interval_fields",
     "interval_note",
@@ -32,6 +36,7 @@ __all__ = [
     "print_stderr",
     "print_table",
     "progress",
+    "several",
     "signed",
     "stdout_for_results",
     "ticking",
@@ -86,6 +91,16 @@ def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Itera
 
 
 @contextmanager
+def counting(what: str, unit: str) -> Iterator[ProgressCount]:
+    """Show that work goes on, of which nobody knows how much it is; Ctrl-C raises `Interrupted`."""
+    with _bar(what, None, unit) as count:
+        try:
+            yield count
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted after {plural(count.done, unit)}") from None
+
+
+@contextmanager
 def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
     """Show a progress bar; the function that is given counts one unit. Ctrl-C is not caught."""
     with _bar(what, total) as count:
@@ -93,14 +108,19 @@ def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[ProgressCount]:
-    if not sys.stderr.isatty() or not total:
+def _bar(what: str, total: int | None, unit: str = "") -> Iterator[ProgressCount]:
+    if not sys.stderr.isatty() or total == 0:
         yield ProgressCount(lambda done: None)
         return
     from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+    columns: tuple[ProgressColumn, ...] = Bar.get_default_columns()
+    if total is None:
+        columns = (*columns[:1], BarColumn(), TextColumn(f"{{task.completed:,}} {several(unit)}"))
+    console = Console(stderr=True)
+    with Bar(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total)
         yield ProgressCount(lambda done: bar.update(task, completed=done))
 
@@ -128,7 +148,7 @@ def new_table(*columns: str, words: Container[str] = ()) -> Table:
     return table
 
 
-def print_table(title: str, table: Table) -> None:
+def print_table(title: str, table: RenderableType) -> None:
     """Print a table as wide as the terminal, or in a file or pipe as wide as it needs to be."""
     from rich.console import Console
 
@@ -151,38 +171,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 match`, `2 matches`, `1,000 hands`."""
-    return f"{count:,} {noun if count == 1 else several(noun)}"
-
-
-def several(noun: str) -> str:
-    """`matches`, `hands`."""
-    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
-
-
 def uncounted(matches: int) -> str:
     """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
     return f" ({matches:,} of them void or taken back)" if matches else ""
 
 
-def signed(value: float | None, digits: int = 0) -> str:
-    """`+12`, `−3`, `0`, or a dash for None."""
-    if value is None:
-        return "–"
-    text = f"{value:+,.{digits}f}"
-    return text[1:] if not any(digit in text for digit in "123456789") else text
-
-
-TOO_FEW = "[–]"
-"""What stands in the place of an interval that too few values do not give."""
-
-
-def with_interval(value: str, interval: Interval | None, number: Callable[[float], str]) -> str:
-    """`0.645 [0.61, 0.68]`, its ends written by `number`; `0.645 [–]` without an interval."""
-    if interval is None:
-        return f"{value} {TOO_FEW}"
-    return f"{value} [{number(interval.low)}, {number(interval.high)}]"
+def amount(value: float) -> str:
+    """`1.25`, `0.0031`: two digits behind the point, or two of a small number."""
+    return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
 
 
 def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:

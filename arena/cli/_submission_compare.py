@@ -12,12 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from arena.cli._comparison_report import ComparisonSoFar, sentence_of
 from arena.cli._signals import stops_at_sigterm
-from arena.cli.compare import LEVEL, MOST_BLOCKS
 from arena.games import competition_settings, game_named
 from arena.lab.bot_pool import PoolBot
 from arena.lab.compare import Matchup, MatchupPart
+from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, sentence_of
 from arena.lab.launched import compare
 from arena.sandbox.command import sealed_program
 from arena.submissions.check_process import nicer

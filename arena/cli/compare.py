@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 import msgspec
@@ -13,13 +14,14 @@ from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options
-from arena.cli._comparison_report import ComparisonSoFar, show
 from arena.cli._lab_bus import carrier
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
 from arena.lab import compare as playing
 from arena.lab.compare import Matchup, MatchupPart
+from arena.lab.comparison import Standpoint
+from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.series import unit
 from arena.sandbox.bot_spec import BotSpec
@@ -29,10 +31,7 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import house_bots
 
-__all__ = ["LEVEL", "MOST_BLOCKS", "command"]
-
-MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
-LEVEL = 2.0
+__all__ = ["command"]
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -121,9 +120,9 @@ def command(
         try:
             _play(run, _Asked(paths, commands, jobs, limits, bus))
         except Interrupted:
-            show(run, as_json=as_json)
+            _show(run, as_json=as_json)
             raise Interrupted(_how_to_go_on(run)) from None
-    show(run, as_json=as_json)
+    _show(run, as_json=as_json)
     if run.offence is not None:
         raise output.Eliminated(lab_runs.out(run.names[run.offence.bot], run.offence))
 
@@ -218,3 +217,42 @@ def _how_to_go_on(run: ComparisonSoFar) -> str:
         f"interrupted after {done}; the same command with --seed {run.seed} plays these again "
         "and goes on, and a smaller --most or a larger --level shortens it"
     )
+
+
+def _show(run: ComparisonSoFar, *, as_json: bool) -> None:
+    """Print what is known, of as many matches as there are."""
+    if as_json:
+        output.print_json(_document(run))
+        return
+    game, seed = run.matchup.game, run.seed
+    click.echo(f"{game.vocabulary.title}{lab_runs.seed_shown(seed)}")
+    if run.offence is not None:
+        return
+    click.echo(sentence_of(run))
+    for line in notes_of(run):
+        click.echo(line)
+
+
+def _document(run: ComparisonSoFar) -> dict[str, Any]:
+    comparison, matchup = run.comparison, run.matchup
+    standpoint = comparison.standpoint
+    is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
+    verdict = "better" if is_better else str(standpoint)
+    gain, of = matchup.gain_of
+    return {
+        "game": matchup.game.name,
+        "settings": matchup.settings,
+        "seed": run.seed,
+        "bots": run.names,
+        "verdict": verdict if run.offence is None else None,
+        "better": int(standpoint is Standpoint.SECOND) if is_better else None,
+        "unit": unit(matchup.game),
+        "units": run.units,
+        "value": comparison.values.mean,
+        "counted_in": "share" if matchup.is_share else f"{gain} per {of}",
+        **output.interval_fields(comparison.interval),
+        "level_within": comparison.level,
+        "more": run.more() if standpoint is Standpoint.OPEN else 0,
+        "measures": run.measured,
+        "eliminated": lab_runs.offence_document(run.offence, run.names),
+    }

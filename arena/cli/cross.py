@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -14,10 +13,9 @@ from arena.cli import _output as output
 from arena.cli._bus_options import bus_options
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
-from arena.engine.rules import Game
 from arena.lab import intervals
-from arena.lab.crosstable import CrossTable, tables
-from arena.lab.in_process import derived_seed
+from arena.lab.crosstable import CrossTable, check_entrants, tables
+from arena.lab.in_process import table_seeds
 from arena.lab.series import Sitting, unit
 from arena.strength.interval import Interval
 from protocol.errors import UsageError
@@ -74,7 +72,7 @@ def command(series: SeriesOptions) -> None:
     lab_runs.check(series.commands, series.seed, series.limits, bus=series.bus)
     game = series.game
     names = series.bots or (() if series.commands else tuple(house_bots(game.name)))
-    _check_names(game, names, len(series.commands))
+    check_entrants(game, names, len(series.commands))
     planned = lab_runs.plan(
         series, matches=game.cross.matches, defaults=game.cross.settings, competition=True
     )
@@ -98,10 +96,7 @@ def _play(
     pairings = tables(series.game.seats, count, itself=series.game.meets_itself)
     if seed is None:
         return CrossTable(*lab_runs.launched(planned, series, names, pairings))
-    alone = planned.duplicate and series.game.seats == 1  # all bots have the same cards
-    seeds = {
-        pairing: derived_seed(seed, "table", *(() if alone else pairing)) for pairing in pairings
-    }
+    seeds = table_seeds(series.game, pairings, seed, duplicate=planned.duplicate)
     return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed, series.jobs))
 
 
@@ -124,16 +119,6 @@ def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
         )
     matches = -(-matches // seats) * seats
     return msgspec.structs.replace(planned, matches=matches, duplicate=True)
-
-
-def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"expected each bot once, got {name!r} twice")
-    fewest = 1 if game.seats == 1 or game.meets_itself else 2
-    if (got := len(names) + commands) < fewest:
-        expected = output.plural(fewest, "bot")
-        raise UsageError(f"a cross table of {game.name} needs at least {expected}, got {got}")
 
 
 def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[str, Any]:

@@ -2,78 +2,48 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-import sqlalchemy as sa
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.engine.match import Record
+from arena.cli._found_match import FoundRecord, find_match
 from arena.engine.names import versioned
 from arena.engine.rules import Game
-from arena.games import game_named
 from arena.lab.in_process import entrant
-from arena.lab.recent_matches import MOST_KEPT, recent_match
-from arena.records import document as sheet
 from arena.records import narrative
-from arena.records.document import MatchDocument
+from arena.records.alternatives import NO_ANSWER
 from arena.records.seat_transcript import conversation
-from arena.results import audit_database
 from arena.sandbox.command import read_program
-from arena.storage.reader import document_of
-from arena.storage.schema import MATCHES
-from arena.storage.store import Store
-from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
-from protocol.messages import Limits, Verdict
-from protocol.vocabulary import Question, shorten
+from protocol.errors import ArenaError, UsageError, in_words, one_line
+from protocol.vocabulary import Question
+
+if TYPE_CHECKING:
+    from arena.lab.replay_to_bot import ReplayOutcome
 
 __all__ = ["command"]
 
-_LAST = "last"
-_RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` the one before it
 _LONGEST_LINE = 2000
-
-
-class _FoundRecord(msgspec.Struct, frozen=True):
-    """A match: its record, and what a document or the database knows besides."""
-
-    record: Record
-    document: MatchDocument | None = None
-    verdict: Verdict | None = None
-    limits: Limits = Limits()
-    seated: tuple[str, ...] = ()  # the names by seat, without a document
-
-    @property
-    def players(self) -> tuple[str, ...]:
-        return self.seated if self.document is None else self.document.players
-
-    @property
-    def name(self) -> str:
-        """The match's id, or a stand-in for a record alone."""
-        return "replay" if self.document is None else self.document.match
 
 
 @click.command(name="replay")
 @click.argument("match", metavar="MATCH")
 @options.db_option("The database that has the match.")
-@click.option(
-    "--seat", type=click.IntRange(min=1), metavar="N", help="Show only what this seat saw."
-)
+@click.option("--seat", metavar="NAME", help="Show only what this seat saw: a name or a number.")
 @click.option(
     "--round", "round_number", type=click.IntRange(min=1), metavar="N", help="Show only this round."
 )
 @click.option(
     "--bot",
     metavar="BOT",
-    help="Put the seat's questions to this bot, up to the first answer that differs: "
+    help="Put the seat's questions to this bot, and show where it answers differently: "
     "the name of a house bot, a FILE.py, or a COMMAND as of `arena play --bot`.",
 )
 @click.option("--seed", metavar="N", help="With --bot: seed a house bot or a FILE.py.")
@@ -89,7 +59,7 @@ def command(
     ctx: click.Context,
     match: str,
     db: str,
-    seat: int | None,
+    seat: str | None,
     round_number: int | None,
     bot: str | None,
     seed: str | None,
@@ -99,122 +69,77 @@ def command(
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
-    dot, or a file as `arena export` and this command's --json write it. `last` is the match that
-    `arena play` or `arena compare` played last on this machine, `last-2` the one before, up to 20;
-    with --db, or where the database in this folder has a later one, the last in the database.
+    dot, or a file as `arena export`, the page and this command's --json write it. `last` is the
+    match that `arena play` or `arena compare` played last on this machine, `last-2` the one before,
+    up to 20; with --db, or where the database in this folder has a later one, the last in the
+    database. A long match begins with an index of its rounds.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
-    the same news; the others answer as they did. It stops at the first answer that differs. The
-    exit status is 0 if all were the same, 1 if one differed or the bot failed.
+    the same news. After an answer that differs the recorded history goes on: the recorded answer
+    stands, and each difference is shown with both. What the other answer would have brought is said
+    only where cards and rules alone decide it. A bot that goes by its own answers instead of by the
+    question may be astray after the first difference. The exit status is 0 if all were the same, 1
+    if some differed or the bot failed.
+
+    The page has the file of one's own seat also while a competition goes on: it has what that seat
+    saw. --seat can be left out with it.
 
     With --seat and --frames every message between that seat's bot and the arena is printed, from
     `hello` to `over`, as `arena verify` reads it. What no record has is made up: the session, and
     that nothing was late, lost or refused.
 
     --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs,
-    failed}, where `differs` is null or {number, question, recorded, given} and `failed` null or
-    {text, number, question, stderr}.
+    differences, failed}: `differences` is a list of {number, round, question, recorded, given,
+    brought, would}, where `brought` and `would` are null if that is not known, `differs` the first
+    or null, and `failed` null or {text, number, question, stderr}.
     """
-    if bot is not None and seat is None:
-        raise UsageError("expected --seat with --bot: whose questions it is to get")
     if seed is not None and bot is None:
         raise UsageError("expected --bot with --seed")
+    if bot is not None and round_number is not None:
+        raise UsageError("expected no --round with --bot: it is asked everything")
+    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
+    found = find_match(match, db, is_told=is_told)
+    if found.seen is not None and seat is None:
+        seat = str(found.seen.seat)
+    if bot is not None and seat is None:
+        raise UsageError("expected --seat with --bot: whose questions it is to get")
     if frames and (seat is None or bot is not None or round_number or as_json):
         raise UsageError("expected --seat with --frames, and nothing else to show")
-    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    found = (None if is_told else _recent(match, db)) or _find(match, db)
     if as_json and seat is None:
         _print_record(found)  # which takes no rules
         return
-    game = _game(found)
-    if seat is not None and seat > game.seats:
-        raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat}")
-    if bot is not None and seat is not None:
-        if round_number is not None:
-            raise UsageError("expected no --round with --bot: it is asked everything")
-        _ask_bot(found, game, seat - 1, bot, seed, as_json=as_json)
-    elif frames and seat is not None:
-        _show_frames(found, game, seat - 1)
+    game = found.rules()
+    place = None if seat is None else found.seat_of(seat, game)
+    if found.seen is not None and (frames or place != found.seen.seat - 1):
+        raise UsageError(f"expected a whole record, got what seat {found.seen.seat} saw of a match")
+    if bot is not None and place is not None:
+        _ask_bot(found, game, place, bot, seed, as_json=as_json)
+    elif frames and place is not None:
+        _show_frames(found, game, place)
     elif as_json:
         _print_record(found)
     else:
-        _show(_lines(found, None if seat is None else seat - 1, round_number))
+        _show(_lines(found, place, round_number))
 
 
-def _print_record(found: _FoundRecord) -> None:
-    document = found.record if found.document is None else found.document
-    click.echo(document.to_json())
+def _print_record(found: FoundRecord) -> None:
+    click.echo((found.seen or found.document or found.record).to_json())
 
 
-def _find(match: str, db: str) -> _FoundRecord:
-    """Find the match; raises `UsageError` if there is none, `ArenaError` if it is damaged."""
-    path = Path(match)
-    if path.is_file():
-        try:
-            document = sheet.read(path.read_bytes())
-            if isinstance(document, MatchDocument):
-                return _FoundRecord(document.read_record(), document)
-        except UsageError as error:
-            raise ArenaError(f"{path}: {error}") from None
-        return _FoundRecord(document)
-    with audit_database.opened(db) as store:
-        return _stored(store, match)
-
-
-def _recent(match: str, db: str) -> _FoundRecord | None:
-    """A match that was played here without a database; None if it is none of these."""
-    number = _RECENT.fullmatch(match)
-    if number is None or Path(match).is_file():
-        return None
-    recent = recent_match(int(number[1] or 1))
-    if match != _LAST and recent is None:
-        raise UsageError(f"expected one of the last {MOST_KEPT} matches played here, got {match}")
-    if recent is None:
-        return None
-    # The database has no match that is later than its last change, which may be in its log yet.
-    files = [file for file in (Path(db), Path(f"{db}-wal")) if file.is_file()]
-    if match == _LAST and any(file.stat().st_mtime > recent.finished_at for file in files):
-        stored = _find(match, db)
-        if stored.document is not None and stored.document.finished_at > recent.finished_at:
-            return stored
-    return _FoundRecord(recent.record, seated=recent.players)
-
-
-def _stored(store: Store, match: str) -> _FoundRecord:
-    columns = sa.select(MATCHES.c.id, MATCHES.c.record)
-    ids = (match, match.rpartition(".")[0])  # `ID.0` is what its first seat's bot calls it
-    query = columns.where(MATCHES.c.id.in_(ids))
-    if match == _LAST:
-        query = columns.order_by(MATCHES.c.number.desc()).limit(1)
-    try:
-        with store.engine.connect() as connection:
-            row = connection.execute(query).first()
-        if row is None:
-            what = "a match" if match == _LAST else "the id of a match or `last`"
-            raise UsageError(f"expected {what} in the database, got {match!r}")
-        played = store.played(row.id)
-        document = document_of(played, row.record)
-        verdicts = [
-            verdict for verdict in store.verdicts(played.competition) if verdict.match == played.id
-        ]
-        limits = store.competition(played.competition).plan.limits
-    except ArenaError:
-        raise
-    except Exception as error:  # a damaged database may be broken in any way
-        raise StoreFailed(f"cannot read match {match}: {in_words(error)}") from error
-    try:
-        record = document.read_record()
-    except UsageError as error:
-        raise ArenaError(f"match {played.id}: {error}") from None
-    return _FoundRecord(record, document, verdicts[0] if verdicts else None, limits)
-
-
-def _lines(found: _FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
+def _lines(found: FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
+    if found.seen is not None:
+        yield from narrative.tell_seat(found.seen, round_number=round_number)
+        return
     document = found.document
     if document is not None and round_number is None:
         yield f"match {found.name} of {document.competition}, pairing {document.pairing}"
     yield from narrative.tell(
-        found.record, found.players, seat=seat, round_number=round_number, verdict=found.verdict
+        found.record,
+        found.players,
+        seat=seat,
+        round_number=round_number,
+        verdict=found.verdict,
+        indexed=True,
     )
 
 
@@ -231,12 +156,12 @@ def _show(lines: Iterator[str]) -> None:
         click.echo_via_pager("\n".join(text))
 
 
-def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
+def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
     """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
     try:
         transcript = conversation(
             found.record,
-            _players(found, game),
+            found.names(game),
             seat,
             f"{found.name}.{seat}",
             limits=found.limits,
@@ -249,7 +174,7 @@ def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
     click.echo(transcript.to_bytes(), nl=False)
 
 
-def _about(found: _FoundRecord, seat: int) -> str:
+def _about(found: FoundRecord, seat: int) -> str:
     about = f"Seat {seat + 1} in match {found.name}, made up from its record."
     if found.record.worker:
         about += f" Refereed by worker {one_line(found.record.worker)}."
@@ -260,65 +185,64 @@ def _about(found: _FoundRecord, seat: int) -> str:
 
 
 def _ask_bot(
-    found: _FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
+    found: FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
     from arena.lab import replay_to_bot
 
-    players = _players(found, game)
+    players = found.names(game)
     start = _program(game, bot, seed)
 
-    async def ask() -> replay_to_bot.ReplayOutcome:
+    async def ask() -> ReplayOutcome:
         return await replay_to_bot.replay_to_bot(
-            found.record, seat, players, start, found.limits, found.name
+            found.seen or found.record, seat, players, start, found.limits, found.name
         )
 
     done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
-    ended = done.ended
-    if as_json:
-        differs = ended if isinstance(ended, replay_to_bot.FirstDifference) else None
-        failed = ended if isinstance(ended, replay_to_bot.BotFailed) else None
-        output.print_json({"same": done.same, "differs": differs, "failed": failed})
-    same = output.plural(done.same, "answer")
     name = narrative.seat_names(players, game.seats)[seat]
-    if ended is None:
-        if not as_json:
-            click.echo(f"{same}, all as recorded")
-        return
-    if isinstance(ended, replay_to_bot.FirstDifference):
-        what = f"question {ended.number:,} is answered in another way"
-        answers = {"recorded": ended.recorded, "given": ended.given}
+    if done.failed is not None:
+        output.print_stderr(name, done.failed.stderr)
+    if as_json:
+        first = next(iter(done.differences), None)
+        output.print_json({**msgspec.structs.asdict(done), "differs": first})
     else:
-        what, answers = f"the bot failed: {ended.text}", {}
-        output.print_stderr(name, ended.stderr)
-    if not as_json:
-        click.echo(f"{same} as recorded")
-        if ended.question is not None:
-            _explain(game, name, ended.number, ended.question, answers)
-    raise ArenaError(what)
+        _show(_replayed(game, name, done))
+    if done.failed is not None:
+        raise ArenaError(f"the bot failed: {done.failed.text}")
+    if done.differences:
+        count = output.plural(len(done.differences), "question")
+        raise ArenaError(f"{count} answered in another way")
 
 
-def _explain(
-    game: Game, name: str, number: int, question: Question[Any], answers: dict[str, Any]
-) -> None:
+def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
+    same = output.plural(done.same, "answer")
+    if not done.differences and done.failed is None:
+        yield f"{same}, all as recorded"
+        return
+    yield f"{same} as recorded, {len(done.differences):,} in another way"
+    for difference in done.differences:
+        yield from _explained(game, name, difference.number, difference.question, difference.round)
+        words = game.vocabulary.asked_words(difference.question)
+        recorded, given = (
+            answer if answer == NO_ANSWER else words.answered(difference.question, answer)
+            for answer in (difference.recorded, difference.given)
+        )
+        if difference.would is not None:
+            recorded += f", which brought {difference.brought:+,}"
+            given += f", which would have brought {difference.would:+,}"
+        yield f"  recorded: {recorded}"
+        yield f"  given: {given}"
+    failed = done.failed
+    if failed is not None and failed.question is not None:
+        yield from _explained(game, name, failed.number, failed.question)
+
+
+def _explained(
+    game: Game, name: str, number: int, question: Question[Any], round_number: int | None = None
+) -> Iterator[str]:
     words = game.vocabulary.asked_words(question)
-    click.echo(f"question {number:,}: {words.asked(name, question)}")
-    click.echo(f"legal: {words.choices(question)}")
-    for whose, answer in answers.items():
-        text = answer if isinstance(answer, str) else shorten(answer)
-        click.echo(f"{whose}: {text}")
-
-
-def _game(found: _FoundRecord) -> Game:
-    try:
-        return game_named(found.record.game, found.record.package)
-    except UsageError as error:
-        raise ArenaError(f"match {found.name}: {error}") from None
-
-
-def _players(found: _FoundRecord, game: Game) -> tuple[str, ...]:
-    if len(found.players) == game.seats:
-        return found.players
-    return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
+    where = "" if round_number is None else f", round {round_number:,}"
+    yield f"question {number:,}{where}: {words.asked(name, question)}"
+    yield f"  legal: {words.choices(question)}"
 
 
 def _is_file(bot: str) -> bool:

@@ -14,6 +14,7 @@ from arena.cli import _output as output
 from arena.games import other_rules
 from arena.records import check_transcript, transcript, verify
 from arena.records import document as sheet
+from arena.records.seat_document import SeatDocument
 from arena.results import audit_database
 from arena.results.audit import Flaw
 from arena.results.export import MATCHES, manifest_of
@@ -198,6 +199,10 @@ class _Check:
                 document = sheet.read(data)
             except UsageError as error:
                 self._flaw(Flaw("", where, str(error)))
+                continue
+            if isinstance(document, SeatDocument):
+                text = f"expected a record, got what seat {document.seat} saw of a match"
+                self._flaw(Flaw("", where, text))
                 continue
             if isinstance(document, sheet.MatchDocument):
                 checked = verify.check(document)

@@ -270,8 +270,8 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         version: of the method; another one makes cached judgements worthless.
         judge: a new one for a match with these settings, and this seat.
-        most: how many mistakes are shown of a round (`Vocabulary.closes`), the dearest; None for
-            all.
+        most: how many mistakes are shown of a unit of the game, or of a round where it has none,
+            the dearest; None for all.
         is_slow: whether a match takes seconds or more.
         refuses: why decisions cannot be judged with these settings; None if they can.
     """

@@ -15,7 +15,7 @@ import msgspec
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from arena.engine.shuffle import Stream, match_key
 from arena.engine.statistics import UnitCounter, UnitSums
-from protocol.errors import IllegalAnswer, OutOfDecks
+from protocol.errors import IllegalAnswer, OutOfDecks, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
 
@@ -100,6 +100,13 @@ class MatchResult(Result, frozen=True, kw_only=True):
 
     record: Record
     units: UnitSums | None = None
+
+    def __repr__(self) -> str:
+        """One line, without the record: `MatchResult(leduc, scores 3 -3, completed)`."""
+        ended = self.termination
+        scores = " ".join(map(str, self.scores))
+        how = one_line(f"{ended.kind}: {ended.text}" if ended.text else str(ended.kind), 120)
+        return f"MatchResult({self.record.game}, scores {scores}, {how})"
 
 
 class MatchStep(msgspec.Struct, frozen=True):

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
+from arena.engine.analysis import (
+    Analyser,
+    Analysing,
+    Analysis,
+    HabitMeter,
+    Judge,
+    Judging,
+    SeatMatch,
+)
 from arena.engine.rules import (
     EVERYONE,
     AskSeat,
@@ -19,6 +28,7 @@ from arena.engine.rules import (
     Unit,
 )
 from arena.engine.shuffle import Stream
+from arena.strength.extra import need_analysis
 from protocol.ace_king_queen import (
     CARDS,
     VOCABULARY,
@@ -94,6 +104,32 @@ def _luck_meter(settings: AceKingQueenSettings) -> LuckMeter:
     return AceKingQueenLuckMeter(settings)
 
 
+def _probe(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
+    need_analysis()
+    from arena.games.ace_king_queen_analysis import probe  # only where bots are analysed
+
+    return probe(settings, seed, against)
+
+
+def _watch(matches: Iterable[SeatMatch]) -> Analysis:
+    need_analysis()
+    from arena.games.ace_king_queen_analysis import watch
+
+    return watch(matches)
+
+
+def _judge(settings: AceKingQueenSettings, seat: int) -> Judge:
+    from arena.games.ace_king_queen_judge import AceKingQueenJudge
+
+    return AceKingQueenJudge(settings, seat)
+
+
+def _habits() -> HabitMeter:
+    from arena.games.ace_king_queen_habits import AceKingQueenHabits
+
+    return AceKingQueenHabits()
+
+
 GAME = Game(
     vocabulary=VOCABULARY,
     about="Three cards, one bet: when to bluff?",
@@ -111,5 +147,8 @@ GAME = Game(
     splits_by="hands",
     meets_itself=True,
     luck=Luck("chip", _luck_meter),
+    analysing=Analysing(version=1, probe=_probe, watch=_watch),
+    judging=Judging(version=1, judge=_judge),
+    habits=_habits,
     view="ace_king_queen.js",
 )

@@ -13,19 +13,20 @@ from itertools import permutations
 from arena.engine.rules import LuckMeter, LuckRound, TellSeat
 from protocol.ace_king_queen import CARDS, AceKingQueenSettings, Card, HandOver
 
-__all__ = ["GAME_VALUE", "AceKingQueenLuckMeter", "deal_luck", "deal_value"]
+__all__ = ["BETS", "CALLS", "GAME_VALUE", "AceKingQueenLuckMeter", "deal_luck", "deal_value"]
 
-# The equilibrium: the chance to bet, and to call, with each card.
-_BETS: Mapping[Card, Fraction] = {"A": Fraction(1), "K": Fraction(0), "Q": Fraction(1, 3)}
-_CALLS: Mapping[Card, Fraction] = {"A": Fraction(1), "K": Fraction(1, 3), "Q": Fraction(0)}
+BETS: Mapping[Card, Fraction] = {"A": Fraction(1), "K": Fraction(0), "Q": Fraction(1, 3)}
+"""The chance to bet with each card in equilibrium."""
+CALLS: Mapping[Card, Fraction] = {"A": Fraction(1), "K": Fraction(1, 3), "Q": Fraction(0)}
+"""The chance to call with each card in equilibrium."""
 
 
 def deal_value(bettor: Card, caller: Card) -> Fraction:
     """What these cards bring the betting player in equilibrium, in chips (A5)."""
     shown = 1 if CARDS.index(bettor) < CARDS.index(caller) else -1
-    called = _CALLS[caller]
+    called = CALLS[caller]
     after_bet = called * 2 * shown + (1 - called)
-    return _BETS[bettor] * after_bet + (1 - _BETS[bettor]) * shown
+    return BETS[bettor] * after_bet + (1 - BETS[bettor]) * shown
 
 
 _DEALS: tuple[tuple[Card, Card], ...] = tuple(permutations(CARDS, 2))

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from arena.engine.analysis import (
+    Analyser,
+    Analysing,
+    Analysis,
+    HabitMeter,
+    Judge,
+    Judging,
+    SeatMatch,
+)
 from arena.engine.rules import (
     AskSeat,
     Choice,
@@ -220,6 +229,42 @@ def _refuses_luck(settings: BlackjackSettings) -> str | None:
     return "a riffle of a known deck is not fair chance (B14): who works it out would seem lucky"
 
 
+def _probe(settings: Any, seed: int, opponents: Sequence[str]) -> Analyser:
+    from arena.games.blackjack_analysis import probe  # these need the extra `analysis`
+
+    return probe(settings, seed, opponents)
+
+
+def _watch(matches: Iterable[SeatMatch]) -> Analysis:
+    from arena.games.blackjack_analysis import watch
+
+    return watch(matches)
+
+
+def _refuses_analysis(settings: BlackjackSettings) -> str | None:
+    if settings.bankroll >= MINIMUM and settings.hands:
+        return None
+    return f"no hand is played: it takes a bankroll of {MINIMUM} and a hand"
+
+
+def _judge(settings: BlackjackSettings, seat: int) -> Judge:
+    from arena.games.blackjack_judge import BlackjackJudge
+
+    return BlackjackJudge(settings, seat)
+
+
+def _refuses_judging(settings: BlackjackSettings) -> str | None:
+    if settings.shuffle == "uniform":
+        return None
+    return "after a riffle of a known deck not every unseen card is equally likely (B14)"
+
+
+def _habits() -> HabitMeter:
+    from arena.games.blackjack_habits import BlackjackHabits
+
+    return BlackjackHabits()
+
+
 _UNIFORM: Mapping[str, object] = {"shuffle": "uniform"}
 
 GAME = Game(
@@ -252,5 +297,8 @@ GAME = Game(
     measure=Measure("final bankroll", lambda settings, score: settings.bankroll + score),
     script=BlackjackScript,
     luck=Luck("chip", _luck_meter, _refuses_luck),
+    analysing=Analysing(version=1, probe=_probe, watch=_watch, refuses=_refuses_analysis),
+    judging=Judging(version=1, judge=_judge, is_slow=True, refuses=_refuses_judging),
+    habits=_habits,
     view="blackjack.js",
 )

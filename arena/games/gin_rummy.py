@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from arena.engine.analysis import HabitMeter, Judge, Judging
 from arena.engine.rules import (
     EVERYONE,
     AskSeat,
@@ -297,6 +298,27 @@ def may_knock(deal: Any, seat: int) -> bool:
     return mask_deadwood(card_mask(hand)) <= KNOCK_LIMIT
 
 
+# Loaded only where a match is judged, or what a bot did is counted.
+
+
+def _judge(settings: GinRummySettings, seat: int) -> Judge:
+    from arena.games.gin_rummy_judge import GinRummyJudge
+
+    return GinRummyJudge(settings, seat)
+
+
+def _refuses_judging(settings: GinRummySettings) -> str | None:
+    from arena.games.gin_rummy_judge import refuses
+
+    return refuses(settings)
+
+
+def _habits() -> HabitMeter:
+    from arena.games.gin_rummy_habits import GinRummyHabits
+
+    return GinRummyHabits()
+
+
 GAME = Game(
     vocabulary=VOCABULARY,
     about="Melds out of ten cards, and when to knock.",
@@ -336,5 +358,7 @@ GAME = Game(
     points="points of gin, in all",
     splits_by="games",
     luck=LUCK,
+    judging=Judging(version=1, judge=_judge, most=5, is_slow=True, refuses=_refuses_judging),
+    habits=_habits,
     view="gin_rummy.js",
 )

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from arena.engine.analysis import (
+    Analyser,
+    Analysing,
+    Analysis,
+    HabitMeter,
+    Judge,
+    Judging,
+    SeatMatch,
+)
 from arena.engine.rules import (
     AskSeat,
     Choice,
@@ -98,11 +108,43 @@ def league_goal(stake: int) -> int:
     return stake + max(1, stake // 8)
 
 
+# What follows is loaded where it is asked for.
+
+
 def _luck_meter(settings: ThreeCardPokerSettings) -> LuckMeter:
-    # Only where luck is measured.
     from arena.games.three_card_poker_luck import ThreeCardPokerLuckMeter
 
     return ThreeCardPokerLuckMeter(settings)
+
+
+def _probe(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
+    from arena.games.three_card_poker_analysis import probe
+
+    return probe(settings, seed, against)
+
+
+def _watch(matches: Iterable[SeatMatch]) -> Analysis:
+    from arena.games.three_card_poker_analysis import watch
+
+    return watch(matches)
+
+
+def _unplayable(settings: ThreeCardPokerSettings) -> str | None:
+    if settings.stake < LEAST_CASH:
+        return f"with a stake of {settings.stake} no round can be played"
+    return None
+
+
+def _judge(settings: ThreeCardPokerSettings, seat: int) -> Judge:
+    from arena.games.three_card_poker_judge import ThreeCardPokerJudge
+
+    return ThreeCardPokerJudge(settings)
+
+
+def _habit_meter() -> HabitMeter:
+    from arena.games.three_card_poker_habits import ThreeCardPokerHabitMeter
+
+    return ThreeCardPokerHabitMeter()
 
 
 GAME = Game(
@@ -135,5 +177,8 @@ GAME = Game(
     purse=Purse("stake", "rounds", LEAST_CASH, "goal"),
     measure=Measure("reached the goal", reached_goal, is_share=True),
     luck=Luck("ante", _luck_meter),
+    analysing=Analysing(version=1, probe=_probe, watch=_watch, refuses=_unplayable),
+    judging=Judging(version=1, judge=_judge),
+    habits=_habit_meter,
     view="three_card_poker.js",
 )

@@ -15,9 +15,11 @@ from arena.engine.rules import Game
 from arena.engine.statistics import error_of_sum
 from arena.lab import intervals
 from arena.lab.series import Offence, Sitting
+from arena.strength.figures import plural
 from arena.strength.interval import Interval
+from protocol.errors import UsageError
 
-__all__ = ["CrossTable", "Standing", "tables"]
+__all__ = ["CrossTable", "Standing", "check_entrants", "tables"]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -83,6 +85,18 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     fewest = 1 if itself else bots
     every = combinations_with_replacement(range(bots), seats)
     return [table for table in every if len(set(table)) >= fewest]
+
+
+def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
+    """Raise `UsageError` if a name comes twice, or they and so many `more` are too few."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"expected each bot once, got {name!r} twice")
+    fewest = 1 if game.seats == 1 or game.meets_itself else 2
+    if (got := len(names) + more) < fewest:
+        raise UsageError(
+            f"a cross table of {game.name} needs at least {plural(fewest, 'bot')}, got {got}"
+        )
 
 
 def _standing(

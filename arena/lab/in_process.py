@@ -23,7 +23,16 @@ from protocol.errors import UsageError
 from protocol.strategy import Strategy, blaming, find
 from protocol.vocabulary import Settings
 
-__all__ = ["MATCHES_AT_ONCE", "Entrant", "derived_seed", "entrant", "play", "sittings"]
+__all__ = [
+    "MATCHES_AT_ONCE",
+    "Entrant",
+    "derived_seed",
+    "entrant",
+    "play",
+    "seeded",
+    "sittings",
+    "table_seeds",
+]
 
 MATCHES_AT_ONCE = 24  # all seatings of up to four bots, equally often (K1)
 
@@ -105,10 +114,14 @@ class _Maker:
 
     def __call__(self, seed: str) -> Strategy:
         with blaming(f"{self._bot} cannot be started"):
-            strategy: Strategy = self._class(**self._arguments)
-            if callable(seeding := getattr(strategy, "seed", None)):
-                seeding(seed)
-        return strategy
+            return seeded(self._class(**self._arguments), seed)
+
+
+def seeded(strategy: Strategy, seed: str) -> Strategy:
+    """The strategy, whose random numbers come from a seed if it can do that."""
+    if callable(seeding := getattr(strategy, "seed", None)):
+        seeding(seed)
+    return strategy
 
 
 def sittings(
@@ -173,6 +186,14 @@ def _instances(entrants: Sequence[Entrant], table: Sequence[int], seed: int) -> 
 def derived_seed(seed: int, *parts: object) -> int:
     """A seed for one part of an experiment that has a single seed."""
     return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
+
+
+def table_seeds(
+    game: Game, tables: Sequence[tuple[int, ...]], seed: int, *, duplicate: bool
+) -> dict[tuple[int, ...], int]:
+    """The seed of every table of a cross table; against the dealer duplicates are the same."""
+    alone = duplicate and game.seats == 1
+    return {table: derived_seed(seed, "table", *(() if alone else table)) for table in tables}
 
 
 class _Part(msgspec.Struct, frozen=True):

@@ -1,9 +1,12 @@
-"""Puts the made-up matches of an analysis to bots: objects in this process, or programs."""
+"""Puts the made-up matches of an analysis to bots that are objects in this process.
+
+An offence ends the analysis. `arena/lab/probed_programs.py` does the same with programs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -12,28 +15,26 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
+from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question
 
-__all__ = ["analyse_here", "begin"]
+__all__ = ["OnMatch", "ProbeFailed", "ProbeSteps", "analyse_here", "begin", "play_probe"]
+
+OnMatch: TypeAlias = Callable[[ProbedMatch], None]
 
 
-class _Probed:
-    """The bot, whose decisions are noted."""
+class ProbeFailed(NoAnalysis):
+    """A bot offended while it was probed.
 
-    def __init__(self, strategy: Strategy, decisions: list[SeatDecision]) -> None:
-        self._strategy, self._decisions = strategy, decisions
+    Attributes:
+        bot: which one, as in `ProbeMatch.bot`.
+        stderr: the end of what its process wrote there.
+    """
 
-    def decide(self, question: Question[Any]) -> object:
-        answer = self._strategy.decide(question)
-        self._decisions.append(SeatDecision(question, answer))
-        return answer
-
-    def reset(self) -> None:
-        self._strategy.reset()
-
-    def hear(self, news: News) -> None:
-        self._strategy.hear(news)
+    def __init__(self, bot: int, text: str, stderr: str = "") -> None:
+        super().__init__(text)
+        self.bot, self.stderr = bot, stderr
 
 
 def begin(game: Game, probe: ProbeMatch) -> MatchState:
@@ -49,27 +50,73 @@ def analyse_here(
     game: Game,
     analyser: Analyser,
     bots: Sequence[Strategy],
-    on_match: Callable[[ProbedMatch], None] = lambda probed: None,
+    on_match: OnMatch = lambda probed: None,
 ) -> Analysis:
-    """Run an analysis of `bots[0]`, against the others, as objects in this process."""
-    probed: ProbedMatch | None = None
-    while True:
+    """Run an analysis of `bots[0]`, against the others, as objects in this process.
+
+    Raises `ProbeFailed` if one of them raises or answers what is not legal.
+    """
+    steps = ProbeSteps(analyser, on_match)
+    while steps.probe is not None:
+        steps.go_on(play_probe(game, steps.probe, bots[steps.probe.bot]))
+    return steps.analysis
+
+
+class ProbeSteps:
+    """An analysis in progress; `probe` is the match that it waits for, None at its end."""
+
+    analysis: Analysis
+
+    def __init__(self, analyser: Analyser, on_match: OnMatch) -> None:
+        self._analyser, self._on_match = analyser, on_match
+        self.played = 0
+        self.probe: ProbeMatch | None = None
+        self._step(None)
+
+    def go_on(self, probed: ProbedMatch) -> None:
+        self._on_match(probed)
+        self.played += 1
+        self._step(probed)
+
+    def _step(self, probed: ProbedMatch | None) -> None:
         try:
-            probe = next(analyser) if probed is None else analyser.send(probed)
+            # A generator that has not begun takes None.
+            self.probe = self._analyser.send(probed)  # type: ignore[arg-type]
         except StopIteration as ended:
-            analysis: Analysis = ended.value
-            return analysis
-        probed = _play(game, probe, bots[probe.bot])
-        on_match(probed)
+            self.probe, self.analysis = None, ended.value
 
 
-def _play(game: Game, probe: ProbeMatch, bot: Strategy) -> ProbedMatch:
+def play_probe(game: Game, probe: ProbeMatch, bot: Strategy) -> ProbedMatch:
+    """Play one match of an analysis; raises `ProbeFailed` if the bot offends."""
     match = begin(game, probe)
-    decisions: list[SeatDecision] = []
+    probed = _Probed(bot, match)
     seated: list[Strategy] = list(probe.others)
-    seated.insert(probe.seat, _Probed(bot, decisions))
+    seated.insert(probe.seat, probed)
     drive(match, seated)
     ended = match.termination
     assert ended is not None, "it was played to its end"
-    offence = ended.text if ended.is_offence else ""
-    return ProbedMatch(decisions, tuple(match.answers), match.scores, offence)
+    if ended.is_offence:
+        assert ended.seat == probe.seat, f"of a strategy of the analysis: {ended.text}"
+        raise ProbeFailed(probe.bot, ended.text.removeprefix(f"seat {probe.seat + 1} "))
+    answers = match.answers
+    # As the rules took them.
+    decisions = [SeatDecision(question, answers[number]) for number, question in probed.asked]
+    return ProbedMatch(decisions, answers, match.scores)
+
+
+class _Probed:
+    """The bot, whose questions are noted with the numbers of their answers."""
+
+    def __init__(self, strategy: Strategy, match: MatchState) -> None:
+        self._strategy, self._answers = strategy, match.answers
+        self.asked: list[tuple[int, Question[Any]]] = []
+
+    def decide(self, question: Question[Any]) -> object:
+        self.asked.append((len(self._answers), question))
+        return self._strategy.decide(question)
+
+    def hear(self, news: News) -> None:
+        self._strategy.hear(news)
+
+    def reset(self) -> None:
+        self._strategy.reset()

@@ -1,117 +1,109 @@
-"""Puts the questions of a finished match to a bot again, up to the first answer that differs.
+"""Puts the questions of a finished match to a bot again, and notes where it answers differently.
 
-The bot is a process as in a competition and speaks the real protocol, over a WebSocket or its
-pipes. A `ReplayReferee` with one seat replaces the referee. The cards come from the seed and nonces
-of the record, the other seats' answers from the record, so every question comes with the same news
-as in the match. Only `bank_ms` differs: it is always full, as time is not charged here. A bot must
-answer within `wall_ms`.
+The cards come from the seed and nonces of the record, all answers from the record, so every
+question comes with the same news as in the match, also after one that was answered differently. A
+seat's document (`arena/records/seat_document.py`) does as well. How the bot is asked stands in
+`arena/lab/seat_referee.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from arena.competitions.arena_host import Host
-from arena.engine.match import Record, questions_of
+from arena.engine.match import MatchState, MatchStep, Record, questions_of
 from arena.engine.shuffle import commitment
-from arena.engine.verdict import Finding
 from arena.games import game_named
 from arena.games.replay import reopened
 from arena.lab.bot_pool import private_arena
-from arena.referee.bot_session import BotSession
-from arena.referee.clock import Lag
-from arena.referee.live_match import LiveMatch
-from arena.referee.seat import MatchSeat
+from arena.lab.seat_referee import AskedSeat, BotFailed, arrived, referee_of
+from arena.records.alternatives import NO_ANSWER, brought
+from arena.records.seat_document import SeatDocument
 from arena.sandbox.command import Program, bot_command, strategy_program
-from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer, UsageError
-from protocol.messages import Answer, Ending, Limits, Ready, Reveal, Verdict
-from protocol.vocabulary import Question
+from protocol.messages import Ending, Limits, Over, Reveal, Termination
+from protocol.vocabulary import News, Question
 
 __all__ = [
     "BotFailed",
-    "FirstDifference",
+    "Difference",
+    "RecordedSeat",
     "ReplayOutcome",
-    "ReplayReferee",
     "program_of",
     "replay_to_bot",
 ]
 
 
-class FirstDifference(msgspec.Struct, frozen=True):
-    """The first question that was answered differently.
+_MOST_ALTERNATIVES = 100  # answers whose outcome is computed; each takes a replay
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A question that was answered differently.
 
     Attributes:
         number: which of this seat's questions it is, from 1.
-        recorded: the answer in the record; the text `no legal answer` if there was none.
+        round: in which round, from 1.
+        recorded: the answer in the record; the text `NO_ANSWER` if there was none.
         given: the answer now.
+        brought: what the round brought the seat; None unless `would` is known.
+        would: what it would have brought with the answer now, if cards and rules alone decide it.
     """
 
     number: int
+    round: int
     question: Question[Any]
     recorded: Any
     given: Any
-
-
-class BotFailed(msgspec.Struct, frozen=True):
-    """The bot could not go on.
-
-    Attributes:
-        text: why, in a line.
-        number: which of this seat's questions was open, from 1; 0 if none was.
-        stderr: the end of what the bot wrote there, if it has ended.
-    """
-
-    text: str
-    number: int = 0
-    question: Question[Any] | None = None
-    stderr: str = ""
+    brought: int | None = None
+    would: int | None = None
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """How many answers were the same, and what ended the replay early."""
+    """How many answers were the same, the others, and why the bot did not go on to the end."""
 
     same: int
-    ended: FirstDifference | BotFailed | None = None
+    differences: tuple[Difference, ...] = ()
+    failed: BotFailed | None = None
 
 
 async def replay_to_bot(
-    record: Record,
+    record: Record | SeatDocument,
     seat: int,
     players: Sequence[str],
     start: Callable[[str, str], Program],
     limits: Limits,
     match: str = "replay",
 ) -> ReplayOutcome:
-    """Put a seat's questions to a bot.
+    """Put a seat's questions to a bot, all of them: the history goes on as recorded.
 
-    Seats count from 0, and `players` are the names by seat. `start` gives the bot's command line
-    for the arena's address and the bot's name.
+    Of a `SeatDocument` the seat must be its own. Seats count from 0, and `players` are the names by
+    seat. `start` gives the bot's command line for the arena's address and the bot's name.
 
     Raises:
         UsageError: it is no record of a match, there is no such seat, or the command can never work
             here.
         ArenaError: the bot cannot be started on this machine.
     """
+    if is_document := isinstance(record, SeatDocument):
+        steps, record = record.steps(), record.record
+    else:
+        steps = None
     seats = game_named(record.game).seats
     if not 0 <= seat < seats:
         raise UsageError(f"expected a seat from 1 to {seats}, got {seat + 1}")
+    recorded = RecordedSeat(record, seat, players, steps)
     async with private_arena(limits) as host:
-        clock = asyncio.get_running_loop().time
-        referee = ReplayReferee(record, seat, players, limits, clock, match)
-        gateway: Any = host.gateway
-        gateway.referee = gateway.dismissals.referee = referee
+        referee = referee_of(host)
         name = players[seat]
         await host.launch_program(start(host.url, name), name)
-        player = await _arrived(host, name, limits)
+        player = await arrived(host, name, limits)
         if isinstance(player, BotFailed):
-            return ReplayOutcome(0, player)
-        referee.invite(player)
-        return await referee.outcome
+            return ReplayOutcome(0, failed=player)
+        failed = await referee.put(player, recorded, match)
+    differences = recorded.differences if is_document else recorded.weighed()
+    return ReplayOutcome(recorded.same, tuple(differences), failed)
 
 
 def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, str], Program]:
@@ -128,177 +120,93 @@ def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, s
     return start
 
 
-async def _arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFailed:
-    within_s = (limits.start_ms + limits.hello_ms) / 1000
-    await host.wait_for_bots([name], within_s)
-    player: BotSession | None = host.gateway.players.get(name)
-    if player is None:
-        late = f"did not say hello within {within_s:,.0f} s"
-        return BotFailed(host.ended.get(name, late))
-    return player
+class RecordedSeat(AskedSeat):
+    """A seat of a finished match; all seats answer as they did.
 
+    Args:
+        steps: the match as this seat saw it, if the record has no cards.
 
-class ReplayReferee:
-    """Replaces `Referee` for a gateway, with one seat of one match; `outcome` is its result."""
-
-    practice = False
+    Attributes:
+        same: how many answers were as recorded.
+        differences: the others.
+    """
 
     def __init__(
         self,
         record: Record,
         seat: int,
         players: Sequence[str],
-        limits: Limits,
-        clock: Callable[[], float],
-        match: str,
+        steps: Iterator[MatchStep] | None = None,
     ) -> None:
-        self.lag = Lag(clock())
-        self.outcome: asyncio.Future[ReplayOutcome] = asyncio.Future()
-        self.on_verdict: Callable[[Verdict], None] = lambda verdict: None
-        self.decisions = 0
-        self._record, self._seat, self._limits = record, seat, limits
-        self._players, self._clock, self._id = tuple(players), clock, match
-        self._match = reopened(record)
-        self._questions = questions_of(seat, self._match.steps(record.answers))
-        self._table: LiveMatch | None = None
-
-    @property
-    def tables(self) -> tuple[LiveMatch, ...]:
-        if self._table is None or self.outcome.done():
-            return ()
-        return (self._table,)
-
-    def invite(self, player: BotSession) -> None:
-        record, game = self._record, self._match.game
-        if game.name not in player.games:
-            plays = ", ".join(sorted(player.games))
-            self._end(BotFailed(f"said hello for {plays}, expected {game.name}"))
-            return
-        self._table = table = LiveMatch(
-            self._id,
-            game,
-            self._match.settings,
-            [player] * game.seats,
-            self._limits,
-            lambda *_: None,
-            self._clock(),
-        )
-        table.match = self._match
-        chair = table.chairs[self._seat]
         hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
-        chair.invite(
-            messages.Match(
-                match=chair.id,
-                game=game.name,
-                seat=chair.seat,
-                seats=self._players,
-                settings=record.settings,
-                limits=self._limits,
-                commitment=record.commitment or hidden,
-            )
+        match = reopened(record) if steps is None else _unseen(record)
+        super().__init__(match, seat, players, record.commitment or hidden)
+        self.same = 0
+        self.differences: list[Difference] = []
+        self._record = record
+        self._questions = questions_of(
+            seat, match.steps(record.answers) if steps is None else steps
         )
-        chair.asked_at = self._clock()
+        self._number = 0  # of the present question's answer in the record
+        self._places: list[int] = []  # of those that differ
+        self._round = 1
 
-    # ---- Called by the gateway
-
-    def ready(self, player: BotSession, message: Ready) -> None:
-        chair = player.chairs.get(message.match)
-        if chair is not None and chair.nonce is None:
-            chair.nonce = message.nonce
-            self._play_on(chair)
-
-    def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
-        """Compare an answer with the recorded one, and go on if it is the same."""
-        question = chair.question
-        if question is None or self.outcome.done():
-            return
+    def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
         try:
-            given = question.check(message.value)
-        except IllegalAnswer as error:
-            self._end(BotFailed(str(error), chair.asked, question))
-            return
-        recorded = self._recorded(question)
-        if recorded is None or recorded[0] != given:
-            answer = "no legal answer" if recorded is None else recorded[0]
-            self._end(FirstDifference(chair.asked, question, answer, given))
-            return
-        chair.question = None
-        chair.player.pending -= 1
-        chair.player.last_answer = arrived
-        self.decisions += 1
-        self._play_on(chair)
-
-    def offence(self, player: BotSession, finding: Finding) -> None:
-        for chair in player.chairs.values():
-            question = chair.question
-            waited = 0 if question is None else chair.asked
-            said = finding.stderr or ""
-            self._end(BotFailed(finding.text, waited, question, said))
-
-    def void(self, table: LiveMatch, text: str) -> None:
-        """End the replay, as the arena itself has failed."""
-        self._end(BotFailed(text))
-
-    def tick(self) -> None:
-        now = self._clock()
-        self.lag.tick(now)
-        if self._table is None or self.outcome.done():
-            return
-        chair = self._table.chairs[self._seat]
-        waited_ms = (now - chair.asked_at) * 1000
-        if chair.nonce is None and waited_ms > self._limits.start_ms:
-            self._end(BotFailed(f"not ready within {self._limits.start_ms:,} ms after match"))
-        elif chair.question is not None and waited_ms > self._limits.wall_ms:
-            text = f"did not answer within {self._limits.wall_ms:,} ms"
-            self._end(BotFailed(text, chair.asked, chair.question))
-
-    # ---- Within
-
-    def _play_on(self, chair: MatchSeat) -> None:
-        """Go on to the seat's next question; the other seats answer as recorded."""
-        try:
-            number, question, news = next(self._questions)
+            self._number, question, news = next(self._questions)
         except (IllegalAnswer, ValueError) as error:
-            self._end(ArenaError(f"the record cannot be played again: {error}"))
-            return
-        chair.news += news
-        was_answered = number < len(self._record.answers)
+            raise ArenaError(f"the record cannot be played again: {error}") from None
+        closes = self.match.game.vocabulary.closes
+        self._round += sum(type(each) is closes for each in news)
+        was_answered = self._number < len(self._record.answers)
         ended = self._record.termination
-        was_offence = ended.is_offence and ended.seat == self._seat
-        if question is not None and (was_answered or was_offence):
-            self._ask(chair, question)
-        else:  # the last question may be without an answer, as the match ended elsewhere
-            self._over(chair)
+        was_offence = ended.is_offence and ended.seat == self.seat
+        # The last question may be without an answer, as the match ended elsewhere.
+        return (question if was_answered or was_offence else None), news
 
-    def _recorded(self, question: Question[Any]) -> tuple[Any] | None:
-        """The recorded answer to the pending question; None if there is no legal one."""
-        number = len(self._match.answers)
-        if number >= len(self._record.answers):
-            return None
-        try:
-            return (question.check(self._record.answers[number]),)
-        except IllegalAnswer:
-            return None
+    def take(self, number: int, question: Question[Any], given: Any) -> bool:
+        """Compare an answer with the recorded one, which stands."""
+        recorded = self._recorded(question)
+        if recorded is not None and recorded[0] == given:
+            self.same += 1
+        else:
+            answer = NO_ANSWER if recorded is None else recorded[0]
+            self.differences.append(Difference(number, self._round, question, answer, given))
+            self._places.append(self._number)
+        return True
 
-    def _ask(self, chair: MatchSeat, question: Question[Any]) -> None:
-        chair.put(question, self._clock())
-        chair.player.ask(chair)
+    def weighed(self) -> Iterator[Difference]:
+        """The differences with what they would have brought; of the first hundred."""
+        for nth, (difference, place) in enumerate(zip(self.differences, self._places, strict=True)):
+            found = None
+            if nth < _MOST_ALTERNATIVES:
+                found = brought(self._record, self.seat, place, difference.given)
+            if found is None:
+                yield difference
+            else:
+                did, would = found
+                yield msgspec.structs.replace(difference, brought=did, would=would)
 
-    def _over(self, chair: MatchSeat) -> None:
+    def over(self, match: str, news: tuple[News, ...]) -> Over:
         record = self._record
         reveal = Reveal(record.seed, record.nonces) if record.seed else None
         ended = record.termination
-        if ended.seat != self._seat and ended.kind is not Ending.VOID:
-            ended = messages.Termination(ended.kind, ended.seat)
-        over = messages.Over(chair.id, chair.news, record.scores, ended, reveal)
-        del chair.player.chairs[chair.id]
-        chair.player.send(over)
-        self._end(None)
+        if ended.seat != self.seat and ended.kind is not Ending.VOID:
+            ended = Termination(ended.kind, ended.seat)
+        return Over(match, news, record.scores, ended, reveal)
 
-    def _end(self, ended: FirstDifference | BotFailed | ArenaError | None) -> None:
-        if self.outcome.done():
-            return
-        if isinstance(ended, ArenaError):
-            self.outcome.set_exception(ended)
-        else:
-            self.outcome.set_result(ReplayOutcome(self.decisions, ended))
+    def _recorded(self, question: Question[Any]) -> tuple[Any] | None:
+        """The recorded answer to the pending question; None if there is no legal one."""
+        if self._number >= len(self._record.answers):
+            return None
+        try:
+            return (question.check(self._record.answers[self._number]),)
+        except IllegalAnswer:
+            return None
+
+
+def _unseen(record: Record) -> MatchState:
+    """A match whose cards are not known, as it stands before the deal."""
+    game = game_named(record.game, record.package)
+    settings = game.vocabulary.read_settings(record.settings)
+    return MatchState(game, settings, seed=bytes(32), start=False)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Record
+from arena.records.seat_document import SeatDocument
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
 
@@ -59,13 +60,22 @@ class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
         return _read_record(bytes(self.record))
 
 
-def read(data: bytes) -> MatchDocument | Record:
-    """Read a document or a bare record; raises UsageError if it is neither."""
+def read(data: bytes) -> MatchDocument | SeatDocument | Record:
+    """Read a document, what a seat saw, or a bare record; raises UsageError if it is none."""
     try:
         fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except UNREADABLE as error:
         raise UsageError(f"expected a match in JSON: {decoding_failure(error)}") from None
+    if "asked" in fields:
+        return _read_seat(data)
     return MatchDocument.from_json(data) if "record" in fields else _read_record(data)
+
+
+def _read_seat(data: bytes) -> SeatDocument:
+    try:
+        return msgspec.json.decode(data, type=SeatDocument)
+    except UNREADABLE as error:
+        raise UsageError(f"expected a match in JSON: {decoding_failure(error)}") from None
 
 
 def _read_record(data: bytes) -> Record:

@@ -6,26 +6,31 @@ The words are those of the game's vocabulary, or of its `script` if it has one. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record
+from arena.engine.match import MatchStep, Record
 from arena.engine.names import versioned
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Script, TellSeat
 from arena.games import game_named, other_rules
 from arena.games.replay import reopened
+from arena.records import round_index
+from arena.records.seat_document import SeatDocument
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import News, Question
 from protocol.words import Told, gains
 
-__all__ = ["seat_names", "tell"]
+__all__ = ["seat_names", "tell", "tell_seat"]
 
 _NOTE = 200  # letters of a note that are shown
 _ALL = "everybody"  # who is told, if it is no single seat
+
+Steps = Callable[[], Iterator[MatchStep]]
+"""Plays a match again, from its beginning each time."""
 
 
 def tell(
@@ -35,36 +40,59 @@ def tell(
     seat: int | None = None,
     round_number: int | None = None,
     verdict: Verdict | None = None,
+    indexed: bool = False,
 ) -> Iterator[str]:
-    """Tell a match, line by line.
+    """Tell a match, line by line; a long one begins with an index of its rounds if `indexed`.
 
     With `seat`, from 0, tell only what it could see; with `round_number`, from 1, only that round.
     `players` are the bots' names by seat, if known; `verdict` is the evidence if an offence ended
     the match. Raises UsageError if there is no such seat or round, and ArenaError if the record
     cannot be played again from there on; `arena verify` says more.
     """
-    is_found = False
     with _playing():
         game = game_named(record.game, record.package)
     if seat is not None and not 0 <= seat < game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
+
+    def steps() -> Iterator[MatchStep]:
+        return reopened(record, tells_deals=seat is None).steps(record.answers)
+
     with _playing():
-        names = seat_names(players, game.seats)
-        if game.script is None:
-            narrator = _Narrator(game, record, names, seat)
-        else:
-            script = game.script(game.vocabulary.read_settings(record.settings))
-            narrator = _ScriptNarrator(game, record, names, seat, script)
-        if round_number is None:
-            yield from narrator.heading()
-        for number, line in narrator.events():
-            if round_number is None or number == round_number:
-                is_found = True
-                yield line
+        narrator = _narrator(game, record, seat_names(players, game.seats), seat, steps)
+        yield from _told(narrator, round_number, verdict, indexed=indexed)
+
+
+def tell_seat(document: SeatDocument, *, round_number: int | None = None) -> Iterator[str]:
+    """Tell what a seat saw of a match, from its document; raises as `tell`."""
+    with _playing():
+        game, seat = document.game, document.seat - 1
+        if not 0 <= seat < game.seats:
+            raise UsageError(f"expected a seat from 1 to {game.seats}, got {document.seat}")
+        names = seat_names(document.players, game.seats)
+        narrator = _narrator(game, document.record, names, seat, document.steps)
+        yield from _told(narrator, round_number, None, indexed=True)
+
+
+def _told(
+    narrator: _Narrator, round_number: int | None, verdict: Verdict | None, *, indexed: bool
+) -> Iterator[str]:
+    if round_number is None:
+        yield from narrator.heading()
+        if indexed:
+            yield from narrator.index()
+    is_found = False
+    for number, line in narrator.events():
+        if round_number is None or number == round_number:
+            is_found = True
+            yield line
     if round_number is None:
         yield from narrator.ending(verdict)
     elif not is_found:
-        raise UsageError(f"expected a round of the match, got {round_number}")
+        raise _NoRound(f"expected a round of the match, got {round_number}")
+
+
+class _NoRound(UsageError):
+    """Whoever asked for a round is wrong, not the record."""
 
 
 @contextmanager
@@ -72,7 +100,7 @@ def _playing() -> Iterator[None]:
     # A stranger's record may be broken in any way.
     try:
         yield
-    except GeneratorExit:
+    except (GeneratorExit, _NoRound):
         raise
     except Exception as error:
         reason = str(error) if isinstance(error, ArenaError) else in_words(error)
@@ -89,11 +117,23 @@ def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
     )
 
 
+def _narrator(
+    game: Game, record: Record, names: Sequence[str], seat: int | None, steps: Steps
+) -> _Narrator:
+    if game.script is None:
+        return _Narrator(game, record, names, seat, steps)
+    script = game.script(game.vocabulary.read_settings(record.settings))
+    return _ScriptNarrator(game, record, names, seat, steps, script)
+
+
 class _Narrator:
     """Tells a match in the words of its game's vocabulary."""
 
-    def __init__(self, game: Game, record: Record, names: Sequence[str], seat: int | None) -> None:
+    def __init__(
+        self, game: Game, record: Record, names: Sequence[str], seat: int | None, steps: Steps
+    ) -> None:
         self.game, self.record, self.names, self.seat = game, record, names, seat
+        self._steps = steps
         self._notes = dict(record.notes)
         self._round = 0  # until the first is opened
         self._words, self._opens = game.vocabulary, frozenset(game.vocabulary.opens)
@@ -119,11 +159,19 @@ class _Narrator:
         if self.seat is not None:
             yield f"as {self.names[self.seat]} saw it"
 
+    def index(self) -> Iterator[str]:
+        """What each round brought, if the match is long."""
+        if len(self.record.answers) < round_index.LONG:
+            return
+        played = [*round_index.rounds(self.game, self._steps(), self.seat)]
+        if len(played) > 1:
+            yield f"its {len(played):,} rounds; --round N shows one:"
+            yield from round_index.index(played, self.names)
+
     def events(self) -> Iterator[tuple[int, str]]:
         """The lines of all rounds, each with the number of its round."""
         asked: AskSeat | None = None
-        match = reopened(self.record, tells_deals=self.seat is None)
-        for number, step in enumerate(match.steps(self.record.answers), start=-1):
+        for number, step in enumerate(self._steps(), start=-1):
             if step.answered is not None and self._sees(step.answered.seat):
                 yield from self._numbered(self.decision(number, step.answered, step.answer))
             for tell in step.news:
@@ -229,9 +277,15 @@ class _ScriptNarrator(_Narrator):
     """Tells a match of a game that has a script of its own."""
 
     def __init__(
-        self, game: Game, record: Record, names: Sequence[str], seat: int | None, script: Script
+        self,
+        game: Game,
+        record: Record,
+        names: Sequence[str],
+        seat: int | None,
+        steps: Steps,
+        script: Script,
     ) -> None:
-        super().__init__(game, record, names, seat)
+        super().__init__(game, record, names, seat, steps)
         self._script = script
 
     def dealt(self, deal: Any) -> Iterable[str]:

@@ -27,7 +27,16 @@ from arena.records.replay_events import (
 from protocol.vocabulary import News
 from protocol.watching import View
 
-__all__ = ["LADDER_S", "OWN_MATCHES", "Viewer", "ViewerKind", "seen", "sees_luck", "view_of"]
+__all__ = [
+    "LADDER_S",
+    "OWN_MATCHES",
+    "Viewer",
+    "ViewerKind",
+    "is_open_to",
+    "seen",
+    "sees_luck",
+    "view_of",
+]
 
 LADDER_S = 86_400.0
 """How long after a match on a ladder, which is never over, everybody may see all of it."""
@@ -72,6 +81,18 @@ def sees_luck(is_over: bool, viewer: Viewer) -> bool:
     Others may see that of their own bots over `OWN_MATCHES`, and on a ladder after `LADDER_S`.
     """
     return is_over or viewer.kind is ViewerKind.INSTRUCTOR
+
+
+def is_open_to(viewer: Viewer, bot: str, is_over: bool) -> bool:
+    """Whether a viewer may see what is a bot's own (J8): owner and instructor now, all at the end.
+
+    Its own are the evidence of its offences, its mistakes and the analysis of its play. Mistakes
+    and analysis are made from what its seat knew alone, so they tell its owner nothing new, on a
+    ladder, too. `is_over` is as for `view_of`.
+    """
+    if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
+        return True
+    return viewer.kind is ViewerKind.OWNER and owner_of(bot) == viewer.name
 
 
 def seen(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
+from itertools import chain
 from typing import TypeAlias
 
 from arena.engine.names import Spellings, is_process
@@ -54,6 +55,11 @@ class BotSessions(Mapping[str, BotSession]):
     def values(self) -> ValuesView[BotSession]:
         """The players; quicker than what `Mapping` has, which looks each of them up."""
         return self._by_name.values()
+
+    def launched(self) -> Iterator[BotSession]:
+        """Those that the arena has launched, processes of submissions among them."""
+        sessions = chain(self._by_name.values(), self._processes.values())
+        return (session for session in sessions if session.process is not None)
 
     def like(self, name: str) -> BotSession | None:
         """The player of that name, or of one that looks like it."""

@@ -187,16 +187,21 @@ class StoreReader:
             return data
         raise self._no_match(match)
 
-    def sealed_matches(self, competition: str | None = None) -> Iterator[tuple[MatchRow, bytes]]:
+    def sealed_matches(
+        self, competition: str | None = None, *, bot: str | None = None
+    ) -> Iterator[tuple[MatchRow, bytes]]:
         """The matches of one competition or of all, with their stored records, the first one first.
 
-        A few at a time are in memory; matches that are written meanwhile come, too.
+        With `bot` only those in which it sat. A few at a time are in memory; matches that are
+        written meanwhile come, too.
         """
         number = 0
         while True:
             where = [MATCHES.c.number > number]
             if competition is not None:
                 where.append(MATCHES.c.competition == competition)
+            if bot is not None:
+                where.append(MATCHES.c.id.in_(_meetings([bot])))
             query = sa.select(*self._outlined, MATCHES.c.record).where(*where)
             rows = self._read(query.order_by(MATCHES.c.number).limit(_BATCH))
             if not rows:

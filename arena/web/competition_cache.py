@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from arena.engine.names import owner_of
-from arena.records.visibility import OWN_MATCHES, Viewer, ViewerKind
+from arena.records.visibility import OWN_MATCHES, Viewer, is_open_to
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.live_results import LiveResults
 from arena.storage.reader import StoreReader
@@ -21,7 +21,7 @@ from arena.web.documents import Ruling, RulingWithEvidence
 from arena.web.sized_cache import SizedCache
 from protocol.messages import Verdict
 
-__all__ = ["LUCK_S", "CachedCompetition", "is_open_to", "ruling"]
+__all__ = ["LUCK_S", "CachedCompetition", "ruling"]
 
 _DOCUMENTS = 256  # of one competition that are cached
 _REST = 9.0  # times what making a document took: how long it is cached in any case
@@ -30,13 +30,6 @@ LUCK_S = 600.0  # between two looks at whose luck may be seen by now
 _LOOK_S = 0.2  # between two looks at the database, for a class that asks all at once
 
 Made = TypeVar("Made")
-
-
-def is_open_to(viewer: Viewer, name: str, is_over: bool) -> bool:
-    """Whether a viewer may see why a bot is out (J8): owner and instructor now, all at the end."""
-    if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
-        return True
-    return viewer.kind is ViewerKind.OWNER and owner_of(name) == viewer.name
 
 
 def ruling(

@@ -19,12 +19,12 @@ from arena.formats.intervals import PairingScores, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import game_title
-from arena.records.visibility import LADDER_S, Viewer, ViewerKind, sees_luck
+from arena.records.visibility import LADDER_S, Viewer, ViewerKind, is_open_to, sees_luck
 from arena.results.luck_table import LuckLine
 from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
 from arena.storage.reader import StoreReader
 from arena.web import documents
-from arena.web.competition_cache import CachedCompetition, is_open_to, ruling
+from arena.web.competition_cache import CachedCompetition, ruling
 from arena.web.documents import Refusal, Ruling, RulingWithEvidence
 from protocol.messages import Termination
 

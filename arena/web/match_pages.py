@@ -11,6 +11,7 @@ import msgspec
 from arena.engine.match import Record, Result
 from arena.formats.spec import Form
 from arena.games import game_title
+from arena.records.seat_document import seat_document
 from arena.records.visibility import LADDER_S, Viewer, view_of
 from arena.storage.models import CompetitionState, MatchRow
 from arena.storage.reader import StoreReader, document_of
@@ -142,18 +143,25 @@ def rounds(match: RequestedMatch, matches: RecordedMatches, first: int, last: in
     return recorded.rounds(first, last)
 
 
-def record(match: RequestedMatch) -> bytes:
+def record(match: RequestedMatch, seat: int | None = None) -> bytes:
     """The record of a match, as `arena export` writes it; bare if a person has played the match.
 
-    Raises `Refusal` if the viewer may not see all cards, which the record has.
+    Whoever may not see all cards, which a record has, gets what the own seat saw: the first of the
+    own ones, or `seat`, from 1. Raises `Refusal` without one.
     """
-    if match.view.kind != "all":
+    source, view = match.source, match.view
+    if view.kind == "seat":
+        number = seat or view.seats[0] + 1
+        if number - 1 not in view.seats:
+            own = " or ".join(str(own + 1) for own in view.seats)
+            raise Refusal(403, f"expected seat {own}, your own, got {number}")
+        return seat_document(_record(match), number - 1, match.id, match.players).to_json()
+    if view.kind != "all":
         raise Refusal(
             403,
             f"the record of match {match.id} tells all cards: "
             f"it is here when {match.competition} is over, for the instructor now",
         )
-    source = match.source
     if isinstance(source, Record):
         return source.to_json()
     return document_of(_played(source, match.id), source.stored(match.id)).to_json()

@@ -18,6 +18,7 @@ from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
 from arena.web import bot_pages, competition_pages, match_pages
+from arena.web.analysis_requests import mistakes_task, strength_task
 from arena.web.competition_cache import LUCK_S, CachedCompetition
 from arena.web.documents import Refusal, error
 from arena.web.match_rounds import RecordedMatches
@@ -25,11 +26,19 @@ from arena.web.reader_questions import QUERY, SUMS, Query, ReaderQuestion, Reade
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 
-__all__ = ["DocumentAnswers"]
+__all__ = ["DocumentAnswers", "open_reader"]
 
 _COMPETITIONS = 8  # that are cached
 _LIMIT = 100  # matches in one answer by default
 _BUSY_MS = 3_000  # for a lock on the database: a browser waits for the answer
+
+
+def open_reader(where: str) -> StoreReader:
+    """What reads the database at `where`; raises as `open_database`."""
+    engine, _ = open_database(where, create=False)
+    engine.dispose()  # only connections from here on have the short timeout
+    sa.event.listen(engine, "connect", _set_timeout)
+    return StoreReader(engine, "of this arena")
 
 
 class DocumentAnswers:
@@ -48,7 +57,6 @@ class DocumentAnswers:
         self._log = log
         self._clock = clock
         self._reader: StoreReader | None = None
-        self._engine: sa.Engine | None = None
         self._is_server = "://" in where and not where.startswith("sqlite")
         self._competitions = SizedCache[str, CachedCompetition](_COMPETITIONS)
         self._recorded = RecordedMatches()
@@ -65,8 +73,8 @@ class DocumentAnswers:
             return ReaderReply(500, error(self._failed(failed)))
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.dispose()
+        if self._reader is not None:
+            self._reader.engine.dispose()
 
     # --- within ---
 
@@ -78,7 +86,7 @@ class DocumentAnswers:
             got = one_line(unknown[0], 40)
             raise Refusal(400, f"expected {known} behind the `?`, got {got!r}")
         query, viewer = Query(question.query), question.viewer
-        if name in ("match", "rounds", "record"):
+        if name in ("match", "rounds", "record", "mistakes"):
             return self._of_match(name, id_, query, question)
         if name == SUMS:
             return msgspec.json.encode(next_sums(self._opened(), query.number("after", 0)))
@@ -86,7 +94,7 @@ class DocumentAnswers:
             return msgspec.json.encode(competition_pages.competitions(self._opened()))
         competition = self._competition(id_)
         key: tuple[Any, ...] = (name, *sorted(question.query.items()))
-        if name in ("overview", "pairing", "bot"):
+        if name in ("overview", "pairing", "bot", "strength"):
             key = (*key, viewer, time.time() // LUCK_S)
 
         def make() -> bytes:
@@ -109,6 +117,8 @@ class DocumentAnswers:
                 if self._stopwatch is None:
                     self._stopwatch = bot_pages.Stopwatch(cached.reader)
                 return bot_pages.bot(cached, self._stopwatch, query.text("name"), viewer)
+            case "strength":
+                return strength_task(cached, query.text("bot"), viewer, time.time())
             case _:
                 limit = query.number("limit", _LIMIT, most=competition_pages.MOST_MATCHES)
                 return competition_pages.matches(cached, query.number("before", None), limit)
@@ -126,8 +136,11 @@ class DocumentAnswers:
                 first = query.number("from", 1)
                 last = query.number("to", first)
                 return match_pages.rounds(match_, self._recorded, first, last)
+            case "mistakes":
+                seat = query.number("seat", 1)
+                return msgspec.json.encode(mistakes_task(match_, seat, question.viewer))
             case _:
-                return match_pages.record(match_)
+                return match_pages.record(match_, query.number("seat", None))
 
     def _competition(self, id_: str) -> CachedCompetition:
         """A competition as it is now; raises `Refusal` if there is none of this id."""
@@ -150,10 +163,7 @@ class DocumentAnswers:
 
     def _opened(self) -> StoreReader:
         if self._reader is None:
-            engine, _ = open_database(self._where, create=False)
-            engine.dispose()  # only connections from here on have the short timeout
-            sa.event.listen(engine, "connect", _set_timeout)
-            self._reader, self._engine = StoreReader(engine, "of this arena"), engine
+            self._reader = open_reader(self._where)
         return self._reader
 
     def _failed(self, failed: Exception) -> str:

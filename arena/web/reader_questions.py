@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar
 
@@ -24,12 +23,16 @@ QUERY: Mapping[str, frozenset[str]] = {
     "matches": frozenset({"before", "limit"}),
     "match": frozenset(),
     "rounds": frozenset({"from", "to"}),
-    "record": frozenset(),
+    "record": frozenset({"seat"}),
+    "mistakes": frozenset({"seat"}),
+    "strength": frozenset({"bot"}),
     "sums": frozenset({"after"}),
 }
 """The documents, and the parameters of each."""
 SUMS = "sums"
 """The path of what the arena itself asks for, and no visitor can: theirs begin with `/`."""
+_OF_COMPETITION = ("cross", "pairing", "bot", "matches", "strength")
+_OF_MATCH = ("rounds", "record", "mistakes")
 _LARGEST = 1 << 53  # of a number in JavaScript
 
 Default = TypeVar("Default", int, None)
@@ -55,10 +58,6 @@ class ReaderReply(msgspec.Struct, frozen=True):
 
     status: int
     body: bytes
-
-    @property
-    def etag(self) -> str:
-        return hashlib.blake2b(self.body, digest_size=12).hexdigest()
 
 
 Route: TypeAlias = tuple[str, str]  # a document's name in `QUERY`, and the id that it is about
@@ -100,11 +99,11 @@ def route(path: str) -> Route:
                 return "competitions", ""
             case ["competitions", id_] if id_:
                 return "overview", id_
-            case ["competitions", id_, ("cross" | "pairing" | "bot" | "matches") as name]:
+            case ["competitions", id_, name] if name in _OF_COMPETITION:
                 return name, id_
             case ["matches", id_] if id_:
                 return "match", id_
-            case ["matches", id_, ("rounds" | "record") as name]:
+            case ["matches", id_, name] if name in _OF_MATCH:
                 return name, id_
     got = one_line(path, 80)
     raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")

@@ -1,7 +1,7 @@
 """Builds the web page of an arena: the site, the spectators, the people's tables and the reader.
 
-The reader is a process of its own. The parts do not know each other. `Web` gives each of them what
-it needs from the host.
+The reader is a process of its own, and so are the one that measures luck and the one that analyses.
+The parts do not know each other. `Web` gives each of them what it needs from the host.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from arena.referee.live_match import LiveMatch
 from arena.referee.transport import Caller, Wire
 from arena.server.reply import Visitor, pack
 from arena.storage.store import Store
+from arena.web.analysis_client import AnalysisClient
+from arena.web.analysis_tasks import is_analysis
 from arena.web.files import page_files
 from arena.web.lobby import LatestMatches, lobby
 from arena.web.luck_filler import LuckFiller
@@ -64,6 +66,8 @@ class Web:
         self.people = PeopleTables(host)
         self._reader = ReaderClient(store)
         self._luck = LuckFiller(store)
+        self._analyses = AnalysisClient(store, self._reader)
+        self._asks = 0  # of launched bots, at the last look
         self._spectators = Spectators(
             host.referee, self._competition_of, self.lobby, self._clock, lambda: host.remote
         )
@@ -81,6 +85,7 @@ class Web:
         self._site.close()
         self.people.close()
         await self._luck.close()
+        await self._analyses.close()
         await self._reader.close()
 
     # --- what the entrance calls ---
@@ -97,6 +102,8 @@ class Web:
     def tick(self, now: float) -> None:
         self._viewers.tick(now)
         self._spectators.tick(now)
+        if self._analyses.is_busy:
+            self._analyses.tick(self._bots_compute())
 
     def roster_changed(self) -> None:
         self._viewers.roster_changed()
@@ -155,9 +162,16 @@ class Web:
         """A document from the database, or about a match that a person has played lately."""
         match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
         record = self.people.record(match) if path.startswith(_MATCHES) else None
-        return await self._reader.ask(path, query, viewer, record, address, packs)
+        source = self._analyses if is_analysis(path) else self._reader
+        return await source.ask(path, query, viewer, record, address, packs)
 
     # --- within ---
+
+    def _bots_compute(self) -> bool:
+        """Whether a bot that the arena has launched is to answer, or was since the last look."""
+        launched = tuple(self._gateway.players.launched())
+        before, self._asks = self._asks, sum(player.asks for player in launched)
+        return self._asks != before or any(player.pending for player in launched)
 
     def _competition_of(self, table: LiveMatch) -> str | None:
         for competition in self._host.competitions:

@@ -11,13 +11,7 @@ import pytest
 
 import arena
 from arena.engine.match import Record
-from arena.lab.replay_to_bot import (
-    BotFailed,
-    FirstDifference,
-    ReplayOutcome,
-    program_of,
-    replay_to_bot,
-)
+from arena.lab.replay_to_bot import BotFailed, ReplayOutcome, program_of, replay_to_bot
 from arena.sandbox.command import Program
 from protocol.messages import Limits
 from protocol.strategy import find
@@ -93,7 +87,7 @@ async def test_the_same_bot_answers_the_same(game: str) -> None:
 
     done = await rehearsed(record, program_of(game, STEADY[game][0]), seat)
 
-    assert done.ended is None
+    assert (done.differences, done.failed) == ((), None)
     assert done.same > 5
 
 
@@ -101,9 +95,9 @@ async def test_the_same_bot_answers_the_same(game: str) -> None:
 async def test_another_bot_differs_somewhere(game: str) -> None:
     done = await rehearsed(recorded(game), program_of(game, STEADY[game][1]))
 
-    assert isinstance(done.ended, FirstDifference)
-    assert done.ended.number == done.same + 1
-    assert done.ended.recorded != done.ended.given
+    assert done.failed is None
+    assert 0 < len(done.differences) < done.same + len(done.differences)
+    assert all(difference.recorded != difference.given for difference in done.differences)
 
 
 async def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
@@ -113,7 +107,7 @@ async def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
     one, other = [await rehearsed(record, start) for _ in range(2)]
 
     assert one == other
-    assert isinstance(one.ended, FirstDifference)
+    assert one.differences
 
 
 async def test_a_file_is_a_bot(tmp_path: Path) -> None:
@@ -128,8 +122,7 @@ async def test_a_file_is_a_bot(tmp_path: Path) -> None:
 
     done = await rehearsed(recorded("ace_king_queen"), program_of("ace_king_queen", str(file)))
 
-    assert isinstance(done.ended, FirstDifference)
-    assert done.ended.given in ("bet", "call")
+    assert {difference.given for difference in done.differences} <= {"bet", "call"}
 
 
 async def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
@@ -156,8 +149,8 @@ async def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
 async def test_a_bot_that_fails(tmp_path: Path, options: dict[str, str], text: str) -> None:
     done = await rehearsed(recorded("ace_king_queen"), piped(tmp_path, **options))
 
-    assert isinstance(done.ended, BotFailed)
-    assert done.ended.text.startswith(text)
+    assert isinstance(done.failed, BotFailed)
+    assert done.failed.text.startswith(text)
     assert done.same == 0
 
 
@@ -166,8 +159,8 @@ async def test_a_bot_that_ends_before_it_says_hello(tmp_path: Path) -> None:
 
     done = await rehearsed(recorded("ace_king_queen"), lambda url, name: program)
 
-    assert isinstance(done.ended, BotFailed)
-    assert done.ended.text == "crashed: exit status 1; it said: no such book"
+    assert isinstance(done.failed, BotFailed)
+    assert done.failed.text == "crashed: exit status 1; it said: no such book"
 
 
 async def test_a_bot_that_never_answers(tmp_path: Path) -> None:
@@ -177,9 +170,9 @@ async def test_a_bot_that_never_answers(tmp_path: Path) -> None:
         recorded("ace_king_queen"), start, limits=Limits(wall_ms=300, hello_ms=4_000)
     )
 
-    assert isinstance(done.ended, BotFailed)
-    assert done.ended.text == "did not answer within 300 ms"
-    assert done.ended.number == 1
+    assert isinstance(done.failed, BotFailed)
+    assert done.failed.text == "did not answer within 300 ms"
+    assert done.failed.number == 1
 
 
 async def test_a_bot_that_never_says_hello() -> None:
@@ -188,4 +181,4 @@ async def test_a_bot_that_never_says_hello() -> None:
 
     done = await rehearsed(recorded("ace_king_queen"), lambda url, name: program, limits=limits)
 
-    assert isinstance(done.ended, BotFailed)
+    assert isinstance(done.failed, BotFailed)

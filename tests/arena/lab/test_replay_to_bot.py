@@ -11,7 +11,9 @@ import pytest
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
 from arena.games.replay import reopened
-from arena.lab.replay_to_bot import BotFailed, FirstDifference, ReplayOutcome, ReplayReferee
+from arena.lab.replay_to_bot import BotFailed, RecordedSeat, ReplayOutcome
+from arena.lab.seat_referee import SeatReferee
+from arena.records.seat_document import seat_document
 from protocol.errors import ArenaError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
 from tests.support.sample_database import SHORT, play, void
@@ -31,10 +33,11 @@ class ReplayedBot:
         self.now = 100.0
         self.record, self.seat, self.bot = record, seat, bot
         names = NAMES[: len(record.scores)]
-        self.referee = ReplayReferee(record, seat, names, Limits(), lambda: self.now, "m-1")
+        self.referee = SeatReferee(Limits(), lambda: self.now)
+        self.recorded = RecordedSeat(record, seat, names)
         self.asks: list[Ask] = []
         self.overs: list[Over] = []
-        self.referee.invite(bot.player)
+        self.outcome = self.referee.put(bot.player, self.recorded, "m-1")
 
     def answers(self, decide: Callable[[Ask, Any], Any]) -> None:
         """Answer all questions by `decide`, which gets the question and the recorded answer."""
@@ -58,7 +61,8 @@ class ReplayedBot:
 
     @property
     def result(self) -> ReplayOutcome:
-        return self.referee.outcome.result()
+        failed = self.outcome.result()
+        return ReplayOutcome(self.recorded.same, tuple(self.recorded.weighed()), failed)
 
     def _recorded(self) -> list[Any]:
         match = reopened(self.record)
@@ -105,20 +109,42 @@ async def test_the_same_answers_to_the_same_questions(game: str, last: bool, bot
     assert not replayed.referee.tables
 
 
-async def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
+async def test_after_another_answer_the_recorded_history_goes_on(bot: FakeBot) -> None:
     record = play("ace_king_queen", 6).record
     replayed = ReplayedBot(record, 0, bot)
     other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
 
-    replayed.answers(lambda ask, recorded: other[recorded] if len(replayed.asks) == 2 else recorded)
+    replayed.answers(
+        lambda ask, recorded: other[recorded] if len(replayed.asks) in (2, 3) else recorded
+    )
 
-    assert len(replayed.asks) == 2
-    ended = replayed.result.ended
-    assert replayed.result.same == 1
-    assert isinstance(ended, FirstDifference)
-    assert ended.number == 2
-    assert ended.question == replayed.asks[1].question
-    assert other[ended.recorded] == ended.given
+    assert len(replayed.asks) == len(replayed._recorded()) == 3
+    assert len(replayed.overs) == 1
+    assert replayed.result.failed is None
+    assert replayed.result.same == len(replayed.asks) - 2
+    for number, difference in enumerate(replayed.result.differences, start=2):
+        asked = replayed.asks[number - 1].question
+        assert (difference.number, difference.question) == (number, asked)
+        assert difference.round == asked.round  # type: ignore[attr-defined]
+        assert other[difference.recorded] == difference.given
+
+
+async def test_a_seats_document_puts_the_same_questions(bot: FakeBot) -> None:
+    record = play("gin_rummy", 6).record
+    document = seat_document(record, 1, "m", NAMES[:2])
+    of_record, of_document = (
+        RecordedSeat(record, 1, NAMES[:2]),
+        RecordedSeat(document.record, 1, NAMES[:2], document.steps()),
+    )
+
+    while True:
+        question, news = of_record.proceed()
+        assert of_document.proceed() == (question, news)
+        if question is None:
+            break
+        assert of_document._recorded(question) == of_record._recorded(question)
+        of_document.take(1, question, "something else")
+    assert len(of_document.differences) == len(document.record.answers)
 
 
 async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
@@ -126,8 +152,8 @@ async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
 
     replayed.answers(lambda ask, recorded: -1)
 
-    ended = replayed.result.ended
-    assert isinstance(ended, BotFailed)
+    ended = replayed.result.failed
+    assert ended is not None
     assert ended.text == "answered -1 to bet; legal: 5 to 100"
     assert ended.number == 1
 
@@ -140,9 +166,9 @@ async def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -
         lambda ask, recorded: recorded or ask.question.choices[0]  # type: ignore[index]
     )
 
-    ended = replayed.result.ended
-    assert isinstance(ended, FirstDifference)
-    assert ended.recorded == "no legal answer"
+    [difference] = replayed.result.differences
+    assert difference.recorded == "no legal answer"
+    assert difference.would is None
     assert replayed.result.same == len(replayed.asks) - 1
 
 
@@ -151,7 +177,7 @@ async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
 
     replayed.answers(lambda ask, recorded: recorded)
 
-    assert replayed.result.ended is None
+    assert replayed.result.failed is None
     [over] = replayed.overs
     assert over.termination.kind is Ending.ILLEGAL
     assert over.termination.text == ""
@@ -173,19 +199,21 @@ async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
     replayed.referee.offence(bot.player, crash)
     replayed.referee.offence(bot.player, replace(crash, text="later"))
 
-    assert replayed.result == ReplayOutcome(0, BotFailed("crashed: exit status 3"))
+    assert replayed.result == ReplayOutcome(0, failed=BotFailed("crashed: exit status 3"))
 
 
 async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     replayed.now += 9.9
     replayed.referee.tick()
-    assert not replayed.referee.outcome.done()
+    assert not replayed.outcome.done()
 
     replayed.now += 0.2
     replayed.referee.tick()
 
-    assert replayed.result == ReplayOutcome(0, BotFailed("not ready within 10,000 ms after match"))
+    assert replayed.result == ReplayOutcome(
+        0, failed=BotFailed("not ready within 10,000 ms after match")
+    )
 
 
 async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
@@ -200,11 +228,11 @@ async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
 
     replayed.now += 29.9
     replayed.referee.tick()
-    assert not replayed.referee.outcome.done()
+    assert not replayed.outcome.done()
     replayed.now += 0.2
     replayed.referee.tick()
 
-    assert replayed.result.ended == BotFailed("did not answer within 30,000 ms", 1, ask.question)
+    assert replayed.result.failed == BotFailed("did not answer within 30,000 ms", 1, ask.question)
 
 
 async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
@@ -213,30 +241,28 @@ async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
 
     replayed.referee.void(table, "a fault of the arena")
 
-    assert replayed.result.ended == BotFailed("a fault of the arena")
+    assert replayed.result.failed == BotFailed("a fault of the arena")
 
 
 async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     record = play("gin_rummy", 6).record
     broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
     seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
-    replayed = ReplayedBot.__new__(ReplayedBot)
-    replayed.now = 1.0
-    replayed.referee = ReplayReferee(broken, seat, NAMES[:2], Limits(), lambda: replayed.now, "m-1")
-    replayed.referee.invite(bot.player)
+    referee = SeatReferee(Limits(), lambda: 1.0)
+    outcome = referee.put(bot.player, RecordedSeat(broken, seat, NAMES[:2]), "m-1")
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)
     ready = Ready(invitation.match, "n")
     bot.player.session.note(ready)
-    replayed.referee.ready(bot.player, ready)
+    referee.ready(bot.player, ready)
     for ask in bot.asks():
         answer = Answer(ask.match, ask.ask, record.answers[0])
         chair = bot.player.answering(answer)
         assert chair is not None, "it is the answer to its question"
-        replayed.referee.answer(chair, answer, 1.0)
+        referee.answer(chair, answer, 1.0)
 
     with pytest.raises(ArenaError, match="the record cannot be played again"):
-        replayed.referee.outcome.result()
+        outcome.result()
 
 
 def _seats(record: Record) -> list[int]:

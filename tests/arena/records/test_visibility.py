@@ -15,7 +15,7 @@ from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
 from arena.records.replay_events import EventReplay, SeatAsked, SeatTold, rounds_of
-from arena.records.visibility import Viewer, ViewerKind, seen, sees_luck, view_of
+from arena.records.visibility import Viewer, ViewerKind, is_open_to, seen, sees_luck, view_of
 from bots.strategy import choose
 from protocol.watching import View
 from tests.support import sample_database
@@ -260,3 +260,22 @@ def test_J8_luck_of_all_is_seen_as_whole_records_are(name: str) -> None:
     for kind in ViewerKind:
         assert sees_luck(True, Viewer(kind, name))
         assert sees_luck(False, Viewer(kind, name)) is (kind is ViewerKind.INSTRUCTOR)
+
+
+# ---- What is a bot's own (J8)
+
+
+def test_J8_what_is_a_bots_own_is_its_owners_and_the_instructors_until_the_end() -> None:
+    def who_sees(bot: str, is_over: bool) -> list[str]:
+        viewers = {
+            "public": Viewer(),
+            "public who calls itself ann": Viewer(ViewerKind.PUBLIC, "ann"),
+            "ann": Viewer(ViewerKind.OWNER, "ann"),
+            "ben": Viewer(ViewerKind.OWNER, "ben"),
+            "instructor": Viewer(ViewerKind.INSTRUCTOR, "eva"),
+        }
+        return [name for name, viewer in viewers.items() if is_open_to(viewer, bot, is_over)]
+
+    assert who_sees("ann", False) == who_sees("ann/two", False) == ["ann", "instructor"]
+    assert who_sees("anna", False) == who_sees("", False) == ["instructor"]
+    assert len(who_sees("ann", True)) == 5

@@ -22,10 +22,10 @@ import pytest
 from arena.storage.store import Store
 from arena.web import reader_answers as answering
 from arena.web import reader_client
+from arena.web.answering_process import Header
 from arena.web.play.recent import PersonalMatch
 from arena.web.reader_client import ReaderAnswer, ReaderClient
 from arena.web.reader_client_process import ReaderProcess
-from arena.web.reader_process import Header
 from arena.web.reader_questions import ReaderQuestion
 from tests.support import databases
 from tests.support.databases import Server

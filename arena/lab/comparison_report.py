@@ -1,21 +1,21 @@
-"""What `arena compare` knows while it plays, and how it says so."""
+"""What is known of two bots while they are compared, and how that is said in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import click
-
-from arena.cli import _lab_runs as lab_runs
-from arena.cli import _output as output
 from arena.engine.statistics import Sample
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.comparison import Comparison, Standpoint
 from arena.lab.recent_matches import LabMatches
 from arena.lab.series import Offence, unit
+from arena.strength.figures import plural, several, with_interval
 
-__all__ = ["ComparisonSoFar", "sentence_of", "show"]
+__all__ = ["LEVEL", "MOST_BLOCKS", "ComparisonSoFar", "notes_of", "sentence_of"]
+
+MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
+LEVEL = 2.0
+"""By how much two bots differ at least that are not called level: games in 100, or per cent."""
 
 
 class ComparisonSoFar:
@@ -63,45 +63,6 @@ class ComparisonSoFar:
         return None if needed is None else -(-needed * self.units // count)
 
 
-def show(run: ComparisonSoFar, *, as_json: bool) -> None:
-    """Print what is known, of as many matches as there are."""
-    if as_json:
-        output.print_json(_document(run))
-        return
-    game, seed = run.matchup.game, run.seed
-    click.echo(f"{game.vocabulary.title}{lab_runs.seed_shown(seed)}")
-    if run.offence is not None:
-        return
-    click.echo(sentence_of(run))
-    for line in _notes(run):
-        click.echo(line)
-
-
-def _document(run: ComparisonSoFar) -> dict[str, Any]:
-    comparison, matchup = run.comparison, run.matchup
-    standpoint = comparison.standpoint
-    is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
-    verdict = "better" if is_better else str(standpoint)
-    gain, of = matchup.gain_of
-    return {
-        "game": matchup.game.name,
-        "settings": matchup.settings,
-        "seed": run.seed,
-        "bots": run.names,
-        "verdict": verdict if run.offence is None else None,
-        "better": int(standpoint is Standpoint.SECOND) if is_better else None,
-        "unit": unit(matchup.game),
-        "units": run.units,
-        "value": comparison.values.mean,
-        "counted_in": "share" if matchup.is_share else f"{gain} per {of}",
-        **output.interval_fields(comparison.interval),
-        "level_within": comparison.level,
-        "more": run.more() if standpoint is Standpoint.OPEN else 0,
-        "measures": run.measured,
-        "eliminated": lab_runs.offence_document(run.offence, run.names),
-    }
-
-
 def sentence_of(run: ComparisonSoFar) -> str:
     """What is known, in one sentence."""
     comparison = run.comparison
@@ -137,7 +98,7 @@ def sentence_of(run: ComparisonSoFar) -> str:
     return f"{ahead} is better than {behind}: {found}"
 
 
-def _notes(run: ComparisonSoFar) -> Sequence[str]:
+def notes_of(run: ComparisonSoFar) -> Sequence[str]:
     """The interval in figures, and what else there is to know."""
     comparison, matchup = run.comparison, run.matchup
     first, second = _told_apart(run.names)
@@ -146,7 +107,7 @@ def _notes(run: ComparisonSoFar) -> Sequence[str]:
     if interval is not None and mean is not None:
         about = "about " if "about" in interval.method else ""
         what = f"won by {first}" if comparison.is_share else f"{first} ahead of {second}"
-        shown = output.with_interval(f"{mean:.3f}", interval, "{:.3f}".format)
+        shown = with_interval(f"{mean:.3f}", interval, "{:.3f}".format)
         lines.append(
             f"{what}: {shown}, a range that is wrong {about}once in 20 times at most, "
             "however often one looks"
@@ -168,7 +129,7 @@ def _told_apart(names: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _units(run: ComparisonSoFar, count: int | None = None) -> str:
-    return output.plural(run.units if count is None else count, unit(run.matchup.game))
+    return plural(run.units if count is None else count, unit(run.matchup.game))
 
 
 def _has(run: ComparisonSoFar) -> str:
@@ -182,16 +143,16 @@ def _turned(run: ComparisonSoFar, value: float) -> float:
 
 def _amount(run: ComparisonSoFar, value: float) -> str:
     if run.comparison.is_share:
-        return f"{100 * value:.1f} of 100 {output.several(unit(run.matchup.game))}"
+        return f"{100 * value:.1f} of 100 {several(unit(run.matchup.game))}"
     gain, of = run.matchup.gain_of
     more = "" if run.matchup.game.seats == 2 else " more"
     if gain == "ante":
         return f"{100 * value:.2f} % of an ante{more} a {of}"
-    return f"{value:,.3f} {output.several(gain)}{more} a {of}"
+    return f"{value:,.3f} {several(gain)}{more} a {of}"
 
 
 def _level(run: ComparisonSoFar) -> str:
     level = run.comparison.level
     if run.comparison.is_share:
-        return f"{100 * level:g} of 100 {output.several(unit(run.matchup.game))}"
+        return f"{100 * level:g} of 100 {several(unit(run.matchup.game))}"
     return _amount(run, level).replace(" more", "")

@@ -1,0 +1,121 @@
+"""How an analysis is shown: its figures, the bot's mistakes, its charts, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import floor, log10
+
+import click
+
+from arena.cli import _output as output
+from arena.cli._charts import show_charts
+from arena.engine.analysis import Analysis, Certainty, Figure, Weakness
+
+__all__ = ["show"]
+
+_MOST_MISTAKES = 12  # that are shown; --json has all
+_DIGITS = 4  # behind the point of an exact figure
+_MOST_DIGITS = 12
+_STEPS = 3  # at least so many steps of the last digit are between the ends of an interval
+_ROUNDING = 1e-12  # what sums of floats leave of nothing
+_ADAPTS = "as probed"
+_NONE = "–"
+
+
+def show(analysis: Analysis, name: str, title: str) -> None:
+    """Print an analysis of a bot of this name."""
+    if analysis.figures:
+        _show_figures(analysis, title)
+    else:
+        click.echo(title)
+    if analysis.adapts:
+        click.echo(f"It adapts: {analysis.adapts} What is said of it is as probed.")
+    if analysis.weaknesses:
+        click.echo()
+        _show_mistakes(analysis.weaknesses, analysis.figures[0].unit if analysis.figures else "")
+    if analysis.charts:
+        click.echo()
+        show_charts((name,), (analysis.charts,))
+
+
+def _show_figures(analysis: Analysis, title: str) -> None:
+    fractions = ["fraction"] if any(figure.fraction for figure in analysis.figures) else []
+    words = ("figure", "", "found")
+    table = output.new_table("figure", "value", *fractions, "", "found", words=words)
+    for figure in analysis.figures:
+        exactly = [_minus(figure.fraction)] if fractions else []
+        found = _found(figure, analysis)
+        table.add_row(figure.name, _value(figure), *exactly, figure.unit, found)
+    output.print_table(title, table)
+    if any(figure.low is not None for figure in analysis.figures):
+        click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
+    for (remark, is_refused), names in _remarks(analysis.figures).items():
+        refused = "refused. " if is_refused else ""
+        click.echo(f"{', '.join(names)}: {refused}{remark}")
+
+
+def _remarks(figures: Iterable[Figure]) -> dict[tuple[str, bool], list[str]]:
+    """The figures' names by what is to be said of them, and whether they are refused."""
+    said: dict[tuple[str, bool], list[str]] = {}
+    for figure in figures:
+        if figure.remark:
+            said.setdefault((figure.remark, figure.value is None), []).append(figure.name)
+    return said
+
+
+def _found(figure: Figure, analysis: Analysis) -> str:
+    if figure.value is None:
+        return _NONE
+    if analysis.adapts and figure.certainty is Certainty.EXACT:
+        return _ADAPTS
+    return _ADAPTS if figure.certainty is Certainty.PROBED else figure.certainty.value
+
+
+def _value(figure: Figure) -> str:
+    """`0.645 [0.61, 0.68]`, or a dash where it is refused."""
+    if figure.value is None:
+        return _NONE
+    if figure.low is None or figure.high is None:
+        return _number(figure.value, _DIGITS)
+    digits = _digits(figure.high - figure.low)
+    low, high = _number(figure.low, digits), _number(figure.high, digits)
+    return f"{_number(figure.value, digits + 1)} [{low}, {high}]"
+
+
+def _digits(width: float) -> int:
+    """How many digits the ends of an interval of this width have behind the point."""
+    if width <= 0:
+        return _DIGITS
+    return min(_MOST_DIGITS, max(0, -floor(log10(width / _STEPS))))
+
+
+def _number(value: float, digits: int) -> str:
+    if abs(value) < _ROUNDING:
+        return "0"
+    text = f"{value:,.{digits}f}"
+    if not any(digit in text for digit in "123456789"):
+        text = f"{value:.2g}"
+    return _minus(text)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _show_mistakes(weaknesses: Sequence[Weakness], unit: str) -> None:
+    has_exploited = any(weakness.exploited is not None for weakness in weaknesses)
+    taken = ["a knower takes"] if has_exploited else []
+    words = ("where", "it plays", "better")
+    table = output.new_table(*words, "costs", *taken, words=words)
+    for weakness in weaknesses[:_MOST_MISTAKES]:
+        exploited = "" if weakness.exploited is None else _number(weakness.exploited, _DIGITS)
+        cells = [weakness.spot, weakness.played, weakness.best, _number(weakness.cost, _DIGITS)]
+        table.add_row(*cells, *([exploited] if has_exploited else []))
+    table.add_section()
+    sums = [sum(weakness.cost for weakness in weaknesses)]
+    if has_exploited:
+        sums.append(sum(weakness.exploited or 0.0 for weakness in weaknesses))
+    table.add_row("all together", "", "", *(_number(total, _DIGITS) for total in sums))
+    output.print_table(f"what it gives away, in {unit}" if unit else "what it gives away", table)
+    if (more := len(weaknesses) - _MOST_MISTAKES) > 0:
+        click.echo(f"{more:,} smaller ones are not shown; --json has all.")

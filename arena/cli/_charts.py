@@ -1,0 +1,135 @@
+"""Charts of what bots did, as text: bars, or a table with a cell for every spot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from arena.cli import _output as output
+from arena.engine.analysis import Chart, ChartCell
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_BAR = 10  # letters of a share of 1
+_NOT_SEEN = "not seen"
+_NOT_SEEN_SHORT = "·"
+_NEGLIGIBLE = 100  # in a table a cost is left out that is so many times less than the dearest
+
+
+def show_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> None:
+    """Print the charts of bots side by side; every bot has the same charts."""
+    for number, same in enumerate(zip(*charts, strict=True)):
+        if number:
+            click.echo()
+        if len(same[0].columns) == 1:
+            _show_bars(names, same)
+        else:
+            _show_tables(names, same)
+
+
+def _show_bars(names: Sequence[str], charts: Sequence[Chart]) -> None:
+    """One row for every spot, in which the bots stand beside each other."""
+    first = charts[0]
+    has_marks = any(cell.mark is not None for cell in _cells(first))
+    columns: list[str] = []
+    for name in names:
+        columns += [name, "costs"] if first.cost_unit else [name]
+    best = ["best"] if has_marks else []
+    table = output.new_table(first.columns[0], *columns, *best, words=(first.columns[0], *names))
+    for at, label in enumerate(first.rows):
+        if at and at == first.line:
+            table.add_section()
+        cells = [chart.cells[at][0] for chart in charts]
+        shown: list[str] = []
+        for cell in cells:
+            shown += [_bar(cell), _cost(cell)] if first.cost_unit else [_bar(cell)]
+        if has_marks:
+            shown.append(_mark(cells[0]))
+        table.add_row(label, *shown)
+    output.print_table(f"{first.title}: {first.what}", table)
+    _show_notes(first)
+
+
+def _show_tables(names: Sequence[str], charts: Sequence[Chart]) -> None:
+    """A table for every bot, beside each other where the terminal is wide enough."""
+    from rich.columns import Columns
+
+    tables = [_table(name, chart) for name, chart in zip(names, charts, strict=True)]
+    title = f"{charts[0].title}: {charts[0].what}, in %"
+    output.print_table(title, Columns(tables) if len(tables) > 1 else tables[0])
+    _show_notes(charts[0])
+
+
+def _table(name: str, chart: Chart) -> Table:
+    table = output.new_table(name, *chart.columns, words=(name,))
+    least = max((cell.cost or 0.0 for cell in _cells(chart)), default=0.0) / _NEGLIGIBLE
+    for at, (label, cells) in enumerate(zip(chart.rows, chart.cells, strict=True)):
+        if at and at == chart.line:
+            table.add_section()
+        table.add_row(label, *(_square(cell, chart, least) for cell in cells))
+    return table
+
+
+def _show_notes(chart: Chart) -> None:
+    if chart.cost_unit:
+        where = "beside" if len(chart.columns) == 1 else "below"
+        click.echo(f"What it costs stands {where} it, in {chart.cost_unit}.")
+    elif any(cell.mark is not None for cell in _cells(chart)) and len(chart.columns) > 1:
+        click.echo("What is best stands beside it (in brackets).")
+    if len(chart.columns) == 1 and any(_has_ends(cell) for cell in _cells(chart)):
+        click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
+    if chart.note:
+        click.echo(chart.note)
+
+
+def _has_ends(cell: ChartCell) -> bool:
+    return not cell.text and cell.share is not None and cell.low is not None
+
+
+def _cells(chart: Chart) -> Iterable[ChartCell]:
+    return (cell for row in chart.cells for cell in row if cell is not None)
+
+
+def _bar(cell: ChartCell | None) -> str:
+    """`███        33 % [25, 42] of 120`, or a text in the place of the share."""
+    if cell is None:
+        return ""
+    of = f" of {cell.of:,}" if cell.of else ""
+    if cell.text:
+        return f"{cell.text}{of}"
+    if cell.share is None:
+        return _NOT_SEEN
+    bar = "█" * round(_BAR * cell.share)
+    ends = "" if cell.low is None or cell.high is None else f" [{_of(cell.low)}, {_of(cell.high)}]"
+    return f"{bar:{_BAR}} {_of(cell.share):>3} %{ends}{of}"
+
+
+def _square(cell: ChartCell | None, chart: Chart, least: float) -> str:
+    """A share in percent, and below it what it costs, from `least` on; or beside it the best."""
+    if cell is None:
+        return ""
+    if cell.text:
+        return cell.text
+    if cell.share is None:
+        return _NOT_SEEN_SHORT
+    if chart.cost_unit:
+        cost = _cost(cell) if (cell.cost or 0.0) >= least else ""
+        return "\n".join(filter(None, (_of(cell.share), cost)))
+    return _of(cell.share) if cell.mark is None else f"{_of(cell.share)} ({_of(cell.mark)})"
+
+
+def _of(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+def _mark(cell: ChartCell | None) -> str:
+    return "" if cell is None or cell.mark is None else f"{_of(cell.mark)} %"
+
+
+def _cost(cell: ChartCell | None) -> str:
+    if cell is None or not cell.cost:
+        return ""
+    return output.amount(cell.cost)

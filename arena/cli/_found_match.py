@@ -1,0 +1,154 @@
+"""Finds the match that a command is about: in a database, in a file, or played here lately."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import sqlalchemy as sa
+
+from arena.engine.match import Record
+from arena.engine.rules import Game
+from arena.games import game_named
+from arena.lab.recent_matches import MOST_KEPT, recent_match
+from arena.records import document as sheet
+from arena.records.document import MatchDocument
+from arena.records.seat_document import SeatDocument
+from arena.results import audit_database
+from arena.storage.reader import document_of
+from arena.storage.schema import MATCHES
+from arena.storage.store import Store
+from protocol.errors import ArenaError, StoreFailed, UsageError, in_words
+from protocol.messages import Limits, Verdict
+
+_LAST = "last"
+_RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` the one before it
+
+
+class FoundRecord(msgspec.Struct, frozen=True):
+    """A match: its record, and what a document or the database knows besides.
+
+    With `seen` it is what one seat saw: the record has neither cards nor the others' answers.
+    """
+
+    record: Record
+    document: MatchDocument | None = None
+    verdict: Verdict | None = None
+    limits: Limits = Limits()
+    seated: tuple[str, ...] = ()  # the names by seat, without a document
+    seen: SeatDocument | None = None
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        return self.seated if self.document is None else self.document.players
+
+    @property
+    def name(self) -> str:
+        """The match's id, or a stand-in for a record alone."""
+        about = self.document or self.seen
+        return "replay" if about is None else about.match
+
+    def rules(self) -> Game:
+        """Its game; raises `ArenaError` if that is unknown here."""
+        try:
+            return game_named(self.record.game, self.record.package)
+        except UsageError as error:
+            raise ArenaError(f"match {self.name}: {error}") from None
+
+    def names(self, game: Game) -> tuple[str, ...]:
+        """The players by seat, or stand-ins for those of a record alone."""
+        if len(self.players) == game.seats:
+            return self.players
+        return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
+
+    def seat_of(self, who: str, game: Game) -> int:
+        """The seat, from 0, of a player or of a number; raises `UsageError` if there is none."""
+        names = self.names(game)
+        if names.count(who) > 1:
+            seats = [str(seat) for seat, name in enumerate(names, start=1) if name == who]
+            raise UsageError(f"expected a seat's number: {who} has seats {' and '.join(seats)}")
+        if who in names:
+            return names.index(who)
+        if who.isascii() and who.isdigit() and 1 <= int(who) <= game.seats:
+            return int(who) - 1
+        raise UsageError(
+            f"expected a seat from 1 to {game.seats} or {' or '.join(names)}, got {who!r}"
+        )
+
+
+def is_recent(match: str) -> bool:
+    """Whether this means one of the matches played last, not an id."""
+    return _RECENT.fullmatch(match) is not None
+
+
+def find_match(match: str, db: str, *, is_told: bool) -> FoundRecord:
+    """Find an id, a file, `last` or `last-2`; `is_told` says whether somebody named the database.
+
+    Raises `UsageError` if there is none, `ArenaError` if it is damaged.
+    """
+    return (None if is_told else _recent(match, db)) or _find(match, db)
+
+
+def _find(match: str, db: str) -> FoundRecord:
+    path = Path(match)
+    if path.is_file():
+        try:
+            document = sheet.read(path.read_bytes())
+            if isinstance(document, MatchDocument):
+                return FoundRecord(document.read_record(), document)
+            if isinstance(document, SeatDocument):
+                return FoundRecord(document.record, seated=document.players, seen=document)
+        except UsageError as error:
+            raise ArenaError(f"{path}: {error}") from None
+        return FoundRecord(document)
+    with audit_database.opened(db) as store:
+        return _stored(store, match)
+
+
+def _recent(match: str, db: str) -> FoundRecord | None:
+    """A match that was played here without a database; None if it is none of these."""
+    number = _RECENT.fullmatch(match)
+    if number is None or Path(match).is_file():
+        return None
+    recent = recent_match(int(number[1] or 1))
+    if match != _LAST and recent is None:
+        raise UsageError(f"expected one of the last {MOST_KEPT} matches played here, got {match}")
+    if recent is None:
+        return None
+    # The database has no match that is later than its last change, which may be in its log yet.
+    files = [file for file in (Path(db), Path(f"{db}-wal")) if file.is_file()]
+    if match == _LAST and any(file.stat().st_mtime > recent.finished_at for file in files):
+        stored = _find(match, db)
+        if stored.document is not None and stored.document.finished_at > recent.finished_at:
+            return stored
+    return FoundRecord(recent.record, seated=recent.players)
+
+
+def _stored(store: Store, match: str) -> FoundRecord:
+    columns = sa.select(MATCHES.c.id, MATCHES.c.record)
+    ids = (match, match.rpartition(".")[0])  # `ID.0` is what its first seat's bot calls it
+    query = columns.where(MATCHES.c.id.in_(ids))
+    if match == _LAST:
+        query = columns.order_by(MATCHES.c.number.desc()).limit(1)
+    try:
+        with store.engine.connect() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            what = "a match" if match == _LAST else "the id of a match or `last`"
+            raise UsageError(f"expected {what} in the database, got {match!r}")
+        played = store.played(row.id)
+        document = document_of(played, row.record)
+        verdicts = [
+            verdict for verdict in store.verdicts(played.competition) if verdict.match == played.id
+        ]
+        limits = store.competition(played.competition).plan.limits
+    except ArenaError:
+        raise
+    except Exception as error:  # a damaged database may be broken in any way
+        raise StoreFailed(f"cannot read match {match}: {in_words(error)}") from error
+    try:
+        record = document.read_record()
+    except UsageError as error:
+        raise ArenaError(f"match {played.id}: {error}") from None
+    return FoundRecord(record, document, verdicts[0] if verdicts else None, limits)

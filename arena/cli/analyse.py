@@ -1,0 +1,212 @@
+"""`arena analyse`: finds out how good a bot is, exactly where that can be said."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from arena.cli import _analysis_report as report
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._signals import stops_at_sigterm
+from arena.engine.analysis import Analyser, Analysis, ProbedMatch
+from arena.engine.rules import Game
+from arena.games import competition_settings
+from arena.lab.analyse import begun, watched
+from arena.lab.file_versions import bot_path, entrants_of, is_file
+from arena.lab.probe import OnMatch, ProbeFailed, analyse_here
+from arena.results.seat_records import played_by, seat_matches
+from arena.sandbox.bot_spec import BotSpec, named, read_entry
+from arena.storage.store import Store
+from protocol.errors import NoAnalysis, UnknownBot, UsageError
+from protocol.messages import Limits
+from protocol.strategy import Strategy, house_bots
+
+__all__ = ["command"]
+
+
+@click.command(name="analyse", cls=LimitsCommand)
+@options.game_argument
+@click.argument("bot", required=False)
+@options.bot_option
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="BOT",
+    help="Say also what it is worth against this one: the name of a house bot, a FILE.py, "
+    "or a COMMAND as of --bot. May be repeated.",
+)
+@click.option(
+    "--from",
+    "competition",
+    metavar="COMPETITION",
+    help="Ask nothing, and look at what BOT answered in this competition: its id, how that "
+    "begins, or the name of its run, of which it is the latest.",
+)
+@options.db_option("With --from: the database that has it.")
+@options.set_option
+@options.seed_option
+@options.json_option
+@limits_options
+def command(
+    game: Game,
+    bot: str | None,
+    commands: tuple[BotSpec, ...],
+    against: tuple[str, ...],
+    competition: str | None,
+    db: str,
+    settings: dict[str, object],
+    seed: int | None,
+    as_json: bool,
+    limits: Limits,
+) -> None:
+    """Find out how good a bot is: what it is worth, exactly where that can be said, and where it
+    gives something away.
+
+    BOT is the name of a house bot, a FILE.py, or a FILE.py@COMMIT. They are asked made-up questions
+    in this process; a bot of --bot is started and asked the same over the arena's own protocol,
+    under the limits below, but its computing time is not charged.
+
+    With --from, BOT is a bot that has played in that competition, wherever it ran. It is asked
+    nothing. What it never had to answer is not seen, and then it has no single value. A database is
+    the instructor's: everything in it may be looked at.
+
+    What cannot be said is refused with its reason; if that is everything, the exit status is 1.
+    It needs numpy and scipy: pip install 'card-arena[analysis]'.
+
+    --json prints {game, bot, against, settings, seed, competition, matches, analysis: {figures,
+    weaknesses, charts, adapts, asked}}; a figure has {name, value, unit, certainty, low, high,
+    fraction, remark}, and its value is null if it is refused.
+    """
+    if competition is not None:
+        if bot is None or commands or against or settings or seed is not None or limits != Limits():
+            raise UsageError("expected the name of a bot with --from, and --db or --json besides")
+        _watch(game, bot, competition, options.database(db), as_json=as_json)
+        return
+    if len(commands) + (bot is not None) != 1:
+        raise UsageError("expected one bot: its name, a FILE.py, or a command with --bot")
+    asked = commands[0] if bot is None else bot
+    bots = _named([asked, *(_read(game, other) for other in against)])
+    lab_runs.check([other for other in bots if isinstance(other, BotSpec)], None, limits)
+    read, seed = competition_settings(game, settings), options.fresh_seed(seed)
+    names = [other if isinstance(other, str) else other.name or "" for other in bots]
+    with output.counting(f"asking {names[0]}", "answer") as progress:
+        try:
+            analysis = _probe(_Probing(game, bots, names, read, seed, limits), progress)
+        except ProbeFailed as failed:
+            output.print_stderr(names[failed.bot], failed.stderr)
+            raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
+    how = {"against": names[1:], "settings": read, "seed": seed, "competition": None}
+    if as_json:
+        _print_json(game, names[0], analysis, **how, matches=None)
+    else:
+        title = f"{names[0]} in {game.name}, {output.plural(analysis.asked, 'answer')}, seed {seed}"
+        report.show(analysis, names[0], title)
+
+
+class _Probing(msgspec.Struct, frozen=True):
+    """What is asked, and how; `names` are those of the bots, in their order."""
+
+    game: Game
+    bots: Sequence[str | BotSpec]
+    names: Sequence[str]
+    settings: Any
+    seed: int
+    limits: Limits
+
+
+def _read(game: Game, bot: str) -> str | BotSpec:
+    """A bot of --against: a house bot or a FILE.py as it is, anything else as a command."""
+    is_named = re.match(r"[\w-]+=", bot) is not None
+    is_path = is_file(bot) and " " not in bot
+    if bot in house_bots(game.name) or (is_path and not is_named):
+        return bot
+    # One word is no command: it is refused with the names that there are.
+    return read_entry(bot) if is_named or re.search(r"[\s/]", bot) else bot
+
+
+def _named(bots: Sequence[str | BotSpec]) -> tuple[str | BotSpec, ...]:
+    """The same bots, each command with a name of its own."""
+    commands = iter(named(bot for bot in bots if isinstance(bot, BotSpec)))
+    return tuple(next(commands) if isinstance(bot, BotSpec) else bot for bot in bots)
+
+
+def _probe(asked: _Probing, progress: output.ProgressCount) -> Analysis:
+    """Ask the bots; raises `ProbeFailed` if one fails."""
+
+    def on_match(probed: ProbedMatch) -> None:
+        progress.tick(len(probed.decisions))
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(output.stdout_for_results())
+        strategies = _strategies(asked, stack)
+        analyser = begun(asked.game, asked.settings, asked.seed, asked.names[1:])
+        if len(strategies) == len(asked.bots):
+            return analyse_here(asked.game, analyser, strategies, on_match)
+        return _probe_programs(asked, analyser, strategies, on_match)
+
+
+def _strategies(asked: _Probing, stack: contextlib.ExitStack) -> list[Strategy]:
+    """The bots that play in this process; their files are there as long as the stack is open."""
+    here = [bot for bot in asked.bots if isinstance(bot, str)]
+    paths = [stack.enter_context(bot_path(bot)) for bot in here]
+    random.seed(asked.seed)  # for bots that draw from the module
+    try:
+        entrants = entrants_of(asked.game, here, paths)
+    except UnknownBot as error:
+        elsewhere = "a bot that connects by itself cannot be asked what is made up, see --from"
+        raise UnknownBot(f"{error}; {elsewhere}") from None
+    return [entrant.make(f"{asked.seed}:{place}") for place, entrant in enumerate(entrants)]
+
+
+def _probe_programs(
+    asked: _Probing, analyser: Analyser, strategies: Iterable[Strategy], on_match: OnMatch
+) -> Analysis:
+    from arena.lab.probed_programs import ProbedProgram, analyse_programs
+
+    here = iter(strategies)
+    bots = [
+        next(here) if isinstance(bot, str) else ProbedProgram(bot.name or "", bot.program)
+        for bot in asked.bots
+    ]
+
+    async def probe() -> Analysis:
+        stops_at_sigterm()
+        return await analyse_programs(asked.game, analyser, bots, asked.limits, on_match)
+
+    try:
+        return asyncio.run(probe())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _watch(game: Game, bot: str, competition: str, where: str | Path, *, as_json: bool) -> None:
+    """Show what can be said of a bot from the records of a competition."""
+    with Store(where, create=False) as store:
+        found = store.find(competition)
+        if found.plan.game != game.name:
+            raise UsageError(f"{found.id} is a competition in {found.plan.game}, not {game.name}")
+        settings, total = found.plan.read_settings(), played_by(store, found.id, bot)
+        with output.ticking(f"looking at {bot}", total) as tick:
+            analysis = watched(game, settings, seat_matches(store, found.id, bot, tick))
+    if as_json:
+        how = {"against": [], "settings": settings, "seed": None, "competition": found.id}
+        _print_json(game, bot, analysis, **how, matches=total)
+    else:
+        what = f"{output.plural(total, 'match')} of {found.id}"
+        title = f"{bot} in {game.name}, {output.plural(analysis.asked, 'answer')} in {what}"
+        report.show(analysis, bot, title)
+
+
+def _print_json(game: Game, bot: str, analysis: Analysis, **how: object) -> None:
+    output.print_json({"game": game.name, "bot": bot, **how, "analysis": analysis})

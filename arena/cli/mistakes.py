@@ -1,0 +1,288 @@
+"""`arena mistakes`: the decisions of a seat that cost most, in a match or in a competition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._found_match import FoundRecord, find_match, is_recent
+from arena.engine.match import Record
+from arena.engine.rules import Game
+from arena.games import game_named
+from arena.records.mistakes import JudgedDecision, MatchMistakes, mistakes_of
+from arena.records.seat_document import SeatDocument
+from arena.results.seat_records import played_by, seat_records
+from arena.storage.store import CompetitionRow, Store
+from arena.strength.interval import LEVEL
+from protocol.errors import ArenaError, NoAnalysis, UsageError, in_words, one_line
+
+__all__ = ["command"]
+
+_PARTS = 20  # of a match, on the progress bar
+_LONGEST_LINE = 400
+_MARKS = ("", "?!", "?", "??")
+_ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    """A match whose seat was judged."""
+
+    match: str
+    player: str
+    found: MatchMistakes
+
+
+class _Mistake(msgspec.Struct, frozen=True):
+    """One mistake, as `--json` prints it."""
+
+    match: str
+    seat: int
+    round: int
+    number: int
+    index: int
+    kind: str
+    question: str
+    answer: Any
+    answer_text: str
+    best: Any
+    best_text: str
+    cost: float
+    unit: str
+    error: float | None
+    interval: tuple[float, float] | None
+    grade: int
+
+
+@click.command(name="mistakes")
+@click.argument("where", metavar="MATCH|COMPETITION")
+@click.option(
+    "--seat",
+    "who",
+    required=True,
+    metavar="NAME",
+    help="Whose decisions: a player's name, or in a match the number of a seat.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Show so many, the dearest.",
+)
+@options.db_option("The database that has the match or the competition.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json: bool) -> None:
+    """Show which decisions of a seat cost most, what would have been better, and by how much.
+
+    MATCH is an id, `last`, or a file, as for `arena replay`. COMPETITION is an id, the beginning of
+    one, or the name of a [[run]]: then the dearest of all its matches are shown. A decision is
+    judged by what its seat knew at that moment; how the cards then fell makes no difference. What
+    cannot be told from the best answer is no mistake.
+
+    A cost is an average over all cards that could have been: in chips, or in percent of the game
+    (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
+    takes long has a progress bar; Ctrl-C shows what was found in the matches until then.
+
+    --json prints {game, player, matches, of, version, unit, decisions, judged, count, total,
+    mistakes}: `count` mistakes cost `total`, and the dearest of them are in `mistakes`.
+    """
+    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
+    found = _match(where, db, is_told=is_told)
+    if found is not None:
+        game = found.rules()
+        seat = found.seat_of(who, game)
+        if found.seen is not None and seat + 1 != found.seen.seat:
+            raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
+        one: tuple[str, int, Record | SeatDocument]
+        one = (found.name, seat, found.seen or found.record)
+        records = iter([one])
+        _run(game, found.names(game)[seat], records, 1, top, as_json=as_json)
+        return
+    with Store(options.database(db), create=False) as store:
+        competition = _competition(store, where)
+        game = game_named(competition.plan.game, competition.plan.package)
+        total = played_by(store, competition.id, who)
+        played = (
+            (one.match.id, one.seat, one.record) for one in seat_records(store, competition.id, who)
+        )
+        _run(game, who, played, total, top, as_json=as_json)
+
+
+def _match(where: str, db: str, *, is_told: bool) -> FoundRecord | None:
+    """The match; None if there is none of that id, which may be a competition's."""
+    try:
+        return find_match(where, db, is_told=is_told)
+    except UsageError:
+        if is_recent(where) or ("://" not in db and not Path(db).is_file()):
+            raise
+        return None
+
+
+def _competition(store: Store, where: str) -> CompetitionRow:
+    try:
+        return store.find(where)
+    except UsageError as error:
+        raise UsageError(f"{where!r} is no match in the database: {error}") from None
+
+
+def _run(
+    game: Game,
+    player: str,
+    records: Iterator[tuple[str, int, Record | SeatDocument]],
+    total: int,
+    top: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Judge all records and print the dearest mistakes, on Ctrl-C of those that are done."""
+    done: list[_Judged] = []
+    is_interrupted = False
+    try:
+        with output.ticking("judging", total * _PARTS) as tick:
+            for match, seat, record in records:
+                found = _judged(match, record, seat, _ticks(tick))
+                done.append(_Judged(match, player, found))
+    except KeyboardInterrupt:
+        is_interrupted = True
+    if done or not is_interrupted:
+        _show(game, player, done, total, top, as_json=as_json)
+    if is_interrupted:
+        raise Interrupted(f"interrupted after {len(done):,} of {output.plural(total, 'match')}")
+
+
+def _judged(
+    match: str, record: Record | SeatDocument, seat: int, on_progress: Callable[[int, int], object]
+) -> MatchMistakes:
+    try:
+        return mistakes_of(record, seat, on_progress)
+    except NoAnalysis:
+        raise
+    except Exception as error:  # a file from anywhere may be wrong in any way
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
+        raise ArenaError(f"match {match} cannot be played again: {why}") from error
+
+
+def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
+    """Ticks `_PARTS` times in a match."""
+    ticked = 0
+
+    def progressed(done: int, of: int) -> None:
+        nonlocal ticked
+        while ticked * of < done * _PARTS:
+            tick()
+            ticked += 1
+
+    return progressed
+
+
+def _show(
+    game: Game, player: str, done: Sequence[_Judged], total: int, top: int, *, as_json: bool
+) -> None:
+    pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
+    pairs.sort(key=lambda pair: -pair[1].judgement.cost)
+    mistakes = [_described(game, judged, mistake) for judged, mistake in pairs[:top]]
+    counts = {
+        name: sum(getattr(judged.found, name) for judged in done)
+        for name in ("decisions", "judged", "count", "total")
+    }
+    unit = next((judged.found.unit for judged in done if judged.found.unit), "")
+    if as_json:
+        output.print_json(
+            {
+                "game": game.name,
+                "player": player,
+                "matches": len(done),
+                "of": total,
+                "version": done[0].found.version if done else None,
+                "unit": unit,
+                **counts,
+                "mistakes": mistakes,
+            }
+        )
+        return
+    click.echo(_summary(game, player, done, counts, unit))
+    for place, mistake in enumerate(mistakes, start=1):
+        click.echo()
+        round_word = game.vocabulary.round
+        for line in _lines(place, mistake, round_word, has_match=total > 1):
+            click.echo(one_line(line, _LONGEST_LINE))
+    if mistakes:
+        click.echo()
+        for line in _notes(mistakes):
+            click.echo(line)
+
+
+def _summary(
+    game: Game, player: str, done: Sequence[_Judged], counts: dict[str, Any], unit: str
+) -> str:
+    where = f"match {done[0].match}" if len(done) == 1 else output.plural(len(done), "match")
+    title = f"{game.vocabulary.title}, {where}, {player}"
+    if not counts["judged"]:
+        return f"{title}: none of {output.plural(counts['decisions'], 'decision')} can be judged."
+    judged = output.plural(counts["judged"], "judged decision")
+    if not counts["count"]:
+        return f"{title}: no mistake in {judged}."
+    were = "mistake" if counts["count"] == 1 else "mistakes"
+    cost = f"{output.amount(counts['total'])} {unit}"
+    return f"{title}: {counts['count']:,} {were} in {judged}, together {cost}."
+
+
+def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:
+    question, judgement = mistake.question, mistake.judgement
+    words = game.vocabulary.asked_words(question)
+    interval = None
+    if judgement.error is not None:
+        half = _ERRORS * judgement.error
+        interval = judgement.cost - half, judgement.cost + half
+    return _Mistake(
+        match=judged.match,
+        seat=judged.found.seat + 1,
+        round=mistake.round,
+        number=mistake.number,
+        index=mistake.index,
+        kind=question.kind,
+        question=words.asked(judged.player, question),
+        answer=mistake.answer,
+        answer_text=words.answered(question, mistake.answer),
+        best=judgement.best,
+        best_text=words.answered(question, judgement.best),
+        cost=judgement.cost,
+        unit=judgement.unit,
+        error=judgement.error,
+        interval=interval,
+        grade=judgement.grade,
+    )
+
+
+def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -> Iterator[str]:
+    cost = output.amount(mistake.cost)
+    how_sure = "exact"
+    if mistake.interval is not None:
+        low, high = map(output.amount, mistake.interval)
+        how_sure = f"estimate, [{low}, {high}]"
+    mark = f" {_MARKS[mistake.grade]}" if mistake.grade else ""
+    where = f"match {mistake.match}, " if has_match else ""
+    yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure})"
+    yield f"   {where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
+    yield f"   {mistake.question}"
+    yield f"   it {mistake.answer_text}"
+    yield f"   better: {mistake.best_text}"
+
+
+def _notes(mistakes: Sequence[_Mistake]) -> Iterator[str]:
+    yield "Each is judged by what its seat knew at that moment, whatever cards came then."
+    if any(mistake.interval is not None for mistake in mistakes):
+        yield (
+            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate: "
+            "at most 1 in 20 of them is wrong."
+        )

@@ -1,0 +1,168 @@
+"""Blackjack's chart: how often a bot hits by its total and the up-card, and what that loses.
+
+A cell has all hands of one total, hard or soft, against one up-card. What it loses is counted from
+a fresh deck: how often its hands come to somebody who plays like that, times what the play loses
+against the best. So the losses of all cells sum to the distance from the best play. A bot that
+counts may rightly differ from it further into the deck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import betaincinv  # type: ignore[import-untyped]
+
+from arena.engine.analysis import Chart, ChartCell, Weakness
+from arena.games.blackjack_probe import Answer
+from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, Place, Play
+
+__all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
+
+Cell: TypeAlias = tuple[bool, int, int]
+"""Whether it is soft, the total, the points of the up-card."""
+
+Asked: TypeAlias = Mapping[Cell, tuple[int, int]]
+"""How often a bot hit in each cell, and how often it was asked."""
+
+_LEVEL = 0.95
+_PER_CENT = 100.0
+_COST_UNIT = "% of the bet"
+_HARD, _SOFT = range(4, 22), range(12, 22)
+_COLUMNS = (*UPCARDS[1:], UPCARDS[0])
+_LABELS = tuple("A" if card == 1 else str(card) for card in _COLUMNS)
+_NOTE = (
+    "Costs are in % of the bet for every hand that is dealt, from a fresh deck; they sum to the "
+    "distance from the best play."
+)
+
+
+def share_bounds(hits: int, of: int, level: float = _LEVEL) -> tuple[float, float]:
+    """The interval of a share, by Clopper and Pearson."""
+    tail = (1 - level) / 2
+    low = betaincinv(hits, of - hits + 1, tail) if hits else 0.0
+    high = betaincinv(hits + 1, of - hits, 1 - tail) if hits < of else 1.0
+    return float(low), float(high)
+
+
+class Chartable:
+    """The cells of the hands of a fresh deck."""
+
+    def __init__(self, fresh: FreshDeck) -> None:
+        self._fresh = fresh
+        hands = fresh.hands
+        asked: dict[tuple[bool, int], list[int]] = {}
+        for number, row in enumerate(zip(hands.soft, hands.totals, strict=True)):
+            if hands.cards[number] >= 2 and number != fresh.natural:
+                asked.setdefault(row, []).append(number)
+        self._hands = asked
+
+    def spread(self, cells: Mapping[Cell, float]) -> Floats:
+        """The shares by hand of somebody who hits so often in these cells, and else plays best."""
+        shares = self._fresh.best.copy()
+        for (is_soft, total, upcard), share in cells.items():
+            shares[upcard - 1, self._hands[is_soft, total]] = share
+        return shares
+
+    def seen(self, asked: Asked) -> Floats:
+        """The shares by hand of a bot that was seen to do this, and else plays best."""
+        return self.spread({cell: hits / of for cell, (hits, of) in asked.items()})
+
+    def reachable(self, play: Play) -> set[Cell]:
+        """The cells that somebody who plays like this may come to."""
+        return {
+            (*row, upcard)
+            for row, hands in self._hands.items()
+            for upcard in UPCARDS
+            if play.reached[upcard - 1, hands].sum() > 0
+        }
+
+    def band(self, asked: Asked) -> tuple[float, float]:
+        """The 95 % interval of what a chip brings a bot that was seen to do this."""
+        cells = [(*row, upcard) for row in self._hands for upcard in UPCARDS]
+        level = 1 - (1 - _LEVEL) / len(asked)
+        bounds = {
+            cell: share_bounds(*asked[cell], level) if cell in asked else (0.0, 1.0)
+            for cell in cells
+        }
+        low, high = (
+            self.spread({cell: both[side] for cell, both in bounds.items()}) for side in (0, 1)
+        )
+        return self._fresh.bounds(low, high)
+
+    def counted(self, answers: Mapping[Place, Sequence[Answer]]) -> Asked:
+        """The answers with hands, by cell."""
+        totals, soft = self._fresh.hands.totals, self._fresh.hands.soft
+        asked: dict[Cell, tuple[int, int]] = {}
+        for (upcard, hand), of in answers.items():
+            cell = soft[hand], totals[hand], upcard
+            before = asked.get(cell, (0, 0))
+            asked[cell] = before[0] + sum(each.hits for each in of), before[1] + len(of)
+        return asked
+
+    def charts(self, play: Play, asked: Asked, *, is_exact: bool = False) -> tuple[Chart, Chart]:
+        """The charts of a bot that plays like this, as far as it was asked.
+
+        If `is_exact` it is known what it does with every hand: shares are by how likely the hands
+        of a cell are, however often each was asked, and have no interval.
+        """
+        shares, reached, losses = play
+        likely, best = self._fresh.likely, self._fresh.best
+
+        def cell(is_soft: bool, total: int, upcard: int) -> ChartCell:
+            at = np.ix_([upcard - 1], self._hands[is_soft, total])
+            mark = float((likely[at] * best[at]).sum() / likely[at].sum())
+            hits, of = asked.get((is_soft, total, upcard), (0, 0))
+            if not of:
+                return ChartCell(mark=mark)
+            cost = _PER_CENT * float(losses[at].sum())
+            if is_exact:
+                share = float((reached[at] * shares[at]).sum() / reached[at].sum())
+                return ChartCell(share=share, count=hits, of=of, mark=mark, cost=cost)
+            low, high = share_bounds(hits, of)
+            return ChartCell(
+                share=hits / of, count=hits, of=of, low=low, high=high, mark=mark, cost=cost
+            )
+
+        def chart(title: str, is_soft: bool, totals: range) -> Chart:
+            return Chart(
+                title=title,
+                what="hits",
+                rows=tuple(map(str, totals)),
+                columns=_LABELS,
+                cells=tuple(
+                    tuple(cell(is_soft, total, upcard) for upcard in _COLUMNS) for total in totals
+                ),
+                cost_unit=_COST_UNIT,
+                note=_NOTE,
+            )
+
+        return chart("Hard hands", False, _HARD), chart("Soft hands", True, _SOFT)
+
+    def weaknesses(self, play: Play) -> tuple[Weakness, ...]:
+        """The cells that lose anything, the dearest first."""
+        shares, reached, losses = play
+        found = []
+        for (is_soft, total), hands in self._hands.items():
+            for upcard, label in zip(_COLUMNS, _LABELS, strict=True):
+                at = np.ix_([upcard - 1], hands)
+                cost = float(losses[at].sum())
+                if cost > 0:
+                    weight = reached[at] / reached[at].sum()
+                    kind = "soft" if is_soft else "hard"
+                    found.append(
+                        Weakness(
+                            spot=f"{kind} {total} against {label}",
+                            played=_in_words(float((weight * shares[at]).sum())),
+                            best=_in_words(float((weight * self._fresh.best[at]).sum())),
+                            cost=_PER_CENT * cost,
+                        )
+                    )
+        return tuple(sorted(found, key=lambda weakness: -weakness.cost))
+
+
+def _in_words(share: float) -> str:
+    """What is done in a cell; hands of the same total may differ by their cards."""
+    percent = f"{share:.1%}"
+    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}")

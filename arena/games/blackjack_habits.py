@@ -1,0 +1,42 @@
+"""Counts a bot's hits by total and up-card, for blackjack's chart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arena.engine.analysis import Chart
+from arena.games.blackjack_charts import Cell, Chartable
+from arena.games.blackjack_values import fresh_deck
+from protocol.blackjack import POINTS, Draw
+from protocol.vocabulary import News, Question
+
+__all__ = ["BlackjackHabits"]
+
+
+class BlackjackHabits:
+    """Counts over any number of matches, whatever cards were gone.
+
+    A cell in which the bot was never asked counts as played best.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[Cell, tuple[int, int]] = {}
+
+    def begin(self, settings: Any, seat: int) -> None:
+        """Go on counting: a hand is the same in every match."""
+
+    def heard(self, news: News) -> None:
+        """Count nothing: all that counts stands in the question."""
+
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Count a hit or a stand."""
+        if type(question) is Draw:
+            cell = question.soft, question.total, POINTS[question.upcard]
+            hits, of = self.asked.get(cell, (0, 0))
+            self.asked[cell] = hits + (answer == "hit"), of + 1
+
+    def charts(self) -> tuple[Chart, ...]:
+        """The charts of hard and soft hands."""
+        fresh = fresh_deck()
+        chartable = Chartable(fresh)
+        return chartable.charts(fresh.played(chartable.seen(self.asked)), self.asked)

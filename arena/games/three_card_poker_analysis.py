@@ -1,0 +1,143 @@
+"""How good a bot of three card poker is: what its play is worth, and how likely it reaches a goal.
+
+A bot that decides by its hand alone is worth an exact share of the ante. If its ante depends on the
+cash alone, the probability of reaching the goal is exact, too. Where a bot draws lots, how often it
+plays a hand is estimated from two answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
+
+import msgspec
+
+from arena.engine.analysis import Analyser, Analysis, Certainty, Figure, SeatMatch, heard_by
+from arena.games.three_card_poker import league_goal
+from arena.games.three_card_poker_habits import UNIT, HandTally, ThreeCardPokerHabitMeter
+from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
+from arena.games.three_card_poker_table import HandClass, class_of, hand_classes
+from arena.strength.extra import need_analysis
+from protocol.errors import NoAnalysis
+from protocol.three_card_poker import ThreeCardPokerSettings
+
+__all__ = ["BEST", "probe", "watch"]
+
+BEST = Fraction(-100 * 35_253_012, HANDS * DEALERS_HANDS)
+"""What a round brings who plays best, in % of the ante."""
+
+_Z = NormalDist().inv_cdf(0.975)
+
+
+def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -> Analyser:
+    """Ask a bot all hands twice.
+
+    Raises `NoAnalysis` if it commits an offence, or is to be analysed against others.
+    """
+    if against:
+        raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
+    need_analysis()
+    from arena.games.three_card_poker_asking import Asking, dependence, differing
+    from arena.games.three_card_poker_goal import goal_figures
+
+    if settings.goal is None:
+        settings = msgspec.structs.replace(settings, goal=league_goal(settings.stake))
+    askings = Asking(settings, 1, seed), Asking(settings, 2, seed)
+    tally, classes = HandTally(), hand_classes(settings.pair_kicker)
+    for asking in askings:
+        asking.note((yield asking.match()))
+        for hand, plays in asking.plays.items():
+            tally.add(classes, hand, "play" if plays else "fold")
+    unsure = [class_of(hand) for hand in differing(*askings)]
+    adapts = dependence(*askings)
+    return Analysis(
+        figures=(
+            *_worth(tally, [classes[number] for number in unsure]),
+            *goal_figures(settings, askings, tally, unsure, adapts),
+        ),
+        weaknesses=tally.weaknesses(),
+        charts=(tally.chart(),),
+        adapts=adapts,
+        asked=4 * HANDS,
+    )
+
+
+def _worth(tally: HandTally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
+    """What the play is worth, and what is lost against the best play.
+
+    The variance of the mean of two answers is the square of half their difference, on average.
+    """
+    lost = tally.given_away
+    half = _Z * 50 * sqrt(sum(one.gain**2 for one in unsure)) / (HANDS * DEALERS_HANDS)
+    for name, value in ("value", BEST - lost), ("given away", lost):
+        yield Figure(
+            name=name,
+            value=float(value),
+            unit=UNIT,
+            certainty=Certainty.PROBED if unsure else Certainty.EXACT,
+            low=float(value) - half if unsure else None,
+            high=float(value) + half if unsure else None,
+            fraction="" if unsure else str(value / 100),
+            remark=_REMARKS[name],
+        )
+
+
+_REMARKS = {
+    "value": f"on average in a round; the best play is worth {float(BEST):.4f} %",
+    "given away": "the distance from the best play",
+}
+
+
+def watch(matches: Iterable[SeatMatch]) -> Analysis:
+    """What can be said from matches that were played; raises `NoAnalysis` if there is no hand."""
+    meter, asked = ThreeCardPokerHabitMeter(), 0
+    for match in matches:
+        heard_by(match, meter)
+        asked += len(match.decisions)
+    if not meter.tally.hands:
+        raise NoAnalysis("it was dealt no hand in these matches")
+    return Analysis(
+        figures=(_seen(meter), _estimated(meter.tally)),
+        weaknesses=meter.tally.weaknesses(),
+        charts=meter.charts(),
+        asked=asked,
+    )
+
+
+def _seen(meter: ThreeCardPokerHabitMeter) -> Figure:
+    """The value by what was done with each class, weighted by how often it is dealt."""
+    tally = meter.tally
+    if unseen := tally.asked.count(0):
+        remark = f"{unseen:,} of {len(tally.asked):,} kinds of hands were not seen"
+        return Figure(name="value", value=None, unit=UNIT, remark=remark)
+    value, variance = -1.0, 0.0
+    for one, played, asked in zip(meter.classes, tally.played, tally.asked, strict=True):
+        weight = one.size * one.gain / (HANDS * DEALERS_HANDS)
+        likely = (played + 1) / (asked + 2)  # 0 of 1 does not prove that it never does
+        value += weight * played / asked
+        variance += weight * weight * likely * (1 - likely) / asked
+    half = 100 * _Z * sqrt(variance)
+    return Figure(
+        name="value",
+        value=100 * value,
+        unit=UNIT,
+        certainty=Certainty.PROBED,
+        low=100 * value - half,
+        high=100 * value + half,
+        remark=_REMARKS["value"],
+    )
+
+
+def _estimated(tally: HandTally) -> Figure:
+    lost, half = float(tally.given_away), _Z * tally.error
+    return Figure(
+        name="given away",
+        value=lost,
+        unit=UNIT,
+        certainty=Certainty.ESTIMATE,
+        low=max(0.0, lost - half),
+        high=lost + half,
+        remark="the mean over the hands that were dealt; the rest of what was lost is the dealer's",
+    )

@@ -1,0 +1,123 @@
+"""Analyses a bot: asks it made-up questions, or looks at what it has answered in its matches."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.engine.analysis import Analyser, Analysis, Figure, SeatMatch, heard_by
+from arena.engine.rules import Game
+from arena.games import competition_settings, game_named
+from arena.lab.in_process import entrant
+from arena.lab.probe import ProbeFailed, analyse_here
+from arena.strength.extra import need_analysis
+from protocol.errors import NoAnalysis
+from protocol.strategy import Strategy, blaming
+from protocol.vocabulary import Settings
+
+__all__ = ["analyse", "begun", "watched"]
+
+
+def analyse(
+    game: str,
+    bot: Strategy | type[Any] | str,
+    *,
+    against: Iterable[Strategy | type[Any] | str] = (),
+    settings: Mapping[str, object] | None = None,
+    seed: int | None = None,
+) -> Analysis:
+    """Find out how good a bot is, by asking it made-up questions in this process.
+
+    Args:
+        game: its name or alias.
+        bot: an object, a class, the name of a house bot or a FILE.py. It is reset before every
+            match of the analysis.
+        against: bots that it is analysed against, beside what it is worth by itself.
+        settings: by the rulebook's names; what is missing is as in competitions.
+        seed: what cards and choices are drawn from; None draws one.
+
+    Raises:
+        ValueError: unknown game or bot, bad settings, or numpy and scipy are not installed.
+        NoAnalysis: a bot cannot be analysed in this game or with these settings, or it failed.
+    """
+    rules = game_named(game)
+    read = competition_settings(rules, settings or {})
+    seed = secrets.randbits(63) if seed is None else seed
+    bots = [bot, *against]
+    names = [_name_of(one) for one in bots]
+    analyser = begun(rules, read, seed, names[1:])
+    made = [_made(rules, one, f"{seed}:{place}") for place, one in enumerate(bots)]
+    try:
+        return analyse_here(rules, analyser, made)
+    except ProbeFailed as failed:
+        raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
+
+
+def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> Analyser:
+    """Begin the analysis of a bot, against others of these names.
+
+    Raises `NoAnalysis` if bots are not analysed in this game or with these settings, and
+    `UsageError` where numpy and scipy are missing.
+    """
+    if game.analysing is None:
+        raise NoAnalysis(
+            f"there is no exact analysis of {game.vocabulary.title}: `arena compare` finds out "
+            "which of two bots is better, and `arena mistakes` what a bot did wrong in its matches"
+        )
+    if (reason := game.analysing.refuses(settings)) is not None:
+        raise NoAnalysis(reason)
+    need_analysis()
+    return game.analysing.probe(settings, seed, against)
+
+
+def watched(game: Game, settings: Settings, matches: Iterable[SeatMatch]) -> Analysis:
+    """What can be said of a bot from matches that it has played with these settings.
+
+    Raises `NoAnalysis` if nothing can be said in this game, and what `matches` raises.
+    """
+    analysing, meter = game.analysing, None if game.habits is None else game.habits()
+    watch = None if analysing is None else analysing.watch
+    if watch is None and meter is None:
+        raise NoAnalysis(f"nothing can be said of a bot from its matches of {game.name}")
+    reason = None if analysing is None else analysing.refuses(settings)
+    asked = 0
+
+    def heard() -> Iterator[SeatMatch]:
+        nonlocal asked
+        for match in matches:
+            asked += len(match.decisions)
+            if meter is not None:
+                heard_by(match, meter)
+            yield match
+
+    seen = heard()
+    if watch is not None and reason is None:
+        need_analysis()
+        analysis = watch(seen)
+    else:
+        refused = () if reason is None else (Figure(name="value", value=None, remark=reason),)
+        analysis = Analysis(figures=refused)
+    for _ in seen:  # what `watch` has left
+        pass
+    charts = analysis.charts or (() if meter is None else meter.charts())
+    return msgspec.structs.replace(analysis, charts=charts, asked=asked)
+
+
+def _name_of(bot: Strategy | type[Any] | str) -> str:
+    if isinstance(bot, str):
+        return bot
+    return (bot if isinstance(bot, type) else type(bot)).__name__
+
+
+def _made(game: Game, bot: Strategy | type[Any] | str, seed: str) -> Strategy:
+    """An instance of a bot, seeded if it can be."""
+    if isinstance(bot, str):
+        return entrant(game, bot).make(seed)
+    with blaming(f"{_name_of(bot)} cannot be started"):
+        strategy: Strategy = bot() if isinstance(bot, type) else bot
+        if callable(seeding := getattr(strategy, "seed", None)):
+            seeding(seed)
+    return strategy

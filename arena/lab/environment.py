@@ -1,0 +1,90 @@
+"""A game as an environment for learners: reset, step, and what the seat to move knows."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import MatchResult, MatchState
+from arena.engine.rules import EVERYONE
+from arena.engine.shuffle import seed_from_int
+from arena.games import game_named
+from protocol.errors import NotInstalled, UsageError
+from protocol.vocabulary import Legal, News, Question
+
+__all__ = ["Environment", "Observation", "aec_env"]
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What the seat to move is asked, and what it was told since its question before this one."""
+
+    seat: int
+    question: Question[Any]
+    news: tuple[News, ...]
+
+
+class Environment:
+    """One match after another of a game, an answer at a time.
+
+    `observation` is None when the match is over. `rewards` has by seat what the last answer has
+    changed in the scores.
+    """
+
+    def __init__(self, game: str, settings: Mapping[str, object] | None = None) -> None:
+        self.game = game_named(game)
+        self.settings = self.game.vocabulary.read_settings(settings)
+        self.reset()
+
+    def reset(self, seed: int | None = None) -> Observation | None:
+        """Begin a match; the same seed deals the same cards, and None draws one."""
+        drawn = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
+        self._match = MatchState(self.game, self.settings, seed=drawn)
+        self._heard: list[list[News]] = [[] for _ in range(self.game.seats)]
+        return self._go_on(self._match.scores)
+
+    def step(self, answer: object) -> Observation | None:
+        """Answer for the seat to move; after `IllegalAnswer` nothing has changed."""
+        if self.observation is None:
+            raise UsageError("the match is over: expected reset()")
+        before = self._match.scores
+        self._match.answer(answer)
+        return self._go_on(before)
+
+    @property
+    def legal(self) -> Legal:
+        """The answers that the seat to move may give; none when the match is over."""
+        return () if self.observation is None else self.observation.question.choices
+
+    def result(self) -> MatchResult:
+        """How the match ended, with its record."""
+        if self.observation is not None:
+            raise UsageError("the match is not over")
+        return self._match.result()
+
+    def _go_on(self, before: tuple[int, ...]) -> Observation | None:
+        match, heard = self._match, self._heard
+        self.rewards = tuple(now - was for now, was in zip(match.scores, before, strict=True))
+        for told in match.take_news():
+            for seat in range(self.game.seats) if told.seat == EVERYONE else [told.seat]:
+                heard[seat].append(told.news)
+        self.observation = None
+        if (asked := match.pending) is not None:
+            self.observation = Observation(asked.seat, asked.question, tuple(heard[asked.seat]))
+            heard[asked.seat] = []
+        return self.observation
+
+
+def aec_env(game: str, settings: Mapping[str, object] | None = None) -> Any:
+    """The game as a `pettingzoo.AECEnv`; `arena/lab/aec_env.py` says what its arrays hold.
+
+    Raises `NotInstalled` without the extra `pettingzoo`.
+    """
+    if find_spec("pettingzoo") is None:
+        raise NotInstalled("pettingzoo is not installed: pip install 'card-arena[pettingzoo]'")
+    from arena.lab.aec_env import AecEnvironment
+
+    return AecEnvironment(Environment(game, settings))

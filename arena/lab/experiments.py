@@ -1,0 +1,308 @@
+"""Experiments with bots in Python: `arena.cross` and `arena.compare`.
+
+They are the commands of these names, without their processes and options: the same seed gives the
+same result. A bot is a house bot's name, a FILE.py, or what makes strategies, such as a class.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
+
+import msgspec
+
+from arena.engine.rules import Game
+from arena.games import competition_settings, game_named
+from arena.lab import compare as comparing
+from arena.lab.compare import Matchup
+from arena.lab.comparison import Standpoint
+from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
+from arena.lab.crosstable import CrossTable, check_entrants, tables
+from arena.lab.file_versions import bot_path, entrants_of
+from arena.lab.in_process import Entrant, seeded, sittings, table_seeds
+from arena.lab.series import Offence, unit
+from arena.strength.figures import plural, with_interval
+from arena.strength.interval import Interval
+from protocol.errors import UnknownBot, UsageError
+from protocol.strategy import Strategy, blaming, house_bots
+from protocol.vocabulary import Settings
+
+__all__ = ["Bot", "BotScore", "ComparedBots", "CrossScores", "compare", "cross"]
+
+Bot: TypeAlias = str | Callable[[], Strategy]
+"""A house bot's name, a FILE.py, a FILE.py@COMMIT, or a class or function that makes a strategy."""
+
+
+class BotScore(msgspec.Struct, frozen=True):
+    """How a bot did over all its tables; `interval` is of `mean`, the score per unit.
+
+    `mean` is None if it met nobody, `interval` if the units are too few to say; `offence` says why
+    it is out.
+    """
+
+    name: str
+    unit: str
+    units: int
+    won: int
+    total: int
+    mean: float | None
+    interval: Interval | None
+    offence: Offence | None = None
+
+    def __repr__(self) -> str:
+        if self.offence is not None:
+            return f"{self.name} is out: {self.offence.kind}"
+        if self.mean is None:
+            return f"{self.name} –"
+        return f"{self.name} {_figure(self.mean, self.interval)} per {self.unit}"
+
+
+class CrossScores(msgspec.Struct, frozen=True):
+    """What came of a cross table: `bots` with the best first, and the `table` itself."""
+
+    game: str
+    settings: Settings
+    matches: int
+    seed: int
+    bots: tuple[BotScore, ...]
+    table: CrossTable
+
+    def __repr__(self) -> str:
+        played = plural(self.matches, "match")
+        return f"CrossScores({self.game}, {played} a table, seed {self.seed}: {[*self.bots]})"
+
+    def __str__(self) -> str:
+        return "\n".join(map(repr, self.bots))
+
+
+class ComparedBots(msgspec.Struct, frozen=True):
+    """Which of two bots is better, and how sure that is.
+
+    Attributes:
+        verdict: `first` or `second` is better, they are `level` or `alike`, or it is `open`.
+        units: how many were played, `unit` being what one is called.
+        value: what the first won of a unit, or how much more than the other it gained.
+        counted_in: `share`, or what a gain is counted in, such as `chip per hand`.
+        interval: of the value, however often one looks; None while there are too few.
+        more: about how many more units would settle it; None for too many.
+        offence: why a bot is out; then nothing else counts.
+        text: all that in words.
+    """
+
+    game: str
+    settings: Settings
+    seed: int
+    bots: tuple[str, str]
+    verdict: Standpoint
+    unit: str
+    units: int
+    value: float | None
+    counted_in: str
+    interval: Interval | None
+    more: int | None
+    offence: Offence | None
+    text: str
+
+    @property
+    def better(self) -> str | None:
+        """The name of the better bot; None if it is not known, or neither is."""
+        known = {Standpoint.FIRST: self.bots[0], Standpoint.SECOND: self.bots[1]}
+        return known.get(self.verdict)
+
+    def __repr__(self) -> str:
+        value = "–" if self.value is None else _figure(self.value, self.interval)
+        after = plural(self.units, self.unit)
+        return f"ComparedBots({', '.join(self.bots)}: {self.verdict}, {value} in {after})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def cross(
+    game: str,
+    bots: Iterable[Bot] = (),
+    *,
+    matches: int | None = None,
+    settings: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    duplicate: bool = False,
+    jobs: int = 1,
+) -> CrossScores:
+    """Let every bot play against every bot, as `arena cross` does; without bots, all house bots.
+
+    Args:
+        matches: how many a table plays; by default enough for an interval.
+        settings: in the place of those of a competition.
+        seed: what cards and bots are drawn from; None draws one.
+        duplicate: whether the same cards are dealt in all seats.
+        jobs: how many processes play. With more than one the main module is imported again in each,
+            and bots that are no names must be found there.
+    """
+    rules = game_named(game)
+    seed = _fresh(seed)
+    read = competition_settings(rules, {**rules.cross.settings, **(settings or {})})
+    count = _matches(rules, matches, duplicate)
+    chosen = tuple(bots) or tuple(house_bots(rules.name))
+    named = [bot for bot in chosen if isinstance(bot, str)]
+    check_entrants(rules, named, len(chosen) - len(named))
+    with ExitStack() as stack:
+        entrants = _entrants(rules, chosen, stack)
+        names = tuple(each.name for each in entrants)
+        seeds = table_seeds(
+            rules,
+            tables(rules.seats, len(names), itself=rules.meets_itself),
+            seed,
+            duplicate=duplicate,
+        )
+        with _random_kept():
+            played = sittings(
+                rules,
+                entrants,
+                list(seeds),
+                seeds=seeds.values(),
+                matches=count,
+                settings=read,
+                report=lambda units: None,
+                jobs=jobs,
+                duplicate=duplicate,
+            )
+    table = CrossTable(names, played)
+    scores = (
+        BotScore(
+            names[each.bot],
+            unit(rules),
+            each.units,
+            each.won,
+            each.total,
+            each.mean,
+            each.interval,
+            each.offence,
+        )
+        for each in table.standings(rules)
+    )
+    return CrossScores(rules.name, read, count, seed, tuple(scores), table)
+
+
+def compare(
+    game: str,
+    first: Bot,
+    second: Bot,
+    *,
+    level: float = LEVEL,
+    most: int | None = None,
+    settings: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+) -> ComparedBots:
+    """Play two bots until it is known which is better, as `arena compare` does.
+
+    Args:
+        level: call them level if they differ by less: in games of 100, or in per cent of an ante or
+            a chip.
+        most: how many units are played at most.
+        settings: in the place of those of a competition.
+        seed: what cards and bots are drawn from; None draws one.
+        jobs: as for `cross`.
+    """
+    rules = game_named(game)
+    seed = _fresh(seed)
+    matchup = Matchup(rules, competition_settings(rules, settings or {}))
+    most = most or MOST_BLOCKS * (1 if rules.unit is None else rules.unit.block)
+    with ExitStack() as stack:
+        entrants = _entrants(rules, (first, second), stack)
+        names = entrants[0].name, entrants[1].name
+        run = ComparisonSoFar(matchup, names, seed, level=level / 100, most=most)
+        with _random_kept():
+            comparing.compare(matchup, entrants, run.add, seed=seed, jobs=jobs)
+    gain, of = matchup.gain_of
+    text = "\n".join((sentence_of(run), *notes_of(run)))
+    if run.offence is not None:
+        text = f"{names[run.offence.bot]} is out: {run.offence.text}"
+    return ComparedBots(
+        game=rules.name,
+        settings=matchup.settings,
+        seed=seed,
+        bots=names,
+        verdict=run.comparison.standpoint,
+        unit=unit(rules),
+        units=run.units,
+        value=run.comparison.values.mean,
+        counted_in="share" if matchup.is_share else f"{gain} per {of}",
+        interval=run.comparison.interval,
+        more=run.more() if run.comparison.standpoint is Standpoint.OPEN else 0,
+        offence=run.offence,
+        text=text,
+    )
+
+
+class _Factory:
+    """Makes strategies from a class or function; one that fails is to blame for it."""
+
+    def __init__(self, name: str, make: Callable[[], Strategy]) -> None:
+        self._name, self._make = name, make
+
+    def __call__(self, seed: str) -> Strategy:
+        with blaming(f"{self._name} cannot be started"):
+            strategy = self._make()
+            if not callable(getattr(strategy, "decide", None)):
+                raise TypeError(f"expected a strategy from {self._name}, got {strategy!r:.80}")
+            return seeded(strategy, seed)
+
+
+def _entrants(game: Game, bots: Sequence[Bot], stack: ExitStack) -> tuple[Entrant, ...]:
+    named = [bot for bot in bots if isinstance(bot, str)]
+    paths = [stack.enter_context(bot_path(bot)) for bot in named]
+    makers = iter(entrants_of(game, named, paths))
+    entrants: list[Entrant] = []
+    for bot in bots:
+        name = bot if isinstance(bot, str) else _name(game, bot)
+        same = sum(each.name.partition(" (")[0] == name for each in entrants)
+        shown = f"{name} ({same + 1})" if same else name
+        make = next(makers).make if isinstance(bot, str) else _Factory(name, bot)
+        entrants.append(Entrant(shown, make))
+    return tuple(entrants)
+
+
+def _name(game: Game, bot: object) -> str:
+    """What a class or function is called; raises if it cannot be a bot of this game."""
+    if not callable(bot):
+        raise UsageError(
+            f"expected a bot's name, a FILE.py, or a class or function that makes one, "
+            f"got {bot!r:.80}"
+        )
+    name = str(getattr(bot, "__name__", type(bot).__name__))
+    plays = getattr(bot, "game", game.name)
+    if plays != game.name:
+        raise UnknownBot(f"{name} plays {plays}, expected a bot for {game.name}")
+    return name
+
+
+def _matches(game: Game, matches: int | None, duplicate: bool) -> int:
+    if matches is None:
+        matches = game.cross.matches
+        return -(-matches // game.seats) * game.seats if duplicate else matches
+    if matches < 1 or (duplicate and matches % game.seats):
+        needed = f"a multiple of {game.seats} matches" if duplicate else "at least 1 match"
+        raise UsageError(f"expected {needed}, got {matches}")
+    return matches
+
+
+def _fresh(seed: int | None) -> int:
+    return secrets.randbelow(10**9) if seed is None else seed  # short enough to be typed again
+
+
+@contextmanager
+def _random_kept() -> Iterator[None]:
+    """Leave the caller's random numbers alone: matches seed those of the module for bots."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+def _figure(value: float, interval: Interval | None) -> str:
+    return with_interval(f"{value:.3f}", interval, "{:.3f}".format)

@@ -1,0 +1,126 @@
+"""Puts the made-up matches of an analysis to programs, in any language.
+
+A program is started once, in a private arena, and plays all matches of the analysis one after
+another in the arena's own seat, as it would in a competition. Its time is not charged, and limits
+of time on the wall, of memory and of processes hold. An offence ends the analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from arena.competitions.arena_host import Host
+from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
+from arena.engine.match import MatchState
+from arena.engine.rules import EVERYONE, Game
+from arena.lab.bot_pool import private_arena
+from arena.lab.probe import OnMatch, ProbeFailed, ProbeSteps, begin, play_probe
+from arena.lab.seat_referee import AskedSeat, BotFailed, SeatReferee, arrived, referee_of
+from arena.referee.bot_session import BotSession
+from arena.sandbox.command import Program
+from protocol.messages import Limits, Over, Termination
+from protocol.strategy import Strategy
+from protocol.vocabulary import News, Question
+
+__all__ = ["ProbedProgram", "ProbedSeat", "analyse_programs"]
+
+
+class ProbedProgram(msgspec.Struct, frozen=True):
+    """A bot that is a process: its name, and its command line."""
+
+    name: str
+    program: Program
+
+
+async def analyse_programs(
+    game: Game,
+    analyser: Analyser,
+    bots: Sequence[Strategy | ProbedProgram],
+    limits: Limits,
+    on_match: OnMatch = lambda probed: None,
+) -> Analysis:
+    """Run an analysis of `bots[0]`, against the others; programs are started, and then stopped.
+
+    Raises:
+        ProbeFailed: one of them offends.
+        UsageError: a command can never work here.
+        ArenaError: a program cannot be started on this machine.
+    """
+    async with private_arena(limits) as host:
+        referee = referee_of(host)
+        there = [
+            await _started(host, number, bot, limits) if isinstance(bot, ProbedProgram) else bot
+            for number, bot in enumerate(bots)
+        ]
+        steps = ProbeSteps(analyser, on_match)
+        while steps.probe is not None:
+            bot = there[steps.probe.bot]
+            if isinstance(bot, BotSession):
+                steps.go_on(await _put(game, steps, bot, referee))
+            else:
+                steps.go_on(play_probe(game, steps.probe, bot))
+        return steps.analysis
+
+
+async def _started(host: Host, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
+    name = f"{bot.name}-{number}" if number else bot.name  # it may be analysed against itself
+    await host.launch_program(bot.program, name)
+    player = await arrived(host, name, limits)
+    if isinstance(player, BotFailed):
+        raise ProbeFailed(number, player.text, player.stderr)
+    return player
+
+
+async def _put(
+    game: Game, steps: ProbeSteps, player: BotSession, referee: SeatReferee
+) -> ProbedMatch:
+    probe = steps.probe
+    assert probe is not None, "the analysis waits for it"
+    seat = ProbedSeat(begin(game, probe), probe, player.public_name)
+    failed = await referee.put(player, seat, f"probe-{steps.played + 1}")
+    if failed is not None:
+        raise ProbeFailed(probe.bot, failed.text, failed.stderr)
+    return ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
+
+
+class ProbedSeat(AskedSeat):
+    """The seat of a program in a made-up match; strategies answer for the others."""
+
+    def __init__(self, match: MatchState, probe: ProbeMatch, name: str) -> None:
+        names = [f"probe-{number}" for number, _ in enumerate(probe.others, start=1)]
+        names.insert(probe.seat, name)
+        super().__init__(match, probe.seat, names)
+        self.decisions: list[SeatDecision] = []
+        self._others: list[Strategy | None] = list(probe.others)
+        self._others.insert(probe.seat, None)
+        for other in probe.others:
+            other.reset()
+
+    def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
+        match, heard = self.match, []
+        while True:
+            for tell in match.take_news():
+                if tell.seat in (EVERYONE, self.seat):
+                    heard.append(tell.news)
+                for seat, other in enumerate(self._others):
+                    if other is not None and tell.seat in (EVERYONE, seat):
+                        other.hear(tell.news)
+            asked = match.pending
+            other = None if asked is None else self._others[asked.seat]
+            if asked is None or other is None:
+                return None if asked is None else asked.question, tuple(heard)
+            match.answer(other.decide(asked.question))
+
+    def take(self, number: int, question: Question[Any], given: Any) -> bool:
+        self.match.answer(given)
+        self.decisions.append(SeatDecision(question, given))
+        return True
+
+    def over(self, match: str, news: tuple[News, ...]) -> Over:
+        """The end of a match whose cards were made up, and so never committed to (J6)."""
+        ended = self.match.termination
+        assert isinstance(ended, Termination), "it was played to its end"
+        return Over(match, news, self.match.scores, ended, None)

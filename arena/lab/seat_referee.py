@@ -1,0 +1,251 @@
+"""Puts one seat of one match after another to a bot, as the arena's referee would.
+
+The bot is a process as in a competition and speaks the real protocol, over a WebSocket or its
+pipes. A `SeatReferee` replaces the referee of a private arena. What the seat is asked and told next
+comes from an `AskedSeat`, which has the other seats answered: from a record, or by strategies. Time
+is not charged here and `bank_ms` is always full, but a bot must answer within `wall_ms`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.competitions.arena_host import Host
+from arena.engine.match import MatchState
+from arena.engine.verdict import Finding
+from arena.referee.bot_session import BotSession
+from arena.referee.clock import Lag
+from arena.referee.live_match import LiveMatch
+from arena.referee.seat import MatchSeat
+from protocol import messages
+from protocol.errors import IllegalAnswer
+from protocol.messages import Answer, Limits, Over, Ready, Verdict
+from protocol.vocabulary import News, Question
+
+__all__ = ["AskedSeat", "BotFailed", "SeatReferee", "arrived", "referee_of"]
+
+
+class BotFailed(msgspec.Struct, frozen=True):
+    """The bot could not go on.
+
+    Attributes:
+        text: why, in a line.
+        number: which of this seat's questions was open, from 1; 0 if none was.
+        stderr: the end of what the bot wrote there.
+    """
+
+    text: str
+    number: int = 0
+    question: Question[Any] | None = None
+    stderr: str = ""
+
+
+class AskedSeat(ABC):
+    """A seat whose questions are put to a bot, in a match whose other seats are answered here.
+
+    Attributes:
+        players: the names by seat, as the bot is told them.
+        commitment: to the seed of the cards; empty where that is not committed to.
+    """
+
+    def __init__(
+        self, match: MatchState, seat: int, players: Sequence[str], commitment: str = ""
+    ) -> None:
+        self.match, self.seat, self.players = match, seat, tuple(players)
+        self.commitment = commitment
+
+    @abstractmethod
+    def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
+        """Go on to the next question of this seat, or None at the end, and the news before it."""
+
+    @abstractmethod
+    def take(self, number: int, question: Question[Any], given: Any) -> bool:
+        """Take the legal answer to the question of this number, from 1; False ends it there."""
+
+    @abstractmethod
+    def over(self, match: str, news: tuple[News, ...]) -> Over:
+        """What the bot is told at the end."""
+
+
+def referee_of(host: Host) -> SeatReferee:
+    """A `SeatReferee` in the place of an arena's own referee."""
+    referee = SeatReferee(host.limits, asyncio.get_running_loop().time)
+    gateway: Any = host.gateway
+    gateway.referee = gateway.dismissals.referee = referee
+    return referee
+
+
+async def arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFailed:
+    """Wait for the `hello` of a bot that was launched."""
+    within_s = (limits.start_ms + limits.hello_ms) / 1000
+    await host.wait_for_bots([name], within_s)
+    player: BotSession | None = host.gateway.players.get(name)
+    if player is None:
+        late = f"did not say hello within {within_s:,.0f} s"
+        return BotFailed(host.ended.get(name, late))
+    return player
+
+
+class SeatReferee:
+    """Replaces `Referee` for a gateway, with one seat of one match at a time.
+
+    Attributes:
+        decisions: how many answers were taken.
+    """
+
+    practice = False
+
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self.lag = Lag(clock())
+        self.on_verdict: Callable[[Verdict], None] = lambda verdict: None
+        self.decisions = 0
+        self._limits, self._clock = limits, clock
+        self._gone: dict[str, BotFailed] = {}  # bots that failed while they were asked nothing
+        self._asked: AskedSeat | None = None
+        self._table: LiveMatch | None = None
+        self._outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
+
+    @property
+    def tables(self) -> tuple[LiveMatch, ...]:
+        if self._table is None or self._outcome.done():
+            return ()
+        return (self._table,)
+
+    def put(
+        self, player: BotSession, asked: AskedSeat, match: str
+    ) -> asyncio.Future[BotFailed | None]:
+        """Begin to put a seat to a bot; what is returned is done when the match is.
+
+        One match must be over before the next begins. What `asked` raises is raised there.
+        """
+        self._asked = asked
+        outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
+        self._outcome = outcome
+        game = asked.match.game
+        if game.name not in player.games:
+            plays = ", ".join(sorted(player.games))
+            self._end(BotFailed(f"said hello for {plays}, expected {game.name}"))
+        elif player.leaving:
+            self._end(self._gone.get(player.name, BotFailed("left before the match")))
+        else:
+            self._invite(player, asked, match)
+        return outcome
+
+    # ---- Called by the gateway
+
+    def ready(self, player: BotSession, message: Ready) -> None:
+        chair = player.chairs.get(message.match)
+        if chair is not None and chair.nonce is None:
+            chair.nonce = message.nonce
+            self._play_on(chair)
+
+    def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
+        """Have an answer taken, and go on."""
+        question, asked = chair.question, self._asked
+        if question is None or asked is None or self._outcome.done():
+            return
+        try:
+            given = question.check(message.value)
+        except IllegalAnswer as error:
+            self._fail(chair, str(error))
+            return
+        try:
+            goes_on = asked.take(chair.asked, question, given)
+        except Exception as error:
+            self._outcome.set_exception(error)
+            return
+        if not goes_on:
+            self._end(None)
+            return
+        chair.question = None
+        chair.player.pending -= 1
+        chair.player.last_answer = arrived
+        self.decisions += 1
+        self._play_on(chair)
+
+    def offence(self, player: BotSession, finding: Finding) -> None:
+        said = finding.stderr or _tail(player)
+        self._gone[player.name] = BotFailed(finding.text, stderr=said)
+        for chair in player.chairs.values():
+            question = chair.question
+            waited = 0 if question is None else chair.asked
+            self._end(BotFailed(finding.text, waited, question, said))
+
+    def void(self, table: LiveMatch, text: str) -> None:
+        """End the match, as the arena itself has failed."""
+        self._end(BotFailed(text))
+
+    def tick(self) -> None:
+        now = self._clock()
+        self.lag.tick(now)
+        if self._table is None or self._asked is None or self._outcome.done():
+            return
+        chair = self._table.chairs[self._asked.seat]
+        waited_ms = (now - chair.asked_at) * 1000
+        if chair.nonce is None and waited_ms > self._limits.start_ms:
+            self._fail(chair, f"not ready within {self._limits.start_ms:,} ms after match")
+        elif chair.question is not None and waited_ms > self._limits.wall_ms:
+            self._fail(chair, f"did not answer within {self._limits.wall_ms:,} ms")
+
+    # ---- Within
+
+    def _invite(self, player: BotSession, asked: AskedSeat, match: str) -> None:
+        state = asked.match
+        game, settings, now = state.game, state.settings, self._clock()
+        seats = [player] * game.seats
+        self._table = table = LiveMatch(
+            match, game, settings, seats, self._limits, lambda *_: None, now
+        )
+        table.match = state
+        chair = table.chairs[asked.seat]
+        chair.invite(
+            messages.Match(
+                match=chair.id,
+                game=game.name,
+                seat=chair.seat,
+                seats=asked.players,
+                settings=msgspec.to_builtins(settings),
+                limits=self._limits,
+                commitment=asked.commitment,
+            )
+        )
+        chair.asked_at = now
+
+    def _play_on(self, chair: MatchSeat) -> None:
+        """Go on to the seat's next question."""
+        assert self._asked is not None, "its match is being played"
+        try:
+            question, news = self._asked.proceed()
+        except Exception as error:
+            if not self._outcome.done():
+                self._outcome.set_exception(error)
+            return
+        chair.news += news
+        if question is not None:
+            chair.put(question, self._clock())
+            chair.player.ask(chair)
+            return
+        del chair.player.chairs[chair.id]
+        chair.player.send(self._asked.over(chair.id, chair.news))
+        self._end(None)
+
+    def _fail(self, chair: MatchSeat, text: str) -> None:
+        question = chair.question
+        number = 0 if question is None else chair.asked
+        self._end(BotFailed(text, number, question, _tail(chair.player)))
+
+    def _end(self, failed: BotFailed | None) -> None:
+        if self._outcome.done():
+            return
+        self._outcome.set_result(failed)
+        if self._table is not None:
+            self._table.let_go()
+
+
+def _tail(player: BotSession) -> str:
+    return "" if player.process is None else player.process.tail()

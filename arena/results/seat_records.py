@@ -1,0 +1,68 @@
+"""The records of all that a bot played in a competition, with the seat that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from arena.engine.analysis import SeatMatch
+from arena.engine.match import Record
+from arena.records.seat_matches import seat_match
+from arena.storage.models import MatchRow
+from arena.storage.reader import StoreReader
+from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
+
+__all__ = ["SeatRecord", "played_by", "seat_matches", "seat_records"]
+
+
+class SeatRecord(msgspec.Struct, frozen=True):
+    """A match, its record, and a seat of it, from 0."""
+
+    match: MatchRow
+    seat: int
+    record: Record
+
+
+def played_by(store: StoreReader, competition: str, bot: str) -> int:
+    """How many `seat_records` there are; raises `UsageError` if the bot never had a seat."""
+    matches = store.matches(competition)
+    bots = {name for played in matches for name in played.players}
+    if bot not in bots:
+        known = ", ".join(sorted(bots)) or "nobody"
+        text = f"{bot!r} played no match of {competition}; expected one of: {known}"
+        raise UsageError(one_line(text, 1000))
+    return sum(played.players.count(bot) for played in matches if played.counts)
+
+
+def seat_records(store: StoreReader, competition: str, bot: str) -> Iterator[SeatRecord]:
+    """What a bot played that counts, in the order of writing; against itself every seat of it.
+
+    Raises `StoreFailed` if a record cannot be read.
+    """
+    for played, data in store.sealed_matches(competition, bot=bot):
+        if not played.counts:
+            continue
+        try:
+            record = Record.from_json(data)
+        except (msgspec.DecodeError, TypeError, UnicodeError, RecursionError) as error:
+            raise StoreFailed(f"cannot read match {played.id}: {in_words(error)}") from error
+        for seat, name in enumerate(played.players):
+            if name == bot:
+                yield SeatRecord(played, seat, record)
+
+
+def seat_matches(
+    store: StoreReader, competition: str, bot: str, tick: Callable[[], None]
+) -> Iterator[SeatMatch]:
+    """The same matches as the bot's seat saw them; `tick` is called after each.
+
+    Raises `StoreFailed` if a record cannot be read, and `ArenaError` if it cannot be played again.
+    """
+    for played in seat_records(store, competition, bot):
+        try:
+            yield seat_match(played.record, played.seat)
+        except Exception as error:  # a damaged record may be broken in any way
+            why = str(error) if isinstance(error, ArenaError) else in_words(error)
+            raise ArenaError(f"match {played.match.id} cannot be played again: {why}") from error
+        tick()

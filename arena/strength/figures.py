@@ -1,0 +1,37 @@
+"""How figures are written for people: counts, signs, and a mean with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arena.strength.interval import Interval
+
+__all__ = ["TOO_FEW", "plural", "several", "signed", "with_interval"]
+
+TOO_FEW = "[–]"
+"""What stands in the place of an interval that too few values do not give."""
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 match`, `2 matches`, `1,000 hands`."""
+    return f"{count:,} {noun if count == 1 else several(noun)}"
+
+
+def several(noun: str) -> str:
+    """`matches`, `hands`."""
+    return f"{noun}{'es' if noun.endswith('ch') else 's'}"
+
+
+def signed(value: float | None, digits: int = 0) -> str:
+    """`+12`, `−3`, `0`, or a dash for None."""
+    if value is None:
+        return "–"
+    text = f"{value:+,.{digits}f}"
+    return text[1:] if not any(digit in text for digit in "123456789") else text
+
+
+def with_interval(value: str, interval: Interval | None, number: Callable[[float], str]) -> str:
+    """`0.645 [0.61, 0.68]`, its ends written by `number`; `0.645 [–]` without an interval."""
+    if interval is None:
+        return f"{value} {TOO_FEW}"
+    return f"{value} [{number(interval.low)}, {number(interval.high)}]"

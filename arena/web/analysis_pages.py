@@ -1,0 +1,118 @@
+"""The results of analyses: what a seat did wrong in a match, and how a bot has played.
+
+Both are made from what the seats knew alone (`arena/records/seat_matches.py`), so they can tell a
+bot's owner no card that J8 keeps from them. `arena/web/analysis_requests.py` says who may see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from arena.engine.analysis import Analysis, SeatMatch
+from arena.engine.match import Record
+from arena.engine.rules import Game
+from arena.games import game_named
+from arena.records.habits import habits_of
+from arena.records.mistakes import JudgedDecision, mistakes_of
+from arena.records.seat_matches import seat_match
+from arena.storage.reader import StoreReader
+from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPage
+from arena.web.analysis_tasks import AnalysisTask
+from protocol.errors import NoAnalysis
+
+__all__ = ["MOST_ANSWERS", "MOST_DECISIONS", "MOST_MATCHES", "mistakes", "strength"]
+
+MOST_ANSWERS = 300_000  # of a match that is judged for a page
+MOST_MATCHES = 200  # of a bot, the latest, from which its strength is made
+MOST_DECISIONS = 100_000  # in these; the match that passes this is the last one
+
+OnProgress = Callable[[int, int], None]
+
+
+def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> MistakesPage:
+    """What the decisions of a seat, from 1, cost; raises `NoAnalysis` if that cannot be said."""
+    if len(record.answers) > MOST_ANSWERS:
+        count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
+        raise NoAnalysis(f"match {match} has {count}: use `arena mistakes {match}`")
+    found = mistakes_of(record, seat - 1, on_progress)
+    game = game_named(record.game, record.package)
+    marks = (_mark(game, mistake) for mistake in found.mistakes if mistake.judgement.grade)
+    return MistakesPage(
+        seat=seat,
+        version=found.version,
+        unit=found.unit,
+        total=found.total,
+        decisions=found.decisions,
+        judged=found.judged,
+        marks=tuple(marks),
+    )
+
+
+def strength(reader: StoreReader, task: AnalysisTask, on_progress: OnProgress) -> StrengthPage:
+    """How a bot has played in a competition; raises `NoAnalysis` if nothing counts any more."""
+    plan = reader.competition(task.id).plan
+    game = game_named(plan.game, plan.package)
+    matches, used = _seat_matches(reader, task, on_progress)
+    if not matches:
+        raise NoAnalysis(f"no match of {task.bot} counts any more")
+    analysis, refused = _watched(game, matches)
+    return StrengthPage(
+        bot=task.bot,
+        version=task.version,
+        matches=used,
+        of_matches=task.matches,
+        analysis=analysis,
+        refused=refused,
+        charts=() if game.habits is None else habits_of(game, matches).charts,
+    )
+
+
+def _mark(game: Game, decision: JudgedDecision) -> DecisionMark:
+    judgement, question = decision.judgement, decision.question
+    words = game.vocabulary.asked_words(question)
+    return DecisionMark(
+        round=decision.round,
+        number=decision.number,
+        index=decision.index,
+        kind=question.kind,
+        answer_text=words.answered(question, decision.answer),
+        best_text=words.answered(question, judgement.best),
+        cost=judgement.cost,
+        error=judgement.error,
+        unit=judgement.unit,
+        grade=judgement.grade,
+    )
+
+
+def _seat_matches(
+    reader: StoreReader, task: AnalysisTask, on_progress: OnProgress
+) -> tuple[list[SeatMatch], int]:
+    """The bot's latest matches as it saw them, the oldest first, and how many these are."""
+    rows = reader.latest(task.id, MOST_MATCHES, bots=(task.bot,), before=task.last + 1)
+    counting = [row for row in rows if row.counts]
+    seen: list[SeatMatch] = []
+    decisions = used = 0
+    for row in counting:
+        if decisions >= MOST_DECISIONS:
+            break
+        record = reader.record(row.id)
+        for seat, name in enumerate(row.players):
+            if name == task.bot:
+                seen.append(seat_match(record, seat))
+                decisions += len(seen[-1].decisions)
+        used += 1
+        on_progress(used, len(counting))
+    return seen[::-1], used
+
+
+def _watched(game: Game, matches: Sequence[SeatMatch]) -> tuple[Analysis | None, str]:
+    """What the game says of these matches; or None, and why nothing."""
+    analysing = game.analysing
+    if analysing is None or analysing.watch is None:
+        return None, f"how good a bot is in {game.vocabulary.title} cannot be told from its matches"
+    if (reason := analysing.refuses(matches[0].settings)) is not None:
+        return None, reason
+    try:
+        return analysing.watch(matches), ""
+    except NoAnalysis as error:
+        return None, str(error)

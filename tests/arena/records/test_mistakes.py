@@ -1,0 +1,126 @@
+"""What decisions cost: which are mistakes, where they stand, and what cannot be said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.engine.rules import EVERYONE, Rules, TellSeat, Unit
+from arena.games import GAMES
+from arena.records.mistakes import dearest, judged, mistakes_of
+from protocol.errors import NoAnalysis
+from protocol.messages import Ending
+from protocol.vocabulary import News
+from tests.support.judged_toys import install_judged_toy, toy_record
+from tests.support.toy_games import toy_game
+
+
+class _ClosesPair(News, frozen=True, gc=False, tag="closes_pair"):
+    """Two rounds are over."""
+
+
+def _in_pairs(settings: Any, deals: Any, board: Any) -> Rules:
+    """The toy's rules, which also say when two rounds are over."""
+    rules = toy_game(2).rules(settings, deals, board)
+    closed, step = 0, next(rules)
+    while True:
+        answer = yield step
+        if isinstance(step, TellSeat) and step.news.kind == "shown":
+            closed += 1
+            if closed % 2 == 0:
+                yield TellSeat(EVERYONE, _ClosesPair())
+        try:
+            step = rules.send(answer)
+        except StopIteration:
+            return
+
+
+@pytest.fixture
+def game(monkeypatch: pytest.MonkeyPatch) -> str:
+    return install_judged_toy(monkeypatch).name
+
+
+def test_a_mistake_costs_something_and_is_not_level(game: str) -> None:
+    record = toy_record(game, (3, 2, 1, 0, 3, 2), "Ah Kd Qh 2h As Js")
+
+    found = mistakes_of(record, 1)
+
+    assert (found.seat, found.version, found.unit) == (1, 7, "chips")
+    assert (found.decisions, found.judged) == (6, 5)
+    costs = [(one.round, one.judgement.cost, one.judgement.grade) for one in found.mistakes]
+    assert costs == [(3, 2.0, 2), (5, 3.0, 3), (6, 2.0, 2)]
+    assert (found.count, found.total) == (3, 7.0)
+
+
+def test_a_decision_says_where_it_stands(game: str) -> None:
+    record = toy_record(game, (3, 0, 0), "Ah 2d Qh")
+    progress: list[tuple[int, int]] = []
+
+    first, last = judged(record, 1, lambda done, of: progress.append((done, of)))
+
+    assert (first.number, first.index, first.round, first.unit) == (1, 1, 1, 1)
+    assert (last.number, last.index, last.round, last.unit) == (3, 5, 3, 3)
+    assert record.answers[last.index] == last.answer == 0
+    assert last.judgement.best == 3
+    assert (first.is_mistake, last.is_mistake) == (False, True)
+    assert progress == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    game = install_judged_toy(monkeypatch, most=1)
+    record = toy_record(game.name, (3, 1, 0, 1), "As Kd Qh Jh")
+
+    assert [one.round for one in mistakes_of(record, 1).mistakes] == [1, 2, 3, 4], "one of a round"
+
+    in_twos = msgspec.structs.replace(
+        game, unit=Unit("pair", "rounds", _ClosesPair, lambda news: (0, 0)), rules=_in_pairs
+    )
+    monkeypatch.setitem(GAMES, game.name, in_twos)
+    found = mistakes_of(record, 1)
+
+    assert [(one.round, one.unit, one.judgement.cost) for one in found.mistakes] == [
+        (1, 1, 3.0),
+        (3, 2, 3.0),
+    ]
+    assert (found.count, found.total) == (4, 10.0)
+
+
+def test_the_dearest_come_first(game: str) -> None:
+    found = list(judged(toy_record(game, (1, 0, 2), "Ah Kd Qs"), 1))
+
+    assert [one.judgement.cost for one in dearest(found)] == [3.0, 2.0, 2.0]
+    assert [one.round for one in dearest(found, 2)] == [2, 1]
+
+
+def test_a_match_that_was_stopped_is_judged_as_far_as_it_went(game: str) -> None:
+    record = toy_record(game, (0, 0), "Ah Kd Qh", rounds=3)
+
+    found = mistakes_of(record, 1)
+
+    assert record.termination.kind is Ending.CRASH
+    assert (found.decisions, found.count) == (2, 2)
+    assert mistakes_of(record, 0).count == 0
+
+
+def test_a_match_without_a_decision_has_no_mistakes(game: str) -> None:
+    found = mistakes_of(toy_record(game, (), "Ah", rounds=1), 1)
+
+    assert (found.decisions, found.judged, found.unit, found.mistakes) == (0, 0, "", ())
+
+
+def test_what_is_not_judged_is_refused_with_the_reason(
+    game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = toy_record(game, (0,), "Ah", rounds=91)
+
+    with pytest.raises(NoAnalysis, match="more than 90 rounds are too many"):
+        mistakes_of(record, 1)
+
+    unjudged = msgspec.structs.replace(GAMES[game], judging=None)
+    monkeypatch.setitem(GAMES, game, unjudged)
+    with pytest.raises(NoAnalysis, match=f"^{game} does not say what decisions cost$"):
+        mistakes_of(record, 1)

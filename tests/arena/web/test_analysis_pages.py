@@ -1,0 +1,411 @@
+"""What analyses say, and to whom: from databases as an arena writes them, without a process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.engine.analysis import Analysing, Analysis, Chart, Figure, Judgement, Judging, SeatMatch
+from arena.engine.match import Record
+from arena.formats.formats import schedule_of
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
+from arena.games import GAMES
+from arena.records import seat_transcript
+from arena.records.visibility import LADDER_S, Viewer
+from arena.storage.store import Store
+from arena.web import analysis_pages
+from arena.web.analysis_answers import AnalysisAnswers
+from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask
+from arena.web.play.recent import PersonalMatch
+from protocol.errors import UsageError
+from protocol.vocabulary import News, Question
+from tests.support import databases
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
+from tests.support.sample_database import SampleWriter, plan, play, write
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+QUICK = [name for name, game in GAMES.items() if game.judging and not game.judging.is_slow]
+GAME = "ace_king_queen"
+
+
+class AnalysisReader(InProcessReader):
+    """Also does at once what is analysed."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self._analyses = AnalysisAnswers(str(file), self.log.append)
+
+    def analysis(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
+        """The state that ends an analysis."""
+        reply = self.reply(path, viewer, **query)
+        assert reply.status == 200, reply.body
+        task = msgspec.json.decode(reply.body, type=AnalysisTask)
+        assert not task.refused
+        return self.done(AnalysisQuestion(id=1, task=task))
+
+    def done(self, question: AnalysisQuestion) -> Any:
+        return json.loads(
+            msgspec.json.encode(self._analyses.answer(question)), parse_constant=_no_number
+        )
+
+
+def _no_number(text: str) -> None:
+    raise AssertionError(f"{text} is no JSON")
+
+
+class EavesdroppingGame:
+    """Stands in for how a game analyses: notes all that it is told, and calls all a mistake."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, game: str) -> None:
+        self.heard_by_judges: list[Any] = []
+        self.heard_by_meters: list[Any] = []
+        self.watched: list[SeatMatch] = []
+        judging = Judging(version=7, judge=lambda settings, seat: Judge(self.heard_by_judges))
+        analysing = Analysing(version=8, probe=None, watch=self.watch)  # type: ignore[arg-type]
+        fields = {"judging": judging, "analysing": analysing, "habits": self.meter}
+        monkeypatch.setitem(GAMES, game, msgspec.structs.replace(GAMES[game], **fields))
+
+    def meter(self) -> Judge:
+        return Judge(self.heard_by_meters)
+
+    def watch(self, matches: Iterable[SeatMatch]) -> Analysis:
+        self.watched += matches
+        figure = Figure(name="matches", value=float(len(self.watched)))
+        return Analysis(figures=(figure,))
+
+
+class Judge:
+    """A judge, and a meter."""
+
+    def __init__(self, heard: list[Any]) -> None:
+        self._heard = heard
+
+    def begin(self, settings: Any, seat: int) -> None:
+        pass
+
+    def heard(self, news: News) -> None:
+        self._heard.append(plain(news))
+
+    def decided(self, question: Question[Any], answer: Any) -> Judgement:
+        self._heard.append(plain(question))
+        return Judgement(cost=0.5, best=answer, unit="chips", grade=2)
+
+    def charts(self) -> tuple[Chart, ...]:
+        return (Chart(title="All", what="is", rows=(), columns=(), cells=()),)
+
+
+def plain(what: object) -> Any:
+    return msgspec.to_builtins(what)
+
+
+def running(file: Path, game: str, **more: Any) -> Store:
+    """A competition that goes on, with two matches."""
+    store = Store(file)
+    writing = SampleWriter(store, plan(game, **more), "c")
+    for pairing in next(schedule_of(writing.plan))[:2]:
+        writing.finished(pairing, play(game, pairing.number, settings=writing.plan.settings))
+    store.flush()
+    return store
+
+
+def told_to(record: Record, seat: int) -> list[Any]:
+    """All that a seat was told and asked, in order, as its bot got it."""
+    transcript = seat_transcript.told(record, seat)
+    heard: list[Any] = []
+    for asked in transcript.asked:
+        heard += [*asked.news, asked.question]
+    return [plain(what) for what in (*heard, *transcript.news)]
+
+
+# ---- Mistakes
+
+
+@EACH_GAME
+def test_every_mistake_of_a_seat_is_a_mark_in_the_order_of_play(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+) -> None:
+    EavesdroppingGame(monkeypatch, game)
+    with running(tmp_path / "arena.db", game) as store:
+        match = store.results("c")[0]
+        record = store.record(match.id)
+    reader = AnalysisReader(tmp_path / "arena.db")
+    own = 0
+    for seat in range(1, len(match.players) + 1):
+        path = f"matches/{match.id}/mistakes.json"
+        status = reader.analysis(path, INSTRUCTOR, seat=str(seat))
+        found = status["mistakes"]
+        own += found["decisions"]
+
+        assert status["state"] == "done"
+        assert found["total"] == 0.5 * found["decisions"]
+        assert (found["seat"], found["version"], found["unit"]) == (seat, 7, "chips")
+        indices = [mark["index"] for mark in found["marks"]]
+        assert indices == sorted(indices)
+        assert [mark["number"] for mark in found["marks"]] == list(range(1, found["decisions"] + 1))
+        assert all(mark["answer_text"] == mark["best_text"] for mark in found["marks"])
+    assert own == len(record.answers)
+
+
+@pytest.mark.parametrize("game", QUICK)
+def test_what_a_game_says_of_a_match_is_strict_json_and_has_words(
+    tmp_path: Path, game: str
+) -> None:
+    reader = AnalysisReader(write(tmp_path / "arena.db", [game]))
+    status = reader.analysis(f"matches/{game}-1/mistakes.json")
+
+    assert status["state"] == "done"
+    for mark in status["mistakes"]["marks"]:
+        assert mark["grade"] in (1, 2, 3)
+        assert mark["cost"] > 0
+        assert mark["answer_text"] != mark["best_text"]
+
+
+def test_a_match_that_a_person_has_played_comes_with_the_question(tmp_path: Path) -> None:
+    reader = AnalysisReader(write(tmp_path / "arena.db", []))
+    sat = PersonalMatch(
+        match="p-1",
+        players=("eva", "house:nash"),
+        record=play(GAME).record,
+        started_at=1.0,
+        finished_at=2.0,
+    )
+    reply = reader.personal("matches/p-1/mistakes.json", sat)
+    task = msgspec.json.decode(reply.body, type=AnalysisTask)
+    status = reader.done(AnalysisQuestion(id=1, task=task, personal_match=sat))
+
+    assert reply.status == 200
+    assert status["mistakes"]["decisions"] > 0
+
+
+def test_a_match_that_never_began_has_no_mistakes(tmp_path: Path) -> None:
+    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    status = reader.analysis(f"matches/{GAME}-void/mistakes.json")
+
+    assert status["mistakes"]["decisions"] == 0
+    assert status["mistakes"]["marks"] == []
+
+
+def test_a_match_that_is_too_long_is_for_arena_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis_pages, "MOST_ANSWERS", 3)
+    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
+
+    assert status["state"] == "refused"
+    assert f"use `arena mistakes {GAME}-1`" in status["text"]
+
+
+def test_a_damaged_record_has_failed_with_a_line(tmp_path: Path) -> None:
+    file = write(tmp_path / "arena.db", [GAME])
+    databases.rows(file, "UPDATE matches SET record = CAST('{' AS BLOB)")
+    reader = AnalysisReader(file)
+    status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
+
+    assert status["state"] == "failed"
+    assert "its log says why" in status["text"]
+    [line] = reader.log
+    assert line.startswith(f"mistakes of {GAME}-1: cannot read match")
+
+
+def test_a_game_that_judges_nothing_says_so_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = {"judging": None, "analysing": None, "habits": None}
+    monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(GAMES[GAME], **nothing))
+    reader = InProcessReader(write(tmp_path / "arena.db", [GAME]))
+
+    assert "what decisions cost" in reader.get(f"matches/{GAME}-1/mistakes.json")["refused"]
+    found = reader.get(f"competitions/{GAME}-00000000/strength.json", bot="ann")
+    assert "how good a bot is" in found["refused"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("matches/none/mistakes.json", {"seat": "1"}, 404),
+        (f"matches/{GAME}-1/mistakes.json", {"seat": "3"}, 404),
+        (f"matches/{GAME}-1/mistakes.json", {"seat": "0"}, 400),
+        (f"matches/{GAME}-1/mistakes.json", {"bot": "ann"}, 400),
+        (f"competitions/{GAME}-00000000/strength.json", {}, 400),
+        (f"competitions/{GAME}-00000000/strength.json", {"bot": "nobody"}, 404),
+        ("competitions/none/strength.json", {"bot": "ann"}, 404),
+    ],
+)
+def test_a_bad_question_is_one_line(
+    tmp_path: Path, path: str, query: dict[str, Any], status: int
+) -> None:
+    reader = InProcessReader(write(tmp_path / "arena.db", [GAME]))
+
+    assert reader.refused(path, **query)[0] == status
+
+
+# ---- The strength of a bot
+
+
+def strength_of(reader: AnalysisReader, viewer: Viewer = PUBLIC, bot: str = "ann") -> Any:
+    return reader.analysis("competitions/c/strength.json", viewer, bot=bot)["strength"]
+
+
+def test_a_bots_strength_is_made_from_its_latest_matches_and_says_how_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = EavesdroppingGame(monkeypatch, GAME)
+    monkeypatch.setattr(analysis_pages, "MOST_MATCHES", 3)
+    with Store(tmp_path / "arena.db") as store:
+        writing = SampleWriter(store, plan(GAME, matches=6), "c")
+        writing.to_the_end()
+        store.flush()
+        played = [row for row in store.results("c") if "ann" in row.players]
+        seats = [(store.record(row.id), row.players.index("ann")) for row in played[-3:]]
+    found = strength_of(AnalysisReader(tmp_path / "arena.db"))
+
+    assert (found["matches"], found["of_matches"]) == (3, len(played))
+    assert found["analysis"]["figures"][0]["value"] == 3.0
+    assert found["version"] == 8
+    assert [chart["title"] for chart in found["charts"]] == ["All"]
+    assert game.heard_by_meters == [
+        heard for record, seat in seats for heard in told_to(record, seat)
+    ]
+
+
+def test_matches_that_were_taken_back_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    EavesdroppingGame(monkeypatch, GAME)
+    with running(tmp_path / "arena.db", GAME) as store:
+        reader = AnalysisReader(tmp_path / "arena.db")
+        before = strength_of(reader, INSTRUCTOR)["matches"]
+        match = next(row for row in store.results("c") if "ann" in row.players)
+        databases.rows(
+            tmp_path / "arena.db", f"UPDATE matches SET counts = 0 WHERE id = '{match.id}'"
+        )
+        databases.rows(tmp_path / "arena.db", "UPDATE competitions SET revision = revision + 1")
+        reply = reader.reply("competitions/c/strength.json", INSTRUCTOR, bot="ann")
+        task = msgspec.json.decode(reply.body, type=AnalysisTask)
+
+    assert before == task.matches + 1
+
+
+def test_without_the_packages_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def watch(matches: Iterable[SeatMatch]) -> Analysis:
+        raise UsageError("numpy and scipy are not installed")
+
+    monkeypatch.setattr(EavesdroppingGame, "watch", staticmethod(watch))
+    EavesdroppingGame(monkeypatch, GAME)
+    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    status = reader.analysis(f"competitions/{GAME}-00000000/strength.json", bot="ann")
+
+    assert (status["state"], status["text"]) == ("refused", "numpy and scipy are not installed")
+    assert status["strength"] is None
+
+
+@pytest.mark.parametrize("game", [name for name, game in GAMES.items() if game.habits])
+def test_what_a_game_says_of_a_bot_is_strict_json(tmp_path: Path, game: str) -> None:
+    at = list(GAMES).index(game)
+    reader = AnalysisReader(write(tmp_path / "arena.db", list(GAMES)[: at + 1]))
+    status = reader.analysis(f"competitions/{game}-{at:08x}/strength.json", bot="ann")
+
+    assert status["state"] == "done"
+    assert status["strength"]["charts"]
+    assert bool(status["strength"]["analysis"]) != bool(status["strength"]["refused"])
+
+
+# ---- Who sees them (J8)
+
+
+@EACH_GAME
+def test_J8_mistakes_and_analysis_are_the_owners_and_the_instructors_until_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+) -> None:
+    EavesdroppingGame(monkeypatch, game)
+    with running(tmp_path / "arena.db", game) as store:
+        match = store.results("c")[0]
+        reader = AnalysisReader(tmp_path / "arena.db")
+        paths: list[tuple[str, str, dict[str, str]]] = []
+        for seat, bot in enumerate(match.players, start=1):
+            paths.append((bot, f"matches/{match.id}/mistakes.json", {"seat": str(seat)}))
+            paths.append((bot, "competitions/c/strength.json", {"bot": bot}))
+        for bot, path, query in paths:
+            others = [owner(name) for name in (*match.players, "stranger") if name != bot]
+            for viewer in (PUBLIC, Viewer(name=bot), *others):
+                status, line = reader.refused(path, viewer, **query)
+                assert status == 403
+                assert "until c is over" in line
+            for viewer in (owner(bot), INSTRUCTOR):
+                assert reader.analysis(path, viewer, **query)["state"] == "done"
+        store.competition_finished("c", 9_000.0)
+        store.flush()
+        for _, path, query in paths:
+            for viewer in (PUBLIC, owner("stranger")):
+                assert reader.analysis(path, viewer, **query)["state"] == "done"
+
+
+@EACH_GAME
+def test_J8_what_analyses_for_an_owner_hears_what_its_seat_heard_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+) -> None:
+    """So no mark, mistake or chart can tell more; and luck, made of all cards, is not there."""
+    heard = EavesdroppingGame(monkeypatch, game)
+    with running(tmp_path / "arena.db", game) as store:
+        match = store.results("c")[0]
+        record = store.record(match.id)
+    reader = AnalysisReader(tmp_path / "arena.db")
+    for seat, bot in enumerate(match.players):
+        for noted in (heard.heard_by_judges, heard.heard_by_meters, heard.watched):
+            noted.clear()
+        reader.analysis(f"matches/{match.id}/mistakes.json", owner(bot), seat=str(seat + 1))
+        found = reader.analysis("competitions/c/strength.json", owner(bot), bot=bot)
+        told = told_to(record, seat)
+        watched = next(one for one in heard.watched if one.seat == seat)
+
+        assert found["strength"]["matches"] >= 1
+        assert heard.heard_by_judges == told[: len(heard.heard_by_judges)]
+        assert heard.heard_by_judges
+        assert is_within(told, heard.heard_by_meters)
+        heard_so = [[*one.news, one.question] for one in watched.decisions]
+        assert plain([*chain(*heard_so), *watched.news]) == told
+        assert reader.get(f"matches/{match.id}.json", owner(bot))["luck"] is None
+    assert reader.get(f"matches/{match.id}.json")["luck"] is None
+
+
+def is_within(part: list[Any], whole: list[Any]) -> bool:
+    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
+
+
+def test_J8_on_a_ladder_others_see_what_comes_of_matches_of_a_day_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    EavesdroppingGame(monkeypatch, GAME)
+    file = tmp_path / "arena.db"
+    with Store(file) as store:
+        writing = SampleWriter(store, plan(GAME, form=Form.LADDER, players=("ann", "ben")), "c")
+        matches = [
+            writing.finished(Pairing(number, ("ann", "ben")), play(GAME, number))
+            for number in (1, 2, 3)
+        ]
+        store.flush()
+    ago = time.time() - LADDER_S
+    for match, at in zip(matches, (ago - 9_000, ago - 600, ago + 600), strict=True):
+        databases.rows(file, f"UPDATE matches SET finished_at = {at} WHERE id = '{match}'")
+    reader = AnalysisReader(file)
+
+    assert strength_of(reader, PUBLIC)["of_matches"] == 2
+    assert strength_of(reader, owner("ben"))["matches"] == 2
+    assert strength_of(reader, owner("ann"))["of_matches"] == 3
+    assert strength_of(reader, INSTRUCTOR)["of_matches"] == 3
+    path = f"matches/{matches[2]}/mistakes.json"
+    for viewer in (PUBLIC, owner("ben")):
+        assert reader.refused(path, viewer)[0] == 403
+        assert reader.analysis(f"matches/{matches[1]}/mistakes.json", viewer)["state"] == "done"
+    assert reader.analysis(path, owner("ann"))["state"] == "done"

@@ -1,0 +1,132 @@
+"""`arena analyse --bot`: programs are asked what objects are, and what they do wrong is said."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bot_processes import living
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parent.parent.parent
+GAME = "ace_king_queen"
+
+PIPED = """
+import json, os, sys, time
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+say(type="hello", protocol=1, name="x", games={games})
+asked = 0
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "match":
+        say(type="ready", match=message["match"], nonce="mine")
+    elif message["type"] == "ask":
+        asked += 1
+        {when_asked}
+        say(type="answer", match=message["match"], ask=message["ask"], value={value})
+"""
+HONEST = "message['legal'][message['card'] != 'A']"  # bets and calls with the ace alone
+
+
+def analyse(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "arena", "analyse", GAME, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def piped(
+    folder: Path, value: str = HONEST, when_asked: str = "pass", games: str = f"['{GAME}']"
+) -> str:
+    """The command of a bot without a library."""
+    file = folder / "bot.py"
+    file.write_text(PIPED.format(value=value, when_asked=when_asked, games=games))
+    return f"ann=stdio: {sys.executable} {file}"
+
+
+def test_programs_are_worth_what_the_same_bots_are_in_process(tmp_path: Path) -> None:
+    strategy = tmp_path / "mine.py"
+    strategy.write_text(
+        "class Mine:\n"
+        f"    game = '{GAME}'\n"
+        "    def decide(self, question): return question.legal[question.card != 'A']\n"
+        "    def hear(self, news): pass\n"
+        "    def reset(self): pass\n"
+    )
+    options = ["--seed", "3", "--json"]
+    here = analyse("honest", "--against", "honest", *options)
+
+    there = analyse("--bot", piped(tmp_path), "--against", f"bob={strategy}", *options)
+
+    assert (there.returncode, there.stderr) == (0, "")
+    alone, launched = (json.loads(done.stdout) for done in (here, there))
+    assert (launched["bot"], launched["against"]) == ("ann", ["bob"])
+    figures = [document["analysis"]["figures"] for document in (alone, launched)]
+    assert figures[1][-1].pop("name") == "value against bob"
+    assert figures[0][-1].pop("name") == "value against honest"
+    assert alone["analysis"] == launched["analysis"]
+    assert launched["analysis"]["asked"] > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "text"),
+    [
+        ({"value": "'raise'"}, [], 'answered "raise" to open; legal: bet, check'),
+        ({"when_asked": "if asked > 99: sys.exit(3)"}, [], "crashed: exit status 3"),
+        (
+            {"when_asked": "if asked > 99: time.sleep(9)"},
+            ["--wall-ms", "300"],
+            "did not answer within 300 ms",
+        ),
+        ({"games": "['gin_rummy']"}, [], f"said hello for gin_rummy, expected {GAME}"),
+    ],
+)
+def test_what_a_program_does_wrong_ends_it(
+    tmp_path: Path, options: dict[str, str], more: list[str], text: str
+) -> None:
+    done = analyse("--bot", piped(tmp_path, **options), *more)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"arena: ann failed: {text}")
+
+
+def test_the_end_of_its_stderr_stands_before_the_line(tmp_path: Path) -> None:
+    wrong = "asked > 9 and (print('which card?', file=sys.stderr, flush=True) or 1 / 0)"
+
+    done = analyse("--bot", piped(tmp_path, when_asked=wrong))
+
+    *said, line = done.stderr.splitlines()
+    assert said[0] == "ann: which card?"
+    assert "ann: ZeroDivisionError: division by zero" in said
+    assert line.startswith("arena: ann failed: crashed: exit status 1")
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="its processes are not found there")
+def test_ctrl_c_stops_the_program_too(tmp_path: Path) -> None:
+    words = ["--bot", piped(tmp_path, when_asked="time.sleep(9)").replace("ann=", "sleeper=")]
+    command = [sys.executable, "-m", "arena", "analyse", GAME, *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not living("sleeper"):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+
+    assert (process.returncode, said) == (130, "arena: interrupted after 0 answers\n")
+    assert not living("sleeper")

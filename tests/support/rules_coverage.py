@@ -1,0 +1,53 @@
+"""Measures, in the run of all tests, how much of the rules and the wire their own tests reach.
+
+Where `COVERAGE_PROCESS_START` is set, coverage runs in each process of pytest from its beginning.
+It is halted in all tests but those that mirror `protocol` and `arena/games`, and the programs that
+tests start do without it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from coverage import Coverage
+
+__all__ = ["pytest_runtest_protocol"]
+
+_SWITCH = "COVERAGE_PROCESS_START"
+_MIRRORS = ("tests/protocol/", "tests/arena/games/")
+
+
+class RulesCoverage:
+    """The measurement of this process."""
+
+    def __init__(self) -> None:
+        self._coverage: Coverage | None = None
+        if _SWITCH in os.environ:
+            from coverage import Coverage
+
+            self._coverage = Coverage.current()
+        self._is_on = self._coverage is not None
+        # Not in the first process, whose own have yet to start.
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            os.environ.pop(_SWITCH, None)
+
+    def switch(self, is_on: bool) -> None:
+        """Go on with the measurement, or halt it."""
+        if self._coverage is not None and is_on is not self._is_on:
+            self._is_on = is_on
+            (self._coverage.start if is_on else self._coverage.stop)()
+
+
+_measured = RulesCoverage()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure what a test of the rules or the wire reaches; not the long averages."""
+    _measured.switch(item.nodeid.startswith(_MIRRORS) and item.get_closest_marker("stats") is None)
+    return (yield)
