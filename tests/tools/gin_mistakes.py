@@ -28,7 +28,7 @@ from arena.records.seat_matches import numbered_seat_match
 from arena.strength.interval import wilson
 from protocol.strategy import Appraisal, find
 
-__all__ = ["JudgedGame", "Measured", "judged_games", "main", "measured"]
+__all__ = ["JudgedGame", "Measured", "judged_games", "main", "measured", "report"]
 
 SEED = 3_000_000  # the first; no weights were found with these games
 OPPONENTS = ("simple", "patient", "expert")
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         master = measured(
             pool.map(partial(judged_games, "master", samples=0), range(options.games))
         )
-    return _report(simple, master)
+    return report(simple, master)
 
 
 def _shares(bot: Measured) -> str:
@@ -150,7 +150,8 @@ def _shares(bot: Measured) -> str:
     return f"{count} mistakes: {', '.join(parts)}"
 
 
-def _report(simple: Measured, master: Measured) -> int:
+def report(simple: Measured, master: Measured) -> int:
+    """Print what was measured; 1 if something is not as asked for, else 0."""
     print(f"simple, looked at again: {_shares(simple)}")
     for name, bot in ("simple", simple), ("master", master):
         print(
