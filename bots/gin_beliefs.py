@@ -14,7 +14,8 @@ from math import exp, log
 from random import Random
 from typing import NamedTuple
 
-from bots.gin_playout import ALL, VALUES, Manner, Table, cards_of, hand_of, outs_of
+from bots.gin_playout import ALL, VALUES, Manner, Table, cards_of, outs_of
+from protocol.gin_melds import mask_deadwood
 
 __all__ = ["HABITS", "Beliefs", "Event", "Habit", "Seen", "Story", "evidence"]
 
@@ -200,21 +201,22 @@ class Story:
         takes, discard = _EVERYTHING.takes, _EVERYTHING.discard
         for left, taken, discarded, knocked in events:
             if taken:
-                if not takes(hand, taken, manner, turn):
+                if not takes(hand, taken, manner):
                     chance *= _NOT_TAKEN
-                eleven = hand | taken
+                drawn = taken
             else:
-                if left and takes(hand, left, manner, turn):
+                if left and takes(hand, left, manner):
                     chance *= _NOT_TAKEN
                 if not discarded:
                     continue
-                eleven = hand | slots[at]
+                drawn = slots[at]
                 at += 1
+            eleven = hand | drawn
             if not eleven & discarded or chance < least:
                 return 0.0
-            best, least_left = discard(eleven, manner.counts_outs)
+            best, least_left = discard(hand, drawn, manner.counts_outs)
             hand = eleven ^ discarded
-            deadwood = hand_of(hand).deadwood
+            deadwood = least_left if best == discarded else mask_deadwood(hand)
             if best != discarded:
                 if manner.counts_outs:
                     chance *= _likes(hand, deadwood, eleven ^ best, least_left)
