@@ -77,6 +77,7 @@ class Seen:
         self.known = 0
         self.events: list[Event] = []
         self.turns = [0, 0]  # own, the other's
+        self.takes = 0  # discards that this seat took
 
     def passed(self, card: int) -> None:
         """The other seat passed the up-card."""
@@ -91,6 +92,7 @@ class Seen:
             if drew_discard:
                 self.known |= self.top
             self.known &= ~discarded
+        self.takes += own and drew_discard
         if not drew_discard:
             self.dead |= self.top
         self.top = discarded
@@ -148,7 +150,7 @@ class Story:
             else:
                 spare.append(place)
         spare += range(len(slots), need)
-        slots += [0] * (need - len(slots))
+        slots.extend([0] * (need - len(slots)))
         # Discards that the story did not have: a card just drawn, or any earlier one.
         missing = cards_of(out & ~held)
         rng.shuffle(spare)
@@ -168,6 +170,7 @@ class Story:
             slots[place] = free.pop()
         self._order(events, rng)
         self.free = free
+        self.hand = held_now(slots, events)
         self.chance = self.explains(events, self.habit, 0.0)
 
     def _order(self, events: Sequence[Event], rng: Random) -> None:
@@ -264,6 +267,16 @@ class Story:
             else:
                 slots[place], free[other] = free[other], slots[place]
                 self.hand = before
+
+
+def held_now(slots: Sequence[int], events: Sequence[Event]) -> int:
+    """The ten cards of the other seat after these events."""
+    hand = 0
+    for card in slots:
+        hand |= card
+    for event in events:
+        hand = (hand | event.taken) & ~event.discarded
+    return hand
 
 
 def _likes(hand: int, deadwood: int, best: int, best_deadwood: int) -> float:
