@@ -14,7 +14,7 @@ from math import exp, log
 from random import Random
 from typing import NamedTuple
 
-from bots.gin_playout import ALL, VALUES, Manner, Table, cards_of, outs_of
+from bots.gin_playout import ALL, OF_VALUE, VALUES, Manner, Table, cards_of, outs_of
 from protocol.gin_melds import mask_deadwood
 
 __all__ = ["HABITS", "Beliefs", "Event", "Habit", "Seen", "Story", "evidence"]
@@ -55,14 +55,14 @@ class Habit(NamedTuple):
 
 
 HABITS = (
-    Habit("simple", Manner(True, False, (10,)), (0.97,), 0.01),
-    Habit("patient", Manner(False, False, (0,)), (0.01,), 0.01),
-    Habit("plain", Manner(False, False, (10,)), (0.97,), 0.01),
+    Habit("simple", Manner(True, False, (10,)), (0.98,), 0.005),
+    Habit("patient", Manner(False, False, (0,)), (0.01,), 0.005),
+    Habit("plain", Manner(False, False, (10,)), (0.98,), 0.005),
     Habit("expert", Manner(False, True, (10, 10, 10, 0)), (0.7, 0.6, 0.4, 0.3, 0.1, 0.04), 0.03),
 )
 
-_NOT_TAKEN = 0.02  # the chance of not taking, or taking, what its manner would
-_DEARER = 0.1  # the chance of not discarding the dearest of equal cards
+_NOT_TAKEN = 0.01  # the chance of not taking, or taking, what its manner would
+_DEARER = 0.05  # the chance of not discarding the dearest of equal cards
 _PER_POINT = 0.25  # how fast the chance of an expert's discard falls, per point of its worth
 _SPREAD = 0.4  # the chance of an expert's best discard
 _EVERYTHING = Table(0)
@@ -220,17 +220,20 @@ class Story:
             best, least_left = discard(hand, drawn, manner.counts_outs)
             hand = eleven ^ discarded
             deadwood = least_left if best == discarded else mask_deadwood(hand)
-            if best != discarded:
-                if manner.counts_outs:
-                    chance *= _likes(hand, deadwood, eleven ^ best, least_left)
-                elif deadwood > least_left:
-                    chance *= strict
-                elif VALUES[best] != VALUES[discarded]:
-                    chance *= _DEARER
-            elif manner.counts_outs:
-                chance *= _SPREAD
+            if manner.counts_outs:
+                chance *= (
+                    _SPREAD
+                    if best == discarded
+                    else _likes(hand, deadwood, eleven ^ best, least_left)
+                )
+            elif deadwood > least_left:
+                chance *= strict
+            elif VALUES[best] != VALUES[discarded]:
+                chance *= _DEARER
+            else:
+                chance /= _ties(eleven, VALUES[discarded], deadwood)
             if deadwood <= 10:
-                likely = 0.97 if not deadwood else knocks[min(turn, len(knocks) - 1)]
+                likely = 0.98 if not deadwood else knocks[min(turn, len(knocks) - 1)]
                 chance *= likely if knocked else 1 - likely
             elif knocked:
                 chance *= 0.001
@@ -267,6 +270,19 @@ class Story:
             else:
                 slots[place], free[other] = free[other], slots[place]
                 self.hand = before
+
+
+def _ties(eleven: int, value: int, left: int) -> int:
+    """How many of eleven cards are worth so much and leave so much."""
+    cards = eleven & OF_VALUE[value]
+    if not cards & (cards - 1):
+        return 1
+    ties = 0
+    while cards:
+        bit = cards & -cards
+        cards ^= bit
+        ties += mask_deadwood(eleven ^ bit) == left
+    return ties
 
 
 def held_now(slots: Sequence[int], events: Sequence[Event]) -> int:

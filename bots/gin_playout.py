@@ -17,6 +17,7 @@ __all__ = [
     "ALL",
     "CARDS",
     "MOST",
+    "OF_VALUE",
     "TARGET",
     "VALUES",
     "Hand",
@@ -47,6 +48,8 @@ _BY_VALUE = (
     (sum(_BY_RANK[:4]), 10),
     *[(rank, 9 - place) for place, rank in enumerate(_BY_RANK[4:])],
 )
+
+OF_VALUE = {value: cards for cards, value in _BY_VALUE}
 
 CARDS = {bit: card for card, bit in CARD_BITS.items()}
 VALUES = {CARD_BITS[card]: deadwood_value(card) for card in PACK}
