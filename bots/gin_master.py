@@ -13,7 +13,7 @@ from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple
 
-from bots.gin_beliefs import HABITS, Beliefs, Seen, Story, evidence
+from bots.gin_beliefs import Beliefs, Seen, evidence
 from bots.gin_playout import (
     CARDS,
     MOST,
@@ -25,6 +25,7 @@ from bots.gin_playout import (
     shares,
     showdown,
 )
+from bots.gin_stories import HABITS, Story
 from bots.gin_worth import (
     GIN_SCORES,
     TARGET,
@@ -53,7 +54,7 @@ from protocol.vocabulary import News, Question
 __all__ = ["Choice", "Mind"]
 
 _OWN = Manner(False, True, (10, 10, 10, 10, 0))
-_OUT_WORTH = 0.3
+_OUT_WORTH = 0.5
 
 STORIES = 96
 CHANGES = 4

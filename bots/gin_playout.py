@@ -245,6 +245,8 @@ class Table:
         left = len(stock)
         while True:
             if not drawn:
+                if left <= 0:
+                    return 0  # G12
                 if not top_is_barred and self.takes(hand, top, manner):
                     drawn = top
                 else:
@@ -256,8 +258,6 @@ class Table:
             if deadwood <= knocks[turn if turn < len(knocks) else -1]:
                 won = showdown(hand, deadwood, other)
                 return won if mover == 0 else -won
-            if left <= 0:
-                return 0  # G12
             top, drawn, top_is_barred = bit, 0, False
             hand, other = other, hand
             manner, other_manner = other_manner, manner
