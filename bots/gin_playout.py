@@ -17,6 +17,7 @@ __all__ = [
     "ALL",
     "CARDS",
     "MOST",
+    "OF_VALUE",
     "TARGET",
     "VALUES",
     "Hand",
@@ -47,6 +48,8 @@ _BY_VALUE = (
     (sum(_BY_RANK[:4]), 10),
     *[(rank, 9 - place) for place, rank in enumerate(_BY_RANK[4:])],
 )
+
+OF_VALUE = {value: cards for cards, value in _BY_VALUE}
 
 CARDS = {bit: card for card, bit in CARD_BITS.items()}
 VALUES = {CARD_BITS[card]: deadwood_value(card) for card in PACK}
@@ -242,6 +245,8 @@ class Table:
         left = len(stock)
         while True:
             if not drawn:
+                if left <= 0:
+                    return 0  # G12
                 if not top_is_barred and self.takes(hand, top, manner):
                     drawn = top
                 else:
@@ -253,8 +258,6 @@ class Table:
             if deadwood <= knocks[turn if turn < len(knocks) else -1]:
                 won = showdown(hand, deadwood, other)
                 return won if mover == 0 else -won
-            if left <= 0:
-                return 0  # G12
             top, drawn, top_is_barred = bit, 0, False
             hand, other = other, hand
             manner, other_manner = other_manner, manner
