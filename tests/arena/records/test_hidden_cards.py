@@ -58,7 +58,7 @@ def _quick_judge() -> Iterator[None]:
     """The house bot that judges takes seconds, and hears what this one hears."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gin_rummy_judge, "find", lambda game, name: ListeningAppraiser)
-        patch.setattr(gin_rummy_judge, "house_bots", lambda game: {"master": ListeningAppraiser})
+        patch.setattr(gin_rummy_judge, "house_bots", lambda game, slow: {"master": ListeningAppraiser})
         yield
 
 
@@ -163,6 +163,7 @@ def played_on(record: Record) -> list[Any]:
 
 @pytest.mark.parametrize("game", JUDGED)
 def test_other_cards_of_the_seat_itself_are_judged_in_another_way(game: str) -> None:
-    found = [list(judged(stopped(game, number, 12), 0)) for number in range(20)]
+    seats = GAMES[game].seats
+    found = [list(judged(stopped(game, number, 40), number % seats)) for number in range(20)]
 
     assert len({one.judgement.cost for decisions in found for one in decisions}) > 1
