@@ -72,6 +72,7 @@ def _mark(game: Game, decision: JudgedDecision) -> DecisionMark:
     words = game.vocabulary.asked_words(question)
     return DecisionMark(
         round=decision.round,
+        turn=decision.turn,
         number=decision.number,
         index=decision.index,
         kind=question.kind,
