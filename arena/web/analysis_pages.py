@@ -16,9 +16,10 @@ from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, mistakes_of
 from arena.records.seat_matches import seat_match
 from arena.storage.reader import StoreReader
+from arena.strength.extra import need_analysis
 from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPage
 from arena.web.analysis_tasks import AnalysisTask
-from protocol.errors import NoAnalysis
+from protocol.errors import NoAnalysis, UsageError
 
 __all__ = ["MOST_ANSWERS", "MOST_DECISIONS", "MOST_MATCHES", "mistakes", "strength"]
 
@@ -114,6 +115,7 @@ def _watched(game: Game, matches: Sequence[SeatMatch]) -> tuple[Analysis | None,
     if (reason := analysing.refuses(matches[0].settings)) is not None:
         return None, reason
     try:
+        need_analysis()
         return analysing.watch(matches), ""
-    except NoAnalysis as error:
+    except (NoAnalysis, UsageError) as error:
         return None, str(error)

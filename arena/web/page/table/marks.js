@@ -38,11 +38,12 @@ export function marksOfRound(marks, round, steps, seat) {
 
 /**
  * The next mistake after a moment; the first one after the last; null if there is none.
- * @param {Mark[]} marks  in the order of play @param {number} round @param {number} step @param {Map<number, Mark>} here  those of the round, by step
+ * @param {Mark[]} marks  of the seat, in the order of play @param {number} seat @param {number} round @param {number} step
+ * @param {import("./steps.js").Step[]|null} steps  those of the round, if they are there
  */
-export function nextMark(marks, round, step, here) {
-  const passed = new Set([...here].filter(([at]) => at <= step).map(([, mark]) => mark));
-  return marks.find((mark) => mark.round >= round && !passed.has(mark)) ?? marks[0] ?? null;
+export function nextMark(marks, seat, round, step, steps) {
+  const isAhead = (mark) => mark.round > round || (mark.round === round && !(steps && stepOf(steps, seat, mark.turn) <= step));
+  return marks.find(isAhead) ?? marks[0] ?? null;
 }
 
 /** How many there are of each grade, the worst first: [[3, 2], [1, 5]]. @param {Mark[]} marks @returns {[number, number][]} */

@@ -58,7 +58,7 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     play: () => !(atEnd && !playing) && setPlaying(!playing),
     speed: setSpeed,
     faster: (by) => setSpeed(faster(speed, by)),
-    ...(marks.length > 0 && { mistake: () => toMark(nextMark(marks, at.round, step, here)) }),
+    ...(marks.length > 0 && { mistake: () => toMark(nextMark(marks, seat ?? 0, at.round, step, steps)) }),
   };
 
   useEffect(() => {

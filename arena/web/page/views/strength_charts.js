@@ -21,10 +21,10 @@ export function Charts({ names, all }) {
         ? html`<div class=${`columns ${names.length > 1 ? "two" : ""}`}>${charts.map((chart, of) => chart && html`<${Grid} key=${names[of]} chart=${chart} name=${names[of]} alone=${names.length === 1} />`)}</div>`
         : html`<${Bars} names=${names} charts=${charts} />`}
       <p class="faint small">Shares: ${what}.${" "}
-        ${marks && isRoomy && html`<span class="key"><i class="tick"></i> the best play</span> `}
-        ${marks && !isRoomy && html`<span class="key"><i class="better"></i> the best play, most of the time</span> `}
-        ${isRoomy && html`<span class="key"><i class="span"></i> 95 % interval</span> `}
-        ${marks && first.line !== null && "The thick line: where the best play changes. "}${note}</p>
+        ${marks && isRoomy && html`<span class="key"><i class="tick"></i> the best play.</span> `}
+        ${marks && !isRoomy && html`<span class="key"><i class="better"></i> the best play, most of the time.</span> `}
+        ${isRoomy && html`<span class="key"><i class="span"></i> 95 % interval.</span> `}
+        ${marks && first.line !== null && "The thick line: where the best play changes. "}${isRoomy && charts.some((chart) => chart?.cells.flat().some((cell) => cell?.cost > 0)) && `Costs: ${first.cost_unit}. `}${note}</p>
     <//>`;
   });
 }
@@ -37,14 +37,14 @@ function Bars({ names, charts }) {
     <thead class=${names.length > 1 ? "" : "unseen"}><tr><td></td>${names.map((name) => html`<th scope="col"><${Name} name=${name} /></th>`)}</tr></thead>
     <tbody>${rows.map((row, at) => html`<tr key=${row} class=${at === line ? "changes" : null}>
       <th scope="row">${row}</th>
-      ${charts.map((chart) => html`<td>${chart ? html`<${Bar} cell=${chart.cells[at][0]} unit=${chart.cost_unit} />` : ""}</td>`)}
+      ${charts.map((chart) => html`<td>${chart ? html`<${Bar} cell=${chart.cells[at][0]} />` : ""}</td>`)}
     </tr>`)}</tbody>
   </table></div>`;
 }
 
-function Bar({ cell, unit }) {
+function Bar({ cell }) {
   if (!cell) return html`<span class="faint">–</span>`;
-  return html`<div class="bar-cell"><${Strip} cell=${cell} /><span><b>${shown(cell)}</b> <span class="faint">${more(cell, unit)}</span></span></div>`;
+  return html`<div class="bar-cell"><${Strip} cell=${cell} /><span><b>${shown(cell)}</b> <span class="faint">${more({ ...cell, mark: null })}</span>${cell.mark !== null && html`<span class="unseen">, best ${percent(cell.mark)}</span>`}</span></div>`;
 }
 
 /** The share with its interval and the best play's, on a scale. */
@@ -64,11 +64,11 @@ function shown({ share, text }) {
 }
 
 /** What else is known of it: "9 of 20, best 33 %, costs 0.02 chips". */
-function more({ share, count, of, mark, cost }, unit) {
+function more({ share, count, of, mark, cost }, unit = "") {
   return [
     share !== null && of > 0 && `${number(count)} of ${number(of)}`,
     mark !== null && `best ${percent(mark)}`,
-    cost > 0 && `costs ${costOf(cost)}${unit && ` ${unit}`}`,
+    cost > 0 && `costs ${costOf(cost)} ${unit}`,
   ].filter(Boolean).join(", ");
 }
 
@@ -110,7 +110,7 @@ function Cell({ cell, unit, at, isRoomy, isIn, onTell }) {
   const style = cell?.share != null ? { "--share": cell.share } : null;
   const given = { class: `${look} ${!isRoomy && cell?.mark > 0.5 ? "better" : ""}`, style, "data-at": at, tabindex: isIn ? 0 : -1, onFocus: onTell, onPointerEnter: onTell };
   if (!cell) return html`<td ...${given}><span class="unseen">nothing can be here</span></td>`;
-  if (isRoomy) return html`<td ...${given}><b>${shown(cell)}</b> <small>${more(cell, unit)}</small><${Strip} cell=${cell} /></td>`;
+  if (isRoomy) return html`<td ...${given}><b>${shown(cell)}</b> <small>${more(cell)}</small><${Strip} cell=${cell} /></td>`;
   return html`<td ...${given}><span aria-hidden="true">${cell.text || (cell.share === null ? "" : number(100 * cell.share))}</span><span class="unseen">${shown(cell)}${more(cell, unit) && `, ${more(cell, unit)}`}</span></td>`;
 }
 
