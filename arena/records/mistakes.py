@@ -32,6 +32,7 @@ class JudgedDecision(msgspec.Struct, frozen=True, gc=False):
         number: which of the seat's questions it answered, from 1.
         index: the place of the answer in the record, from 0.
         round: which round of the match it was in, from 1.
+        turn: which of the seat's questions of that round, from 1.
         unit: which of the game's units (`Game.unit`), such as a game of several rounds, from 1; the
             round where the game has none.
     """
@@ -39,6 +40,7 @@ class JudgedDecision(msgspec.Struct, frozen=True, gc=False):
     number: int
     index: int
     round: int
+    turn: int
     unit: int
     question: Question[Any]
     answer: Any
@@ -101,10 +103,13 @@ def judged(
     match, places = numbered_seat_match(record, seat)
     judge = judging.judge(match.settings, seat)
     rounds = _RoundCounter(game)
+    begun, before = 1, 0  # the present round, and how many decisions came before it
     for number, (decision, index) in enumerate(zip(match.decisions, places, strict=True), start=1):
         for news in decision.news:
             rounds.hear(news)
             judge.heard(news)
+        if rounds.round != begun:
+            begun, before = rounds.round, number - 1
         judgement = judge.decided(decision.question, decision.answer)
         on_progress(number, len(places))
         if judgement is not None:
@@ -112,6 +117,7 @@ def judged(
                 number,
                 index,
                 rounds.round,
+                number - before,
                 rounds.unit,
                 decision.question,
                 decision.answer,

@@ -27,12 +27,13 @@ class AnalysisState(StrEnum):
 class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
     """A mistake: which decision of its seat it is, what would have been better, and by how much.
 
-    `number` is which of the seat's questions, `index` which answer of the match, both in the order
-    of play; `round` and `number` count from 1, `index` from 0. `error` is the standard error of an
-    estimated cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
+    `number` is which of the seat's questions, `turn` which of those in its `round`, and `index`
+    which answer of the match, in the order of play and from 1, but `index` from 0. `error` is the
+    standard error of an estimated cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
     """
 
     round: int
+    turn: int
     number: int
     index: int
     kind: str

@@ -62,6 +62,7 @@ def test_a_decision_says_where_it_stands(game: str) -> None:
 
     assert (first.number, first.index, first.round, first.unit) == (1, 1, 1, 1)
     assert (last.number, last.index, last.round, last.unit) == (3, 5, 3, 3)
+    assert (first.turn, last.turn) == (1, 1), "of its round"
     assert record.answers[last.index] == last.answer == 0
     assert last.judgement.best == 3
     assert (first.is_mistake, last.is_mistake) == (False, True)
