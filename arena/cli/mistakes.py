@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
@@ -30,6 +31,10 @@ _PARTS = 20  # of a match, on the progress bar
 _LONGEST_LINE = 400
 _MARKS = ("", "?!", "?", "??")
 _ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
+
+
+_Played: TypeAlias = tuple[str, int, Record | SeatDocument]
+"""A match, and the seat in it, from 0, that is judged."""
 
 
 class _Judged(msgspec.Struct, frozen=True):
@@ -76,7 +81,7 @@ class _Mistake(msgspec.Struct, frozen=True):
     default=5,
     show_default=True,
     metavar="N",
-    help="Show so many, the dearest.",
+    help="Show so many, the dearest; where costs have several units, of each.",
 )
 @options.db_option("The database that has the match or the competition.")
 @options.json_option
@@ -93,8 +98,8 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
     (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
     takes long has a progress bar; Ctrl-C shows what was found in the matches until then.
 
-    --json prints {game, player, matches, of, version, unit, decisions, judged, count, total,
-    mistakes}: `count` mistakes cost `total`, and the dearest of them are in `mistakes`.
+    --json prints {game, player, matches, of, version, decisions, judged, count, totals, mistakes}:
+    `count` mistakes cost `totals` by unit, and the dearest of them are in `mistakes`.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = _match(where, db, is_told=is_told)
@@ -103,11 +108,9 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
         seat = found.seat_of(who, game)
         if found.seen is not None and seat + 1 != found.seen.seat:
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
-        one: tuple[str, int, Record | SeatDocument]
         name = where if found.document is None and found.seen is None else found.name
-        one = (name, seat, found.seen or found.record)
-        records = iter([one])
-        _run(game, found.names(game)[seat], records, 1, top, as_json=as_json)
+        one: _Played = (name, seat, found.seen or found.record)
+        _run(game, found.names(game)[seat], [one], 1, top, as_json=as_json)
         return
     with Store(options.database(db), create=False) as store:
         competition = _competition(store, where)
@@ -137,13 +140,7 @@ def _competition(store: Store, where: str) -> CompetitionRow:
 
 
 def _run(
-    game: Game,
-    player: str,
-    records: Iterator[tuple[str, int, Record | SeatDocument]],
-    total: int,
-    top: int,
-    *,
-    as_json: bool,
+    game: Game, player: str, records: Iterable[_Played], total: int, top: int, *, as_json: bool
 ) -> None:
     """Judge all records and print the dearest mistakes, on Ctrl-C of those that are done."""
     done: list[_Judged] = []
@@ -189,14 +186,20 @@ def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
 def _show(
     game: Game, player: str, done: Sequence[_Judged], total: int, top: int, *, as_json: bool
 ) -> None:
+    totals: Counter[str] = Counter()
+    for judged in done:
+        totals.update(judged.found.totals)
     pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
     pairs.sort(key=lambda pair: -pair[1].judgement.cost)
-    mistakes = [_described(game, judged, mistake) for judged, mistake in pairs[:top]]
+    mistakes = [
+        _described(game, *pair)
+        for unit in totals
+        for pair in [pair for pair in pairs if pair[1].judgement.unit == unit][:top]
+    ]
     counts = {
         name: sum(getattr(judged.found, name) for judged in done)
-        for name in ("decisions", "judged", "count", "total")
+        for name in ("decisions", "judged", "count")
     }
-    unit = next((judged.found.unit for judged in done if judged.found.unit), "")
     if as_json:
         output.print_json(
             {
@@ -205,13 +208,13 @@ def _show(
                 "matches": len(done),
                 "of": total,
                 "version": done[0].found.version if done else None,
-                "unit": unit,
                 **counts,
+                "totals": totals,
                 "mistakes": mistakes,
             }
         )
         return
-    click.echo(_summary(game, player, done, counts, unit))
+    click.echo(_summary(game, player, done, counts, totals))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round
@@ -224,7 +227,11 @@ def _show(
 
 
 def _summary(
-    game: Game, player: str, done: Sequence[_Judged], counts: dict[str, Any], unit: str
+    game: Game,
+    player: str,
+    done: Sequence[_Judged],
+    counts: Mapping[str, int],
+    totals: Mapping[str, float],
 ) -> str:
     where = f"match {done[0].match}" if len(done) == 1 else output.plural(len(done), "match")
     title = f"{game.vocabulary.title}, {where}, {player}"
@@ -233,9 +240,8 @@ def _summary(
     judged = output.plural(counts["judged"], "judged decision")
     if not counts["count"]:
         return f"{title}: no mistake in {judged}."
-    were = "mistake" if counts["count"] == 1 else "mistakes"
-    cost = f"{output.amount(counts['total'])} {unit}"
-    return f"{title}: {counts['count']:,} {were} in {judged}, together {cost}."
+    costs = " and ".join(f"{output.amount(cost)} {unit}" for unit, cost in totals.items() if cost)
+    return f"{title}: {output.plural(counts['count'], 'mistake')} in {judged}, together {costs}."
 
 
 def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:
@@ -284,6 +290,6 @@ def _notes(mistakes: Sequence[_Mistake]) -> Iterator[str]:
     yield "Each is judged by what its seat knew at that moment, whatever cards came then."
     if any(mistake.interval is not None for mistake in mistakes):
         yield (
-            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate: "
-            "at most 1 in 20 of them is wrong."
+            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The dearest of many "
+            "estimates are more often too high than too low."
         )

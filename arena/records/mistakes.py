@@ -57,19 +57,18 @@ class MatchMistakes(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         version: of the way to judge, `Judging.version`.
-        unit: what costs are counted in; empty if nothing was judged.
         decisions, judged: how many the seat made, and of how many something can be said.
-        total: what all mistakes cost together, those not in `mistakes` included.
+        totals: what all mistakes cost together, those not in `mistakes` included, by the unit that
+            they are counted in; a game may judge different questions in different units.
         count: how many these are.
         mistakes: in the order of play; of a round or game only the dearest (`Judging.most`).
     """
 
     seat: int
     version: int
-    unit: str
     decisions: int
     judged: int
-    total: float
+    totals: dict[str, float]
     count: int
     mistakes: tuple[JudgedDecision, ...]
 
@@ -139,13 +138,15 @@ def mistakes_of(
     found = list(judged(record, seat, count))
     _, judging = _judging(record)
     mistakes = [decision for decision in found if decision.is_mistake]
+    totals = {decision.judgement.unit: 0.0 for decision in found}
+    for decision in mistakes:
+        totals[decision.judgement.unit] += decision.judgement.cost
     return MatchMistakes(
         seat=seat,
         version=judging.version,
-        unit=found[0].judgement.unit if found else "",
         decisions=decisions,
         judged=len(found),
-        total=sum(decision.judgement.cost for decision in mistakes),
+        totals=totals,
         count=len(mistakes),
         mistakes=tuple(_shown(mistakes, judging.most)),
     )
