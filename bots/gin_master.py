@@ -13,19 +13,28 @@ from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple
 
-from bots.gin_beliefs import HABITS, Beliefs, Seen, Story, evidence
+from bots.gin_beliefs import Beliefs, Seen, evidence
 from bots.gin_playout import (
     CARDS,
     MOST,
+    VALUES,
     Manner,
     Table,
     cards_of,
     least_after,
-    outs_of,
     shares,
     showdown,
 )
-from bots.gin_worth import GIN_SCORES, TARGET, TOO_MUCH, chances_held, keep_worth, prospect
+from bots.gin_stories import HABITS, Story
+from bots.gin_worth import (
+    GIN_SCORES,
+    TARGET,
+    TOO_MUCH,
+    chances_held,
+    keep_worth,
+    knock_worth,
+    prospect,
+)
 from protocol.gin_melds import CARD_BITS, card_mask, discard_deadwoods, mask_deadwood
 from protocol.gin_rummy import (
     DISCARDS,
@@ -45,15 +54,18 @@ from protocol.vocabulary import News, Question
 __all__ = ["Choice", "Mind"]
 
 _OWN = Manner(False, True, (10, 10, 10, 10, 0))
-_OUT_WORTH = 0.3
+_OUT_WORTH = 0.5
 
-STORIES = 48
+STORIES = 96
 CHANGES = 4
-SAMPLES = 48
-BATCH = 12
+SAMPLES = 96
+BATCH = 24
 MOST_KEEPS = 3
 MARGIN = 6.0
-PRIOR = 6.0
+PRIORS = {"offer": 60.0, "draw": 60.0, "turn": 60.0}
+KNOCKS = 1
+MELD_PRIOR = 0.05
+LOW_PRIOR = -0.03
 
 
 class Choice(NamedTuple):
@@ -112,7 +124,7 @@ class Mind:
             return choices[0].answer
         hand = card_mask(question.hand)  # type: ignore[attr-defined]
         stories = self._beliefs.update(self._seen, hand, self.habits())
-        return self._best(choices, stories, scores).answer
+        return self._best(choices, stories, scores, PRIORS[question.kind]).answer
 
     def appraise(
         self, question: Question[Any], answer: Any, scores: tuple[int, int], samples: int
@@ -139,7 +151,11 @@ class Mind:
         return Table(self._seen.dead | self._seen.known, _OUT_WORTH)
 
     def _best(
-        self, choices: Sequence[Choice], stories: Sequence[Story], scores: tuple[int, int]
+        self,
+        choices: Sequence[Choice],
+        stories: Sequence[Story],
+        scores: tuple[int, int],
+        weight: float,
     ) -> Choice:
         worth = shares(*scores)
         table = self._table()
@@ -147,9 +163,9 @@ class Mind:
         for start in range(0, SAMPLES, BATCH):
             batch = stories[start : start + BATCH]
             for choice, won in left:
-                won += [worth[self._play(choice, story, table) + MOST] for story in batch]
+                won.extend([worth[self._play(choice, story, table) + MOST] for story in batch])
             rated = sorted(
-                ((sum(won) + PRIOR * choice.prior, at) for at, (choice, won) in enumerate(left)),
+                ((sum(won) + weight * choice.prior, at) for at, (choice, won) in enumerate(left)),
                 reverse=True,
             )
             leader = left[rated[0][1]]
@@ -174,16 +190,15 @@ class Mind:
         hands = (choice.hand, story.hand)
         if choice.discard:
             return table.play(hands, manners, story.free, 1, choice.discard, (own + 1, other))
-        return table.play(
-            hands,
-            manners,
-            story.free,
-            0,
-            self._seen.top,
-            (own, other),
-            drawn=self._seen.top if choice.answer in ("take", "discard") else 0,
-            top_is_barred=True,
-        )
+        top, mover, drawn = self._seen.top, 0, 0
+        if choice.answer in ("take", "discard"):
+            drawn = top
+        elif choice.answer == "pass":  # G5
+            if self._seen.events:
+                mover = 1  # it passed before, and draws now
+            elif table.takes(story.hand, top, manners[1]):
+                mover, drawn = 1, top
+        return table.play(hands, manners, story.free, mover, top, (own, other), drawn, True)
 
     # ---- What may be answered
 
@@ -197,16 +212,15 @@ class Mind:
         assert isinstance(question, Offer | Draw)
         yes, no = ("take", "pass") if type(question) is Offer else ("discard", "stock")
         hand, top = card_mask(question.hand), self._seen.top
-        taking, leaving = Choice(yes, hand), Choice(no, hand)
-        if answer is not None:
-            return [taking, leaving]
-        left = least_after(hand | top)[1]
-        if left == 0:
-            return [taking]
-        now = mask_deadwood(hand)
-        melds = outs_of(hand) & top and mask_deadwood(hand | top) < now + 1
-        if not melds and (left >= now or left > KNOCK_LIMIT):
-            return [leaving]
+        now, left = mask_deadwood(hand), least_after(hand | top)[1]
+        melds = mask_deadwood(hand | top) < now + VALUES[top]
+        taking = Choice(yes, hand, prior=MELD_PRIOR if melds else LOW_PRIOR)
+        leaving = Choice(no, hand)
+        if answer is None:
+            if left == 0:
+                return [taking]
+            if not melds and (left >= now or left > KNOCK_LIMIT):
+                return [leaving]
         return [taking, leaving]
 
     def _discards(self, question: Turn, scores: tuple[int, int]) -> list[Choice]:
@@ -219,13 +233,9 @@ class Mind:
         held = chances_held(unseen, len(taken), turn)
         deadwoods = discard_deadwoods(hand)
         least = min(deadwoods)
-        knocks = [
-            Choice(TurnAnswer(card, True), mask ^ CARD_BITS[card], CARD_BITS[card], True)
-            for card, left in zip(hand, deadwoods, strict=True)
-            if left == least <= KNOCK_LIMIT
-        ]
         if least == 0:
-            return knocks[:1]
+            card = hand[deadwoods.index(0)]
+            return [Choice(TurnAnswer(card, True), mask ^ CARD_BITS[card], CARD_BITS[card], True)]
         gin_wins = scores[0] + GIN_SCORES >= TARGET
         keeps = []
         for card, left in zip(hand, deadwoods, strict=True):
@@ -234,13 +244,20 @@ class Mind:
                 keeps.append((keep_worth(after, turn, len(taken), gin_wins), card))
         keeps.sort(key=itemgetter(0), reverse=True)
         best = keeps[0][0]
-        return [
+        found = [
             Choice(
                 DISCARDS[card], mask ^ CARD_BITS[card], CARD_BITS[card], prior=(worth - best) / 100
             )
             for worth, card in keeps[:MOST_KEEPS]
             if worth > best - MARGIN
-        ] + knocks[:1]
+        ]
+        if least <= KNOCK_LIMIT and KNOCKS:
+            card = hand[deadwoods.index(least)]
+            bit = CARD_BITS[card]
+            worth = knock_worth(least / 10, turn, len(taken), seen.takes, scores)
+            prior = (worth - best) / 100
+            found.append(Choice(TurnAnswer(card, True), mask ^ bit, bit, True, prior))
+        return found
 
 
 def _with(choices: Sequence[Choice], question: Turn, answer: TurnAnswer) -> list[Choice]:

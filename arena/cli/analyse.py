@@ -81,7 +81,9 @@ def command(
     nothing. What it never had to answer is not seen, and then it has no single value. A database is
     the instructor's: everything in it may be looked at.
 
-    What cannot be said is refused with its reason; if that is everything, the exit status is 1.
+    In a game without exact values BOT plays against the house bots, and what its mistakes cost is
+    estimated. What cannot be said is refused with its reason; if that is everything, the exit
+    status is 1.
     It needs numpy and scipy: pip install 'card-arena[analysis]'.
 
     --json prints {game, bot, against, settings, seed, competition, matches, analysis: {figures,
@@ -129,7 +131,7 @@ def _read(game: Game, bot: str) -> str | BotSpec:
     """A bot of --against: a house bot or a FILE.py as it is, anything else as a command."""
     is_named = re.match(r"[\w-]+=", bot) is not None
     is_path = is_file(bot) and " " not in bot
-    if bot in house_bots(game.name) or (is_path and not is_named):
+    if bot in house_bots(game.name, slow=True) or (is_path and not is_named):
         return bot
     # One word is no command: it is refused with the names that there are.
     return read_entry(bot) if is_named or re.search(r"[\s/]", bot) else bot

@@ -104,7 +104,8 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
         if found.seen is not None and seat + 1 != found.seen.seat:
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
         one: tuple[str, int, Record | SeatDocument]
-        one = (found.name, seat, found.seen or found.record)
+        name = where if found.document is None and found.seen is None else found.name
+        one = (name, seat, found.seen or found.record)
         records = iter([one])
         _run(game, found.names(game)[seat], records, 1, top, as_json=as_json)
         return

@@ -37,14 +37,14 @@ from arena.games.blackjack_figures import (
 )
 from arena.games.blackjack_habits import BlackjackHabits
 from arena.games.blackjack_luck import BlackjackLuckMeter
-from arena.games.blackjack_probe import Answer, FreshHands, WholeMatches, starts
-from arena.games.blackjack_values import FreshDeck, Place, Play, fresh_deck
+from arena.games.blackjack_probe import FreshHands, HandAnswer, WholeMatches, starts
+from arena.games.blackjack_values import FreshDeck, FreshPlay, Place, fresh_deck
 from protocol.blackjack import Bet, BlackjackSettings
 from protocol.errors import NoAnalysis
 
 __all__ = ["probe", "watch"]
 
-_Answers: TypeAlias = Mapping[Place, Sequence[Answer]]
+_Answers: TypeAlias = Mapping[Place, Sequence[HandAnswer]]
 _Asking: TypeAlias = Generator[ProbeMatch, ProbedMatch, None]
 
 _AGAIN = 3  # hands of so many cards are asked again
@@ -123,7 +123,7 @@ def _together(first: _Answers, second: _Answers) -> _Answers:
     return {place: [*first.get(place, ()), *second.get(place, ())] for place in {**first, **second}}
 
 
-def _as_answered(fresh: FreshDeck, answers: _Answers) -> Play:
+def _as_answered(fresh: FreshDeck, answers: _Answers) -> FreshPlay:
     """The play of a bot that always answers the same."""
     shares = fresh.best.copy()
     for (upcard, hand), of in answers.items():
@@ -133,7 +133,7 @@ def _as_answered(fresh: FreshDeck, answers: _Answers) -> Play:
 
 def _as_played(
     fresh: FreshDeck, played: Sequence[Sequence[tuple[Place, bool]]]
-) -> tuple[Play, Figure]:
+) -> tuple[FreshPlay, Figure]:
     """The play in hands as they came, and its value: that of the best less what the hands lost."""
     hits, reached, losses = (np.zeros_like(fresh.best) for _ in range(3))
     lost = []
@@ -150,7 +150,7 @@ def _as_played(
     best = fresh.value(fresh.best)
     found = mean_of([best - each for each in lost])
     assert found is not None, "they are hands enough"
-    play = Play(shares, reached / len(played), losses / len(played))
+    play = FreshPlay(shares, reached / len(played), losses / len(played))
     return play, from_fresh(found[0], Certainty.ESTIMATE, found[1:])
 
 
@@ -191,14 +191,15 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     play = fresh.played(chartable.seen(habits.asked))
     missing = len(chartable.reachable(play) - habits.asked.keys())
     if missing:
-        value = not_seen(missing)
+        value, further = not_seen(missing), " Places that were not seen count as played best."
     else:
         band = chartable.band(habits.asked)
-        value = from_fresh(fresh.value(play.shares), Certainty.PROBED, band)
+        value, further = from_fresh(fresh.value(play.shares), Certainty.PROBED, band), ""
+    lost = float(play.losses.sum())
     return Analysis(
         figures=(
             value,
-            *best_and_given(fresh, float(play.losses.sum()), Certainty.PROBED),
+            *best_and_given(fresh, lost, Certainty.PROBED, further),
             in_matches(won, bets, ""),
         ),
         weaknesses=chartable.weaknesses(play),

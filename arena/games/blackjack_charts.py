@@ -16,8 +16,8 @@ from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
 from arena.games.blackjack_layout import COLUMNS, LABELS, Cell, laid_out
-from arena.games.blackjack_probe import Answer
-from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, Place, Play
+from arena.games.blackjack_probe import HandAnswer
+from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, FreshPlay, Place
 
 __all__ = ["Asked", "Chartable", "share_bounds"]
 
@@ -64,7 +64,7 @@ class Chartable:
         """The shares by hand of a bot that was seen to do this, and else plays best."""
         return self.spread({cell: hits / of for cell, (hits, of) in asked.items()})
 
-    def reachable(self, play: Play) -> set[Cell]:
+    def reachable(self, play: FreshPlay) -> set[Cell]:
         """The cells that somebody who plays like this may come to."""
         return {
             (*row, upcard)
@@ -86,7 +86,7 @@ class Chartable:
         )
         return self._fresh.bounds(low, high)
 
-    def counted(self, answers: Mapping[Place, Sequence[Answer]]) -> Asked:
+    def counted(self, answers: Mapping[Place, Sequence[HandAnswer]]) -> Asked:
         """The answers with hands, by cell."""
         totals, soft = self._fresh.hands.totals, self._fresh.hands.soft
         asked: dict[Cell, tuple[int, int]] = {}
@@ -96,7 +96,9 @@ class Chartable:
             asked[cell] = before[0] + sum(each.hits for each in of), before[1] + len(of)
         return asked
 
-    def charts(self, play: Play, asked: Asked, *, is_exact: bool = False) -> tuple[Chart, Chart]:
+    def charts(
+        self, play: FreshPlay, asked: Asked, *, is_exact: bool = False
+    ) -> tuple[Chart, Chart]:
         """The charts of a bot that plays like this, as far as it was asked.
 
         If `is_exact` it is known what it does with every hand: shares are by how likely the hands
@@ -122,9 +124,10 @@ class Chartable:
 
         return laid_out(cell, _COST_UNIT, _NOTE)
 
-    def weaknesses(self, play: Play) -> tuple[Weakness, ...]:
+    def weaknesses(self, play: FreshPlay) -> tuple[Weakness, ...]:
         """The cells that lose anything, the dearest first."""
         shares, reached, losses = play
+        best = self._fresh.best
         found = []
         for (is_soft, total), hands in self._hands.items():
             for upcard, label in zip(COLUMNS, LABELS, strict=True):
@@ -137,14 +140,14 @@ class Chartable:
                         Weakness(
                             spot=f"{kind} {total} against {label}",
                             played=_in_words(float((weight * shares[at]).sum())),
-                            best=_in_words(float((weight * self._fresh.best[at]).sum())),
+                            best=_in_words(float((weight * best[at]).sum()), ", by its cards"),
                             cost=_PER_CENT * cost,
                         )
                     )
         return tuple(sorted(found, key=lambda weakness: -weakness.cost))
 
 
-def _in_words(share: float) -> str:
-    """What is done in a cell; hands of the same total may differ by their cards."""
+def _in_words(share: float, more: str = "") -> str:
+    """What is done in a cell."""
     percent = f"{share:.1%}"
-    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}")
+    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}{more}")

@@ -27,22 +27,28 @@ from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, judged, judging_of
 from arena.records.seat_matches import seat_match
 from arena.strength.interval import MeanPart, mean_of
+from protocol.errors import NoAnalysis
 from protocol.strategy import house_bots
 from protocol.vocabulary import Settings
 
 __all__ = ["estimated"]
 
-_MATCHES = 24  # in all; against each house bot at least one
+_MATCHES = 24  # in all, against each house bot equally often
+_SLOW_MATCHES = 10  # where a match takes seconds to judge
 _LEFT_OUT = "Mistakes that cannot be told from the best answer are left out."
 
 
 def estimated(game: Game, settings: Settings, seed: int, reason: str) -> Analyser:
     """Estimate what a bot gives away; `reason` is why it has no exact value.
 
-    Raises `NoAnalysis` if decisions are not judged in this game or with these settings.
+    Raises `NoAnalysis` if decisions are not judged in this game or with these settings, or it has
+    no house bots.
     """
     judging, opponents = judging_of(game, settings), tuple(house_bots(game.name))
-    each = 1 if judging.is_slow else max(1, _MATCHES // len(opponents))
+    if not opponents:
+        raise NoAnalysis(f"{reason}, and there is no house bot to play against")
+    matches = _SLOW_MATCHES if judging.is_slow else _MATCHES
+    each = max(1, matches // len(opponents))
     return _played(game, settings, seed, reason, opponents * each)
 
 

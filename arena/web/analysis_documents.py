@@ -64,7 +64,7 @@ class StrengthPage(msgspec.Struct, frozen=True, kw_only=True):
     """How a bot has played in its latest `matches`, of `of_matches` that the viewer may see so.
 
     `analysis` is null where it is refused, for the reason in `refused`. `charts` are what the bot
-    did.
+    did, the same for every bot; those of `analysis` are others.
     """
 
     bot: str

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from arena.engine.analysis import Analysis, SeatMatch
 from arena.engine.match import Record
 from arena.engine.rules import Game
@@ -25,7 +27,7 @@ __all__ = ["MOST_ANSWERS", "MOST_DECISIONS", "MOST_MATCHES", "mistakes", "streng
 
 MOST_ANSWERS = 300_000  # of a match that is judged for a page
 MOST_MATCHES = 200  # of a bot, the latest, from which its strength is made
-MOST_DECISIONS = 100_000  # in these; the match that passes this is the last one
+MOST_DECISIONS = 50_000  # in these, about 100 MB; the match that passes this is the last one
 
 OnProgress = Callable[[int, int], None]
 
@@ -57,6 +59,11 @@ def strength(reader: StoreReader, task: AnalysisTask, on_progress: OnProgress) -
     if not matches:
         raise NoAnalysis(f"no match of {task.bot} counts any more")
     analysis, refused = _watched(game, matches)
+    charts = () if game.habits is None else habits_of(game, matches).charts
+    if analysis is not None:
+        titles = {chart.title for chart in charts}
+        more = tuple(chart for chart in analysis.charts if chart.title not in titles)
+        analysis = msgspec.structs.replace(analysis, charts=more)
     return StrengthPage(
         bot=task.bot,
         version=task.version,
@@ -64,7 +71,7 @@ def strength(reader: StoreReader, task: AnalysisTask, on_progress: OnProgress) -
         of_matches=task.matches,
         analysis=analysis,
         refused=refused,
-        charts=() if game.habits is None else habits_of(game, matches).charts,
+        charts=charts,
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 GAME = "ace_king_queen"
-TIMEOUT_S = 200.0  # the process that analyses has the lowest priority, beside other tests
+TIMEOUT_S = 60.0
 ACCESS = Access(revision=1, players={hashed("anns"): "ann", hashed("bens"): "ben"})
 MISTAKES = "/api/matches/m/mistakes.json?seat=1"
 STRENGTH = "/api/competitions/c/strength.json?bot=ann"

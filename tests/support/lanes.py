@@ -30,6 +30,7 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 """Files of the timed lane that are not in `tests/e2e`."""
 
 IN_NO_HURRY = (
+    "tests/e2e/test_analyse.py",
     "tests/e2e/test_analyses.py",
     "tests/e2e/test_attendance.py",
     "tests/e2e/test_bench.py",

@@ -39,7 +39,7 @@ _PAUSE_S = 0.02  # between two requests
 _READY_S = 60.0
 _READY_BOTS_S = 10.0
 _LOOKED_AT = 15  # the next analyses, of those that are wanted
-_KEEPS_S = 1.0  # between two looks of who waits for an analysis, as the page does
+_KEEPS_S = 5.0  # between two looks of those who wait for an analysis
 _RUN = """
 [[run]]
 name = "bots"

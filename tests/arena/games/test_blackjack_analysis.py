@@ -23,7 +23,7 @@ from arena.games import blackjack_analysis
 from arena.games.blackjack import GAME
 from arena.games.blackjack_adapting import found_adapting
 from arena.games.blackjack_analysis import watch
-from arena.games.blackjack_probe import Answer, FreshHands, starts
+from arena.games.blackjack_probe import FreshHands, HandAnswer, starts
 from arena.games.blackjack_values import Place, fresh_deck
 from arena.lab.probe import analyse_here
 from arena.records.seat_matches import seat_match
@@ -77,7 +77,7 @@ class Desperate(Cautious):
         return total <= 11 or (total <= 13 and self.lost)
 
 
-class Counter(Cautious):
+class SeenCounter(Cautious):
     """Bets more and hits twelve once many cards have been seen."""
 
     seen = 0
@@ -295,7 +295,7 @@ def test_a_bot_that_looks_at_the_hand_before_is_found() -> None:
 
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_counts_is_exact_from_a_fresh_deck_and_said_to_count() -> None:
-    analysis = analysed(Counter(), BlackjackSettings(bankroll=10**5))
+    analysis = analysed(SeenCounter(), BlackjackSettings(bankroll=10**5))
     value, *_, matches = analysis.figures
 
     assert value.value == pytest.approx(exact_value(lambda total, is_soft: total <= 11))
@@ -306,9 +306,9 @@ def test_a_bot_that_counts_is_exact_from_a_fresh_deck_and_said_to_count() -> Non
     assert "decisions it did something else than from a fresh deck" in matches.remark
 
 
-def answers(condition: int, hits: Callable[[bool, int], bool]) -> dict[Place, list[Answer]]:
+def answers(condition: int, hits: Callable[[bool, int], bool]) -> dict[Place, list[HandAnswer]]:
     """Of two hands, under a condition and without it in turn."""
-    found: dict[Place, list[Answer]] = {}
+    found: dict[Place, list[HandAnswer]] = {}
     fresh = fresh_deck()
     for cards in ((0, 1, *(0,) * 7, 1), (0, 0, 1, *(0,) * 5, 1, 0)):
         place = 10, fresh.hands.index[cards]
@@ -316,7 +316,7 @@ def answers(condition: int, hits: Callable[[bool, int], bool]) -> dict[Place, li
             is_so = number % 2 == 0
             states = [False] * 4
             states[condition] = is_so
-            found.setdefault(place, []).append(Answer(hits(is_so, number), *states))
+            found.setdefault(place, []).append(HandAnswer(hits(is_so, number), *states))
     return found
 
 
@@ -395,6 +395,7 @@ def test_a_watched_bot_that_was_not_asked_everywhere_has_no_single_value() -> No
 
     assert value.value is None
     assert "(not seen)" in value.remark
+    assert "not seen count as played best" in given.remark
     assert sum(each.cost for each in analysis.weaknesses) == pytest.approx(given.value)
     assert band(won).low < -0.0967 < band(won).high
     assert analysis.asked == len(match.decisions)

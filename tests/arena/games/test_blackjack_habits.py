@@ -40,7 +40,7 @@ def test_hits_are_counted_by_total_and_upcard_hard_and_soft() -> None:
     tens = cell(hard, "16", "10")
     aces = cell(soft, "16", "A")
 
-    assert (tens.count, tens.of, tens.share) == (1, 3, pytest.approx(1 / 3))
+    assert (tens.count, tens.of, tens.share) == (1, 3, 1 / 3)
     assert (tens.low, tens.high) == share_bounds(1, 3)
     assert (aces.count, aces.of, aces.share) == (1, 1, 1.0)
     assert (aces.cost, aces.mark) == (0.0, 1.0)

@@ -27,11 +27,11 @@ def judged(match: SeatMatch) -> list[tuple[Draw, str, Judgement]]:
         for news in decision.news:
             judge.heard(news)
         judgement = judge.decided(decision.question, decision.answer)
-        if type(decision.question) is Bet:
-            assert judgement is None, "the size of a bet is not judged"
-        else:
+        if type(decision.question) is Draw:
             assert judgement is not None
             found.append((decision.question, decision.answer, judgement))
+        else:
+            assert judgement is None, "the size of a bet is not judged"
     return found
 
 

@@ -63,7 +63,7 @@ class FakeAppraiser:
 def appraiser(monkeypatch: pytest.MonkeyPatch) -> type[FakeAppraiser]:
     kind = type("Master", (FakeAppraiser,), {})
     monkeypatch.setattr(gin_rummy_judge, "find", lambda game, name: kind)
-    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game: {"master": kind})
+    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game, slow: {"master": kind})
     return kind
 
 
@@ -190,6 +190,6 @@ def test_games_of_another_kind_are_refused(
 
 
 def test_without_the_house_bot_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game: {})
+    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game, slow: {})
 
     assert refuses(SETTINGS) == "the house bot master is not installed, which judges"

@@ -16,8 +16,7 @@ import arena
 from arena.engine.analysis import Analysis, Certainty, Figure, SeatDecision, SeatMatch
 from arena.games.three_card_poker import GAME, league_goal
 from arena.games.three_card_poker_chain import GoalChain, round_odds
-from arena.games.three_card_poker_goal import goal_figures
-from arena.games.three_card_poker_habits import HandTally
+from arena.games.three_card_poker_goal import best_figures, no_chain
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
 from arena.games.three_card_poker_table import CLASSES, LINE, class_of, hand_classes, members
 from arena.lab.probe import analyse_here
@@ -27,6 +26,7 @@ from protocol.cards import PACK
 from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy
 from protocol.three_card_poker import DECISIONS, Hand, Play, ThreeCardPokerSettings
+from tests.tools.league_odds import chance
 
 SMALL = {"stake": 40, "goal": 60}
 ANALYSING = GAME.analysing
@@ -213,14 +213,21 @@ def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
 
 
 def test_a_doubler_has_a_value_and_no_chain() -> None:
-    analysis = of_a_league(Doubler)
+    settings = ThreeCardPokerSettings(stake=200, goal=225, rounds=300)
+    analysis = analysed(Doubler(), stake=200, goal=225, rounds=300)
+    refused, tried = (
+        figure(analysis, name) for name in ("reaches the goal", "reaches the goal in time")
+    )
 
     assert figure(analysis, "value") == figure(of_a_league(Q64), "value")
-    refused = figure(analysis, "reaches the goal")
     assert refused.value is None
-    assert "its ante depends on more than its cash: with 1,000 it antes 10 as well as 20" in (
-        refused.remark
-    )
+    assert refused.remark.startswith("its ante depends on more than its cash: with 200 it antes ")
+    assert tried.certainty is Certainty.ESTIMATE
+    assert tried.low is not None
+    assert tried.high is not None
+    assert tried.low < 100 * chance(Doubler(), settings).reached < tried.high
+    assert tried.remark == "from 200 to 225 in at most 300 rounds, in 100 matches"
+    assert analysis.asked > 4 * HANDS
 
 
 class Coward(Q64):
@@ -250,6 +257,7 @@ def test_K3_the_goal_is_that_of_a_league_if_none_is_set() -> None:
     assert value(q64, "reaches the goal in time") == 100 * chain.within(1000)[1000]
     assert "from 1,000 to 1,125" in figure(q64, "reaches the goal").remark
     assert 85 < value(q64, "best possible for the goal") < 86
+    assert "a best first ante is 63" in figure(q64, "best possible for the goal").remark
     assert q64.asked == 4 * HANDS
 
 
@@ -262,9 +270,17 @@ def test_K3_the_goal_is_that_of_a_league_if_none_is_set() -> None:
 )
 def test_without_a_way_to_the_goal_it_is_said_why(stake: int, goal: int, why: str) -> None:
     settings = ThreeCardPokerSettings(stake=stake, goal=goal)
-    (refused,) = goal_figures(settings, (), HandTally(), (), "")
 
-    assert (refused.name, refused.value, refused.remark) == ("reaches the goal", None, why)
+    assert no_chain(settings, (), "") == why
+    assert [*best_figures(settings)] == []
+
+
+def test_nothing_is_tried_if_the_goal_is_reached_already() -> None:
+    analysis = analysed(Q64(), stake=40, goal=30)
+
+    assert figure(analysis, "reaches the goal").value is None
+    assert {one.name for one in analysis.figures} == {"value", "given away", "reaches the goal"}
+    assert analysis.asked == 4 * HANDS
 
 
 # ---- What is refused

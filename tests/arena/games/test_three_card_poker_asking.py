@@ -25,7 +25,7 @@ SETTINGS = ThreeCardPokerSettings(stake=40, goal=60)
 LINE = strength(("Qs", "6h", "4d"))
 
 
-class Case(msgspec.Struct, frozen=True):
+class AskedHand(msgspec.Struct, frozen=True):
     """What a bot knows when it decides; `last` is the outcome of the round before."""
 
     asking: int
@@ -39,7 +39,7 @@ class Case(msgspec.Struct, frozen=True):
         return strength(self.hand) >= LINE
 
 
-Decider = Callable[[Case], bool]
+Decider = Callable[[AskedHand], bool]
 
 
 def asked(decides: Decider, seed: int = 1) -> tuple[Asking, Asking]:
@@ -50,7 +50,7 @@ def asked(decides: Decider, seed: int = 1) -> tuple[Asking, Asking]:
         last = 0
         for place, (cash, deck) in enumerate(zip(asking.cashes, asking.decks, strict=True), 1):
             hand, dealer = (deck[0], deck[1], deck[2]), deck[3:]
-            plays = decides(Case(number, place, hand, cash, last))
+            plays = decides(AskedHand(number, place, hand, cash, last))
             answers += [1, "play" if plays else "fold"]
             last = outcome_of_play(hand, dealer) if plays else FOLDED
         asking.note(ProbedMatch([], answers, (0,)))

@@ -30,7 +30,7 @@ class Meek(PlayerStrategy):
 """
 
 
-class Broken(PlayerStrategy):
+class RaisingBettor(PlayerStrategy):
     def bet(self, card: str) -> bool:
         raise ValueError("no such card")
 
@@ -106,11 +106,11 @@ def test_scores_are_short_to_read() -> None:
 
 
 def test_a_bot_that_offends_is_out() -> None:
-    scores = arena.cross("akq", [Nash, Honest, Broken], matches=1, seed=1)
+    scores = arena.cross("akq", [Nash, Honest, RaisingBettor], matches=1, seed=1)
     out = scores.bots[-1]
 
     assert out.offence is not None
-    assert repr(out) == "Broken is out: crash"
+    assert repr(out) == "RaisingBettor is out: crash"
     assert "no such card" in out.offence.text
 
 
@@ -178,8 +178,8 @@ def test_a_bot_may_be_compared_with_itself() -> None:
 
 
 def test_an_offence_ends_a_comparison() -> None:
-    found = arena.compare("akq", Nash, Broken, seed=1)
+    found = arena.compare("akq", Nash, RaisingBettor, seed=1)
 
     assert found.offence is not None
     assert found.better is None
-    assert str(found).startswith("Broken is out: seat ")
+    assert str(found).startswith("RaisingBettor is out: seat ")
