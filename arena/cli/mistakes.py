@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -18,7 +17,14 @@ from arena.cli._found_match import FoundRecord, find_match, is_recent
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.records.mistakes import JudgedDecision, MatchMistakes, mistakes_of
+from arena.records.mistakes import (
+    JudgedDecision,
+    MatchMistakes,
+    UnitTotal,
+    added,
+    badness,
+    mistakes_of,
+)
 from arena.records.seat_document import SeatDocument
 from arena.results.seat_records import played_by, seat_records
 from arena.storage.store import CompetitionRow, Store
@@ -81,7 +87,7 @@ class _Mistake(msgspec.Struct, frozen=True):
     default=5,
     show_default=True,
     metavar="N",
-    help="Show so many, the dearest; where costs have several units, of each.",
+    help="Show so many, the worst: by their marks, then by what they cost.",
 )
 @options.db_option("The database that has the match or the competition.")
 @options.json_option
@@ -98,8 +104,9 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
     (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
     takes long has a progress bar; Ctrl-C shows what was found in the matches until then.
 
-    --json prints {game, player, matches, of, version, decisions, judged, count, totals, mistakes}:
-    `count` mistakes cost `totals` by unit, and the dearest of them are in `mistakes`.
+    --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
+    `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
+    the worst of them are in `mistakes`.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = _match(where, db, is_told=is_told)
@@ -186,20 +193,14 @@ def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
 def _show(
     game: Game, player: str, done: Sequence[_Judged], total: int, top: int, *, as_json: bool
 ) -> None:
-    totals: Counter[str] = Counter()
-    for judged in done:
-        totals.update(judged.found.totals)
     pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
-    pairs.sort(key=lambda pair: -pair[1].judgement.cost)
-    mistakes = [
-        _described(game, *pair)
-        for unit in totals
-        for pair in [pair for pair in pairs if pair[1].judgement.unit == unit][:top]
-    ]
+    pairs.sort(key=lambda pair: badness(pair[1]))
+    mistakes = [_described(game, judged, mistake) for judged, mistake in pairs[:top]]
     counts = {
         name: sum(getattr(judged.found, name) for judged in done)
-        for name in ("decisions", "judged", "count")
+        for name in ("decisions", "judged")
     }
+    totals = added(each for judged in done for each in judged.found.totals)
     if as_json:
         output.print_json(
             {
@@ -230,18 +231,19 @@ def _summary(
     game: Game,
     player: str,
     done: Sequence[_Judged],
-    counts: Mapping[str, int],
-    totals: Mapping[str, float],
+    counts: dict[str, Any],
+    totals: Sequence[UnitTotal],
 ) -> str:
     where = f"match {done[0].match}" if len(done) == 1 else output.plural(len(done), "match")
     title = f"{game.vocabulary.title}, {where}, {player}"
     if not counts["judged"]:
         return f"{title}: none of {output.plural(counts['decisions'], 'decision')} can be judged."
     judged = output.plural(counts["judged"], "judged decision")
-    if not counts["count"]:
+    if not totals:
         return f"{title}: no mistake in {judged}."
-    costs = " and ".join(f"{output.amount(cost)} {unit}" for unit, cost in totals.items() if cost)
-    return f"{title}: {output.plural(counts['count'], 'mistake')} in {judged}, together {costs}."
+    count = output.plural(sum(each.count for each in totals), "mistake")
+    cost = " and ".join(f"{output.amount(each.total)} {each.unit}" for each in totals)
+    return f"{title}: {count} in {judged}, together {cost}."
 
 
 def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:

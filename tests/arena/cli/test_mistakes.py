@@ -104,8 +104,7 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "version": 7,
         "decisions": 9,
         "judged": 8,
-        "count": 4,
-        "totals": {"chips": 9.0},
+        "totals": [{"unit": "chips", "count": 4, "total": 9.0}],
     }
     assert first == {
         "match": "m-4",

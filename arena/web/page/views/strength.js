@@ -20,7 +20,7 @@ const ADAPTED = "as probed: it adapts";
 /** @param {{id: string, competition: any, bot: string, other?: string}} props  competition: its document as it is read */
 export function Strength({ id, competition, bot, other = "" }) {
   const read = (name) => useAnalysis(name ? api("competitions", id, "strength") : null, { bot: name });
-  const sides = [{ name: bot, read: read(bot) }, { name: other, read: read(other) }].filter(({ name }) => name);
+  const sides = [{ name: bot, read: read(bot) }, { name: other, read: read(other) }].filter(({ name }, at) => name && (!at || name !== bot));
   const found = sides.map(({ read: { data } }) => (data?.state === "done" ? data.strength : null));
   return html`
     <${Beside} id=${id} competition=${competition} bot=${bot} other=${other} />
