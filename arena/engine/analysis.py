@@ -57,8 +57,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         value: in `unit`; None if it is refused.
         unit: such as `chips a hand` or `% of the ante`.
         low, high: its 95 % interval; None if it is exact, or if none is known.
-        fraction: the exact fraction, where there is one: `1/12`; of one, not of 100, if the value is
-            in per cent.
+        fraction: the exact one, where there is one: `1/12`; of 1 where the value is in per cent.
         remark: why it is refused, or what must be known to read it; a sentence.
     """
 
