@@ -142,7 +142,7 @@ class Beliefs:
                     idle.pop().copy(story)
 
 
-_STEPS = 60
+_STEPS = 100
 _MOST = 6.0  # how much one round may say for or against a habit, as a logarithm
 
 

@@ -213,7 +213,7 @@ class Story:
         count = len(slots)
         place = int(rng.random() * count)
         bound = rng.random() * self.chance
-        if count > _DEALT and (not slots[place] & unseen or rng.random() < 0.3):
+        if count > _DEALT and (not free or not slots[place] & unseen or rng.random() < 0.3):
             other = _DEALT + int(rng.random() * (count - _DEALT))
             if other == place:
                 return
