@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from arena.web.analysis_process import NICENESS
 from tests.support import frame_validation
 from tests.support.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.support.rules_coverage import pytest_runtest_protocol
@@ -33,6 +34,14 @@ def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for variable in "XDG_STATE_HOME", "LOCALAPPDATA":
             patch.setenv(variable, str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _analyses_in_time() -> Iterator[None]:
+    """Arenas of tests analyse beside other tests, not after them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(NICENESS, "0")
         yield
 
 

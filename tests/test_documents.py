@@ -72,6 +72,8 @@ SETS_UP = "python3 -m venv"  # such a line makes an environment of its own
 LINE_S = 300  # any one command; on a slow machine, beside other work
 
 RUN_ELSEWHERE = "bots/examples/"  # by tests/e2e/test_examples.py, which builds them
+NOTEBOOK = "arena/lab/python.md"  # its blocks of Python are one program, and show what it prints
+NEXT_BLOCK = "\x1e"  # is printed between two of them
 
 EACH_DOCUMENT = pytest.mark.parametrize("name", DOCUMENTS)
 EACH_WITH_CODE = pytest.mark.parametrize(
@@ -79,7 +81,8 @@ EACH_WITH_CODE = pytest.mark.parametrize(
     [
         name
         for name, text in DOCUMENTS.items()
-        if re.search("^```(sh|python)", text, re.M) and not name.startswith(RUN_ELSEWHERE)
+        if re.search("^```(sh|python)", text, re.M)
+        and not name.startswith((RUN_ELSEWHERE, NOTEBOOK))
     ],
 )
 EACH_GAME = pytest.mark.parametrize("game", VOCABULARIES)
@@ -136,6 +139,32 @@ def test_the_code_runs(name: str, tmp_path: Path) -> None:
                 shown = run(["sh", "-c", line], tmp_path, environment)
                 # The bots of the examples are honest ones.
                 assert " is out " not in shown or line == "arena demo", shown
+
+
+@pytest.mark.e2e
+def test_the_notebook_prints_what_it_shows(tmp_path: Path) -> None:
+    needs_the_arena_command()
+    found = blocks(DOCUMENTS[NOTEBOOK])
+    path = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    for block in found:
+        if block.language == "sh":
+            for line in commands(block.text):
+                run(["sh", "-c", line], tmp_path, path)
+    code = [block.text for block in found if block.language == "python"]
+    program = "".join(f"print({NEXT_BLOCK!r}, end='')\n{each}" for each in code)
+    _, *printed = run([sys.executable, "-W", "error", "-"], tmp_path, path, program).split(
+        NEXT_BLOCK
+    )
+    shown = [
+        after.text if after is not None and after.language == "text" else ""
+        for block, after in zip(found, [*found[1:], None], strict=True)
+        if block.language == "python"
+    ]
+
+    # pandas fills its columns with spaces.
+    assert ["\n".join(map(str.rstrip, text.splitlines())) for text in printed] == [
+        text.rstrip("\n") for text in shown
+    ]
 
 
 def needs_the_arena_command() -> None:

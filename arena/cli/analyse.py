@@ -81,7 +81,9 @@ def command(
     nothing. What it never had to answer is not seen, and then it has no single value. A database is
     the instructor's: everything in it may be looked at.
 
-    What cannot be said is refused with its reason; if that is everything, the exit status is 1.
+    In a game without exact values BOT plays against the house bots, and what its mistakes cost is
+    estimated. What cannot be said is refused with its reason; if that is everything, the exit
+    status is 1.
     It needs numpy and scipy: pip install 'card-arena[analysis]'.
 
     --json prints {game, bot, against, settings, seed, competition, matches, analysis: {figures,

@@ -33,6 +33,17 @@ __all__ = ["command"]
     "--matches/--no-matches", default=True, help="Write every match with its record, or none."
 )
 @click.option(
+    "--decisions",
+    is_flag=True,
+    help="Write decisions.csv as well: a line for every decision of every match.",
+)
+@click.option(
+    "--costs",
+    is_flag=True,
+    help="Write them with what each cost, as `arena mistakes` says; some games take seconds a "
+    "round.",
+)
+@click.option(
     "--unfinished", is_flag=True, help="Write the records of competitions that go on, too."
 )
 @click.option(
@@ -51,6 +62,8 @@ def command(
     db: str,
     chosen: tuple[str, ...],
     matches: bool,
+    decisions: bool,
+    costs: bool,
     unfinished: bool,
     emails: bool,
     force: bool,
@@ -71,17 +84,30 @@ def command(
     now: ann/two is ann's, and who has got another name since is found all the same. Both are empty
     for who is not on the roster any more. No other file has an e-mail, and none a token.
 
+    With --decisions there is decisions.csv, wherever records are written: which match, whose
+    decision, the round, the kind of the question and its fields, the answer, the milliseconds that
+    it took, and the luck of a round at the first decision of each seat. Programs such as pandas
+    read it; lists and the like are JSON. Costs are empty where a game does not say them.
+
     FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions:
     [{id, folder, files, matches, uncounted}]}.
     """
-    kinds = Options(matches=matches, unfinished=unfinished, emails=emails, force=force)
+    decisions = decisions or costs
+    kinds = Options(
+        matches=matches,
+        decisions=decisions,
+        costs=costs,
+        unfinished=unfinished,
+        emails=emails,
+        force=force,
+    )
     where = options.database(db)
     with Store(where, create=False) as store:
         found = [store.find(text) for text in chosen] if chosen else store.competitions()
         ids = [competition.id for competition in found]
         if not ids:
             raise ArenaError(f"expected competitions in {options.shown(where)}, found none")
-        total = sum(count(store, competition) for competition in ids) if matches else 0
+        total = sum(count(store, competition) for competition in ids) * (matches + decisions)
         try:
             with output.ticking("writing", total) as tick:
                 done = export(store, folder, ids, kinds, tick)

@@ -177,9 +177,7 @@ def _as_probed(tally: Tally) -> list[Figure]:
     for counts, (title, script) in zip(tally.by_match, SCRIPTS.items(), strict=True):
         mine = shares_of(counts)
         band = _between(box(counts, len(SPOTS)), _fixed(script))
-        figures.append(
-            _figure(f"value {title}", mine, value(mine, script), band, "As it was probed.")
-        )
+        figures.append(_figure(f"won {title}", mine, value(mine, script), band))
     return figures
 
 
@@ -241,8 +239,8 @@ def _weaknesses(
         found.append(
             Weakness(
                 spot=spot_in_words(spot),
-                played=f"{act} {done / asked:.1%} of the time",
-                best=_OFTEN[best].format(act) + (" (as it may do)" if low <= best <= high else ""),
+                played=f"{act} {100 * done / asked:.3g} % of the time",
+                best=_OFTEN[best].format(act) + (" (it may do so)" if low <= best <= high else ""),
                 cost=float(lost[spot]),
                 exploited=None if taken is None else float(taken[spot]),
             )

@@ -100,7 +100,8 @@ def _adapting(spot: int, counts: Sequence[Count], titles: Sequence[str], chance:
         (done / asked, title) for (done, asked), title in zip(counts, titles, strict=True) if asked
     ]
     (low, where_low), (high, where_high) = min(seen), max(seen)
+    how_likely = "< 0.0001" if chance < 0.0001 else f"= {chance:.4f}"
     return (
-        f"It {spot_in_words(spot, 's')} {high:.0%} of the time {where_high}, and {low:.0%} "
-        f"{where_low} (p {'< 0.0001' if chance < 0.0001 else f'= {chance:.4f}'})."
+        f"It {spot_in_words(spot, 's')} {100 * high:.0f} % of the time {where_high}, "
+        f"and {100 * low:.0f} % {where_low} (p {how_likely})."
     )

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arena.games.blackjack_charts import Cell
-from arena.games.blackjack_probe import Answer
+from arena.games.blackjack_layout import Cell
+from arena.games.blackjack_probe import HandAnswer
 from arena.games.blackjack_values import FreshDeck, Place
 
 __all__ = ["ALARM", "differing", "found_adapting", "is_mixed"]
 
-Answers: TypeAlias = Mapping[Place, Sequence[Answer]]
+Answers: TypeAlias = Mapping[Place, Sequence[HandAnswer]]
 
 ALARM = 0.01  # how often a bot that mixes may be said to adapt
 _OF = {
@@ -42,7 +42,7 @@ def found_adapting(fresh: FreshDeck, answers: Answers) -> str:
     In every cell of the chart hits are counted with and without some condition, hand by hand. If it
     does not matter, they fall on the two sides by chance; Bonferroni's correction is for all tests.
     """
-    cells: dict[Cell, list[Sequence[Answer]]] = {}
+    cells: dict[Cell, list[Sequence[HandAnswer]]] = {}
     for (upcard, hand), of in answers.items():
         cell = fresh.hands.soft[hand], fresh.hands.totals[hand], upcard
         cells.setdefault(cell, []).append(of)
@@ -53,7 +53,7 @@ def found_adapting(fresh: FreshDeck, answers: Answers) -> str:
     return ""
 
 
-def _chance(hands: Sequence[Sequence[Answer]], condition: str) -> float:
+def _chance(hands: Sequence[Sequence[HandAnswer]], condition: str) -> float:
     """How likely chance alone gives hits so unevenly; exactly, with as many of each hand."""
     hits, likely = 0, np.ones(1)
     for of in hands:

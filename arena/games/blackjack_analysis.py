@@ -18,6 +18,7 @@ from arena.engine.analysis import (
     Analyser,
     Analysis,
     Certainty,
+    Figure,
     ProbedMatch,
     ProbeMatch,
     SeatMatch,
@@ -36,13 +37,14 @@ from arena.games.blackjack_figures import (
 )
 from arena.games.blackjack_habits import BlackjackHabits
 from arena.games.blackjack_luck import BlackjackLuckMeter
-from arena.games.blackjack_probe import Answer, FreshHands, WholeMatches, starts
-from arena.games.blackjack_values import FreshDeck, Place, Play, fresh_deck
+from arena.games.blackjack_probe import FreshHands, HandAnswer, WholeMatches, starts
+from arena.games.blackjack_values import FreshDeck, FreshPlay, Place, fresh_deck
 from protocol.blackjack import Bet, BlackjackSettings
 from protocol.errors import NoAnalysis
 
 __all__ = ["probe", "watch"]
 
+_Answers: TypeAlias = Mapping[Place, Sequence[HandAnswer]]
 _Asking: TypeAlias = Generator[ProbeMatch, ProbedMatch, None]
 
 _AGAIN = 3  # hands of so many cards are asked again
@@ -79,11 +81,10 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
     parts = [first, second]
     others, of = differing(first.answers, second.answers)
     mixes = is_mixed(first.answers) or is_mixed(second.answers)
-    is_same = not others and not mixes
-    adapts = ""
+    is_same, adapts = not others and not mixes, ""
     if is_same:
-        play = _as_answered(fresh, first.answers)
-        asked = chartable.counted(first.answers)
+        answers: _Answers = first.answers
+        play = _as_answered(fresh, answers)
         value = from_fresh(fresh.value(play.shares))
     else:
         third = FreshHands(hands, [()] * (_HANDS // 2), random)
@@ -91,21 +92,13 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
         fourth = FreshHands(hands, [()] * (_HANDS // 2), random, is_rich=True)
         yield from _ask(fourth, rich)
         parts += [third, fourth]
-        play, lost = _as_played(fresh, third.played + fourth.played)
-        both = {
-            place: third.answers.get(place, []) + fourth.answers.get(place, [])
-            for place in {**third.answers, **fourth.answers}
-        }
-        asked = chartable.counted(both)
-        best = fresh.value(fresh.best)
-        found = mean_of([best - each for each in lost])
-        assert found is not None, "they are hands enough"
-        value = from_fresh(found[0], Certainty.ESTIMATE, found[1:])
-        adapts = found_adapting(fresh, both) if mixes else _OTHERWISE.format(others, of)
+        answers = _together(third.answers, fourth.answers)
+        play, value = _as_played(fresh, third.played + fourth.played)
+        adapts = found_adapting(fresh, answers) if mixes else _OTHERWISE.format(others, of)
     matches = WholeMatches(hands)
     for number in range(_MATCHES):
         if len(matches.won) < _HANDS:
-            yield from _put(ProbeMatch(settings=fair, rules=matches.rules, seed=seed + number))
+            yield ProbeMatch(settings=fair, rules=matches.rules, seed=seed + number)
     bet = first.bets.most_common(1)[0][0]
     return Analysis(
         figures=(
@@ -115,7 +108,7 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
             in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
         weaknesses=chartable.weaknesses(play),
-        charts=chartable.charts(play, asked, is_exact=is_same),
+        charts=chartable.charts(play, chartable.counted(answers), is_exact=is_same),
         adapts=adapts,
         asked=matches.asked + sum(part.asked for part in parts),
     )
@@ -123,16 +116,14 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
 
 def _ask(hands: FreshHands, settings: BlackjackSettings) -> _Asking:
     while not hands.is_done:
-        yield from _put(ProbeMatch(settings=settings, rules=hands.rules))
+        yield ProbeMatch(settings=settings, rules=hands.rules)
 
 
-def _put(match: ProbeMatch) -> _Asking:
-    probed = yield match
-    if probed.offence:
-        raise NoAnalysis(f"it did not play to the end: {probed.offence}")
+def _together(first: _Answers, second: _Answers) -> _Answers:
+    return {place: [*first.get(place, ()), *second.get(place, ())] for place in {**first, **second}}
 
 
-def _as_answered(fresh: FreshDeck, answers: Mapping[Place, Sequence[Answer]]) -> Play:
+def _as_answered(fresh: FreshDeck, answers: _Answers) -> FreshPlay:
     """The play of a bot that always answers the same."""
     shares = fresh.best.copy()
     for (upcard, hand), of in answers.items():
@@ -142,8 +133,8 @@ def _as_answered(fresh: FreshDeck, answers: Mapping[Place, Sequence[Answer]]) ->
 
 def _as_played(
     fresh: FreshDeck, played: Sequence[Sequence[tuple[Place, bool]]]
-) -> tuple[Play, list[float]]:
-    """The play in hands as they came, and what each lost."""
+) -> tuple[FreshPlay, Figure]:
+    """The play in hands as they came, and its value: that of the best less what the hands lost."""
     hits, reached, losses = (np.zeros_like(fresh.best) for _ in range(3))
     lost = []
     for decisions in played:
@@ -156,7 +147,11 @@ def _as_played(
             losses[at] += regret
             lost[-1] += regret
     shares = np.where(reached > 0, hits / np.maximum(reached, 1), fresh.best)
-    return Play(shares, reached / len(played), losses / len(played)), lost
+    best = fresh.value(fresh.best)
+    found = mean_of([best - each for each in lost])
+    assert found is not None, "they are hands enough"
+    play = FreshPlay(shares, reached / len(played), losses / len(played))
+    return play, from_fresh(found[0], Certainty.ESTIMATE, found[1:])
 
 
 def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) -> str:
@@ -196,14 +191,15 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     play = fresh.played(chartable.seen(habits.asked))
     missing = len(chartable.reachable(play) - habits.asked.keys())
     if missing:
-        value = not_seen(missing)
+        value, further = not_seen(missing), " Places that were not seen count as played best."
     else:
         band = chartable.band(habits.asked)
-        value = from_fresh(fresh.value(play.shares), Certainty.PROBED, band)
+        value, further = from_fresh(fresh.value(play.shares), Certainty.PROBED, band), ""
+    lost = float(play.losses.sum())
     return Analysis(
         figures=(
             value,
-            *best_and_given(fresh, float(play.losses.sum()), Certainty.PROBED),
+            *best_and_given(fresh, lost, Certainty.PROBED, further),
             in_matches(won, bets, ""),
         ),
         weaknesses=chartable.weaknesses(play),

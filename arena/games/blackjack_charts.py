@@ -15,13 +15,11 @@ import numpy as np
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
-from arena.games.blackjack_probe import Answer
-from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, Place, Play
+from arena.games.blackjack_layout import COLUMNS, LABELS, Cell, laid_out
+from arena.games.blackjack_probe import HandAnswer
+from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, FreshPlay, Place
 
-__all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
-
-Cell: TypeAlias = tuple[bool, int, int]
-"""Whether it is soft, the total, the points of the up-card."""
+__all__ = ["Asked", "Chartable", "share_bounds"]
 
 Asked: TypeAlias = Mapping[Cell, tuple[int, int]]
 """How often a bot hit in each cell, and how often it was asked."""
@@ -29,9 +27,6 @@ Asked: TypeAlias = Mapping[Cell, tuple[int, int]]
 _LEVEL = 0.95
 _PER_CENT = 100.0
 _COST_UNIT = "% of the bet"
-_HARD, _SOFT = range(4, 22), range(12, 22)
-_COLUMNS = (*UPCARDS[1:], UPCARDS[0])
-_LABELS = tuple("A" if card == 1 else str(card) for card in _COLUMNS)
 _NOTE = (
     "Costs are in % of the bet for every hand that is dealt, from a fresh deck; they sum to the "
     "distance from the best play."
@@ -69,7 +64,7 @@ class Chartable:
         """The shares by hand of a bot that was seen to do this, and else plays best."""
         return self.spread({cell: hits / of for cell, (hits, of) in asked.items()})
 
-    def reachable(self, play: Play) -> set[Cell]:
+    def reachable(self, play: FreshPlay) -> set[Cell]:
         """The cells that somebody who plays like this may come to."""
         return {
             (*row, upcard)
@@ -91,7 +86,7 @@ class Chartable:
         )
         return self._fresh.bounds(low, high)
 
-    def counted(self, answers: Mapping[Place, Sequence[Answer]]) -> Asked:
+    def counted(self, answers: Mapping[Place, Sequence[HandAnswer]]) -> Asked:
         """The answers with hands, by cell."""
         totals, soft = self._fresh.hands.totals, self._fresh.hands.soft
         asked: dict[Cell, tuple[int, int]] = {}
@@ -101,7 +96,9 @@ class Chartable:
             asked[cell] = before[0] + sum(each.hits for each in of), before[1] + len(of)
         return asked
 
-    def charts(self, play: Play, asked: Asked, *, is_exact: bool = False) -> tuple[Chart, Chart]:
+    def charts(
+        self, play: FreshPlay, asked: Asked, *, is_exact: bool = False
+    ) -> tuple[Chart, Chart]:
         """The charts of a bot that plays like this, as far as it was asked.
 
         If `is_exact` it is known what it does with every hand: shares are by how likely the hands
@@ -125,27 +122,15 @@ class Chartable:
                 share=hits / of, count=hits, of=of, low=low, high=high, mark=mark, cost=cost
             )
 
-        def chart(title: str, is_soft: bool, totals: range) -> Chart:
-            return Chart(
-                title=title,
-                what="hits",
-                rows=tuple(map(str, totals)),
-                columns=_LABELS,
-                cells=tuple(
-                    tuple(cell(is_soft, total, upcard) for upcard in _COLUMNS) for total in totals
-                ),
-                cost_unit=_COST_UNIT,
-                note=_NOTE,
-            )
+        return laid_out(cell, _COST_UNIT, _NOTE)
 
-        return chart("Hard hands", False, _HARD), chart("Soft hands", True, _SOFT)
-
-    def weaknesses(self, play: Play) -> tuple[Weakness, ...]:
+    def weaknesses(self, play: FreshPlay) -> tuple[Weakness, ...]:
         """The cells that lose anything, the dearest first."""
         shares, reached, losses = play
+        best = self._fresh.best
         found = []
         for (is_soft, total), hands in self._hands.items():
-            for upcard, label in zip(_COLUMNS, _LABELS, strict=True):
+            for upcard, label in zip(COLUMNS, LABELS, strict=True):
                 at = np.ix_([upcard - 1], hands)
                 cost = float(losses[at].sum())
                 if cost > 0:
@@ -155,14 +140,14 @@ class Chartable:
                         Weakness(
                             spot=f"{kind} {total} against {label}",
                             played=_in_words(float((weight * shares[at]).sum())),
-                            best=_in_words(float((weight * self._fresh.best[at]).sum())),
+                            best=_in_words(float((weight * best[at]).sum()), ", by its cards"),
                             cost=_PER_CENT * cost,
                         )
                     )
         return tuple(sorted(found, key=lambda weakness: -weakness.cost))
 
 
-def _in_words(share: float) -> str:
-    """What is done in a cell; hands of the same total may differ by their cards."""
+def _in_words(share: float, more: str = "") -> str:
+    """What is done in a cell."""
     percent = f"{share:.1%}"
-    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}")
+    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}{more}")

@@ -66,7 +66,9 @@ def not_seen(cells: int) -> Figure:
     )
 
 
-def best_and_given(fresh: FreshDeck, lost: float, certainty: Certainty) -> tuple[Figure, Figure]:
+def best_and_given(
+    fresh: FreshDeck, lost: float, certainty: Certainty, further: str = ""
+) -> tuple[Figure, Figure]:
     """The best play, and how far a bot that loses so much of a chip is from it."""
     return (
         Figure(
@@ -80,7 +82,7 @@ def best_and_given(fresh: FreshDeck, lost: float, certainty: Certainty) -> tuple
             value=100 * lost,
             unit=_OF_BET,
             certainty=certainty,
-            remark="The distance from the best play; the costs of the mistakes sum to it.",
+            remark=f"The distance from the best play; the costs of mistakes sum to it.{further}",
         ),
     )
 
@@ -99,7 +101,7 @@ def at_bet(fresh: FreshDeck, figure: Figure, bet: int) -> Figure:
         value=chips[0],
         low=chips[1],
         high=chips[2],
-        remark=f"A natural pays {payoff('natural', bet)}. Its usual bet from a fresh deck.",
+        remark=f"Its usual bet from a fresh deck; a natural pays {payoff('natural', bet)}.",
     )
 
 

@@ -19,7 +19,7 @@ from arena.games.blackjack_values import FULL, UPCARDS, Hands, Place, counted
 from protocol.blackjack import MINIMUM, NEW_DECK, POINTS, Bet, BlackjackSettings, Draw
 from protocol.cards import Card
 
-__all__ = ["Answer", "FreshHands", "Path", "WholeMatches", "starts"]
+__all__ = ["FreshHands", "HandAnswer", "Path", "WholeMatches", "starts"]
 
 Path: TypeAlias = tuple[int, ...]
 """The points of the up-card and of the player's cards as they are dealt; empty for any cards."""
@@ -36,7 +36,7 @@ def starts(hands: Hands) -> list[Path]:
     ]
 
 
-class Answer(NamedTuple):
+class HandAnswer(NamedTuple):
     """What a bot did with a hand, and how it stood then.
 
     Attributes:
@@ -75,7 +75,7 @@ class FreshHands:
         is_exploring: bool = False,
         is_rich: bool = False,
     ) -> None:
-        self.answers: dict[Place, list[Answer]] = {}
+        self.answers: dict[Place, list[HandAnswer]] = {}
         self.played: list[list[tuple[Place, bool]]] = []
         self.bets: Counter[int] = Counter()
         self._hands = hands
@@ -128,11 +128,11 @@ class FreshHands:
                     self.bets[bet] += 1
                 else:
                     assert type(question) is Draw, "rules B ask nothing else"
-                    self._note(question, Answer(answer == "hit", *self._state, bet > MINIMUM))
+                    self._note(question, HandAnswer(answer == "hit", *self._state, bet > MINIMUM))
                 step = rules.send(answer)
             yield step
 
-    def _note(self, question: Draw, answer: Answer) -> None:
+    def _note(self, question: Draw, answer: HandAnswer) -> None:
         upcard = POINTS[question.upcard]
         place = upcard, self._hands.index[counted(question.hand)]
         self.answers.setdefault(place, []).append(answer)

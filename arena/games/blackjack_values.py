@@ -25,9 +25,9 @@ __all__ = [
     "Counts",
     "Floats",
     "FreshDeck",
+    "FreshPlay",
     "Hands",
     "Place",
-    "Play",
     "best_play",
     "counted",
     "fresh_deck",
@@ -201,7 +201,7 @@ def best_play(upcard: int, hand: Counts, unseen: Counts) -> dict[Counts, tuple[f
     return dict(zip(hands.index, worths, strict=True))
 
 
-class Play(NamedTuple):
+class FreshPlay(NamedTuple):
     """How somebody plays from a fresh deck, by up-card and hand.
 
     Attributes:
@@ -274,10 +274,10 @@ class FreshDeck:
                 reach[:, self.hands.after[level, card]] += ways[:, :, card]
         return reach[:, :-1]
 
-    def played(self, shares: Floats) -> Play:
+    def played(self, shares: Floats) -> FreshPlay:
         """The play of somebody who hits in these shares."""
         reached = self.reached(shares)
-        return Play(shares, reached, reached * np.abs(shares - self.best) * self.regret)
+        return FreshPlay(shares, reached, reached * np.abs(shares - self.best) * self.regret)
 
 
 def _without(card: int) -> Counts:

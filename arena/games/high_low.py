@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
+from arena.engine.analysis import Analyser, Analysing, HabitMeter, Judge, Judging
 from arena.engine.rules import (
     EVERYONE,
     AskSeat,
@@ -19,7 +20,7 @@ from arena.engine.rules import (
 from arena.engine.shuffle import Stream
 from arena.games.high_low_luck import HighLowMeter
 from protocol.cards import PACK, Card, check_cards
-from protocol.errors import BadDeck
+from protocol.errors import BadDeck, NoAnalysis
 from protocol.high_low import (
     SEATS,
     VOCABULARY,
@@ -165,6 +166,26 @@ def stacked(settings: HighLowSettings, decks: Iterable[Sequence[str]]) -> Iterat
         yield tuple(deck)
 
 
+def _refuse(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
+    raise NoAnalysis(_NO_VALUE)
+
+
+def _judge(settings: HighLowSettings, seat: int) -> Judge:
+    from arena.games.high_low_judge import HighLowJudge  # only where bots are judged
+
+    return HighLowJudge(settings, seat)
+
+
+def _habits() -> HabitMeter:
+    from arena.games.high_low_habits import HighLowHabits
+
+    return HighLowHabits()
+
+
+_NO_VALUE = (
+    "a bot has no value at a table of four: what it wins depends on how the other three play; "
+    "`arena habits` shows what it does, and `arena mistakes` what that costs"
+)
 _NEVER = 1_000_000_000  # a gap that no match can reach
 
 GAME = Game(
@@ -187,5 +208,8 @@ GAME = Game(
     advancing=2,
     survivors=survivors,
     luck=Luck("point", lambda settings: HighLowMeter(settings, payoffs)),
+    analysing=Analysing(version=1, probe=_refuse, refuses=lambda settings: _NO_VALUE),
+    judging=Judging(version=1, judge=_judge),
+    habits=_habits,
     view="high_low.js",
 )

@@ -37,7 +37,7 @@ from protocol.high_low import (
     strength,
 )
 
-__all__ = ["TABLES", "HighLowMeter", "Scoring", "deal_luck"]
+__all__ = ["TABLES", "HighLowMeter", "Scoring", "deal_luck", "extremity"]
 
 Scoring: TypeAlias = Callable[[Cards, int | None], Points]
 """`payoffs` of the rules: from the cards of those who stay and the last bid."""
@@ -166,19 +166,19 @@ def _play(
     held = list(cards)
     order = [(starter + after) % SEATS for after in range(SEATS)]
     for seat in order:
-        if _extremity(dealer_card) > _extremity(held[seat]):
+        if extremity(dealer_card) > extremity(held[seat]):
             held[seat], dealer_card = dealer_card, held[seat]
     last_bid = 0
     shown: list[Card | None] = [None] * SEATS
     for seat in order:
-        bid = bidder(_extremity(held[seat]), last_bid)
+        bid = bidder(extremity(held[seat]), last_bid)
         if bid != "quit":
             last_bid, shown[seat] = bid, held[seat]
     one, two, three, four = shown
     return scoring((one, two, three, four), last_bid or None)
 
 
-def _extremity(card: Card) -> int:
+def extremity(card: Card) -> int:
     """A card's distance from the middle of the order: odd, from 1 to 51 at the two ends."""
     return abs(2 * strength(card) - 51)
 

@@ -14,8 +14,16 @@ from statistics import NormalDist
 
 import msgspec
 
-from arena.engine.analysis import Analyser, Analysis, Certainty, Figure, SeatMatch, heard_by
-from arena.games.three_card_poker import league_goal
+from arena.engine.analysis import (
+    Analyser,
+    Analysis,
+    Certainty,
+    Figure,
+    ProbeMatch,
+    SeatMatch,
+    heard_by,
+)
+from arena.games.three_card_poker import league_goal, reached_goal
 from arena.games.three_card_poker_habits import UNIT, HandTally, ThreeCardPokerHabitMeter
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
 from arena.games.three_card_poker_table import HandClass, class_of, hand_classes
@@ -28,22 +36,25 @@ __all__ = ["BEST", "probe", "watch"]
 BEST = Fraction(-100 * 35_253_012, HANDS * DEALERS_HANDS)
 """What a round brings who plays best, in % of the ante."""
 
+_MATCHES = 100  # played where no chain can be solved; at most 1 s of CPU in this process
 _Z = NormalDist().inv_cdf(0.975)
 
 
 def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -> Analyser:
-    """Ask a bot all hands twice.
-
-    Raises `NoAnalysis` if it commits an offence, or is to be analysed against others.
-    """
+    """Ask a bot all hands twice; raises `NoAnalysis` if it is to be analysed against others."""
     if against:
         raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
     need_analysis()
     from arena.games.three_card_poker_asking import Asking, dependence, differing
-    from arena.games.three_card_poker_goal import goal_figures
+    from arena.games.three_card_poker_goal import (
+        best_figures,
+        chain_figures,
+        no_chain,
+        tried_figures,
+    )
 
-    if settings.goal is None:
-        settings = msgspec.structs.replace(settings, goal=league_goal(settings.stake))
+    goal = league_goal(settings.stake) if settings.goal is None else settings.goal
+    settings = msgspec.structs.replace(settings, goal=goal)
     askings = Asking(settings, 1, seed), Asking(settings, 2, seed)
     tally, classes = HandTally(), hand_classes(settings.pair_kicker)
     for asking in askings:
@@ -51,16 +62,23 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
         for hand, plays in asking.plays.items():
             tally.add(classes, hand, "play" if plays else "fold")
     unsure = [class_of(hand) for hand in differing(*askings)]
-    adapts = dependence(*askings)
+    figures = [*_worth(tally, [classes[number] for number in unsure])]
+    adapts, asked = dependence(*askings), 4 * HANDS
+    if why := no_chain(settings, askings, adapts):
+        won = []
+        for number in range(_MATCHES if goal > settings.stake else 0):
+            probed = yield ProbeMatch(settings=settings, seed=seed + number)
+            won.append(reached_goal(settings, probed.scores[0]))
+            asked += len(probed.decisions)
+        figures += tried_figures(settings, why, won)
+    else:
+        figures += chain_figures(settings, askings[0], tally, unsure)
     return Analysis(
-        figures=(
-            *_worth(tally, [classes[number] for number in unsure]),
-            *goal_figures(settings, askings, tally, unsure, adapts),
-        ),
+        figures=(*figures, *best_figures(settings)),
         weaknesses=tally.weaknesses(),
-        charts=(tally.chart(),),
+        charts=(tally.chart(is_sample=False),),
         adapts=adapts,
-        asked=4 * HANDS,
+        asked=asked,
     )
 
 
@@ -85,7 +103,7 @@ def _worth(tally: HandTally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
 
 
 _REMARKS = {
-    "value": f"on average in a round; the best play is worth {float(BEST):.4f} %",
+    "value": f"on average in a round; the best play is worth −{-float(BEST):.4f} %",
     "given away": "the distance from the best play",
 }
 

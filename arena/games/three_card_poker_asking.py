@@ -21,7 +21,6 @@ from arena.engine.rules import Rules, Scoreboard
 from arena.games.three_card_poker import Deck, play_round
 from arena.games.three_card_poker_luck import HANDS
 from protocol.cards import PACK
-from protocol.errors import NoAnalysis
 from protocol.three_card_poker import (
     FOLDED,
     LEAST_CASH,
@@ -45,6 +44,7 @@ class Asking:
     """One asking, and its answers as soon as they are noted.
 
     Attributes:
+        cashes, decks: by round; a hand comes first in its deck.
         antes: the antes that were named, by cash.
         plays: whether each hand was played; its cards are in the order of the pack.
     """
@@ -54,24 +54,22 @@ class Asking:
         self._number = number
         self._settings = msgspec.structs.replace(settings, rounds=HANDS)
         self._hands = random.sample(_ALL, HANDS)
-        self._decks = [_deck(hand, random) for hand in self._hands]
+        self.decks = [_deck(hand, random) for hand in self._hands]
         cashes = _cashes(max(settings.goal or 0, settings.stake + 1), random)
-        self._cashes = [settings.stake, *islice(cashes, HANDS - 1)]
+        self.cashes = [settings.stake, *islice(cashes, HANDS - 1)]
         self.antes: dict[int, set[int]] = {}
         self.plays: dict[Hand, bool] = {}
 
     def match(self) -> ProbeMatch:
         """What is put to the bot."""
-        return ProbeMatch(settings=self._settings, decks=self._decks, rules=self._rules)
+        return ProbeMatch(settings=self._settings, decks=self.decks, rules=self._rules)
 
     def note(self, probed: ProbedMatch) -> None:
-        """Note the answers; raises `NoAnalysis` if an offence ended the match."""
-        if probed.offence:
-            raise NoAnalysis(f"the bot did not play to the end: {probed.offence}")
+        """Note the answers to a whole match."""
         self._named: Sequence[int] = probed.answers[::2]
         self._played = [answer == "play" for answer in probed.answers[1::2]]
         self.plays = dict(zip(self._hands, self._played, strict=True))
-        for cash, ante in zip(self._cashes, self._named, strict=True):
+        for cash, ante in zip(self.cashes, self._named, strict=True):
             self.antes.setdefault(cash, set()).add(ante)
 
     def moments(self) -> dict[Hand, Moment]:
@@ -79,7 +77,7 @@ class Asking:
         found: dict[Hand, Moment] = {}
         outcomes = [0]
         for number, hand in enumerate(self._hands):
-            now = self._number, number, self._cashes[number], self._named[number]
+            now = self._number, number, self.cashes[number], self._named[number]
             follows_play = number > 0 and self._played[number - 1]
             found[hand] = (*now, outcomes[-1], sum(outcomes[-_RECENT:]), follows_play)
             outcomes.append(self._outcome(number))
@@ -88,14 +86,14 @@ class Asking:
     def _outcome(self, number: int) -> int:
         if not self._played[number]:
             return FOLDED
-        deck = self._decks[number]
+        deck = self.decks[number]
         return outcome_of_play(deck[:3], deck[3:], self._settings.pair_kicker)
 
     def _rules(
         self, settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard
     ) -> Rules:
         """Rounds whose cash is chosen, so that no more than one round hangs together."""
-        for number, cash in enumerate(self._cashes, start=1):
+        for number, cash in enumerate(self.cashes, start=1):
             yield from play_round(number, cash, next(decks), settings, board)
 
 

@@ -80,27 +80,27 @@ class HandTally:
         ]
         return tuple(sorted(found, key=lambda one: -one.cost))
 
-    def chart(self) -> Chart:
-        """How often it plays the hands of each group."""
+    def chart(self, is_sample: bool = True) -> Chart:
+        """How often it plays the hands of each group; the shares of a sample have intervals."""
         return Chart(
             title="Hands played",
             what="plays",
             rows=GROUPS,
             columns=("plays",),
-            cells=tuple((cell,) for cell in self._cells()),
+            cells=tuple((cell,) for cell in self._cells(is_sample)),
             line=LINE,
             cost_unit=f"{UNIT} a hand",
             note="The best play is to play Q-6-4 or better and to fold the rest.",
         )
 
-    def _cells(self) -> Iterator[ChartCell]:
+    def _cells(self, is_sample: bool) -> Iterator[ChartCell]:
         for group, (played, asked) in enumerate(zip(self._played, self._asked, strict=True)):
             mark = float(group < LINE)
             if not asked:
                 yield ChartCell(mark=mark)
                 continue
             share = played / asked
-            low, high = wilson(share, asked).bounds
+            low, high = wilson(share, asked).bounds if is_sample else (None, None)
             cost = float(self._percent(self._costs[group]))
             yield ChartCell(
                 share=share, count=played, of=asked, low=low, high=high, mark=mark, cost=cost

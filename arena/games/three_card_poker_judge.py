@@ -22,8 +22,11 @@ MOST_FOR_BEST = 2500
 """Beyond this goal the best play for it is not computed: that would take more than some seconds."""
 
 _NEAR = 1e-4  # of the probability: what the limit of rounds may change where antes are judged
-_PLAY_GRADES = 0.1, 0.3  # antes: Q-6-3 costs 0.004, the worst hand 0.26, a folded pair 1.2 or more
-_GOAL_GRADES = 1.0, 5.0  # % of reaching the goal
+# What `?!`, `?` and `??` cost more than. In antes: Q-6-3 costs 0.003 if it is played, 5-3-2 0.26,
+# and a pair 1.2 or more if it is folded. In % of reaching the goal: an ante of 10 with a cash of
+# 1,000 and a goal of 1,125 costs 0.11, one of 100 1.9, one of 200 8.3.
+_PLAY_GRADES = 0.0, 0.1, 0.3
+_GOAL_GRADES = 0.1, 1.0, 5.0
 
 
 class ThreeCardPokerJudge:
@@ -70,10 +73,9 @@ class ThreeCardPokerJudge:
             best=answer if is_level else int(best.antes[question.cash]),
             unit="% of reaching the goal",
             is_level=is_level,
-            grade=0 if is_level else _grade(100 * cost, _GOAL_GRADES),
+            grade=_grade(100 * cost, _GOAL_GRADES),
         )
 
 
-def _grade(cost: float, grades: tuple[float, float]) -> int:
-    """1 to 3, or 0 without a cost."""
-    return 0 if cost <= 0 else 1 + sum(cost >= grade for grade in grades)
+def _grade(cost: float, grades: tuple[float, ...]) -> int:
+    return sum(cost > grade for grade in grades)

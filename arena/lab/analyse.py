@@ -11,6 +11,7 @@ import msgspec
 from arena.engine.analysis import Analyser, Analysis, Figure, SeatMatch, heard_by
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
+from arena.lab.estimate import estimated
 from arena.lab.in_process import entrant
 from arena.lab.probe import ProbeFailed, analyse_here
 from arena.strength.extra import need_analysis
@@ -19,6 +20,8 @@ from protocol.strategy import Strategy, blaming
 from protocol.vocabulary import Settings
 
 __all__ = ["analyse", "begun", "watched"]
+
+_NO_VALUE = "no exact value of a bot is known in this game"
 
 
 def analyse(
@@ -59,18 +62,21 @@ def analyse(
 def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> Analyser:
     """Begin the analysis of a bot, against others of these names.
 
-    Raises `NoAnalysis` if bots are not analysed in this game or with these settings, and
+    Where a game has no exact values, it is an estimate of what the bot gives away, if decisions are
+    judged. Raises `NoAnalysis` if neither can be had, or for others without exact values, and
     `UsageError` where numpy and scipy are missing.
     """
-    if game.analysing is None:
-        raise NoAnalysis(
-            f"there is no exact analysis of {game.vocabulary.title}: `arena compare` finds out "
-            "which of two bots is better, and `arena mistakes` what a bot did wrong in its matches"
-        )
-    if (reason := game.analysing.refuses(settings)) is not None:
+    analysing = game.analysing
+    reason = _NO_VALUE if analysing is None else analysing.refuses(settings)
+    if analysing is not None and reason is None:
+        need_analysis()
+        return analysing.probe(settings, seed, against)
+    assert reason is not None, "there is one for a game without exact values"
+    if against:
+        raise NoAnalysis(f"{reason}; `arena compare` finds out which of two bots is better")
+    if game.judging is None or game.judging.refuses(settings) is not None:
         raise NoAnalysis(reason)
-    need_analysis()
-    return game.analysing.probe(settings, seed, against)
+    return estimated(game, settings, seed, reason)
 
 
 def watched(game: Game, settings: Settings, matches: Iterable[SeatMatch]) -> Analysis:

@@ -7,6 +7,7 @@ It is made for programs that look for patterns: `arena.decisions` in Python, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import add
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from arena.engine.analysis import Judge, Judgement
 from arena.engine.match import MatchState, MatchStep, Record
 from arena.engine.rules import EVERYONE, NOBODY, LuckMeter, LuckRound, TellSeat
 from arena.games.replay import reopened
-from protocol.errors import NoAnalysis
+from arena.records.mistakes import judging_of
 from protocol.vocabulary import News, Question
 
 __all__ = ["RecordedDecision", "decisions"]
@@ -32,10 +33,11 @@ class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
         question, answer: as the rules asked and took it.
         news: what the seat was told since its question before this one.
         time_ms: from the question to the answer; None in a match without a clock.
-        luck: what chance gave the seat in the whole round, or whatever the game measures luck by,
-            in the unit of its luck (`arena/records/luck.py`). It stands at the seat's first
-            decision there and is None at its later ones, so that it may be summed. It is also None
-            if it cannot be measured, or the round was not played to its end.
+        luck: what chance gave the seat in this round, and in those before it in which it was not
+            asked, in the unit of the game's luck (`arena/records/luck.py`); a game may measure
+            luck by something longer than a round. It stands at the seat's first decision there and
+            is None at its later ones: the sum lacks what came after its last decision only. It is
+            also None if luck cannot be measured, or the round was not played to its end.
         cost: what the decision cost; None if it was not asked for, or the game does not judge it.
     """
 
@@ -61,12 +63,7 @@ def decisions(record: Record, *, costs: bool = False) -> Iterator[RecordedDecisi
     match = reopened(record, tells_deals=True)
     judges: list[Judge] = []
     if costs:
-        judging = match.game.judging
-        reason = f"{match.game.name} does not say what decisions cost"
-        if judging is not None:
-            reason = judging.refuses(match.settings) or ""
-        if judging is None or reason:
-            raise NoAnalysis(reason)
+        judging = judging_of(match.game, match.settings)
         judges = [judging.judge(match.settings, seat) for seat in range(match.game.seats)]
     return _Replay(match, record, judges).decisions()
 
@@ -79,6 +76,7 @@ class _Replay:
         game = match.game
         self._heard: list[list[News]] = [[] for _ in range(game.seats)]
         self._asked = [0] * game.seats
+        self._luck = [0.0] * game.seats  # that is told with the next decision
         self._rounds = 0  # that are over
         self._closes = game.vocabulary.closes
         self._meter: LuckMeter | None = None
@@ -100,7 +98,7 @@ class _Replay:
             elif step.asked is not None:
                 self._meter.asked(step.asked)
             while self._meter is not None and len(self._meter.rounds) > measured:
-                yield from _with_luck(waiting, self._meter.rounds[measured])
+                yield from self._with_luck(waiting, self._meter.rounds[measured])
                 waiting, measured = [], measured + 1
         yield from waiting
 
@@ -143,13 +141,16 @@ class _Replay:
         if type(told.news) is self._closes and told.seat in (EVERYONE, 0):
             self._rounds += 1
 
-
-def _with_luck(played: list[RecordedDecision], over: LuckRound) -> Iterator[RecordedDecision]:
-    """The decisions of a round that is over; the first of each seat gets its luck."""
-    lucky = set()
-    for decision in played:
-        if decision.seat in lucky:
-            yield decision
-        else:
-            lucky.add(decision.seat)
-            yield msgspec.structs.replace(decision, luck=over.luck[decision.seat])
+    def _with_luck(
+        self, played: list[RecordedDecision], over: LuckRound
+    ) -> Iterator[RecordedDecision]:
+        """The decisions of a round that is over; the first of each seat gets its luck."""
+        self._luck = [*map(add, self._luck, over.luck)]
+        asked = set()
+        for decision in played:
+            if (seat := decision.seat) in asked:
+                yield decision
+            else:
+                asked.add(seat)
+                yield msgspec.structs.replace(decision, luck=self._luck[seat])
+                self._luck[seat] = 0.0

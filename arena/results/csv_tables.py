@@ -11,20 +11,24 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import msgspec
 
 from arena.formats.schedule import Ranking
+from arena.records.decisions import RecordedDecision
 from arena.results.luck_table import LuckLine
 from arena.storage.models import MatchRow
 from arena.storage.roster import Member
 from protocol.messages import Termination, Verdict
+from protocol.vocabulary import Vocabulary
 
 __all__ = [
     "MATCHES",
     "Owner",
     "cross_table",
+    "decision_columns",
+    "decisions",
     "luck",
     "marks",
     "matches",
@@ -32,6 +36,7 @@ __all__ = [
     "standings",
     "text",
     "verdicts",
+    "write",
 ]
 
 # How a formula may begin, in wide letters too (OWASP, CSV Injection).
@@ -51,8 +56,13 @@ MATCHES = (
 def text(rows: Iterable[Sequence[object]]) -> str:
     """Rows as CSV, with line ends as in RFC 4180."""
     file = io.StringIO(newline="")
-    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
+    write(file, rows)
     return file.getvalue()
+
+
+def write(file: TextIO, rows: Iterable[Sequence[object]]) -> None:
+    """Write rows as `text` has them, one at a time."""
+    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
 
 
 Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None: not on the roster
@@ -137,6 +147,41 @@ def matches(played: MatchRow, worker: str | None = None) -> Iterator[Sequence[ob
         start = played.id, played.pairing, played.counts, seat, *by
         end = played.started_at, played.finished_at, played.digest, worker
         yield *start, ended.kind, ended.seat, ended.text, *end
+
+
+def decision_columns(game: Vocabulary, *, costs: bool) -> tuple[str, ...]:
+    """The columns of `decisions`: a field of a question is `asked_card`; `legal` is left out."""
+    asked = (f"asked_{field}" for field in _asked_fields(game))
+    return *_DECISION, *asked, "answer", "time_ms", "luck", *(_COST if costs else ())
+
+
+def decisions(
+    game: Vocabulary, played: MatchRow, made: Iterable[RecordedDecision], *, costs: bool
+) -> Iterator[Sequence[object]]:
+    """The rows of one match, a decision each; the columns are `decision_columns`."""
+    versions = played.versions or (None,) * len(played.players)
+    fields = _asked_fields(game)
+    for each in made:
+        seat, asked = each.seat, each.question
+        who = seat, played.players[seat], versions[seat]
+        what = (getattr(asked, field, None) for field in fields)
+        took = each.answer, each.time_ms, each.luck
+        cost = each.cost
+        cells: tuple[object, ...] = (None,) * len(_COST)
+        if cost is not None:
+            cells = cost.cost, cost.error, cost.unit, cost.best, cost.grade
+        start = played.id, played.counts, each.index, *who, each.round, each.number, asked.kind
+        yield *start, *what, *took, *(cells if costs else ())
+
+
+_DECISION = ("match", "counts", "index", "seat", "name", "version", "round", "number", "kind")
+_COST = ("cost", "cost_error", "cost_unit", "best", "grade")
+
+
+def _asked_fields(game: Vocabulary) -> list[str]:
+    """The fields of all questions of a game, each once."""
+    every = (field for kind in game.questions.values() for field in kind.__struct_fields__)
+    return [field for field in dict.fromkeys(every) if field != "legal"]
 
 
 _UNRANKED = ("name", "version", "not_there")  # fields that a row without a rank has

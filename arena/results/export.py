@@ -13,12 +13,14 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
-from arena.records.document import UNREADABLE
+from arena.engine.match import Record
+from arena.records.decisions import RecordedDecision, decisions
+from arena.records.document import UNREADABLE, decoding_failure
 from arena.results import csv_tables
 from arena.results.html_report import page
 from arena.results.luck_table import LuckLine, LuckTable
@@ -27,9 +29,10 @@ from arena.storage.name_history import NameHistory
 from arena.storage.reader import document_of
 from arena.storage.roster import Member, Roster
 from arena.storage.store import Store
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 
 __all__ = [
+    "DECISIONS",
     "MANIFEST",
     "MATCHES",
     "Exported",
@@ -41,6 +44,7 @@ __all__ = [
 
 MANIFEST = "export.json"  # lists the files of an export, which tells them from those of others
 MATCHES = "matches.jsonl"  # of a competition, a document in every line
+DECISIONS = "decisions.csv"  # of a competition, if they were asked for
 _PAGE = "index.html"
 _UNSAFE = re.compile(r"[^\w.-]+|^\.+")
 
@@ -49,10 +53,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What is written: `matches` with their records, `emails` in standings and rankings only.
 
     `unfinished` competitions are written with the records and the full evidence, too. `force`
-    replaces an earlier export.
+    replaces an earlier export. `decisions` are a table made from the records, and `costs` are among
+    its columns.
     """
 
     matches: bool = True
+    decisions: bool = False
+    costs: bool = False
     unfinished: bool = False
     emails: bool = True
     force: bool = False
@@ -88,7 +95,8 @@ def export(
     """Write competitions, by id in the page's order, into a folder; `tick` after every match.
 
     The folder must be new, empty, or an earlier export that is to be replaced. UsageError if it is
-    not, or a competition is unknown; OSError if it cannot be written. Then nothing has changed.
+    not, or a competition is unknown; OSError if it cannot be written; ArenaError if the decisions
+    of a match cannot be told. Then nothing has changed.
     """
     folder = folder.resolve()
     _check(folder, options)
@@ -168,12 +176,15 @@ class _Writer:
                 summary.ranking, owner, summary.plan.not_there, summary.versions
             )
             self._table("ranking.csv", places)
-        if (summary.state.is_over or options.unfinished) and (luck := self._luck()):
+        has_records = summary.state.is_over or options.unfinished
+        if has_records and (luck := self._luck()):
             self._table("luck.csv", csv_tables.luck(luck))
         self._table("verdicts.csv", csv_tables.verdicts(summary.verdicts))
         _write(self._new_file("competition.json"), _json(summary))
         if options.matches:
-            self._matches(tick, records=summary.state.is_over or options.unfinished)
+            self._matches(tick, records=has_records)
+        if options.decisions and has_records:
+            self._decisions(tick, costs=options.costs)
 
     def _luck(self) -> Mapping[str, LuckLine]:
         return LuckTable(self._store.luck(self._summary.id)).lines()
@@ -200,9 +211,34 @@ class _Writer:
                     self.uncounted += not played.counts
                     tick()
 
+    def _decisions(self, tick: Callable[[], None], *, costs: bool) -> None:
+        """Write the decisions of all matches, of which one is in memory at a time."""
+        words = self._summary.plan.rules.vocabulary
+        with open(self._new_file(DECISIONS), "w", encoding="utf-8", newline="") as file:
+            csv_tables.write(file, [csv_tables.decision_columns(words, costs=costs)])
+            for played, record in self._store.sealed_matches(self._summary.id):
+                try:
+                    made = _decisions_in(record, costs=costs)
+                    csv_tables.write(file, csv_tables.decisions(words, played, made, costs=costs))
+                except UNREADABLE as error:
+                    raise ArenaError(f"match {played.id}: {decoding_failure(error)}") from None
+                except (IllegalAnswer, UsageError) as error:
+                    raise ArenaError(f"match {played.id}: {error}") from None
+                tick()
+
     def _new_file(self, name: str) -> Path:
         self.files.append(name)
         return self._folder / name
+
+
+def _decisions_in(record: bytes, *, costs: bool) -> Iterator[RecordedDecision]:
+    """The decisions of a match; their costs are left out where the game cannot say them."""
+    read = Record.from_json(record)
+    if not read.answers:
+        return iter(())  # it may never have begun
+    with suppress(NoAnalysis):
+        return decisions(read, costs=costs)
+    return decisions(read)
 
 
 def _publishable(summary: Summary, options: Options) -> Summary:

@@ -50,6 +50,7 @@ _SLICE_S, _SLICES_S = 1.0, 10.0  # it computes for one second in ten in any case
 _DIED = "the process that analyses has ended at this; ask again to have it tried once more"
 _DIED_AGAIN = "the process that analyses has ended at this twice, and does not try it again"
 _NOT_THERE = "the process that analyses does not start, the arena's log says why"
+_FAILED = "the arena failed at this; its log says why"
 _YOURS = f"{_MOST_OF_ONE} of your analyses wait already; ask again when one of them is done"
 _BUSY = "too many analyses wait; ask again in some minutes"
 _PAUSED = "waits while bots play that the arena has launched"
@@ -220,6 +221,11 @@ class AnalysisClient:
         except (ReaderDied, OSError) as error:
             await process.end(at_once=True)
             return self._failed(task, error)
+        except Exception:  # the worker has to live on for the other tasks
+            log.exception("the arena failed at %s of %s", task.kind.value, task.id)
+            await process.end(at_once=True)
+            failed = task.status(AnalysisState.FAILED, _FAILED)
+            return _Outcome(task, _answer(failed), math.inf, True)
         now = self._clock()
         until = now + max(_FRESH_S, _REST * (now - began))
         return _Outcome(task, _documented(header, body), until, True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from arena.engine.analysis import Analysis, SeatMatch
 from arena.engine.match import Record
 from arena.engine.rules import Game
@@ -16,15 +18,16 @@ from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, mistakes_of
 from arena.records.seat_matches import seat_match
 from arena.storage.reader import StoreReader
+from arena.strength.extra import need_analysis
 from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPage
 from arena.web.analysis_tasks import AnalysisTask
-from protocol.errors import NoAnalysis
+from protocol.errors import NoAnalysis, UsageError
 
 __all__ = ["MOST_ANSWERS", "MOST_DECISIONS", "MOST_MATCHES", "mistakes", "strength"]
 
 MOST_ANSWERS = 300_000  # of a match that is judged for a page
 MOST_MATCHES = 200  # of a bot, the latest, from which its strength is made
-MOST_DECISIONS = 100_000  # in these; the match that passes this is the last one
+MOST_DECISIONS = 50_000  # in these, about 100 MB; the match that passes this is the last one
 
 OnProgress = Callable[[int, int], None]
 
@@ -40,8 +43,7 @@ def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> 
     return MistakesPage(
         seat=seat,
         version=found.version,
-        unit=found.unit,
-        total=found.total,
+        totals=found.totals,
         decisions=found.decisions,
         judged=found.judged,
         marks=tuple(marks),
@@ -56,6 +58,11 @@ def strength(reader: StoreReader, task: AnalysisTask, on_progress: OnProgress) -
     if not matches:
         raise NoAnalysis(f"no match of {task.bot} counts any more")
     analysis, refused = _watched(game, matches)
+    charts = () if game.habits is None else habits_of(game, matches).charts
+    if analysis is not None:
+        titles = {chart.title for chart in charts}
+        more = tuple(chart for chart in analysis.charts if chart.title not in titles)
+        analysis = msgspec.structs.replace(analysis, charts=more)
     return StrengthPage(
         bot=task.bot,
         version=task.version,
@@ -63,7 +70,7 @@ def strength(reader: StoreReader, task: AnalysisTask, on_progress: OnProgress) -
         of_matches=task.matches,
         analysis=analysis,
         refused=refused,
-        charts=() if game.habits is None else habits_of(game, matches).charts,
+        charts=charts,
     )
 
 
@@ -72,6 +79,7 @@ def _mark(game: Game, decision: JudgedDecision) -> DecisionMark:
     words = game.vocabulary.asked_words(question)
     return DecisionMark(
         round=decision.round,
+        turn=decision.turn,
         number=decision.number,
         index=decision.index,
         kind=question.kind,
@@ -113,6 +121,7 @@ def _watched(game: Game, matches: Sequence[SeatMatch]) -> tuple[Analysis | None,
     if (reason := analysing.refuses(matches[0].settings)) is not None:
         return None, reason
     try:
+        need_analysis()
         return analysing.watch(matches), ""
-    except NoAnalysis as error:
+    except (NoAnalysis, UsageError) as error:
         return None, str(error)

@@ -30,6 +30,8 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 """Files of the timed lane that are not in `tests/e2e`."""
 
 IN_NO_HURRY = (
+    "tests/e2e/test_analyse.py",
+    "tests/e2e/test_analyses.py",
     "tests/e2e/test_attendance.py",
     "tests/e2e/test_bench.py",
     "tests/e2e/test_bridge.py",
@@ -58,6 +60,7 @@ IN_NO_HURRY = (
     "tests/e2e/test_serve.py",
     "tests/e2e/test_serve_resume.py",
     "tests/e2e/test_settled_on_the_page.py",
+    "tests/e2e/test_strength_page.py",
     "tests/e2e/test_submissions.py",
     "tests/e2e/test_submit_page.py",
     "tests/e2e/test_submitted_competitions.py",
@@ -100,6 +103,7 @@ LONG = (
     "tests/e2e/test_powercut.py",
     "tests/e2e/test_course.py",
     "tests/e2e/test_bridge.py",
+    "tests/arena/web/test_analysis_process.py",
     "tests/bots/test_gin_rummy.py",
     "tests/bots/test_blackjack.py",
     "tests/test_style.py",

@@ -30,7 +30,7 @@ from protocol.strategy import house_bots
 from tests.support import arena_process
 from tests.support.sample_database import SampleWriter, plan
 
-__all__ = ["Part", "main"]
+__all__ = ["LoadedPart", "main"]
 
 COMPETITION = "c"
 _MATCHES = 20
@@ -39,7 +39,7 @@ _PAUSE_S = 0.02  # between two requests
 _READY_S = 60.0
 _READY_BOTS_S = 10.0
 _LOOKED_AT = 15  # the next analyses, of those that are wanted
-_KEEPS_S = 1.0  # between two looks of who waits for an analysis, as the page does
+_KEEPS_S = 5.0  # between two looks of those who wait for an analysis
 _RUN = """
 [[run]]
 name = "bots"
@@ -50,7 +50,7 @@ matches = 10000
 """
 
 
-class Part(NamedTuple):
+class LoadedPart(NamedTuple):
     """Some seconds with analyses or without.
 
     Attributes:
@@ -97,9 +97,14 @@ class ServedDatabase:
         raise AssertionError("expected arena_decisions_total in /metrics")
 
 
+def _bot(game: str) -> str:
+    """A quick house bot."""
+    return list(house_bots(game))[-1]
+
+
 def write(file: Path, game: str) -> list[str]:
     """Matches between house bots that are over, in a competition that is; their ids."""
-    bots = [bot() for bot in list(house_bots(game).values())[: GAMES[game].seats]]
+    bots = [house_bots(game)[_bot(game)]() for _ in range(GAMES[game].seats)]
     with Store(file) as store:
         writing = SampleWriter(store, plan(game, settings={}, matches=_MATCHES), COMPETITION)
         pairings = [pairing for stage in schedule_of(writing.plan) for pairing in stage]
@@ -114,7 +119,7 @@ def write(file: Path, game: str) -> list[str]:
 @contextmanager
 def served(folder: Path, game: str, bots: bool) -> Iterator[ServedDatabase]:
     """An arena with that database; with `bots` house bots play there, which it launches."""
-    config = _RUN.format(game=game, house=json.dumps(list(house_bots(game))[:2])) if bots else ""
+    config = _RUN.format(game=game, house=json.dumps([_bot(game)] * 2)) if bots else ""
     (folder / "class.toml").write_text(config, encoding="utf-8")
     words = ("--config", "class.toml", "--db", "arena.db", "--port", "0")
     process = arena_process.start(folder, "arena.err", "-m", "arena", "serve", *words)
@@ -158,7 +163,7 @@ class WaitingForAnalyses:
 
 def measure(
     page: ServedDatabase, paths: Sequence[str], seconds: float, waiting: WaitingForAnalyses | None
-) -> Part:
+) -> LoadedPart:
     """Ask for documents, one after another, and between them for the analyses."""
     took_ms: list[float] = []
     queued = 0 if waiting is None else waiting.look()
@@ -177,10 +182,10 @@ def measure(
         took_ms.append((time.perf_counter() - asked_at) * 1000)
         time.sleep(_PAUSE_S)
     per_s = (page.decisions() - decisions) / (time.monotonic() - began)
-    return Part(took_ms, queued, 0 if waiting is None else waiting.done - done, per_s)
+    return LoadedPart(took_ms, queued, 0 if waiting is None else waiting.done - done, per_s)
 
 
-def _line(name: str, parts: Sequence[Part]) -> str:
+def _line(name: str, parts: Sequence[LoadedPart]) -> str:
     took = sorted(took for part in parts for took in part.took_ms)
     p50, p99 = (took[int(len(took) * share)] for share in (0.5, 0.99))
     queued = "/".join(str(part.queued) for part in parts)

@@ -41,10 +41,10 @@ def share(name: str, answers: Iterable[Any]) -> Figure:
 
 
 def probe(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
-    """How often each bot bets in a match against one that always does the first thing."""
+    """How often each bot bets in a match."""
     figures = []
     for number, name in enumerate(("share", *against)):
-        others = (find(GAME, "nash")(),)
+        others = (find(GAME, "honest")(),)
         played = yield ProbeMatch(settings=settings, others=others, seed=seed, bot=number)
         figures.append(share(name, (one.answer for one in played.decisions)))
     return Analysis(figures=tuple(figures), asked=settings.hands)
@@ -69,7 +69,9 @@ class NoHabits:
 def analysing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def give(**more: Any) -> None:
         analysing = Analysing(version=1, probe=probe, watch=watch, **more)
-        game = msgspec.structs.replace(GAMES[GAME], analysing=analysing, habits=NoHabits)
+        game = msgspec.structs.replace(
+            GAMES[GAME], analysing=analysing, judging=None, habits=NoHabits
+        )
         monkeypatch.setitem(GAMES, GAME, game)
 
     give()
@@ -161,6 +163,18 @@ def test_one_line_says_what_is_not_installed(run: Run, monkeypatch: pytest.Monke
     refusal = run("analyse", GAME, "honest").refusal()
 
     assert refusal == "numpy and scipy are not installed: pip install 'card-arena[analysis]'"
+
+
+def test_a_terminal_shows_that_it_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = run("analyse", GAME, "honest", "--seed", "5", "--json")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    shown = run("analyse", GAME, "honest", "--seed", "5", "--json")
+
+    assert quiet.err == ""
+    assert "asking honest" in shown.err
+    assert "answers" in shown.err
+    assert shown.out == quiet.out
 
 
 def test_ctrl_c_says_how_far_it_came(run: Run, bot_file: Callable[..., str]) -> None:

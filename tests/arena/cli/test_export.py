@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -136,3 +137,17 @@ def test_ctrl_c_leaves_everything_as_it_was(
 
     assert said == f"interrupted; {folder} is as it was"
     assert {path.suffix for path in folder.parent.iterdir()} <= {".db", ".db-wal", ".db-shm"}
+
+
+def test_decisions_with_what_they_cost(run: Run, db: str, folder: Path) -> None:
+    argv = ["export", str(folder), "--db", db, "--costs", "--no-matches"]
+    run(*argv)
+
+    with open(folder / "akq-1" / "decisions.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["match"] for row in rows} == {"akq-1-1", "akq-1-2"}
+    assert {row["name"] for row in rows} == {"ann", "ben"}
+    assert {row["cost_unit"] for row in rows} == {"chips"}
+    assert all(float(row["cost"]) >= 0 and row["best"] for row in rows)
+    assert not (folder / "akq-1" / "matches.jsonl").exists()
+    assert not (folder / "akq-2" / "decisions.csv").exists()

@@ -74,7 +74,7 @@ def test_a_seat_without_a_mistake_and_one_without_a_judgement(
     path = tmp_path / "record.json"
     path.write_bytes(toy_match(game, (0,), "2h").record.to_json())
     shown = run("mistakes", str(path), "--seat", "seat-2").text
-    assert shown == "Toy for two, match replay, seat-2: none of 1 decision can be judged.\n"
+    assert shown == f"Toy for two, match {path}, seat-2: none of 1 decision can be judged.\n"
 
 
 def test_the_dearest_of_a_competition_name_their_match(run: Run, db: str, game: str) -> None:
@@ -101,11 +101,9 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "matches": 5,
         "of": 5,
         "version": 7,
-        "unit": "chips",
         "decisions": 9,
         "judged": 8,
-        "count": 4,
-        "total": 9.0,
+        "totals": [{"unit": "chips", "count": 4, "total": 9.0}],
     }
     assert first == {
         "match": "m-4",
@@ -157,7 +155,7 @@ def test_a_game_without_a_judge_and_a_damaged_record_are_lines(
 
     path.write_text(path.read_text().replace('"rounds":91', '"rounds":0'))
     text = run("mistakes", str(path), "--seat", "1").refusal(1)
-    assert text.startswith("match replay cannot be played again: ")
+    assert text.startswith(f"match {path} cannot be played again: ")
 
 
 @pytest.mark.parametrize("done", [0, 2])

@@ -598,3 +598,14 @@ def test_a_unit_that_is_told_each_seat_in_turn_counts_once() -> None:
     )
 
     assert finish(match).result().units == drawn("ace_king_queen", hands=100).result().units
+
+
+def test_the_repr_of_a_result_is_a_line_without_the_record() -> None:
+    record = finish(deal("AK")).result().record
+    ended = Termination(Ending.CRASH, 0, "seat 1 raised " + "x" * 500)
+    broken = MatchResult((0, 0), (0, 0), ended, record=record)
+    whole = MatchResult((3, -3), (0, 0), Termination(Ending.COMPLETED), record=record)
+
+    assert repr(whole) == f"MatchResult({record.game}, scores 3 -3, completed)"
+    assert repr(broken).startswith(f"MatchResult({record.game}, scores 0 0, crash: seat 1 raised")
+    assert len(repr(broken)) < 200

@@ -116,27 +116,30 @@ def test_a_seed_is_the_analysis_and_the_bots_too(made: Made) -> None:
     assert arena.analyse("akq", bot).figures[0].unit != arena.analyse("akq", bot).figures[0].unit
 
 
-def test_a_game_without_an_analysis_is_refused_and_says_what_there_is_instead(made: Made) -> None:
-    made(analysing=None)
+def test_a_game_without_an_analysis_and_a_judge_is_refused(made: Made) -> None:
+    made(analysing=None, judging=None)
 
-    with pytest.raises(NoAnalysis, match=r"Ace-King-Queen: `arena compare` .+ `arena mistakes` "):
+    with pytest.raises(NoAnalysis, match="no exact value of a bot is known in this game"):
         arena.analyse("akq", Six)
 
 
 def test_settings_may_be_refused_with_their_reason(made: Made) -> None:
-    made(analysing=Analysing(version=1, probe=bets, refuses=lambda s: f"{s.hands} are too many"))
+    refusing = Analysing(version=1, probe=bets, refuses=lambda s: f"{s.hands} are too many")
+    made(analysing=refusing, judging=None)
 
     with pytest.raises(NoAnalysis, match=r"^8 are too many$"):
         arena.analyse("akq", Six, settings={"hands": 8})
 
 
 def test_a_bot_that_fails_is_named(made: Made) -> None:
-    class Illegal(Six):
+    class AnswersRaise(Six):
         def decide(self, question: Question[Any]) -> object:
             return "raise"
 
-    with pytest.raises(NoAnalysis, match=r'^Illegal failed: answered "raise" to open; legal: '):
-        arena.analyse("akq", "honest", against=[Illegal])
+    with pytest.raises(
+        NoAnalysis, match=r'^AnswersRaise failed: answered "raise" to open; legal: '
+    ):
+        arena.analyse("akq", "honest", against=[AnswersRaise])
 
 
 def test_one_line_says_what_is_not_installed(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

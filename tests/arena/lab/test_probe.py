@@ -21,7 +21,7 @@ GAME = game_named("ace_king_queen")
 DEALS = [("K", "Q"), ("A", "K"), ("Q", "A"), ("A", "Q")]
 
 
-class Answers:
+class AnswersBy:
     """Answers by a function, and counts its resets."""
 
     game = "ace_king_queen"
@@ -78,7 +78,7 @@ def test_a_match_is_played_as_any_other_and_the_bots_answers_are_noted(seat: int
 
 
 def test_the_bot_is_reset_before_every_match_and_hears_what_its_seat_may_know() -> None:
-    bot = Answers()
+    bot = AnswersBy()
 
     analyse_here(GAME, putting(probe(), probe(seat=1)), [bot])
 
@@ -87,7 +87,7 @@ def test_the_bot_is_reset_before_every_match_and_hears_what_its_seat_may_know() 
 
 
 def test_each_match_goes_to_the_bot_that_it_is_for() -> None:
-    bots = [Answers(), Answers(), Answers()]
+    bots = [AnswersBy(), AnswersBy(), AnswersBy()]
 
     analyse_here(GAME, putting(probe(bot=2), probe(), probe(bot=2)), bots)
 
@@ -98,7 +98,7 @@ def test_without_decks_the_cards_come_from_the_seed() -> None:
     played: list[ProbedMatch] = []
     probes = [probe(decks=None, seed=seed) for seed in (7, 7, 8)]
 
-    analyse_here(GAME, putting(*probes), [Answers()], played.append)
+    analyse_here(GAME, putting(*probes), [AnswersBy()], played.append)
 
     cards = [[getattr(one.question, "card", None) for one in match.decisions] for match in played]
     assert cards[0] == cards[1] != cards[2]
@@ -111,7 +111,7 @@ def test_an_analysis_may_ask_by_rules_of_its_own() -> None:
 
     played: list[ProbedMatch] = []
 
-    analyse_here(GAME, putting(probe(rules=rules)), [Answers()], played.append)
+    analyse_here(GAME, putting(probe(rules=rules)), [AnswersBy()], played.append)
 
     assert (played[0].scores, len(played[0].decisions)) == ((5, 0), 1)
 
@@ -124,7 +124,7 @@ def test_an_analysis_may_ask_by_rules_of_its_own() -> None:
     ],
 )
 def test_an_offence_ends_the_analysis(answer: Callable[[Any], object], text: str) -> None:
-    bots = [Answers(), Answers(answer)]
+    bots = [AnswersBy(), AnswersBy(answer)]
 
     with pytest.raises(ProbeFailed, match=f"^{text}$") as failed:
         analyse_here(GAME, putting(probe(), probe(bot=1), probe()), bots)
@@ -139,4 +139,4 @@ def test_an_analysis_that_is_refused_in_the_middle() -> None:
         raise NoAnalysis("that is enough")
 
     with pytest.raises(NoAnalysis, match="that is enough"):
-        analyse_here(GAME, refusing(), [Answers()])
+        analyse_here(GAME, refusing(), [AnswersBy()])

@@ -133,7 +133,7 @@ async def test_a_bot_that_has_gone_between_two_matches_is_not_asked_again() -> N
 
 
 async def test_a_fault_of_the_analysis_is_raised_where_it_is_awaited() -> None:
-    class Broken:
+    class WrongScript:
         def decide(self, question: Any) -> object:
             raise RuntimeError("a script of the analysis is wrong")
 
@@ -142,7 +142,7 @@ async def test_a_fault_of_the_analysis_is_raised_where_it_is_awaited() -> None:
         def reset(self) -> None: ...
 
     broken = probe("ace_king_queen", seat=1)
-    broken = ProbeMatch(settings=broken.settings, seat=1, others=(Broken(),), seed=5)
+    broken = ProbeMatch(settings=broken.settings, seat=1, others=(WrongScript(),), seed=5)
     bot = ProbedBot(seeded("ace_king_queen", "bot"))
     _, outcome = bot.begins("ace_king_queen", broken)
     while messages := bot.bot.reads():

@@ -323,3 +323,14 @@ def test_a_process_of_a_submission_is_found_by_its_name_and_nowhere_else(house: 
 
     players.remove(process)
     assert name not in players
+
+
+def test_those_that_the_arena_has_launched_are_listed_with_submissions(house: FakeArena) -> None:
+    players = BotSessions()
+    launched = house.launched("ann").player
+    submitted = house.launched("ben").player
+    submitted.name = process_name("ben", 1)
+    for player in (launched, house.bot("cem").player, submitted):
+        players.add(player)
+
+    assert list(players.launched()) == [launched, submitted]

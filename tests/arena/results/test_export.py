@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas  # type: ignore[import-untyped]
 import pytest
 
-from arena.engine.match import Result
+from arena.engine.analysis import Judgement, Judging
+from arena.engine.match import Record, Result
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome
 from arena.formats.spec import Form, RelaunchSpec
+from arena.games import GAMES, game_named
 from arena.records import verify
+from arena.records.decisions import decisions
 from arena.records.document import MatchDocument
 from arena.results import csv_tables
 from arena.results.export import Exported, Options, export
@@ -25,7 +29,7 @@ from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student, class_in
 from arena.storage.schema import ROSTER
 from arena.storage.store import CompetitionState, Store
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending
 from tests.support.written_competition import (
     COMPLETED,
@@ -755,3 +759,120 @@ def test_ids_that_are_no_names_of_folders(store: Store, folder: Path) -> None:
     for one in done.competitions:
         assert (folder / one.folder / "competition.json").is_file()
         assert (folder / one.folder).parent == folder
+
+
+# ---- Decisions
+
+
+def decided(folder: Path, competition: str) -> list[dict[str, str]]:
+    return table(folder / competition / "decisions.csv")
+
+
+def test_every_decision_has_a_line(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    done = export(store, folder, [course.id], Options(decisions=True))
+    rows = decided(folder, course.id)
+    [matches] = [each for each in done.competitions if "decisions.csv" in each.files]
+
+    assert matches.matches == 5
+    lines = (folder / course.id / "matches.jsonl").read_bytes().splitlines()
+    made = [
+        (document.match, each)
+        for document in map(MatchDocument.from_json, lines)
+        for each in decisions(document.read_record())
+    ]
+    assert len(rows) == len(made)
+    for row, (match, each) in zip(rows, made, strict=True):
+        assert (row["match"], row["index"], row["seat"]) == (match, str(each.index), str(each.seat))
+        assert row["kind"] == each.question.kind
+        assert row["asked_card"] == getattr(each.question, "card", None)
+        assert (row["answer"], row["round"]) == (each.answer, str(each.round))
+        assert row["luck"] == ("" if each.luck is None else repr(each.luck))
+    assert {row["name"] for row in rows} == {SCRIPT, f"'{FORMULA}", "ann", "ben"}
+    assert {row["counts"] for row in rows} == {"true", "false"}
+
+
+def test_decisions_of_every_game_are_read_by_pandas(store: Store, folder: Path) -> None:
+    courses = others(store)[:3]
+    export(store, folder, [course.id for course in courses], Options(decisions=True))
+
+    for course in courses:
+        words = game_named(course.plan.game).vocabulary
+        read = pandas.read_csv(folder / course.id / "decisions.csv")
+        [[_, record]] = store.sealed_matches(course.id)
+        answers = Record.from_json(record).answers
+        assert list(read["index"]) == [*range(len(answers))]
+        assert set(read["kind"]) <= {*words.questions}
+        assert read["time_ms"].isna().all()
+        assert not {"cost", "grade"} & {*read.columns}
+    gin = pandas.read_csv(folder / "gin-1" / "decisions.csv")
+    assert len(json.loads(gin["asked_hand"][0])) == 10
+
+
+def test_J8_decisions_of_what_goes_on_stay_here(store: Store, folder: Path) -> None:
+    course = akq(store)
+    export(store, folder, [course.id], Options(decisions=True))
+    assert not (folder / course.id / "decisions.csv").exists()
+    export(store, folder, [course.id], Options(decisions=True, unfinished=True, force=True))
+
+    assert decided(folder, course.id)
+
+
+def test_costs_are_empty_where_a_game_does_not_say_them(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = akq(store)
+    course.ends()
+    game = msgspec.structs.replace(GAMES["ace_king_queen"], judging=None)
+    monkeypatch.setitem(GAMES, "ace_king_queen", game)
+    export(store, folder, [course.id], Options(decisions=True, costs=True))
+    rows = decided(folder, course.id)
+
+    assert rows
+    assert {(row["cost"], row["cost_error"], row["cost_unit"]) for row in rows} == {("", "", "")}
+
+
+class FirstAnswerJudge:
+    """Thinks that the first legal answer is best and others cost a half."""
+
+    def __init__(self, settings: Any, seat: int) -> None:
+        pass
+
+    def heard(self, news: Any) -> None:
+        pass
+
+    def decided(self, question: Any, answer: Any) -> Judgement:
+        best = question.legal[0]
+        cost = 0 if answer == best else 0.5
+        return Judgement(cost=cost, best=best, unit="chips", grade=int(cost > 0))
+
+
+def test_costs_stand_beside_the_answers(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = akq(store)
+    course.ends()
+    judging = Judging(version=1, judge=FirstAnswerJudge)
+    game = msgspec.structs.replace(GAMES["ace_king_queen"], judging=judging)
+    monkeypatch.setitem(GAMES, "ace_king_queen", game)
+    export(store, folder, [course.id], Options(decisions=True, costs=True))
+
+    for row in decided(folder, course.id):
+        best = {"open": "bet", "respond": "call"}[row["kind"]]
+        is_best = row["answer"] == best
+        assert row["best"] == best
+        assert (row["cost"], row["grade"]) == (("0", "0") if is_best else ("0.5", "1"))
+        assert row["cost_unit"] == "chips"
+
+
+def test_a_match_whose_decisions_cannot_be_told_is_named(store: Store, folder: Path) -> None:
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), "akq-9")
+    result = play(hands=4)
+    record = msgspec.structs.replace(result.record, answers=("raise",))
+    course.notes(1, ("ann", "ben"), msgspec.structs.replace(result, record=record))
+    course.ends()
+
+    with pytest.raises(ArenaError, match=r"^match akq-9-1: .*raise"):
+        export(store, folder, ["akq-9"], Options(decisions=True))
+    assert not folder.exists()

@@ -96,9 +96,9 @@ class FakeProcess:
         )
         await asyncio.sleep(0.001)
 
-    async def dies(self) -> None:
+    async def dies(self, error: type[Exception] = ReaderDied) -> None:
         def die(question: AnalysisQuestion) -> bytes:
-            raise ReaderDied
+            raise error
 
         self._answers.put_nowait(die)
         await asyncio.sleep(0.001)
@@ -340,6 +340,19 @@ async def test_a_process_that_does_not_start_is_no_tasks_fault(tmp_path: Path) -
         await stage.process.does_it()
 
         assert await stage.state("m") == "done"
+
+
+@in_virtual_time
+async def test_a_fault_of_the_arena_holds_up_no_other_task(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        await stage.mistakes("m")
+        await stage.mistakes("n")
+        await stage.process.dies(RuntimeError)
+        failed = await stage.mistakes("m")
+        await stage.process.does_it()
+
+        assert (failed["state"], failed["text"]) == ("failed", analysis_client._FAILED)
+        assert await stage.state("n") == "done"
 
 
 @in_virtual_time

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import Phase, assume, given, reject, settings
+from hypothesis import strategies as st
+
+import arena
+from arena.engine.rules import EVERYONE, TellSeat
+from arena.engine.shuffle import Stream, seed_from_int
+from arena.games import GAMES, competition_settings
+from arena.lab.environment import Environment
+from arena.lab.series import reporting
+from protocol.errors import IllegalAnswer, NotInstalled, UsageError
+from protocol.vocabulary import Range
+
+EACH_GAME = pytest.mark.parametrize("game", [*GAMES])
+
+
+def some_answer(environment: Environment, chance: Random) -> Any:
+    legal = environment.legal
+    if isinstance(legal, Range):
+        return chance.randint(legal.min, min(legal.max, legal.min + 20))
+    return chance.choice(legal)
+
+
+@EACH_GAME
+def test_a_match_is_that_of_its_record(game: str) -> None:
+    environment = arena.Environment(game, GAMES[game].short)
+    chance, gained = Random(1), [0] * GAMES[game].seats
+    observed = environment.reset(seed=7)
+    while observed is not None:
+        observed = environment.step(some_answer(environment, chance))
+        gained = [sum(pair) for pair in zip(gained, environment.rewards, strict=True)]
+    result = environment.result()
+
+    assert arena.replay(result.record) == result
+    assert tuple(gained) == result.scores
+    assert environment.legal == ()
+
+
+@EACH_GAME
+def test_a_seed_deals_the_same_again(game: str) -> None:
+    environment = Environment(game, GAMES[game].short)
+    first = environment.reset(seed=7)
+    environment.step(some_answer(environment, Random(1)))
+
+    assert environment.reset(seed=7) == first
+    assert Environment(game, GAMES[game].short).reset(seed=7) == first
+
+
+def test_the_seat_to_move_hears_what_was_told_since_it_was_asked() -> None:
+    environment = Environment("high_low", {"max_shuffles": 1, "gap": 1_000_000})
+    observed = environment.reset(seed=3)
+    assert observed is not None
+    heard = [[news.kind for news in observed.news]]
+    for _ in range(3):
+        observed = environment.step("keep")
+        assert observed is not None
+        heard.append([news.kind for news in observed.news])
+
+    assert heard == [["dealt", *["swapped"] * others] for others in range(4)]
+
+
+def test_an_illegal_answer_changes_nothing() -> None:
+    environment = Environment("akq")
+    before = environment.reset(seed=1)
+
+    with pytest.raises(IllegalAnswer, match="legal: bet, check"):
+        environment.step("raise")
+    assert environment.observation == before
+
+
+def test_a_match_has_a_result_and_no_more_steps_when_it_is_over() -> None:
+    environment = Environment("akq", {"hands": 2})
+
+    with pytest.raises(UsageError, match="the match is not over"):
+        environment.result()
+    for answer in ("check", "check"):
+        environment.step(answer)
+    with pytest.raises(UsageError, match="expected reset"):
+        environment.step("check")
+    assert environment.result().termination.kind == "completed"
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+
+    with pytest.raises(
+        NotInstalled, match=r"^pettingzoo .* pip install 'card-arena\[pettingzoo\]'$"
+    ):
+        arena.aec_env("akq")
+
+
+# ---- Nobody observes what its seat was not told
+
+STEPS = 60  # of a match that are looked at
+SETTINGS = {
+    name: competition_settings(
+        game, {**game.short, **({"starter": 0} if name == "gin_rummy" else {})}
+    )
+    for name, game in GAMES.items()
+}
+
+
+def first_deck(game: str, seed: int) -> tuple[Any, ...]:
+    deal = next(GAMES[game].deals(SETTINGS[game], Stream(seed_from_int(seed))))
+    return tuple(getattr(deal, "deck", deal))
+
+
+class OneDeck:
+    """An environment that deals one deck, beside what its rules tell and ask one seat."""
+
+    def __init__(self, game: str, deck: tuple[Any, ...], seat: int) -> None:
+        self.aec = arena.aec_env(game, msgspec.to_builtins(SETTINGS[game]))
+        self.environment: Environment = self.aec.environment
+        self.agent, self.seat = f"seat_{seat}", seat
+        self.told: list[Any] = []
+        self.decks = 0
+        rules = reporting(GAMES[game], self.hear)
+        self.environment.game = msgspec.structs.replace(
+            rules, deals=lambda settings, stream: rules.stacked(settings, self.dealing(deck))
+        )
+        self.aec.reset()
+
+    def hear(self, tell: TellSeat) -> None:
+        if tell.seat in (self.seat, EVERYONE):
+            self.told.append(tell.news)
+
+    def dealing(self, deck: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        while True:
+            self.decks += 1
+            yield deck
+
+    def observed(self, answers: Callable[[Environment], Any]) -> Iterator[tuple[Any, ...]]:
+        """At every step what the seat observes, as structs and as arrays, until another deck."""
+        for _ in range(STEPS):
+            observed = self.environment.observation
+            if observed is None or self.decks > 1:
+                return
+            if observed.seat == self.seat:
+                self.told.append(observed.question)
+            arrays = self.aec.observe(self.agent)
+            bits = b"".join(array.tobytes() for array in arrays.values())
+            yield observed if observed.seat == self.seat else None, bits
+            self.environment.step(answers(self.environment))
+
+
+def cards_in(told: object) -> set[str]:
+    """All words in what a seat was told, of which some are cards."""
+    return set(re.findall(r"\w+", msgspec.json.encode(told).decode()))
+
+
+@EACH_GAME
+@given(seed=st.integers(0, 10**6), data=st.data())
+@settings(max_examples=20, deadline=None, database=None, phases=[Phase.generate])
+def test_what_a_seat_was_not_told_changes_no_observation_of_it(
+    game: str, seed: int, data: st.DataObject
+) -> None:
+    seat = data.draw(st.integers(0, GAMES[game].seats - 1), "seat")
+    moves, answers = Random(seed), list[Any]()
+
+    def noted(environment: Environment) -> Any:
+        answers.append(some_answer(environment, moves))
+        return answers[-1]
+
+    deck = first_deck(game, seed)
+    table = OneDeck(game, deck, seat)
+    before, told = [], []
+    for observed in table.observed(noted):
+        before.append(observed)
+        told.append(len(table.told))
+    asked = [number for number, (mine, _) in enumerate(before) if mine is not None]
+    assume(asked)
+    last = data.draw(st.sampled_from(asked), "last question")
+    seen = cards_in(table.told[: told[last]])
+    hidden = [place for place, card in enumerate(deck) if card not in seen]
+    changed = [*deck]
+    for place, other in zip(hidden, data.draw(st.permutations(hidden), "hidden"), strict=True):
+        changed[place] = deck[other]
+    again = iter(answers)
+    other_table = OneDeck(game, tuple(changed), seat)
+    try:
+        after = [*islice(other_table.observed(lambda _: next(again)), last + 1)]
+    except IllegalAnswer:
+        reject()  # another seat would have had to do something else
+
+    assert after == before[: last + 1]

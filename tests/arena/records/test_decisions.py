@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+import arena
+from arena.engine.analysis import Judgement, Judging
+from arena.engine.match import Record
+from arena.games import GAMES
+from arena.records.luck import luck_of
+from arena.records.mistakes import judged
+from arena.records.seat_matches import seat_match
+from protocol.errors import IllegalAnswer, NoAnalysis, NoLuck
+from tests.support.random_matches import played
+
+EACH_GAME = pytest.mark.parametrize("game", [*GAMES])
+
+
+@EACH_GAME
+def test_every_answer_of_a_record_is_a_decision(game: str) -> None:
+    record = played(game)
+    made = [*arena.decisions(record)]
+
+    assert [each.index for each in made] == [*range(len(record.answers))]
+    for seat in range(GAMES[game].seats):
+        mine = [each for each in made if each.seat == seat]
+        theirs = seat_match(record, seat).decisions
+        assert [each.number for each in mine] == [*range(1, len(mine) + 1)]
+        assert [(each.question, each.answer, each.news) for each in mine] == [
+            (each.question, each.answer, each.news) for each in theirs
+        ]
+
+
+@EACH_GAME
+def test_rounds_are_those_that_the_questions_name(game: str) -> None:
+    made = [*arena.decisions(played(game))]
+
+    assert made[0].round == 1
+    for each in made:
+        assert each.round == getattr(each.question, "round", each.round)
+    assert {each.round for each in made} == set(range(1, made[-1].round + 1))
+
+
+@EACH_GAME
+def test_luck_sums_to_that_of_the_match(game: str) -> None:
+    record = played(game)
+    made = [*arena.decisions(record)]
+    try:
+        rounds = luck_of(record).rounds
+    except NoLuck:
+        assert all(each.luck is None for each in made)
+        return
+    for seat in range(GAMES[game].seats):
+        mine = [each for each in made if each.seat == seat]
+        asked = len(rounds)
+        if game == "ace_king_queen":  # in the hands after its last decision it is not asked
+            asked = mine[-1].round
+            assert len({each.round for each in mine}) < asked
+        expected = sum(over.luck[seat] for over in rounds[:asked])
+        assert sum(each.luck or 0 for each in mine) == pytest.approx(expected)
+
+
+def test_cards_that_somebody_gave_are_no_luck() -> None:
+    from bots.ace_king_queen import Bluffer, Honest
+
+    decks = [("A", "Q"), ("K", "A")]
+    result = arena.play("akq", [Honest(), Bluffer()], decks=decks, settings={"hands": 2})
+
+    assert {each.luck for each in arena.decisions(result.record)} == {None}
+
+
+def test_times_are_those_of_the_record_where_there_was_a_clock() -> None:
+    record = played("ace_king_queen")
+    alone = msgspec.structs.replace(record, times_ms=())
+
+    assert [each.time_ms for each in arena.decisions(record)] == [*record.times_ms]
+    assert {each.time_ms for each in arena.decisions(alone)} == {None}
+
+
+def test_a_record_is_replayed_a_round_at_a_time() -> None:
+    record = played("three_card_poker")
+    damaged = msgspec.structs.replace(record, answers=(*record.answers[:-1], "nonsense"))
+    made = arena.decisions(damaged)
+
+    assert [next(made).question.kind for _ in range(2)] == ["ante", "play"]
+    with pytest.raises(IllegalAnswer, match="nonsense"):
+        list(made)
+
+
+class CountingJudge:
+    """Says how much it has heard, as the cost."""
+
+    def __init__(self, settings: Any, seat: int) -> None:
+        self.seat, self.news = seat, 0
+
+    def heard(self, news: Any) -> None:
+        self.news += 1
+
+    def decided(self, question: Any, answer: Any) -> Judgement | None:
+        return Judgement(cost=self.news, best=answer, unit=f"seat {self.seat}")
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
+    """A record of a game whose judges count what they heard, perhaps with a refusal."""
+
+    def with_judging(reason: str | None = None) -> Record:
+        judging = Judging(version=1, judge=CountingJudge, refuses=lambda settings: reason)
+        game = msgspec.structs.replace(GAMES["high_low"], judging=judging)
+        monkeypatch.setitem(GAMES, "high_low", game)
+        return played("high_low")
+
+    return with_judging
+
+
+def test_costs_are_judged_by_seat_and_only_if_asked_for(counted: Callable[..., Record]) -> None:
+    record = counted()
+    heard = dict.fromkeys(range(4), 0)
+    for each in arena.decisions(record, costs=True):
+        heard[each.seat] += len(each.news)
+        assert each.cost is not None
+        assert (each.cost.cost, each.cost.unit) == (heard[each.seat], f"seat {each.seat}")
+
+    assert {each.cost for each in arena.decisions(record)} == {None}
+
+
+def test_costs_are_those_of_the_mistakes() -> None:
+    record = played("ace_king_queen")
+    made = [*arena.decisions(record, costs=True)]
+
+    for seat in (0, 1):
+        assert [(each.number, each.cost) for each in made if each.seat == seat] == [
+            (each.number, each.judgement) for each in judged(record, seat)
+        ]
+
+
+def test_costs_that_a_game_cannot_say_are_refused_at_once(
+    counted: Callable[..., Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(NoAnalysis, match="not with these settings"):
+        arena.decisions(counted("not with these settings"), costs=True)
+    game = msgspec.structs.replace(GAMES["high_low"], judging=None)
+    monkeypatch.setitem(GAMES, "high_low", game)
+    with pytest.raises(NoAnalysis, match="high_low does not say what decisions cost"):
+        arena.decisions(played("high_low"), costs=True)
