@@ -164,8 +164,8 @@ def appraised() -> Iterator[Appraises]:
             patch.setattr(gin_master, name, FEW)
         master = Master()
         master.seed(1)
-        simple = Appraises(master, every=2)
-        arena.play("gin", [simple, Expert()], seed=5)
+        simple = Appraises(master)
+        arena.play("gin", [simple, Expert()], settings={"target": 30}, seed=5)
         yield simple
 
 
