@@ -11,7 +11,7 @@ import pytest
 import arena
 from arena.engine.match import MatchResult
 from bots import gin_master
-from bots.gin_beliefs import Seen
+from bots.gin_beliefs import RoundSeen
 from bots.gin_playout import cards_of
 from bots.gin_rummy import Expert, Master, Patient, PlayerStrategy, Simple
 from bots.gin_stories import HABITS, Story
@@ -48,7 +48,7 @@ class Watched(Master):
         """Look at the stories; `own` has the cards of the hand."""
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> RoundSeen:
         return self._mind._seen
 
 
@@ -239,7 +239,7 @@ def test_it_plays_on_after_it_was_told_what_it_had_played() -> None:
 
 
 def test_a_card_that_is_not_seen_is_in_the_stock_or_in_the_other_hand() -> None:
-    seen = Seen(CARD_BITS["Ks"])
+    seen = RoundSeen(CARD_BITS["Ks"])
     seen.passed(CARD_BITS["Ks"])
     seen.turn(True, True, CARD_BITS["2c"])  # takes the king, discards a two
     seen.turn(False, True, CARD_BITS["9h"])  # takes the two
