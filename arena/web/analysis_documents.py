@@ -10,6 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from arena.engine.analysis import Analysis, Chart
+from arena.records.mistakes import UnitTotal
 
 __all__ = ["AnalysisState", "AnalysisStatus", "DecisionMark", "MistakesPage", "StrengthPage"]
 
@@ -48,13 +49,13 @@ class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
 class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the decisions of a seat cost it; `marks` are those that are shown, in order of play.
 
-    `seat` counts from 1. `total` is the cost of all that were `judged`, of so many `decisions`.
+    `seat` counts from 1. `totals` are the costs, by unit, of all that were `judged`, of so
+    many `decisions`.
     """
 
     seat: int
     version: int
-    unit: str
-    total: float
+    totals: tuple[UnitTotal, ...]
     decisions: int
     judged: int
     marks: tuple[DecisionMark, ...]

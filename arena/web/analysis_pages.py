@@ -43,8 +43,7 @@ def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> 
     return MistakesPage(
         seat=seat,
         version=found.version,
-        unit=found.unit,
-        total=found.total,
+        totals=found.totals,
         decisions=found.decisions,
         judged=found.judged,
         marks=tuple(marks),

@@ -147,8 +147,9 @@ def test_every_mistake_of_a_seat_is_a_mark_in_the_order_of_play(
         own += found["decisions"]
 
         assert status["state"] == "done"
-        assert found["total"] == 0.5 * found["decisions"]
-        assert (found["seat"], found["version"], found["unit"]) == (seat, 7, "chips")
+        [total] = found["totals"]
+        assert total["total"] == 0.5 * found["decisions"]
+        assert (found["seat"], found["version"], total["unit"]) == (seat, 7, "chips")
         indices = [mark["index"] for mark in found["marks"]]
         assert indices == sorted(indices)
         assert [mark["number"] for mark in found["marks"]] == list(range(1, found["decisions"] + 1))

@@ -42,13 +42,14 @@ export function Mistakes({ document: match, me, seat, read, onSeat, onMark, unit
   <//>`;
 }
 
-function Found({ mistakes: { marks, total, unit, judged, decisions }, onMark, unit: round }) {
-  const dearest = useMemo(() => [...marks].sort((one, other) => other.cost - one.cost).slice(0, DEAREST), [marks]);
+function Found({ mistakes: { marks, totals, judged, decisions }, onMark, unit: round }) {
+  const dearest = useMemo(() => [...marks].sort((one, other) => other.grade - one.grade || other.cost - one.cost).slice(0, DEAREST), [marks]);
   if (!judged) return html`<p>None of its ${count(decisions, "decision")} can be judged.</p>`;
   const of = judged === decisions ? count(decisions, "decision") : `${count(judged, "decision")} that can be judged, of ${number(decisions)}`;
-  if (!marks.length) return html`<p>No mistake in ${of}${total > 0 ? `; they gave away ${number(total, digitsFor(total))} ${unit} together` : ""}.</p>`;
+  const cost = totals.map(({ unit, total }) => `${number(total, digitsFor(total))} ${unit}`).join(" and ");
+  if (!marks.length) return html`<p>No mistake in ${of}${cost ? `; they gave away ${cost} together` : ""}.</p>`;
   return html`
-    <p><b>${number(total, digitsFor(total))} ${unit}</b> given away in ${of}.${" "}
+    <p><b>${cost}</b> given away in ${of}.${" "}
       ${gradesOf(marks).map(([grade, many]) => html`<span class="pair"><i class=${`speck grade-${grade}`}></i><${Sign} grade=${grade} /> ${count(many, GRADES[grade], grade === 1 ? "inaccuracies" : undefined)}</span> `)}</p>
     <p class="row dearest"><span>The dearest:</span> ${dearest.map((mark) => html`<button type="button" class="plain" title=${`${SIGNS[mark.grade]} ${mark.answer_text}`} onClick=${() => onMark(mark)}>${round} ${number(mark.round)} (${costText(mark)})</button>`)}</p>`;
 }
