@@ -60,7 +60,8 @@ def test_the_mistakes_of_a_seat_in_a_match(run: Run, db: str) -> None:
         "   better: bids 3",
         "",
         "Each is judged by what its seat knew at that moment, whatever cards came then.",
-        "[low, high] is a 95 % interval of an estimate: at most 1 in 20 of them is wrong.",
+        "[low, high] is a 95 % interval of an estimate. "
+        "The dearest of many estimates are more often too high than too low.",
     ]
     assert run("mistakes", "m-2", "--seat", "2", "--top", "1", "--db", db).text.count("better") == 1
 
