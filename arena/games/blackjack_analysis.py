@@ -79,26 +79,31 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
     second = FreshHands(hands, again, random)
     yield from _ask(second, rich)
     parts = [first, second]
+    matches = WholeMatches(hands, 2 * _HANDS)
+    for number in range(_MATCHES):
+        if len(matches.won) < _HANDS:
+            yield ProbeMatch(settings=fair, rules=matches.rules, seed=seed + number)
     others, of = differing(first.answers, second.answers)
     mixes = is_mixed(first.answers) or is_mixed(second.answers)
-    is_same, adapts = not others and not mixes, ""
-    if is_same:
-        answers: _Answers = first.answers
-        play = _as_answered(fresh, answers)
-        value = from_fresh(fresh.value(play.shares))
-    else:
+    is_same = not others and not mixes
+    answers: _Answers = first.answers
+    if not is_same or matches.surprises(answers):
         third = FreshHands(hands, [()] * (_HANDS // 2), random)
         yield from _ask(third, long)
         fourth = FreshHands(hands, [()] * (_HANDS // 2), random, is_rich=True)
         yield from _ask(fourth, rich)
         parts += [third, fourth]
-        answers = _together(third.answers, fourth.answers)
+        as_they_come = _together(third.answers, fourth.answers)
+        if is_same:  # what is done rarely may not have been seen twice
+            mixes = is_mixed(_together(answers, as_they_come))
+            is_same = not mixes
+    if is_same:
+        adapts, play = "", _as_answered(fresh, answers)
+        value = from_fresh(fresh.value(play.shares))
+    else:
+        answers = as_they_come
         play, value = _as_played(fresh, third.played + fourth.played)
         adapts = found_adapting(fresh, answers) if mixes else _OTHERWISE.format(others, of)
-    matches = WholeMatches(hands)
-    for number in range(_MATCHES):
-        if len(matches.won) < _HANDS:
-            yield ProbeMatch(settings=fair, rules=matches.rules, seed=seed + number)
     bet = first.bets.most_common(1)[0][0]
     return Analysis(
         figures=(
@@ -159,14 +164,12 @@ def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) 
     words = ""
     if others := sum(each != bet for each in matches.bets):
         words += f" In {others} of {len(matches.bets)} hands it bet something else than {bet}."
-    if is_same:
-        answers = first.answers
-        both = [hits != answers[at][0].hits for at, hits in matches.answers if at in answers]
-        if any(both):
-            words += (
-                f" In {sum(both)} of {len(both)} decisions it did something else than from a fresh "
-                "deck: what came before matters to it."
-            )
+    surprises = matches.surprises(first.answers) if is_same else 0
+    if surprises:
+        words += (
+            f" In {surprises} of {len(matches.answers)} decisions it did something else than from "
+            "a fresh deck: what came before matters to it."
+        )
     return words
 
 

@@ -22,7 +22,14 @@ from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPag
 from arena.web.analysis_tasks import AnalysisTask
 from protocol.errors import NoAnalysis
 
-__all__ = ["MOST_ANSWERS", "MOST_DECISIONS", "MOST_MATCHES", "MOST_SLOW_ANSWERS", "mistakes", "strength"]
+__all__ = [
+    "MOST_ANSWERS",
+    "MOST_DECISIONS",
+    "MOST_MATCHES",
+    "MOST_SLOW_ANSWERS",
+    "mistakes",
+    "strength",
+]
 
 MOST_ANSWERS = 300_000  # of a match that is judged for a page
 MOST_SLOW_ANSWERS = 6_000  # where judging is slow: some minutes, while all others wait
