@@ -105,6 +105,7 @@ def _seat_matches(
     reader: StoreReader, task: AnalysisTask, on_progress: OnProgress
 ) -> tuple[list[SeatMatch], int]:
     """The bot's latest matches as it saw them, the oldest first, and how many these are."""
+    game = reader.competition(task.id).plan.game
     rows = reader.latest(task.id, MOST_MATCHES, bots=(task.bot,), before=task.last + 1)
     counting = [row for row in rows if row.counts]
     seen: list[SeatMatch] = []
@@ -113,6 +114,9 @@ def _seat_matches(
         if decisions >= MOST_DECISIONS:
             break
         record = reader.record(row.id)
+        if (count := len(record.answers)) > MOST_ANSWERS:  # to be in memory at once
+            how = f"use `arena analyse {game} BOT --from {task.id}`"
+            raise NoAnalysis(f"match {row.id} has {count:,} answers: {how}")
         for seat, name in enumerate(row.players):
             if name == task.bot:
                 seen.append(seat_match(record, seat))

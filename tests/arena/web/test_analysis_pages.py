@@ -206,6 +206,17 @@ def test_a_match_that_is_too_long_is_for_arena_mistakes(
     assert f"use `arena mistakes {GAME}-1`" in status["text"]
 
 
+def test_matches_of_millions_of_answers_are_for_arena_analyse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis_pages, "MOST_ANSWERS", 0)
+    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    status = reader.analysis(f"competitions/{GAME}-00000000/strength.json", bot="ann")
+
+    assert status["state"] == "refused"
+    assert f"use `arena analyse {GAME} BOT --from {GAME}-00000000`" in status["text"]
+
+
 def test_a_match_that_would_be_judged_for_an_hour_is_for_arena_mistakes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
