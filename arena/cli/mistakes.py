@@ -215,7 +215,7 @@ def _show(
             }
         )
         return
-    click.echo(_summary(game, player, done, counts, totals))
+    click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round

@@ -127,6 +127,19 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
     assert second["interval"] == pytest.approx([2 - 0.49, 2 + 0.49], abs=0.001)
 
 
+def test_names_in_a_file_from_elsewhere_are_made_fit_for_a_terminal(
+    run: Run, db: str, tmp_path: Path
+) -> None:
+    document = json.loads(run("replay", "m-2", "--db", db, "--json").text)
+    document["players"][0] = "\x1b[2Jann"
+    file = tmp_path / "match.json"
+    file.write_text(json.dumps(document))
+    text = run("mistakes", str(file), "--seat", "1").text
+
+    assert "[2Jann: " in text
+    assert "\x1b" not in text
+
+
 def test_what_is_nowhere_is_a_line(run: Run, db: str, game: str, tmp_path: Path) -> None:
     def refusal(*words: str) -> str:
         return run("mistakes", *words, "--db", db).refusal()
