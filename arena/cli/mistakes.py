@@ -18,7 +18,14 @@ from arena.cli._found_match import match_or_none
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.records.mistakes import JudgedDecision, MatchMistakes, mistakes_of
+from arena.records.mistakes import (
+    JudgedDecision,
+    MatchMistakes,
+    UnitTotal,
+    added,
+    badness,
+    mistakes_of,
+)
 from arena.records.seat_document import SeatDocument
 from arena.results.seat_records import played_by, seat_records
 from arena.storage.store import CompetitionRow, Store
@@ -96,9 +103,9 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
     takes long has a progress bar; Ctrl-C shows what was found in the matches until then. The same
     mistake in the same situation stands once, with how many times it was made.
 
-    --json prints {game, player, matches, of, version, unit, decisions, judged, count, total,
-    mistakes}: `count` mistakes cost `total`, and the dearest of them are in `mistakes`, each with
-    how many `times` it was made.
+    --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
+    `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
+    the dearest of them are in `mistakes`, each with how many `times` it was made.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = match_or_none(where, db, is_told=is_told)
@@ -184,14 +191,14 @@ def _show(
     game: Game, player: str, done: Sequence[_Judged], total: int, top: int, *, as_json: bool
 ) -> None:
     pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
-    pairs.sort(key=lambda pair: -pair[1].judgement.cost)
+    pairs.sort(key=lambda pair: badness(pair[1]))
     described = (_described(game, judged, mistake) for judged, mistake in pairs)
     mistakes = list(islice(_gathered(described), top))
     counts = {
         name: sum(getattr(judged.found, name) for judged in done)
-        for name in ("decisions", "judged", "count", "total")
+        for name in ("decisions", "judged")
     }
-    unit = next((judged.found.unit for judged in done if judged.found.unit), "")
+    totals = added(each for judged in done for each in judged.found.totals)
     if as_json:
         output.print_json(
             {
@@ -200,13 +207,13 @@ def _show(
                 "matches": len(done),
                 "of": total,
                 "version": done[0].found.version if done else None,
-                "unit": unit,
                 **counts,
+                "totals": totals,
                 "mistakes": mistakes,
             }
         )
         return
-    click.echo(_summary(game, player, done, counts, unit))
+    click.echo(_summary(game, player, done, counts, totals))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round
@@ -219,18 +226,22 @@ def _show(
 
 
 def _summary(
-    game: Game, player: str, done: Sequence[_Judged], counts: dict[str, Any], unit: str
+    game: Game,
+    player: str,
+    done: Sequence[_Judged],
+    counts: dict[str, Any],
+    totals: Sequence[UnitTotal],
 ) -> str:
     where = f"match {done[0].match}" if len(done) == 1 else output.plural(len(done), "match")
     title = f"{game.vocabulary.title}, {where}, {player}"
     if not counts["judged"]:
         return f"{title}: none of {output.plural(counts['decisions'], 'decision')} can be judged."
     judged = output.plural(counts["judged"], "judged decision")
-    if not counts["count"]:
+    if not totals:
         return f"{title}: no mistake in {judged}."
-    were = "mistake" if counts["count"] == 1 else "mistakes"
-    cost = f"{output.amount(counts['total'])} {unit}"
-    return f"{title}: {counts['count']:,} {were} in {judged}, together {cost}."
+    count = output.plural(sum(each.count for each in totals), "mistake")
+    cost = " and ".join(f"{output.amount(each.total)} {each.unit}" for each in totals)
+    return f"{title}: {count} in {judged}, together {cost}."
 
 
 def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:

@@ -30,6 +30,7 @@ from arena.engine.rules import (
 )
 from arena.engine.shuffle import Stream
 from arena.games.blackjack_script import BlackjackScript
+from arena.strength.extra import need_analysis
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,
@@ -248,6 +249,7 @@ def _refuses_analysis(settings: BlackjackSettings) -> str | None:
 
 
 def _judge(settings: BlackjackSettings, seat: int) -> Judge:
+    need_analysis()
     from arena.games.blackjack_judge import BlackjackJudge
 
     return BlackjackJudge(settings, seat)

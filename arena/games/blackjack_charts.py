@@ -15,13 +15,11 @@ import numpy as np
 from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
+from arena.games.blackjack_layout import COLUMNS, LABELS, Cell, laid_out
 from arena.games.blackjack_probe import HandAnswer
 from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, FreshPlay, Place
 
-__all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
-
-Cell: TypeAlias = tuple[bool, int, int]
-"""Whether it is soft, the total, the points of the up-card."""
+__all__ = ["Asked", "Chartable", "share_bounds"]
 
 Asked: TypeAlias = Mapping[Cell, tuple[int, int]]
 """How often a bot hit in each cell, and how often it was asked."""
@@ -29,9 +27,6 @@ Asked: TypeAlias = Mapping[Cell, tuple[int, int]]
 _LEVEL = 0.95
 _PER_CENT = 100.0
 _COST_UNIT = "% of the bet"
-_HARD, _SOFT = range(4, 22), range(12, 22)
-_COLUMNS = (*UPCARDS[1:], UPCARDS[0])
-_LABELS = tuple("A" if card == 1 else str(card) for card in _COLUMNS)
 _NOTE = (
     "Costs are in % of the bet for every hand that is dealt, from a fresh deck; they sum to the "
     "distance from the best play."
@@ -127,20 +122,7 @@ class Chartable:
                 share=hits / of, count=hits, of=of, low=low, high=high, mark=mark, cost=cost
             )
 
-        def chart(title: str, is_soft: bool, totals: range) -> Chart:
-            return Chart(
-                title=title,
-                what="hits",
-                rows=tuple(map(str, totals)),
-                columns=_LABELS,
-                cells=tuple(
-                    tuple(cell(is_soft, total, upcard) for upcard in _COLUMNS) for total in totals
-                ),
-                cost_unit=_COST_UNIT,
-                note=_NOTE,
-            )
-
-        return chart("Hard hands", False, _HARD), chart("Soft hands", True, _SOFT)
+        return laid_out(cell, _COST_UNIT, _NOTE)
 
     def weaknesses(self, play: FreshPlay) -> tuple[Weakness, ...]:
         """The cells that lose anything, the dearest first."""
@@ -148,7 +130,7 @@ class Chartable:
         best = self._fresh.best
         found = []
         for (is_soft, total), hands in self._hands.items():
-            for upcard, label in zip(_COLUMNS, _LABELS, strict=True):
+            for upcard, label in zip(COLUMNS, LABELS, strict=True):
                 at = np.ix_([upcard - 1], hands)
                 cost = float(losses[at].sum())
                 if cost > 0:

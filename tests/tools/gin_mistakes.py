@@ -79,7 +79,7 @@ def judged_games(
     found = mistakes_of(record, seat)
     seconds = time.process_time() - begin
     again = _again(record, found, samples) if samples else ()
-    return JudgedGame(found.count, len(found.mistakes), again, seconds)
+    return JudgedGame(sum(each.count for each in found.totals), len(found.mistakes), again, seconds)
 
 
 def _again(record: arena.Record, found: MatchMistakes, samples: int) -> tuple[float, ...]:

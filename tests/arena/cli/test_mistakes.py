@@ -102,11 +102,9 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "matches": 5,
         "of": 5,
         "version": 7,
-        "unit": "chips",
         "decisions": 9,
         "judged": 8,
-        "count": 4,
-        "total": 9.0,
+        "totals": [{"unit": "chips", "count": 4, "total": 9.0}],
     }
     assert first == {
         "match": "m-4",

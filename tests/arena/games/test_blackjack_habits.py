@@ -48,6 +48,22 @@ def test_hits_are_counted_by_total_and_upcard_hard_and_soft() -> None:
     assert cell(hard, "16", "9").cost is None
 
 
+def test_without_numpy_hits_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = ("Th", "Ts 6s", 16, False, "hit"), ("Kh", "9s 7s", 16, False, "stand")
+    full = charts_of(*draws)
+    monkeypatch.setattr("arena.strength.extra.find_spec", lambda name: None)
+    plain = charts_of(*draws)
+
+    tens = cell(plain[0], "16", "10")
+    assert (tens.count, tens.of, tens.mark, tens.cost) == (1, 2, None, None)
+    assert tens.low is not None
+    assert tens.high is not None
+    assert 0 < tens.low < 0.5 < tens.high < 1
+    assert cell(plain[0], "16", "9") == ChartCell()
+    for one, other in zip(plain, full, strict=True):
+        assert (one.title, one.rows, one.columns) == (other.title, other.rows, other.columns)
+
+
 def test_marks_are_the_best_play_which_may_depend_on_the_cards() -> None:
     hard, soft = charts_of()
 

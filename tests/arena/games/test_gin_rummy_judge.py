@@ -161,11 +161,12 @@ def test_at_most_five_mistakes_of_a_game_are_shown(appraiser: type[FakeAppraiser
 
     found = mistakes_of(record, 0)
 
-    assert found.count > 20
+    [total] = found.totals
+    assert total.count > 20
     assert [one.unit for one in found.mistakes] == [1] * 5 + [2] * 5
     numbers = [one.number for one in found.mistakes]
     assert numbers == sorted(numbers)
-    assert found.unit == "% of the game"
+    assert total.unit == "% of the game"
 
 
 @pytest.mark.parametrize(
