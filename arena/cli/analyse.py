@@ -166,6 +166,8 @@ def _strategies(asked: _Probing, stack: contextlib.ExitStack) -> list[Strategy]:
     try:
         entrants = entrants_of(asked.game, here, paths)
     except UnknownBot as error:
+        if any(path.endswith(".py") for path in paths):
+            raise
         elsewhere = "a bot that connects by itself cannot be asked what is made up, see --from"
         raise UnknownBot(f"{error}; {elsewhere}") from None
     return [entrant.make(f"{asked.seed}:{place}") for place, entrant in enumerate(entrants)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from itertools import islice
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._found_match import FoundRecord, find_match, is_recent
+from arena.cli._found_match import match_or_none
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
@@ -70,6 +71,7 @@ class _Mistake(msgspec.Struct, frozen=True):
     error: float | None
     interval: tuple[float, float] | None
     grade: int
+    times: int
 
 
 @click.command(name="mistakes")
@@ -102,14 +104,15 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
 
     A cost is an average over all cards that could have been: in chips, or in percent of the game
     (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
-    takes long has a progress bar; Ctrl-C shows what was found in the matches until then.
+    takes long has a progress bar; Ctrl-C shows what was found in the matches until then. The same
+    mistake in the same situation stands once, with how many times it was made.
 
     --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
     `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
-    the worst of them are in `mistakes`.
+    the worst of them are in `mistakes`, each with how many `times` it was made.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    found = _match(where, db, is_told=is_told)
+    found = match_or_none(where, db, is_told=is_told)
     if found is not None:
         game = found.rules()
         seat = found.seat_of(who, game)
@@ -127,16 +130,6 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
             (one.match.id, one.seat, one.record) for one in seat_records(store, competition.id, who)
         )
         _run(game, who, played, total, top, as_json=as_json)
-
-
-def _match(where: str, db: str, *, is_told: bool) -> FoundRecord | None:
-    """The match; None if there is none of that id, which may be a competition's."""
-    try:
-        return find_match(where, db, is_told=is_told)
-    except UsageError:
-        if is_recent(where) or ("://" not in db and not Path(db).is_file()):
-            raise
-        return None
 
 
 def _competition(store: Store, where: str) -> CompetitionRow:
@@ -195,7 +188,8 @@ def _show(
 ) -> None:
     pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
     pairs.sort(key=lambda pair: badness(pair[1]))
-    mistakes = [_described(game, judged, mistake) for judged, mistake in pairs[:top]]
+    described = (_described(game, judged, mistake) for judged, mistake in pairs)
+    mistakes = list(islice(_gathered(described), top))
     counts = {
         name: sum(getattr(judged.found, name) for judged in done)
         for name in ("decisions", "judged")
@@ -215,7 +209,7 @@ def _show(
             }
         )
         return
-    click.echo(_summary(game, player, done, counts, totals))
+    click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round
@@ -270,7 +264,22 @@ def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake
         error=judgement.error,
         interval=interval,
         grade=judgement.grade,
+        times=1,
     )
+
+
+def _gathered(mistakes: Iterable[_Mistake]) -> Iterator[_Mistake]:
+    """Each mistake once, at its first place, with how often it was made; estimates stay apart."""
+    times: Counter[object] = Counter()
+    firsts: dict[object, _Mistake] = {}
+    for mistake in mistakes:
+        key: object = (mistake.match, mistake.seat, mistake.index)
+        if mistake.error is None:
+            key = (mistake.question, mistake.answer_text, mistake.best_text, mistake.cost)
+        times[key] += 1
+        firsts.setdefault(key, mistake)
+    for key, first in firsts.items():
+        yield msgspec.structs.replace(first, times=times[key])
 
 
 def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -> Iterator[str]:
@@ -281,8 +290,12 @@ def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -
         how_sure = f"estimate, [{low}, {high}]"
     mark = f" {_MARKS[mistake.grade]}" if mistake.grade else ""
     where = f"match {mistake.match}, " if has_match else ""
-    yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure})"
-    yield f"   {where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
+    times = first = ""
+    if mistake.times > 1:
+        together = output.amount(mistake.cost * mistake.times)
+        times, first = f", {mistake.times:,} times: {together} together", "first in "
+    yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure}){times}"
+    yield f"   {first}{where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
     yield f"   {mistake.question}"
     yield f"   it {mistake.answer_text}"
     yield f"   better: {mistake.best_text}"

@@ -258,7 +258,10 @@ def _judge(settings: BlackjackSettings, seat: int) -> Judge:
 def _refuses_judging(settings: BlackjackSettings) -> str | None:
     if settings.shuffle == "uniform":
         return None
-    return "after a riffle of a known deck not every unseen card is equally likely (B14)"
+    return (
+        "after a riffle of a known deck not every unseen card is equally likely (B14); "
+        "play with `--set shuffle=uniform`, as competitions do, to have its decisions judged"
+    )
 
 
 def _habits() -> HabitMeter:
