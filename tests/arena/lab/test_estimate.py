@@ -50,7 +50,7 @@ HOUSE = {"bids": Bids, "nothing": BidsNothing, "on_red": BidsOnRed}
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Game:
     """Bids of 3 with a red card and of 0 with a black one are best; a 2 is not judged."""
-    monkeypatch.setattr(strategies, "house_bots", lambda game: HOUSE)
+    monkeypatch.setattr(strategies, "house_bots", lambda game, **_: HOUSE)
     monkeypatch.setattr(estimate, "house_bots", lambda game: HOUSE)
     return install_judged_toy(monkeypatch)
 
