@@ -12,10 +12,13 @@ export const SIGNS = ["", "?!", "?", "??"];
 /** What a sign means, by grade; in the plural with an s. */
 export const GRADES = ["", "inaccuracy", "mistake", "blunder"];
 
-/** What a mistake cost: "+0.4 chips", "+3.1 ± 0.8 % of the game". @param {Mark} mark */
+const ERRORS = 1.96; // standard errors that a 95 % interval reaches
+
+/** What a mistake cost, with its 95 % interval: "+0.4 chips", "+3.1 [1.5, 4.7] % of the game". @param {Mark} mark */
 export function costText({ cost, error, unit }) {
-  const digits = digitsFor(cost);
-  return `+${number(cost, digits)}${error == null ? "" : ` ± ${number(error, digits)}`}${unit && ` ${unit}`}`;
+  const text = (value) => number(value, digitsFor(cost));
+  const interval = error == null ? "" : ` [${text(cost - ERRORS * error)}, ${text(cost + ERRORS * error)}]`;
+  return `+${text(cost)}${interval}${unit && ` ${unit}`}`;
 }
 
 /** What would have been better, and by how much: "best was: checks (+0.4 chips)". @param {Mark} mark */
