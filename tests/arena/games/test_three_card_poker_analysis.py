@@ -190,7 +190,7 @@ def test_a_bot_that_draws_lots_has_a_band_that_holds_its_value() -> None:
         assert "reaches the goal in time" not in {one.name for one in analysis.figures}
 
 
-class FoldsSeldom(Q64):
+class ForgetsItsHands(Q64):
     """Folds a good hand one time in ten thousand."""
 
     asked = 0
@@ -201,7 +201,7 @@ class FoldsSeldom(Q64):
 
 
 def test_no_band_is_better_than_the_best_play() -> None:
-    analysis = analysed(FoldsSeldom(), **SMALL)
+    analysis = analysed(ForgetsItsHands(), **SMALL)
     worth, lost = figure(analysis, "value"), figure(analysis, "given away")
 
     assert worth.certainty is Certainty.PROBED
