@@ -49,22 +49,23 @@ def estimated(game: Game, settings: Settings, seed: int, reason: str) -> Analyse
         raise NoAnalysis(f"{reason}, and there is no house bot to play against")
     matches = _SLOW_MATCHES if judging.is_slow else _MATCHES
     each = max(1, matches // len(opponents))
-    return _played(game, settings, seed, reason, opponents * each)
+    return _played(game, settings, seed, reason, opponents, each)
 
 
 def _played(
-    game: Game, settings: Settings, seed: int, reason: str, opponents: Sequence[str]
+    game: Game, settings: Settings, seed: int, reason: str, opponents: tuple[str, ...], each: int
 ) -> Analyser:
     played: list[tuple[Record, int]] = []
-    for number, opponent in enumerate(opponents):
-        seat = number % game.seats
+    for number, opponent in enumerate(opponents * each):
+        # One on from turn to turn, or with as many opponents as seats each would have its own.
+        seat = (number + number // len(opponents)) % game.seats
         maker = entrant(game, opponent)
         others = tuple(maker.make(f"{seed}:{number}:{place}") for place in range(1, game.seats))
         cards = derived_seed(seed, number)
         probe = ProbeMatch(settings=settings, seat=seat, others=others, seed=cards)
         played.append((_record_of(game, probe, (yield probe)), seat))
     # Judged when all is played: a program that waited for its next match might lose patience.
-    return _judged(game, played, reason, ", ".join(dict.fromkeys(opponents)))
+    return _judged(game, played, reason, ", ".join(opponents))
 
 
 def _record_of(game: Game, probe: ProbeMatch, played: ProbedMatch) -> Record:

@@ -91,9 +91,18 @@ def test_it_is_the_mean_of_what_was_given_away_in_each_round(toy: Game) -> None:
     assert [row[0].count for row in chart.cells if row[0]] == [0, 0, 0, len(cards)]
 
 
-def test_it_plays_against_every_house_bot_in_both_seats(toy: Game) -> None:
+class BidsAsWell(Bids):
+    """With it there are twice as many house bots as seats."""
+
+
+def test_it_plays_against_every_house_bot_in_both_seats(
+    toy: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = toy.vocabulary.read_settings({})
-    seats: dict[type[Any], set[int]] = {cls: set() for cls in HOUSE.values()}
+    house: dict[str, type[Any]] = {**HOUSE, "as_well": BidsAsWell}
+    monkeypatch.setattr(strategies, "house_bots", lambda game, **_: house)
+    monkeypatch.setattr(estimate, "house_bots", lambda game: house)
+    seats: dict[type[Any], set[int]] = {cls: set() for cls in house.values()}
     analyser = begun(toy, settings, 4, ())
     probe: ProbeMatch = next(analyser)
     for _ in range(23):
