@@ -13,32 +13,32 @@ from math import log
 from random import Random
 
 from bots.gin_playout import ALL
-from bots.gin_stories import HABITS, Event, Story
+from bots.gin_stories import HABITS, Deed, Story
 
-__all__ = ["Beliefs", "Seen", "evidence"]
+__all__ = ["Beliefs", "RoundSeen", "evidence"]
 
 
-class Seen:
+class RoundSeen:
     """What a seat has seen of a round: the cards that are out, and what the other seat did."""
 
     def __init__(self, top: int) -> None:
         self.top = top
         self.dead = 0
         self.known = 0
-        self.events: list[Event] = []
+        self.events: list[Deed] = []
         self.turns = [0, 0]  # own, the other's
         self.takes = 0  # discards that this seat took
 
     def passed(self, card: int) -> None:
         """The other seat passed the up-card."""
-        self.events.append(Event(card, 0, 0))
+        self.events.append(Deed(card, 0, 0))
 
     def turn(self, own: bool, drew_discard: bool, discarded: int) -> None:
         """A turn was taken."""
         if not own:
             first = self.turns == [0, 0]  # it passed the up-card already
             left = 0 if first or drew_discard else self.top
-            self.events.append(Event(left, self.top if drew_discard else 0, discarded))
+            self.events.append(Deed(left, self.top if drew_discard else 0, discarded))
             if drew_discard:
                 self.known |= self.top
             self.known &= ~discarded
@@ -68,7 +68,7 @@ class Beliefs:
         self.stories = []
         self._heard = -1
 
-    def update(self, seen: Seen, hand: int, shares: Sequence[float]) -> list[Story]:
+    def update(self, seen: RoundSeen, hand: int, shares: Sequence[float]) -> list[Story]:
         """The stories, after all that was seen."""
         rng, unseen = self._rng, seen.unseen(hand)
         if not self.stories:
@@ -87,21 +87,21 @@ class Beliefs:
         self._heard = len(seen.events)
         return self.stories
 
-    def change(self, events: Sequence[Event], unseen: int, times: int) -> None:
+    def change(self, events: Sequence[Deed], unseen: int, times: int) -> None:
         """Try so many changes of every story."""
         if events:
             for story in self.stories:
                 for _ in range(times):
                     story.change(events, unseen, self._rng)
 
-    def _repair(self, events: Sequence[Event], unseen: int) -> list[float]:
+    def _repair(self, events: Sequence[Deed], unseen: int) -> list[float]:
         """Make every story possible; returns how well they explained things before."""
         before = [story.chance or 1.0 for story in self.stories]
         for story in self.stories:
             story.repair(events, unseen, self._rng)
         return before
 
-    def _rehabit(self, events: Sequence[Event], shares: Sequence[float]) -> None:
+    def _rehabit(self, events: Sequence[Deed], shares: Sequence[float]) -> None:
         """Let every story try another player."""
         rng = self._rng
         for story in self.stories:
@@ -142,11 +142,11 @@ class Beliefs:
                     idle.pop().copy(story)
 
 
-_STEPS = 60
+_STEPS = 100
 _MOST = 6.0  # how much one round may say for or against a habit, as a logarithm
 
 
-def evidence(seen: Seen, shown: int, knocked: bool, rng: Random) -> list[float]:
+def evidence(seen: RoundSeen, shown: int, knocked: bool, rng: Random) -> list[float]:
     """By habit, the logarithm of how well it explains a round after which a hand was shown."""
     events = list(seen.events)
     if knocked and events:

@@ -13,7 +13,7 @@ from operator import itemgetter
 from random import Random
 from typing import Any, NamedTuple
 
-from bots.gin_beliefs import Beliefs, Seen, evidence
+from bots.gin_beliefs import Beliefs, RoundSeen, evidence
 from bots.gin_playout import (
     CARDS,
     MOST,
@@ -51,24 +51,32 @@ from protocol.gin_rummy import (
 from protocol.strategy import Appraisal
 from protocol.vocabulary import News, Question
 
-__all__ = ["Choice", "Mind"]
+__all__ = ["Candidate", "Mind"]
 
+# How it goes on in playouts: knocks early, later only with gin. By itself it wins 68 % against
+# `simple`, 55 % against `patient` and 46 % against `expert` (400 games each); knocking always with
+# 10, 57 %, 45 % and 41 %.
 _OWN = Manner(False, True, (10, 10, 10, 10, 0))
-_OUT_WORTH = 0.5
+_OUT_WORTH = 0.5  # between 0.5 and 1, `expert` discards by it in 82 % of its turns
 
+# 96 playouts of up to four answers are 20 to 30 ms on average. The difference of two answers varies
+# by 0.2 from playout to playout, so that more of them say little more.
 STORIES = 96
-CHANGES = 4
 SAMPLES = 96
-BATCH = 24
-MOST_KEEPS = 3
-MARGIN = 6.0
-PRIORS = {"offer": 60.0, "draw": 60.0, "turn": 60.0}
-KNOCKS = 1
-MELD_PRIOR = 0.05
-LOW_PRIOR = -0.03
+BATCH = 24  # playouts of every answer before some are dropped
+CHANGES = 4  # of every story after an event; 16 made the stories no better
+
+_MOST_KEEPS = 3  # discards without a knock that are played out
+_MARGIN = 6.0  # one whose worth is so much below the best, in percent of the game, is not
+_BEHIND = 2.0  # standard errors of the difference after which an answer is dropped
+_PRIOR = 60.0  # playouts that the worths of `expert` count as; with 6 their noise cost games
+# What taking a discard is worth before it is played out, compared with the stock.
+_MELD_PRIOR = 0.05  # `expert` takes all that melds,
+_LOW_PRIOR = -0.03  # and nothing else
+_FORGETS = 0.98  # what a round said of the habits counts so much less after the next
 
 
-class Choice(NamedTuple):
+class Candidate(NamedTuple):
     """An answer, and the hand after it: ten cards, or eleven if the discard is still to come."""
 
     answer: Any
@@ -87,7 +95,7 @@ class Mind:
         self._beliefs = Beliefs(rng, STORIES, CHANGES)
         self._appraising = Random(rng.getrandbits(64))
         self._second = Beliefs(self._appraising, STORIES, CHANGES)
-        self._seen = Seen(0)
+        self._seen = RoundSeen(0)
 
     # ---- What is told
 
@@ -95,7 +103,7 @@ class Mind:
         """Note what a seat is told."""
         seen = self._seen
         if type(news) is Dealt:
-            self._seen = Seen(CARD_BITS[news.upcard])
+            self._seen = RoundSeen(CARD_BITS[news.upcard])
             self._beliefs.begin()
             self._second.begin()
         elif type(news) is Offered:
@@ -106,7 +114,7 @@ class Mind:
         elif type(news) is RoundOver and seen.events:
             shown = card_mask(news.hands[1 - seat])
             found = evidence(seen, shown, news.knocker == 1 - seat, Random(shown))
-            self._logs = [0.98 * old + new for old, new in zip(self._logs, found, strict=True)]
+            self._logs = [_FORGETS * old + new for old, new in zip(self._logs, found, strict=True)]
 
     def habits(self) -> list[float]:
         """The shares of the habits."""
@@ -124,7 +132,7 @@ class Mind:
             return choices[0].answer
         hand = card_mask(question.hand)  # type: ignore[attr-defined]
         stories = self._beliefs.update(self._seen, hand, self.habits())
-        return self._best(choices, stories, scores, PRIORS[question.kind]).answer
+        return self._best(choices, stories, scores).answer
 
     def appraise(
         self, question: Question[Any], answer: Any, scores: tuple[int, int], samples: int
@@ -151,12 +159,8 @@ class Mind:
         return Table(self._seen.dead | self._seen.known, _OUT_WORTH)
 
     def _best(
-        self,
-        choices: Sequence[Choice],
-        stories: Sequence[Story],
-        scores: tuple[int, int],
-        weight: float,
-    ) -> Choice:
+        self, choices: Sequence[Candidate], stories: Sequence[Story], scores: tuple[int, int]
+    ) -> Candidate:
         worth = shares(*scores)
         table = self._table()
         left = [(choice, [0.0] * 0) for choice in choices]
@@ -165,7 +169,7 @@ class Mind:
             for choice, won in left:
                 won.extend([worth[self._play(choice, story, table) + MOST] for story in batch])
             rated = sorted(
-                ((sum(won) + weight * choice.prior, at) for at, (choice, won) in enumerate(left)),
+                ((sum(won) + _PRIOR * choice.prior, at) for at, (choice, won) in enumerate(left)),
                 reverse=True,
             )
             leader = left[rated[0][1]]
@@ -174,14 +178,14 @@ class Mind:
             for total, at in rated[1:]:
                 pairs = zip(leader[1], left[at][1], strict=True)
                 squares = sum([(a - b) ** 2 for a, b in pairs])
-                if rated[0][0] - total < 2.0 * sqrt(squares):
+                if rated[0][0] - total < _BEHIND * sqrt(squares):
                     kept.append(left[at])
             left = kept
             if len(left) == 1 or count >= SAMPLES:
                 break
         return left[0][0]
 
-    def _play(self, choice: Choice, story: Story, table: Table) -> int:
+    def _play(self, choice: Candidate, story: Story, table: Table) -> int:
         """The points of the round after an answer, if a story is true."""
         if choice.knocks:
             return showdown(choice.hand, mask_deadwood(choice.hand), story.hand)
@@ -204,7 +208,7 @@ class Mind:
 
     def choices(
         self, question: Question[Any], scores: tuple[int, int], answer: Any = None
-    ) -> list[Choice]:
+    ) -> list[Candidate]:
         """The answers that are worth a thought."""
         if type(question) is Turn:
             found = self._discards(question, scores)
@@ -214,8 +218,8 @@ class Mind:
         hand, top = card_mask(question.hand), self._seen.top
         now, left = mask_deadwood(hand), least_after(hand | top)[1]
         melds = mask_deadwood(hand | top) < now + VALUES[top]
-        taking = Choice(yes, hand, prior=MELD_PRIOR if melds else LOW_PRIOR)
-        leaving = Choice(no, hand)
+        taking = Candidate(yes, hand, prior=_MELD_PRIOR if melds else _LOW_PRIOR)
+        leaving = Candidate(no, hand)
         if answer is None:
             if left == 0:
                 return [taking]
@@ -223,7 +227,7 @@ class Mind:
                 return [leaving]
         return [taking, leaving]
 
-    def _discards(self, question: Turn, scores: tuple[int, int]) -> list[Choice]:
+    def _discards(self, question: Turn, scores: tuple[int, int]) -> list[Candidate]:
         seen = self._seen
         hand = question.hand
         mask = card_mask(hand)
@@ -234,8 +238,7 @@ class Mind:
         deadwoods = discard_deadwoods(hand)
         least = min(deadwoods)
         if least == 0:
-            card = hand[deadwoods.index(0)]
-            return [Choice(TurnAnswer(card, True), mask ^ CARD_BITS[card], CARD_BITS[card], True)]
+            return [_discarding(question, TurnAnswer(hand[deadwoods.index(0)], True))]
         gin_wins = scores[0] + GIN_SCORES >= TARGET
         keeps = []
         for card, left in zip(hand, deadwoods, strict=True):
@@ -245,25 +248,26 @@ class Mind:
         keeps.sort(key=itemgetter(0), reverse=True)
         best = keeps[0][0]
         found = [
-            Choice(
-                DISCARDS[card], mask ^ CARD_BITS[card], CARD_BITS[card], prior=(worth - best) / 100
-            )
-            for worth, card in keeps[:MOST_KEEPS]
-            if worth > best - MARGIN
+            _discarding(question, DISCARDS[card], worth - best)
+            for worth, card in keeps[:_MOST_KEEPS]
+            if worth > best - _MARGIN
         ]
-        if least <= KNOCK_LIMIT and KNOCKS:
-            card = hand[deadwoods.index(least)]
-            bit = CARD_BITS[card]
+        if least <= KNOCK_LIMIT:
+            knock = TurnAnswer(hand[deadwoods.index(least)], True)
             worth = knock_worth(least / 10, turn, len(taken), seen.takes, scores)
-            prior = (worth - best) / 100
-            found.append(Choice(TurnAnswer(card, True), mask ^ bit, bit, True, prior))
+            found.append(_discarding(question, knock, worth - best))
         return found
 
 
-def _with(choices: Sequence[Choice], question: Turn, answer: TurnAnswer) -> list[Choice]:
-    """The choices, and among them the one that was answered."""
+def _discarding(question: Turn, answer: TurnAnswer, percent: float = 0.0) -> Candidate:
     discard = CARD_BITS[answer.discard]
-    own = Choice(answer, card_mask(question.hand) ^ discard, discard, answer.knock)
+    hand = card_mask(question.hand) ^ discard
+    return Candidate(answer, hand, discard, answer.knock, percent / 100)
+
+
+def _with(choices: Sequence[Candidate], question: Turn, answer: TurnAnswer) -> list[Candidate]:
+    """The choices, and among them the one that was answered."""
+    own = _discarding(question, answer)
     others = [
         choice for choice in choices if (choice.discard, choice.knocks) != (own.discard, own.knocks)
     ]

@@ -20,9 +20,9 @@ __all__ = [
     "OF_VALUE",
     "TARGET",
     "VALUES",
-    "Hand",
     "Manner",
     "Table",
+    "TenCards",
     "after_drawing",
     "cards_of",
     "hand_of",
@@ -72,7 +72,7 @@ class Manner(NamedTuple):
     knocks: tuple[int, ...]
 
 
-class Hand(NamedTuple):
+class TenCards(NamedTuple):
     """What is worth knowing of ten cards.
 
     Attributes:
@@ -111,19 +111,19 @@ def outs_of(hand: int) -> int:
     return (outs | twice * _ACES) & ~hand
 
 
-_HANDS: dict[int, Hand] = {}
+_HANDS: dict[int, TenCards] = {}
 _LEAST: dict[int, tuple[int, int]] = {}
 _FITS: dict[int, int] = {}
 
 
-def hand_of(mask: int) -> Hand:
-    """The `Hand` of ten cards."""
+def hand_of(mask: int) -> TenCards:
+    """The `TenCards` of ten cards."""
     known = _HANDS.get(mask)
     if known is None:
         if len(_HANDS) > _ENOUGH:
             _HANDS.clear()
         deadwood = mask_deadwood(mask)
-        known = _HANDS[mask] = Hand(deadwood, outs_of(mask), *_least_without(mask, deadwood))
+        known = _HANDS[mask] = TenCards(deadwood, outs_of(mask), *_least_without(mask, deadwood))
     return known
 
 

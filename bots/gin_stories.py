@@ -15,12 +15,12 @@ from typing import NamedTuple
 from bots.gin_playout import OF_VALUE, VALUES, Manner, Table, cards_of, outs_of
 from protocol.gin_melds import mask_deadwood
 
-__all__ = ["HABITS", "Event", "Habit", "Story"]
+__all__ = ["HABITS", "Deed", "Habit", "Story"]
 
 _DEALT = 10
 
 
-class Event(NamedTuple):
+class Deed(NamedTuple):
     """Something that the other seat did.
 
     Attributes:
@@ -91,7 +91,7 @@ class Story:
         self.slots, self.free = other.slots[:], other.free[:]
         self.habit, self.hand, self.chance = other.habit, other.hand, other.chance
 
-    def repair(self, events: Sequence[Event], unseen: int, rng: Random) -> None:
+    def repair(self, events: Sequence[Deed], unseen: int, rng: Random) -> None:
         """Change as little as is needed for the story to be possible."""
         out = 0  # of its discards, those that were its own before
         taken = 0
@@ -136,7 +136,7 @@ class Story:
         self.hand = held_now(slots, events)
         self.chance = self.explains(events, self.habit, 0.0)
 
-    def _order(self, events: Sequence[Event], rng: Random) -> None:
+    def _order(self, events: Sequence[Deed], rng: Random) -> None:
         """See to it that every discard came before it went."""
         slots, at, taken = self.slots, _DEALT, 0
         for event in events:
@@ -156,7 +156,7 @@ class Story:
                         other = int(rng.random() * at)
                     slots[place], slots[other] = slots[other], slots[place]
 
-    def explains(self, events: Sequence[Event], habit: int, least: float) -> float:
+    def explains(self, events: Sequence[Deed], habit: int, least: float) -> float:
         """The chance that a habit does what was seen; 0 as soon as it is below `least`."""
         _, manner, knocks, strict = HABITS[habit]
         slots = self.slots
@@ -206,14 +206,14 @@ class Story:
         self.hand = hand
         return chance
 
-    def change(self, events: Sequence[Event], unseen: int, rng: Random) -> None:
+    def change(self, events: Sequence[Deed], unseen: int, rng: Random) -> None:
         """Try one change at random."""
         slots, free = self.slots, self.free
         before = self.hand
         count = len(slots)
         place = int(rng.random() * count)
         bound = rng.random() * self.chance
-        if count > _DEALT and (not slots[place] & unseen or rng.random() < 0.3):
+        if count > _DEALT and (not free or not slots[place] & unseen or rng.random() < 0.3):
             other = _DEALT + int(rng.random() * (count - _DEALT))
             if other == place:
                 return
@@ -248,7 +248,7 @@ def _ties(eleven: int, value: int, left: int) -> int:
     return ties
 
 
-def held_now(slots: Sequence[int], events: Sequence[Event]) -> int:
+def held_now(slots: Sequence[int], events: Sequence[Deed]) -> int:
     """The ten cards of the other seat after these events."""
     hand = 0
     for card in slots:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
@@ -38,6 +38,10 @@ _PARTS = 20  # of a match, on the progress bar
 _LONGEST_LINE = 400
 _MARKS = ("", "?!", "?", "??")
 _ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
+
+
+_Played: TypeAlias = tuple[str, int, Record | SeatDocument]
+"""A match, and the seat in it, from 0, that is judged."""
 
 
 class _Judged(msgspec.Struct, frozen=True):
@@ -85,7 +89,7 @@ class _Mistake(msgspec.Struct, frozen=True):
     default=5,
     show_default=True,
     metavar="N",
-    help="Show so many, the dearest.",
+    help="Show so many, the worst: by their marks, then by what they cost.",
 )
 @options.db_option("The database that has the match or the competition.")
 @options.json_option
@@ -105,7 +109,7 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
 
     --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
     `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
-    the dearest of them are in `mistakes`, each with how many `times` it was made.
+    the worst of them are in `mistakes`, each with how many `times` it was made.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = match_or_none(where, db, is_told=is_told)
@@ -114,11 +118,9 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
         seat = found.seat_of(who, game)
         if found.seen is not None and seat + 1 != found.seen.seat:
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
-        one: tuple[str, int, Record | SeatDocument]
         name = where if found.document is None and found.seen is None else found.name
-        one = (name, seat, found.seen or found.record)
-        records = iter([one])
-        _run(game, found.names(game)[seat], records, 1, top, as_json=as_json)
+        one: _Played = (name, seat, found.seen or found.record)
+        _run(game, found.names(game)[seat], [one], 1, top, as_json=as_json)
         return
     with Store(options.database(db), create=False) as store:
         competition = _competition(store, where)
@@ -138,13 +140,7 @@ def _competition(store: Store, where: str) -> CompetitionRow:
 
 
 def _run(
-    game: Game,
-    player: str,
-    records: Iterator[tuple[str, int, Record | SeatDocument]],
-    total: int,
-    top: int,
-    *,
-    as_json: bool,
+    game: Game, player: str, records: Iterable[_Played], total: int, top: int, *, as_json: bool
 ) -> None:
     """Judge all records and print the dearest mistakes, on Ctrl-C of those that are done."""
     done: list[_Judged] = []
@@ -213,7 +209,7 @@ def _show(
             }
         )
         return
-    click.echo(_summary(game, player, done, counts, totals))
+    click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round
@@ -311,6 +307,6 @@ def _notes(mistakes: Sequence[_Mistake]) -> Iterator[str]:
     yield "Each is judged by what its seat knew at that moment, whatever cards came then."
     if any(mistake.interval is not None for mistake in mistakes):
         yield (
-            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate: "
-            "at most 1 in 20 of them is wrong."
+            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The dearest of many "
+            "estimates are more often too high than too low."
         )

@@ -38,7 +38,7 @@ from arena.games.blackjack_figures import (
 from arena.games.blackjack_habits import BlackjackHabits
 from arena.games.blackjack_luck import BlackjackLuckMeter
 from arena.games.blackjack_probe import FreshHands, HandAnswer, WholeMatches, starts
-from arena.games.blackjack_values import FreshDeck, FreshPlay, Place, fresh_deck
+from arena.games.blackjack_values import FreshDeck, FreshPlay, Hands, Place, fresh_deck
 from protocol.blackjack import Bet, BlackjackSettings
 from protocol.errors import NoAnalysis
 
@@ -78,39 +78,39 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
     ]
     second = FreshHands(hands, again, random)
     yield from _ask(second, rich)
-    parts = [first, second]
     others, of = differing(first.answers, second.answers)
     mixes = is_mixed(first.answers) or is_mixed(second.answers)
-    is_same, adapts = not others and not mixes, ""
-    if is_same:
-        answers: _Answers = first.answers
-        play = _as_answered(fresh, answers)
-        value = from_fresh(fresh.value(play.shares))
-    else:
-        third = FreshHands(hands, [()] * (_HANDS // 2), random)
-        yield from _ask(third, long)
-        fourth = FreshHands(hands, [()] * (_HANDS // 2), random, is_rich=True)
-        yield from _ask(fourth, rich)
-        parts += [third, fourth]
-        answers = _together(third.answers, fourth.answers)
-        play, value = _as_played(fresh, third.played + fourth.played)
-        adapts = found_adapting(fresh, answers) if mixes else _OTHERWISE.format(others, of)
-    matches = WholeMatches(hands)
+    is_same = not others and not mixes
+    further = [] if is_same else (yield from _as_they_come(hands, random, long, rich))
+    matches = WholeMatches(hands, 2 * _HANDS)
     for number in range(_MATCHES):
         if len(matches.won) < _HANDS:
             yield ProbeMatch(settings=fair, rules=matches.rules, seed=seed + number)
+    if is_same and matches.surprises(first.answers):
+        # It counts cards, or what it does rarely was not seen when it was asked twice.
+        further = yield from _as_they_come(hands, random, long, rich)
+        mixes = is_mixed(_together(first, *further))
+        is_same = not mixes
+    if is_same:
+        answers: _Answers = first.answers
+        adapts, play = "", _as_answered(fresh, answers)
+        value = from_fresh(fresh.value(play.shares))
+    else:
+        answers = _together(*further)
+        play, value = _as_played(fresh, [hand for part in further for hand in part.played])
+        adapts = found_adapting(fresh, answers) if mixes else _OTHERWISE.format(others, of)
     bet = first.bets.most_common(1)[0][0]
     return Analysis(
         figures=(
             value,
-            *best_and_given(fresh, float(play.losses.sum()), value.certainty),
+            *best_and_given(fresh, float(play.losses.sum()), value),
             at_bet(fresh, value, bet),
             in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
         weaknesses=chartable.weaknesses(play),
         charts=chartable.charts(play, chartable.counted(answers), is_exact=is_same),
         adapts=adapts,
-        asked=matches.asked + sum(part.asked for part in parts),
+        asked=matches.asked + sum(part.asked for part in (first, second, *further)),
     )
 
 
@@ -119,8 +119,24 @@ def _ask(hands: FreshHands, settings: BlackjackSettings) -> _Asking:
         yield ProbeMatch(settings=settings, rules=hands.rules)
 
 
-def _together(first: _Answers, second: _Answers) -> _Answers:
-    return {place: [*first.get(place, ()), *second.get(place, ())] for place in {**first, **second}}
+def _as_they_come(
+    hands: Hands, random: Random, long: BlackjackSettings, rich: BlackjackSettings
+) -> Generator[ProbeMatch, ProbedMatch, list[FreshHands]]:
+    """Have hands played from fresh decks, half of them with many chips."""
+    parts = []
+    for settings in long, rich:
+        part = FreshHands(hands, [()] * (_HANDS // 2), random, is_rich=settings is rich)
+        yield from _ask(part, settings)
+        parts.append(part)
+    return parts
+
+
+def _together(*parts: FreshHands) -> _Answers:
+    found: dict[Place, list[HandAnswer]] = {}
+    for part in parts:
+        for place, of in part.answers.items():
+            found.setdefault(place, []).extend(of)
+    return found
 
 
 def _as_answered(fresh: FreshDeck, answers: _Answers) -> FreshPlay:
@@ -159,14 +175,12 @@ def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) 
     words = ""
     if others := sum(each != bet for each in matches.bets):
         words += f" In {others} of {len(matches.bets)} hands it bet something else than {bet}."
-    if is_same:
-        answers = first.answers
-        both = [hits != answers[at][0].hits for at, hits in matches.answers if at in answers]
-        if any(both):
-            words += (
-                f" In {sum(both)} of {len(both)} decisions it did something else than from a fresh "
-                "deck: what came before matters to it."
-            )
+    surprises = matches.surprises(first.answers) if is_same else 0
+    if surprises:
+        words += (
+            f" In {surprises} of {len(matches.answers)} decisions it did something else than from "
+            "a fresh deck: what came before matters to it."
+        )
     return words
 
 
@@ -195,11 +209,10 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     else:
         band = chartable.band(habits.asked)
         value, further = from_fresh(fresh.value(play.shares), Certainty.PROBED, band), ""
-    lost = float(play.losses.sum())
     return Analysis(
         figures=(
             value,
-            *best_and_given(fresh, lost, Certainty.PROBED, further),
+            *best_and_given(fresh, float(play.losses.sum()), value, further),
             in_matches(won, bets, ""),
         ),
         weaknesses=chartable.weaknesses(play),

@@ -6,8 +6,8 @@ from typing import Any
 
 from arena.engine.analysis import Chart, ChartCell
 from arena.games.blackjack_layout import Cell, laid_out
+from arena.strength.chart_cells import counted_cell
 from arena.strength.extra import has_analysis
-from arena.strength.interval import wilson
 from protocol.blackjack import POINTS, Draw
 from protocol.vocabulary import News, Question
 
@@ -48,8 +48,4 @@ class BlackjackHabits:
         return chartable.charts(fresh.played(chartable.seen(self.asked)), self.asked)
 
     def _cell(self, is_soft: bool, total: int, upcard: int) -> ChartCell:
-        hits, of = self.asked.get((is_soft, total, upcard), (0, 0))
-        if not of:
-            return ChartCell()
-        low, high = wilson(hits / of, of).bounds
-        return ChartCell(share=hits / of, count=hits, of=of, low=low, high=high)
+        return counted_cell(*self.asked.get((is_soft, total, upcard), (0, 0)))

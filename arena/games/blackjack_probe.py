@@ -6,7 +6,7 @@ Both play the game's own rules, and note what the bot decides on the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
@@ -185,28 +185,37 @@ def _taken(cards: list[Card], points: int) -> Card:
 class WholeMatches:
     """Plays whole matches with fair shuffles, and measures the luck of the cards.
 
+    No match is played further than `most` hands of all of them.
+
     Attributes:
         won: what each hand brought without luck, in chips.
         bets: of each hand.
         answers: whether the bot hit, by hand.
     """
 
-    def __init__(self, hands: Hands) -> None:
+    def __init__(self, hands: Hands, most: int) -> None:
         self.won: list[float] = []
         self.bets: list[int] = []
         self.answers: list[tuple[Place, bool]] = []
-        self._hands = hands
+        self._hands, self._most = hands, most
 
     @property
     def asked(self) -> int:
         """How many questions were answered."""
         return len(self.bets) + len(self.answers)
 
+    def surprises(self, answers: Mapping[Place, Sequence[HandAnswer]]) -> int:
+        """How often the bot did something else than what it first did with that hand."""
+        return sum(hits != answers[at][0].hits for at, hits in self.answers if at in answers)
+
     def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
         """One such match."""
         meter = BlackjackLuckMeter(settings)
         for step in (rules := match(settings, deals, board)):
             while type(step) is AskSeat:
+                if type(step.question) is Bet and len(self.bets) == self._most:
+                    self._measured(meter)
+                    return
                 answer = yield step
                 meter.answered(step, answer)
                 self._note(step.question, answer)
@@ -214,6 +223,9 @@ class WholeMatches:
             assert type(step) is TellSeat, "rules yield nothing else"
             meter.told(step)
             yield step
+        self._measured(meter)
+
+    def _measured(self, meter: BlackjackLuckMeter) -> None:
         self.won += (each.gains[0] - each.luck[0] for each in meter.rounds)
 
     def _note(self, question: Any, answer: Any) -> None:

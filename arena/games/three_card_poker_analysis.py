@@ -27,7 +27,6 @@ from arena.games.three_card_poker import league_goal, reached_goal
 from arena.games.three_card_poker_habits import UNIT, HandTally, ThreeCardPokerHabitMeter
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
 from arena.games.three_card_poker_table import HandClass, class_of, hand_classes
-from arena.strength.extra import need_analysis
 from protocol.errors import NoAnalysis
 from protocol.three_card_poker import ThreeCardPokerSettings
 
@@ -37,6 +36,7 @@ BEST = Fraction(-100 * 35_253_012, HANDS * DEALERS_HANDS)
 """What a round brings who plays best, in % of the ante."""
 
 _MATCHES = 100  # played where no chain can be solved; at most 1 s of CPU in this process
+_MOST_ASKED = 1_000_000  # then no further match is played: where rounds and goal are huge
 _Z = NormalDist().inv_cdf(0.975)
 
 
@@ -44,7 +44,6 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
     """Ask a bot all hands twice; raises `NoAnalysis` if it is to be analysed against others."""
     if against:
         raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
-    need_analysis()
     from arena.games.three_card_poker_asking import Asking, dependence, differing
     from arena.games.three_card_poker_goal import (
         best_figures,
@@ -67,6 +66,8 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
     if why := no_chain(settings, askings, adapts):
         won = []
         for number in range(_MATCHES if goal > settings.stake else 0):
+            if asked > _MOST_ASKED:
+                break
             probed = yield ProbeMatch(settings=settings, seed=seed + number)
             won.append(reached_goal(settings, probed.scores[0]))
             asked += len(probed.decisions)
@@ -89,14 +90,18 @@ def _worth(tally: HandTally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
     """
     lost = tally.given_away
     half = _Z * 50 * sqrt(sum(one.gain**2 for one in unsure)) / (HANDS * DEALERS_HANDS)
-    for name, value in ("value", BEST - lost), ("given away", lost):
+    least, most = max(0.0, float(lost) - half), float(lost) + half  # nobody is better than the best
+    best = float(BEST)
+    bands = (best - most, best - least), (least, most)
+    values = ("value", BEST - lost), ("given away", lost)
+    for (name, value), band in zip(values, bands, strict=True):
         yield Figure(
             name=name,
             value=float(value),
             unit=UNIT,
             certainty=Certainty.PROBED if unsure else Certainty.EXACT,
-            low=float(value) - half if unsure else None,
-            high=float(value) + half if unsure else None,
+            low=band[0] if unsure else None,
+            high=band[1] if unsure else None,
             fraction="" if unsure else str(value / 100),
             remark=_REMARKS[name],
         )

@@ -97,6 +97,7 @@ def tried_figures(settings: ThreeCardPokerSettings, why: str, won: Sequence[floa
     if won:
         share = sum(won) / len(won)
         low, high = wilson(share, len(won)).scaled(100).bounds
+        matches = "1 match" if len(won) == 1 else f"{len(won)} matches"
         figures.append(
             Figure(
                 name=_IN_TIME,
@@ -105,7 +106,7 @@ def tried_figures(settings: ThreeCardPokerSettings, why: str, won: Sequence[floa
                 certainty=Certainty.ESTIMATE,
                 low=low,
                 high=high,
-                remark=f"{_in_time(settings)}, in {len(won)} matches",
+                remark=f"{_in_time(settings)}, in {matches}",
             )
         )
     return figures

@@ -78,6 +78,8 @@ def _judged(
     game: Game, played: Sequence[tuple[Record, int]], reason: str, opponents: str
 ) -> Analysis:
     name = game.vocabulary.round if game.unit is None else game.unit.name
+    if not any(record.answers for record, _ in played):
+        raise NoAnalysis(f"{reason}, and with these settings nothing is asked")
     matches = [seat_match(record, seat) for record, seat in played]
     found = [list(judged(record, seat)) for record, seat in played]
     costs = Sample()

@@ -22,7 +22,7 @@ from arena.lab.seat_referee import AskedSeat, BotFailed, arrived, referee_of
 from arena.records.alternatives import NO_ANSWER, brought
 from arena.records.seat_document import SeatDocument
 from arena.sandbox.command import Program, bot_command, strategy_program
-from protocol.errors import ArenaError, IllegalAnswer, UsageError
+from protocol.errors import ArenaError, IllegalAnswer, UsageError, one_line
 from protocol.messages import Ending, Limits, Over, Reveal, Termination
 from protocol.vocabulary import News, Question
 
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 
+_LONGEST_NAME = 64  # as in `hello`
 _MOST_ALTERNATIVES = 100  # answers whose outcome is computed; each takes a replay
 
 
@@ -82,8 +83,8 @@ async def replay_to_bot(
     seat. `start` gives the bot's command line for the arena's address and the bot's name.
 
     Raises:
-        UsageError: it is no record of a match, there is no such seat, or the command can never work
-            here.
+        UsageError: it is no record of a match, there is no such seat, no bot can have that name, or
+            the command can never work here.
         ArenaError: the bot cannot be started on this machine.
     """
     if is_document := isinstance(record, SeatDocument):
@@ -93,10 +94,12 @@ async def replay_to_bot(
     seats = game_named(record.game).seats
     if not 0 <= seat < seats:
         raise UsageError(f"expected a seat from 1 to {seats}, got {seat + 1}")
+    name = players[seat]
+    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:  # a file may have been edited
+        raise UsageError(f"expected a bot's name at seat {seat + 1}, got {one_line(name, 80)!r}")
     recorded = RecordedSeat(record, seat, players, steps)
     async with private_arena(limits) as host:
         referee = referee_of(host)
-        name = players[seat]
         await host.launch_program(start(host.url, name), name)
         player = await arrived(host, name, limits)
         if isinstance(player, BotFailed):

@@ -35,6 +35,7 @@ __all__ = ["AnalysisClient"]
 log = logging.getLogger(__name__)
 
 _MOST_WAITING = 200
+_MOST_PUBLIC = 100  # then people without a login wait outside: many addresses are one person
 _MOST_OF_ONE = 3  # that wait, of one person, or of all without a login at one address
 _UNASKED_S = 120.0  # then nobody waits any more; browsers let hidden pages ask once a minute
 _IDLE_S = 60.0  # then the process is not needed for now
@@ -133,7 +134,8 @@ class AnalysisClient:
             return outcome.answer if packs else _unpacked(outcome.answer)
         is_public = viewer.kind is ViewerKind.PUBLIC
         user = address if is_public else f"{viewer.kind.value} {viewer.name}"
-        return _answer(self._status(task, user, personal_match))
+        room = _MOST_PUBLIC if is_public else _MOST_WAITING
+        return _answer(self._status(task, user, room, personal_match))
 
     def tick(self, computing: bool) -> None:
         """Note whether a bot that the arena has launched computes; several times a second."""
@@ -162,13 +164,13 @@ class AnalysisClient:
         return (outcome.is_final and outcome.task == task) or self._clock() < outcome.until
 
     def _status(
-        self, task: AnalysisTask, user: str, personal_match: PersonalMatch | None
+        self, task: AnalysisTask, user: str, room: int, personal_match: PersonalMatch | None
     ) -> AnalysisStatus:
-        """How far a task is, which is queued if it is new and there is room."""
+        """How far a task is, which is queued if it is new and fewer than `room` wait."""
         pending = self._pending.get(task.subject)
         if pending is None:
             waiting = list(self._queue)
-            if len(waiting) >= _MOST_WAITING:
+            if len(waiting) >= room:
                 return task.status(AnalysisState.REFUSED, _BUSY)
             if sum(other.user == user for other in waiting) >= _MOST_OF_ONE:
                 return task.status(AnalysisState.REFUSED, _YOURS)

@@ -49,8 +49,8 @@ class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
 class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the decisions of a seat cost it; `marks` are those that are shown, in order of play.
 
-    `seat` counts from 1. `totals` are the costs, by unit, of all that were `judged`, of so
-    many `decisions`.
+    `seat` counts from 1. `totals` are by unit what all mistakes cost, those that are not shown
+    included; so many of the `decisions` were `judged`.
     """
 
     seat: int

@@ -23,9 +23,17 @@ from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPag
 from arena.web.analysis_tasks import AnalysisTask
 from protocol.errors import NoAnalysis, UsageError
 
-__all__ = ["MOST_ANSWERS", "MOST_DECISIONS", "MOST_MATCHES", "mistakes", "strength"]
+__all__ = [
+    "MOST_ANSWERS",
+    "MOST_DECISIONS",
+    "MOST_MATCHES",
+    "MOST_SLOW_ANSWERS",
+    "mistakes",
+    "strength",
+]
 
 MOST_ANSWERS = 300_000  # of a match that is judged for a page
+MOST_SLOW_ANSWERS = 6_000  # where judging is slow: some minutes, while all others wait
 MOST_MATCHES = 200  # of a bot, the latest, from which its strength is made
 MOST_DECISIONS = 50_000  # in these, about 100 MB; the match that passes this is the last one
 
@@ -34,11 +42,13 @@ OnProgress = Callable[[int, int], None]
 
 def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> MistakesPage:
     """What the decisions of a seat, from 1, cost; raises `NoAnalysis` if that cannot be said."""
-    if len(record.answers) > MOST_ANSWERS:
-        count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
+    game = game_named(record.game, record.package)
+    is_slow = game.judging is not None and game.judging.is_slow
+    most = MOST_SLOW_ANSWERS if is_slow else MOST_ANSWERS
+    if len(record.answers) > most:
+        count = f"{len(record.answers):,} answers, more than {most:,}"
         raise NoAnalysis(f"match {match} has {count}: use `arena mistakes {match}`")
     found = mistakes_of(record, seat - 1, on_progress)
-    game = game_named(record.game, record.package)
     marks = (_mark(game, mistake) for mistake in found.mistakes if mistake.judgement.grade)
     return MistakesPage(
         seat=seat,
@@ -96,6 +106,7 @@ def _seat_matches(
     reader: StoreReader, task: AnalysisTask, on_progress: OnProgress
 ) -> tuple[list[SeatMatch], int]:
     """The bot's latest matches as it saw them, the oldest first, and how many these are."""
+    game = reader.competition(task.id).plan.game
     rows = reader.latest(task.id, MOST_MATCHES, bots=(task.bot,), before=task.last + 1)
     counting = [row for row in rows if row.counts]
     seen: list[SeatMatch] = []
@@ -104,6 +115,9 @@ def _seat_matches(
         if decisions >= MOST_DECISIONS:
             break
         record = reader.record(row.id)
+        if (count := len(record.answers)) > MOST_ANSWERS:  # to be in memory at once
+            how = f"use `arena analyse {game} BOT --from {task.id}`"
+            raise NoAnalysis(f"match {row.id} has {count:,} answers: {how}")
         for seat, name in enumerate(row.players):
             if name == task.bot:
                 seen.append(seat_match(record, seat))

@@ -18,7 +18,7 @@ from arena.web.analysis_tasks import AnalysisKind, AnalysisTask
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import Refusal
 from arena.web.match_pages import RequestedMatch
-from protocol.errors import NotInstalled, UnknownGame
+from protocol.errors import NotInstalled, UnknownGame, one_line
 
 __all__ = ["mistakes_task", "strength_task"]
 
@@ -52,13 +52,13 @@ def strength_task(cached: CachedCompetition, bot: str, viewer: Viewer, now: floa
     plan = cached.results.plan
     is_own = is_open_to(viewer, bot, cached.is_over)
     if not is_own and plan.form is not Form.LADDER:
-        raise _hidden(f"the analysis of {bot}", cached.id)
+        raise _hidden(f"the analysis of {one_line(bot, 80)}", cached.id)
     until = math.inf if is_own else now - LADDER_S
     played = takewhile(lambda match: match[1] <= until, cached.reader.scores(cached.id, bot))
     numbers = [number for number, _, _ in played]
     is_there = numbers or bot in (*plan.players, *plan.not_there)
     if not is_there and not cached.reader.latest(cached.id, 1, bots=(bot,)):
-        raise Refusal(404, f"expected a bot that is in {cached.id}, got {bot!r}")
+        raise Refusal(404, f"expected a bot that is in {cached.id}, got {one_line(bot, 80)!r}")
     game, refused = _game(plan.game)
     if game is not None and game.habits is None and game.analysing is None:
         refused = f"{game.vocabulary.title} does not say how good a bot is"

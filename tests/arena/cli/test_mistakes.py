@@ -61,7 +61,8 @@ def test_the_mistakes_of_a_seat_in_a_match(run: Run, db: str) -> None:
         "   better: bids 3",
         "",
         "Each is judged by what its seat knew at that moment, whatever cards came then.",
-        "[low, high] is a 95 % interval of an estimate: at most 1 in 20 of them is wrong.",
+        "[low, high] is a 95 % interval of an estimate. "
+        "The dearest of many estimates are more often too high than too low.",
     ]
     assert run("mistakes", "m-2", "--seat", "2", "--top", "1", "--db", db).text.count("better") == 1
 
@@ -126,6 +127,19 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "times": 1,
     }
     assert second["interval"] == pytest.approx([2 - 0.49, 2 + 0.49], abs=0.001)
+
+
+def test_names_in_a_file_from_elsewhere_are_made_fit_for_a_terminal(
+    run: Run, db: str, tmp_path: Path
+) -> None:
+    document = json.loads(run("replay", "m-2", "--db", db, "--json").text)
+    document["players"][0] = "\x1b[2Jann"
+    file = tmp_path / "match.json"
+    file.write_text(json.dumps(document))
+    text = run("mistakes", str(file), "--seat", "1").text
+
+    assert "[2Jann: " in text
+    assert "\x1b" not in text
 
 
 def test_the_same_exact_mistake_stands_once_with_how_often_it_was_made(

@@ -63,6 +63,18 @@ class Mixing(Cautious):
         return total <= 11 or (total == 12 and not soft and self.random.random() < 1 / 3)
 
 
+class Rarely(Cautious):
+    """Hits two tens one time in 25, but none of the twenty that are asked for."""
+
+    def __init__(self) -> None:
+        self.random = Random(4)
+
+    def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
+        return total <= 11 or (
+            len(hand) == 2 and total == 20 and not soft and self.random.random() < 0.04
+        )
+
+
 class Wealthy(Cautious):
     """Hits twelve if it has many chips."""
 
@@ -278,6 +290,26 @@ def test_a_bot_that_mixes_has_an_estimate_and_does_not_adapt() -> None:
 
 
 @pytest.mark.usefixtures("few_hands")
+def test_a_bot_that_mixes_rarely_has_no_exact_value() -> None:
+    analysis = analysed(Rarely())
+    value, *_, matches = analysis.figures
+
+    assert value.certainty is Certainty.ESTIMATE
+    assert number(value) < exact_value(lambda total, is_soft: total <= 11)
+    assert "what came before matters" not in matches.remark
+    assert analysis.adapts == ""
+
+
+@pytest.mark.usefixtures("few_hands")
+def test_a_match_of_millions_of_hands_is_not_played_to_its_end() -> None:
+    long = BlackjackSettings(bankroll=10**9, hands=10**7, shuffle="uniform")
+    analysis = analysed(Cautious(), long)
+
+    assert analysis.asked < 40_000
+    assert analysis.figures[-1].value is not None
+
+
+@pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_plays_otherwise_with_more_chips_is_found() -> None:
     analysis = analysed(Wealthy())
 
@@ -412,12 +444,15 @@ def test_a_watched_bot_that_was_asked_everywhere_has_a_value_with_a_band() -> No
         total, is_soft = hand_value(hand)
         answer = "hit" if total <= 11 else "stand"
         asked += [SeatDecision(Draw(upcard, tuple(hand), total, is_soft), answer)] * 30
-    value, _, given, won = watch([SeatMatch(BlackjackSettings(), 0, asked)]).figures
+    value, best, given, won = watch([SeatMatch(BlackjackSettings(), 0, asked)]).figures
     exact = exact_value(lambda total, is_soft: total <= 11)
 
     assert value.value == pytest.approx(exact)
     assert value.certainty is given.certainty is Certainty.PROBED
     assert band(value).low < exact < band(value).high
+    assert best.value is not None
+    assert band(given).high == best.value - band(value).low
+    assert band(given).low < best.value - exact < band(given).high
     assert won.value is None  # a riffle's luck is not measured
 
 

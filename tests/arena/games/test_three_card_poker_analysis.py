@@ -14,7 +14,9 @@ import pytest
 
 import arena
 from arena.engine.analysis import Analysis, Certainty, Figure, SeatDecision, SeatMatch
+from arena.games import three_card_poker_analysis
 from arena.games.three_card_poker import GAME, league_goal
+from arena.games.three_card_poker_analysis import BEST
 from arena.games.three_card_poker_chain import GoalChain, round_odds
 from arena.games.three_card_poker_goal import best_figures, no_chain
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
@@ -188,6 +190,26 @@ def test_a_bot_that_draws_lots_has_a_band_that_holds_its_value() -> None:
         assert "reaches the goal in time" not in {one.name for one in analysis.figures}
 
 
+class ForgetsItsHands(Q64):
+    """Folds a good hand one time in ten thousand."""
+
+    asked = 0
+
+    def play(self, hand: Hand, ante: int, cash: int) -> bool:
+        self.asked += 1
+        return super().play(hand, ante, cash) and self.asked % 10_001 != 0
+
+
+def test_no_band_is_better_than_the_best_play() -> None:
+    analysis = analysed(ForgetsItsHands(), **SMALL)
+    worth, lost = figure(analysis, "value"), figure(analysis, "given away")
+
+    assert worth.certainty is Certainty.PROBED
+    assert worth.value is not None
+    assert worth.value < float(BEST) == worth.high
+    assert lost.low == 0.0
+
+
 class Sulks(Q64):
     """Plays everything after a loss."""
 
@@ -228,6 +250,13 @@ def test_a_doubler_has_a_value_and_no_chain() -> None:
     assert tried.low < 100 * chance(Doubler(), settings).reached < tried.high
     assert tried.remark == "from 200 to 225 in at most 300 rounds, in 100 matches"
     assert analysis.asked > 4 * HANDS
+
+
+def test_of_very_long_matches_few_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(three_card_poker_analysis, "_MOST_ASKED", 4 * HANDS)
+    tried = figure(analysed(Doubler(), stake=200, goal=225, rounds=300), "reaches the goal in time")
+
+    assert tried.remark == "from 200 to 225 in at most 300 rounds, in 1 match"
 
 
 class Coward(Q64):

@@ -141,6 +141,11 @@ def test_what_is_not_judged_is_refused(toy: Game) -> None:
         arena.analyse(toy.name, Bids, settings={"rounds": 91})
 
 
+def test_where_nothing_is_asked_nothing_is_said(toy: Game) -> None:
+    with pytest.raises(NoAnalysis, match="with these settings nothing is asked"):
+        arena.analyse(toy.name, Bids, settings={"rounds": 0})
+
+
 def test_others_are_compared_elsewhere(toy: Game) -> None:
     with pytest.raises(NoAnalysis, match="in this game; `arena compare` finds out which"):
         arena.analyse(toy.name, Bids, against=[Bids])

@@ -11,10 +11,16 @@ import pytest
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
 from arena.games.replay import reopened
-from arena.lab.replay_to_bot import BotFailed, RecordedSeat, ReplayOutcome
+from arena.lab.replay_to_bot import (
+    BotFailed,
+    RecordedSeat,
+    ReplayOutcome,
+    program_of,
+    replay_to_bot,
+)
 from arena.lab.seat_referee import SeatReferee
 from arena.records.seat_document import seat_document
-from protocol.errors import ArenaError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
 from tests.support.sample_database import SHORT, play, void
 
@@ -263,6 +269,15 @@ async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
 
     with pytest.raises(ArenaError, match="the record cannot be played again"):
         outcome.result()
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a" * 65])
+async def test_a_name_that_no_bot_can_have_is_refused_before_anything_starts(name: str) -> None:
+    record = play("high_low").record
+    names = ("ann", name, "cem", "dee")
+
+    with pytest.raises(UsageError, match="expected a bot's name at seat 2"):
+        await replay_to_bot(record, 1, names, program_of("high_low", "timid"), Limits())
 
 
 def _seats(record: Record) -> list[int]:

@@ -242,11 +242,24 @@ async def test_those_without_a_login_count_by_address(tmp_path: Path) -> None:
 async def test_so_many_wait_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis_client, "_MOST_WAITING", 2)
     async with staged(tmp_path) as stage:
+        states = [await stage.state(f"m{number}", owner(f"o{number}")) for number in range(4)]
+
+        assert states == ["queued 1", "queued 1", "queued 2", "refused"]
+
+
+@in_virtual_time
+async def test_who_has_many_addresses_leaves_room_for_those_with_a_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis_client, "_MOST_PUBLIC", 2)
+    async with staged(tmp_path) as stage:
         states = [
             await stage.state(f"m{number}", PUBLIC, f"10.0.0.{number}") for number in range(4)
         ]
+        named = await stage.state("n", ANN)
 
         assert states == ["queued 1", "queued 1", "queued 2", "refused"]
+        assert named == "queued 3"
 
 
 @in_virtual_time

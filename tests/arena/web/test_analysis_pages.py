@@ -207,6 +207,32 @@ def test_a_match_that_is_too_long_is_for_arena_mistakes(
     assert f"use `arena mistakes {GAME}-1`" in status["text"]
 
 
+def test_matches_of_millions_of_answers_are_for_arena_analyse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis_pages, "MOST_ANSWERS", 0)
+    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    status = reader.analysis(f"competitions/{GAME}-00000000/strength.json", bot="ann")
+
+    assert status["state"] == "refused"
+    assert f"use `arena analyse {GAME} BOT --from {GAME}-00000000`" in status["text"]
+
+
+def test_a_match_that_would_be_judged_for_an_hour_is_for_arena_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging = GAMES[GAME].judging
+    assert judging is not None
+    slow = msgspec.structs.replace(judging, is_slow=True)
+    monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(GAMES[GAME], judging=slow))
+    monkeypatch.setattr(analysis_pages, "MOST_SLOW_ANSWERS", 3)
+    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
+
+    assert status["state"] == "refused"
+    assert "answers, more than 3: use `arena mistakes" in status["text"]
+
+
 def test_a_damaged_record_has_failed_with_a_line(tmp_path: Path) -> None:
     file = write(tmp_path / "arena.db", [GAME])
     databases.rows(file, "UPDATE matches SET record = CAST('{' AS BLOB)")

@@ -46,7 +46,12 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     setPlaying(false);
     act(...given);
   };
-  const toMark = stop((mark) => mark && setAt({ round: mark.round, step: 0, mark: { seat, turn: mark.turn } }));
+  const toMark = stop((mark) => {
+    setAt({ round: mark.round, step: 0, mark: { seat, turn: mark.turn } });
+    // Whoever has scrolled down to the mistakes has to see the table again.
+    const board = globalThis.document.querySelector(".board");
+    if (board && board.getBoundingClientRect().bottom < innerHeight / 2) board.scrollIntoView();
+  });
   const on = {
     first: stop(() => to(1, 0)),
     end: stop(() => to(last, LAST)),
