@@ -36,7 +36,7 @@ class PlayerStrategy(BaseStrategy):
         """Whether to hit (B9); otherwise stand. Also asked at a total of 21.
 
         Args:
-            upcard: the dealer's open card.
+            upcard: the dealer's open card: rank and suit, such as `Td` or `7s`.
             hand: this seat's cards.
             total: the total of the hand.
             soft: whether an ace counts 11 in the total.

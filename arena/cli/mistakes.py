@@ -233,6 +233,8 @@ def _summary(
     if not counts["judged"]:
         return f"{title}: none of {output.plural(counts['decisions'], 'decision')} can be judged."
     judged = output.plural(counts["judged"], "judged decision")
+    if counts["judged"] < counts["decisions"]:
+        judged += f" of {counts['decisions']:,}"
     if not totals:
         return f"{title}: no mistake in {judged}."
     count = output.plural(sum(each.count for each in totals), "mistake")

@@ -74,7 +74,7 @@ class HandTally:
             Weakness(
                 spot=GROUPS[group],
                 played=_shown("plays", self._played[group] / self._asked[group]),
-                best="play" if group < LINE else "fold",
+                best="plays" if group < LINE else "folds",
                 cost=float(self._percent(cost)),
             )
             for group, cost in enumerate(self._costs)

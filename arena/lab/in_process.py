@@ -68,6 +68,9 @@ def play(
     strategies = tuple(strategies)
     if len(strategies) != rules.seats:
         raise UsageError(f"{rules.name} needs {rules.seats} strategies, got {len(strategies)}")
+    for strategy in strategies:
+        if isinstance(strategy, str | type):  # as other functions of `arena` take
+            raise UsageError(f"expected an object of a bot's class for each seat, got {strategy!r}")
     if len({id(strategy) for strategy in strategies}) < len(strategies):
         raise UsageError("a bot against itself is two instances (A9): got one object twice")
     read = rules.vocabulary.read_settings(settings)

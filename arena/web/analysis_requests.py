@@ -29,7 +29,7 @@ def mistakes_task(match: RequestedMatch, seat: int, viewer: Viewer) -> AnalysisT
         raise Refusal(404, f"match {match.id} has {len(match.players)} seats, got {seat}")
     bot = match.players[seat - 1]
     if not is_open_to(viewer, bot, match.view.kind == "all"):
-        raise _hidden(f"the mistakes of {bot}", match.competition)
+        raise _hidden(f"the list of mistakes of {bot}", match.competition)
     game, refused = _game(match.game)
     if game is not None and game.judging is None:
         refused = f"{game.vocabulary.title} does not say what decisions cost"

@@ -83,7 +83,7 @@ def test_the_dearest_of_a_competition_name_their_match(run: Run, db: str, game: 
     lines = run("mistakes", f"{game}-0", "--seat", "ben", "--db", db).text.splitlines()
 
     assert lines[0] == (
-        "Toy for two, 5 matches, ben: 4 mistakes in 8 judged decisions, together 9.00 chips."
+        "Toy for two, 5 matches, ben: 4 mistakes in 8 judged decisions of 9, together 9.00 chips."
     )
     assert [line for line in lines if "match " in line] == [
         "   match m-4, round 1, its question 1",

@@ -157,9 +157,9 @@ def test_mistakes_sum_to_the_distance_from_the_best_play(bot: type[PlayerStrateg
 def test_mistakes_are_named_by_groups_of_hands() -> None:
     folds, plays = of_a_league(FoldsPairs).weaknesses[0], of_a_league(Always).weaknesses[2]
 
-    assert (folds.spot, folds.played, folds.best) == ("pairs", "folds", "play")
+    assert (folds.spot, folds.played, folds.best) == ("pairs", "folds", "plays")
     assert folds.cost > 30
-    assert (plays.spot, plays.best) == ("queen-high below Q-6-4", "fold")
+    assert (plays.spot, plays.best) == ("queen-high below Q-6-4", "folds")
     assert plays.played == "plays"
 
 

@@ -153,6 +153,11 @@ def test_strategies_may_come_from_a_generator() -> None:
         ({"strategies": [ScriptedStrategy()]}, "needs 2 strategies, got 1"),
         ({"strategies": [ScriptedStrategy()] * 3}, "needs 2 strategies, got 3"),
         ({"strategies": [ScriptedStrategy()] * 2}, "A9"),
+        (
+            {"strategies": ["nash", ScriptedStrategy()]},
+            "of a bot's class for each seat, got 'nash'",
+        ),
+        ({"strategies": [ScriptedStrategy, ScriptedStrategy()]}, "an object of a bot's class"),
         ({"settings": {"hands": -1}}, "settings of ace_king_queen"),
         ({"settings": {"card": 1}}, "unknown field `card`"),
         ({"decks": []}, "another deck"),
