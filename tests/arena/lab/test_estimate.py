@@ -137,7 +137,7 @@ def test_the_reason_of_the_game_says_why_it_is_no_value(changed: Callable[..., G
 
 
 def test_what_is_not_judged_is_refused(toy: Game) -> None:
-    with pytest.raises(NoAnalysis, match="known in this game, and .*: more than 90 rounds are"):
+    with pytest.raises(NoAnalysis, match=r"known in this game, and .*: more than 90 rounds are"):
         arena.analyse(toy.name, Bids, settings={"rounds": 91})
 
 
