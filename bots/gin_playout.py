@@ -17,11 +17,13 @@ __all__ = [
     "ALL",
     "CARDS",
     "MOST",
+    "OF_VALUE",
     "TARGET",
     "VALUES",
-    "Hand",
     "Manner",
     "Table",
+    "TenCards",
+    "after_drawing",
     "cards_of",
     "hand_of",
     "least_after",
@@ -41,6 +43,13 @@ _NO_ACE = ALL ^ _ACES
 _NO_ACE_TWO = _NO_ACE ^ _ACES << 1
 _NO_QUEEN_KING = ALL ^ _ACES << 11 ^ _ACES << 12
 _BY_RANK = tuple(_ACES << rank for rank in range(12, -1, -1))  # kings first
+# The cards of equal value, the dearest first.
+_BY_VALUE = (
+    (sum(_BY_RANK[:4]), 10),
+    *[(rank, 9 - place) for place, rank in enumerate(_BY_RANK[4:])],
+)
+
+OF_VALUE = {value: cards for cards, value in _BY_VALUE}
 
 CARDS = {bit: card for card, bit in CARD_BITS.items()}
 VALUES = {CARD_BITS[card]: deadwood_value(card) for card in PACK}
@@ -63,11 +72,20 @@ class Manner(NamedTuple):
     knocks: tuple[int, ...]
 
 
-class Hand(NamedTuple):
-    """What is worth knowing of ten cards: their deadwood, and the cards that could meld."""
+class TenCards(NamedTuple):
+    """What is worth knowing of ten cards.
+
+    Attributes:
+        deadwood: the least that they can leave unmelded.
+        outs: the cards that make a meld with two of them.
+        spare: the card without which they leave least, the dearest of equals.
+        without: what they leave without it.
+    """
 
     deadwood: int
     outs: int
+    spare: int
+    without: int
 
 
 def cards_of(mask: int) -> list[int]:
@@ -93,18 +111,19 @@ def outs_of(hand: int) -> int:
     return (outs | twice * _ACES) & ~hand
 
 
-_HANDS: dict[int, Hand] = {}
+_HANDS: dict[int, TenCards] = {}
 _LEAST: dict[int, tuple[int, int]] = {}
 _FITS: dict[int, int] = {}
 
 
-def hand_of(mask: int) -> Hand:
-    """The `Hand` of ten cards."""
+def hand_of(mask: int) -> TenCards:
+    """The `TenCards` of ten cards."""
     known = _HANDS.get(mask)
     if known is None:
         if len(_HANDS) > _ENOUGH:
             _HANDS.clear()
-        known = _HANDS[mask] = Hand(mask_deadwood(mask), outs_of(mask))
+        deadwood = mask_deadwood(mask)
+        known = _HANDS[mask] = TenCards(deadwood, outs_of(mask), *_least_without(mask, deadwood))
     return known
 
 
@@ -113,22 +132,37 @@ def least_after(mask: int) -> tuple[int, int]:
     known = _LEAST.get(mask)
     if known is not None:
         return known
-    whole = mask_deadwood(mask)
+    if len(_LEAST) > _ENOUGH:
+        _LEAST.clear()
+    known = _LEAST[mask] = _least_without(mask, mask_deadwood(mask))
+    return known
+
+
+def _least_without(mask: int, whole: int) -> tuple[int, int]:
+    """The card without which the least deadwood is left, the dearest of equals; and that."""
     least, best = 1000, 0
-    for rank in _BY_RANK:
+    for rank, value in _BY_VALUE:
+        if whole - value >= least:
+            break  # no card takes more off than its points
         held = mask & rank
         while held:
             bit = held & -held
             held ^= bit
-            if whole - VALUES[bit] >= least:
-                break
             left = mask_deadwood(mask ^ bit)
             if left < least:
                 least, best = left, bit
-    if len(_LEAST) > _ENOUGH:
-        _LEAST.clear()
-    _LEAST[mask] = best, least
     return best, least
+
+
+def after_drawing(hand: int, card: int) -> tuple[int, int]:
+    """The discard that leaves least with a card more, the dearest of equals; and what it leaves."""
+    deadwood, outs, spare, without = hand_of(hand)
+    if card & outs:
+        return least_after(hand | card)
+    value = VALUES[card]
+    if without + value < deadwood or (without + value == deadwood and VALUES[spare] >= value):
+        return spare, without + value
+    return card, deadwood
 
 
 class Table:
@@ -144,10 +178,11 @@ class Table:
         self._out_worth = out_worth
         self._kept: dict[int, tuple[int, int]] = {}
 
-    def discard(self, mask: int, counts_outs: bool) -> tuple[int, int]:
-        """The discard of eleven cards, and the deadwood that it leaves."""
+    def discard(self, hand: int, drawn: int, counts_outs: bool) -> tuple[int, int]:
+        """The discard after a card was drawn to ten, and the deadwood that it leaves."""
         if not counts_outs:
-            return least_after(mask)
+            return after_drawing(hand, drawn)
+        mask = hand | drawn
         known = self._kept.get(mask)
         if known is not None:
             return known
@@ -159,30 +194,26 @@ class Table:
                 bit = held & -held
                 held ^= bit
                 left = mask_deadwood(mask ^ bit)
-                if best and left > whole - VALUES[bit]:
-                    continue  # it is in a meld
+                is_loose = left == whole - VALUES[bit]
+                if not is_loose and tried:
+                    continue
                 outs = (outs_of(mask ^ bit) & self._live).bit_count()
                 worth = left - self._out_worth * outs
-                if left > whole - VALUES[bit]:
-                    worth += 100
-                else:
-                    tried += 1
-                if worth < score:
+                if (is_loose and not tried) or worth < score:
                     best, score, deadwood = bit, worth, left
+                tried += is_loose
             if tried >= 4:
                 break
         self._kept[mask] = best, deadwood
         return best, deadwood
 
-    def takes(self, hand: int, card: int, manner: Manner, turn: int) -> bool:
+    def takes(self, hand: int, card: int, manner: Manner) -> bool:
         """Whether a seat takes a discard."""
-        deadwood, outs = hand_of(hand)
-        if not card & outs:
-            if not manner.takes_low:
-                return False
-            return least_after(hand | card)[1] < deadwood
+        deadwood, outs, _, _ = hand_of(hand)
         if manner.takes_low:
-            return least_after(hand | card)[1] < deadwood
+            return after_drawing(hand, card)[1] < deadwood
+        if not card & outs:
+            return False
         return mask_deadwood(hand | card) < deadwood + VALUES[card]
 
     def play(
@@ -214,19 +245,19 @@ class Table:
         left = len(stock)
         while True:
             if not drawn:
-                if not top_is_barred and self.takes(hand, top, manner, turn):
+                if left <= 0:
+                    return 0  # G12
+                if not top_is_barred and self.takes(hand, top, manner):
                     drawn = top
                 else:
                     left -= 1
                     drawn = stock[left]
-            bit, deadwood = self.discard(hand | drawn, manner.counts_outs)
+            bit, deadwood = self.discard(hand, drawn, manner.counts_outs)
             hand = (hand | drawn) ^ bit
             knocks = manner.knocks
             if deadwood <= knocks[turn if turn < len(knocks) else -1]:
                 won = showdown(hand, deadwood, other)
                 return won if mover == 0 else -won
-            if left <= 0:
-                return 0  # G12
             top, drawn, top_is_barred = bit, 0, False
             hand, other = other, hand
             manner, other_manner = other_manner, manner

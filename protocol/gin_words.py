@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from protocol.gin_melds import arrange
+from protocol.gin_melds import arrange, deadwood
 from protocol.words import each
 
 if TYPE_CHECKING:
@@ -54,18 +54,18 @@ def to_draw(who: str, question: Draw) -> str:
 
 def _holding(hand: Sequence[str]) -> str:
     """Cards as they are best melded, and the deadwood that is left."""
-    melds, deadwood = arrange(hand)
+    melds, left = arrange(hand)
     melded = {card for meld in melds for card in meld}
     rest = " ".join(card for card in hand if card not in melded)
-    return f"{', '.join(filter(None, (*map(' '.join, melds), rest)))} with {deadwood} deadwood"
+    return f"{', '.join(filter(None, (*map(' '.join, melds), rest)))} with {left} deadwood"
 
 
 def turn_answer(question: Turn, answer: TurnAnswer) -> str:
-    """What a seat does in its turn, and what that leaves."""
-    kept = _holding([card for card in question.hand if card != answer.discard])
+    """What a seat does in its turn, and the deadwood that it leaves."""
+    left = deadwood([card for card in question.hand if card != answer.discard])
     if not answer.knock:
-        return f"discards {answer.discard} and keeps {kept}"
-    return f"knocks, discards {answer.discard} and has {kept}, {melding(answer.melds)}"
+        return f"discards {answer.discard}, which leaves {left} deadwood"
+    return f"knocks with {left} deadwood, discards {answer.discard}, {melding(answer.melds)}"
 
 
 def legal_turn(question: Turn) -> str:

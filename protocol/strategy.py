@@ -108,12 +108,15 @@ def blaming(what: str) -> Iterator[None]:
         raise UnknownBot(f"{what}: {in_words(error)}") from error
 
 
-def house_bots(game: str) -> dict[str, type[Any]]:
+def house_bots(game: str, *, slow: bool = False) -> dict[str, type[Any]]:
     """The house bots of a game by name, in alphabetical order, ours before those of others.
 
     They are the strategies in the `__all__` of the modules that entry points of the game's name
     name; ours wins where two have one name. A bot is named after its class: `Random` is `random`,
     `TightPlayer` is `tight_player`.
+
+    Those that think long, whose class says `is_slow = True`, are there if `slow` says so: they play
+    where somebody names them, and are nobody's opponent by default.
     """
     found: dict[str, type[Any]] = {}
     for package, bots in load_all(ENTRY_POINTS, _named_bots, game):
@@ -123,7 +126,7 @@ def house_bots(game: str) -> dict[str, type[Any]]:
                 leave_out(LeftOut(ENTRY_POINTS, f"{game}.{name}", package, why))
             else:
                 found[name] = cls
-    return found
+    return {name: cls for name, cls in found.items() if slow or not getattr(cls, "is_slow", False)}
 
 
 def house_modules(game: str) -> list[ModuleType]:
@@ -176,7 +179,7 @@ def find(game: str, bot: str) -> type[Any]:
         if cls.game != game:
             raise UnknownBot(f"{bot} plays {cls.game}, expected a bot for {game}")
         return cls
-    house = house_bots(game)
+    house = house_bots(game, slow=True)
     if bot not in house:
         known = ", ".join(house) or "none is installed"
         raise UnknownBot(f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py")

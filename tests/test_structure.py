@@ -222,7 +222,11 @@ def test_no_game_is_forgotten() -> None:
 
 # Another package may have installed its own.
 HOUSE_BOTS = {
-    game: [name for name, cls in house_bots(game).items() if cls.__module__ == f"bots.{game}"]
+    game: [
+        name
+        for name, cls in house_bots(game, slow=True).items()
+        if cls.__module__ == f"bots.{game}"
+    ]
     for game in OUR_GAMES
 }
 EACH_BOT = pytest.mark.parametrize(
@@ -239,7 +243,7 @@ def test_the_house_bots_are_those_of_the_manual(game: str) -> None:
 
 @EACH_BOT
 def test_a_house_bot_is_a_class_without_arguments(game: str, bot: str) -> None:
-    cls: Any = house_bots(game)[bot]
+    cls: Any = house_bots(game, slow=True)[bot]
     is_class = inspect.isclass(cls)
 
     assert is_class

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _BAR = 10  # letters of a share of 1
 _NOT_SEEN = "not seen"
 _NOT_SEEN_SHORT = "·"
+_NARROW = 4  # columns of a table that has room for the best beside a share and its cost
 _NEGLIGIBLE = 100  # in a table a cost is left out that is so many times less than the dearest
 
 
@@ -77,12 +78,16 @@ def _show_notes(chart: Chart) -> None:
     if chart.cost_unit:
         where = "beside" if len(chart.columns) == 1 else "below"
         click.echo(f"What it costs stands {where} it, in {chart.cost_unit}.")
-    elif any(cell.mark is not None for cell in _cells(chart)) and len(chart.columns) > 1:
+    if _has_brackets(chart) and any(cell.mark is not None for cell in _cells(chart)):
         click.echo("What is best stands beside it (in brackets).")
     if len(chart.columns) == 1 and any(_has_ends(cell) for cell in _cells(chart)):
         click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
     if chart.note:
         click.echo(chart.note)
+
+
+def _has_brackets(chart: Chart) -> bool:
+    return len(chart.columns) > 1 and (not chart.cost_unit or len(chart.columns) <= _NARROW)
 
 
 def _has_ends(cell: ChartCell) -> bool:
@@ -108,17 +113,17 @@ def _bar(cell: ChartCell | None) -> str:
 
 
 def _square(cell: ChartCell | None, chart: Chart, least: float) -> str:
-    """A share in percent, and below it what it costs, from `least` on; or beside it the best."""
+    """A share in percent, beside it the best, below it what it costs, from `least` on."""
     if cell is None:
         return ""
     if cell.text:
         return cell.text
     if cell.share is None:
         return _NOT_SEEN_SHORT
-    if chart.cost_unit:
-        cost = _cost(cell) if (cell.cost or 0.0) >= least else ""
-        return "\n".join(filter(None, (_of(cell.share), cost)))
-    return _of(cell.share) if cell.mark is None else f"{_of(cell.share)} ({_of(cell.mark)})"
+    has_mark = cell.mark is not None and _has_brackets(chart)
+    share = f"{_of(cell.share)} ({_of(cell.mark or 0.0)})" if has_mark else _of(cell.share)
+    cost = _cost(cell) if chart.cost_unit and (cell.cost or 0.0) >= least else ""
+    return f"{share}\n{cost}" if cost else share
 
 
 def _of(share: float) -> str:

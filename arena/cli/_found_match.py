@@ -77,17 +77,22 @@ class FoundRecord(msgspec.Struct, frozen=True):
         )
 
 
-def is_recent(match: str) -> bool:
-    """Whether this means one of the matches played last, not an id."""
-    return _RECENT.fullmatch(match) is not None
-
-
 def find_match(match: str, db: str, *, is_told: bool) -> FoundRecord:
     """Find an id, a file, `last` or `last-2`; `is_told` says whether somebody named the database.
 
     Raises `UsageError` if there is none, `ArenaError` if it is damaged.
     """
     return (None if is_told else _recent(match, db)) or _find(match, db)
+
+
+def match_or_none(where: str, db: str, *, is_told: bool) -> FoundRecord | None:
+    """`find_match`; None if the database has no such match: it may be a competition's id."""
+    try:
+        return find_match(where, db, is_told=is_told)
+    except UsageError:
+        if _RECENT.fullmatch(where) or ("://" not in db and not Path(db).is_file()):
+            raise
+        return None
 
 
 def _find(match: str, db: str) -> FoundRecord:
@@ -102,6 +107,8 @@ def _find(match: str, db: str) -> FoundRecord:
         except UsageError as error:
             raise ArenaError(f"{path}: {error}") from None
         return FoundRecord(document)
+    if path.suffix in (".json", ".jsonl"):
+        raise UsageError(f"found no file {match}")
     with audit_database.opened(db) as store:
         return _stored(store, match)
 

@@ -131,7 +131,7 @@ def _read(game: Game, bot: str) -> str | BotSpec:
     """A bot of --against: a house bot or a FILE.py as it is, anything else as a command."""
     is_named = re.match(r"[\w-]+=", bot) is not None
     is_path = is_file(bot) and " " not in bot
-    if bot in house_bots(game.name) or (is_path and not is_named):
+    if bot in house_bots(game.name, slow=True) or (is_path and not is_named):
         return bot
     # One word is no command: it is refused with the names that there are.
     return read_entry(bot) if is_named or re.search(r"[\s/]", bot) else bot
@@ -166,6 +166,8 @@ def _strategies(asked: _Probing, stack: contextlib.ExitStack) -> list[Strategy]:
     try:
         entrants = entrants_of(asked.game, here, paths)
     except UnknownBot as error:
+        if any(path.endswith(".py") for path in paths):
+            raise
         elsewhere = "a bot that connects by itself cannot be asked what is made up, see --from"
         raise UnknownBot(f"{error}; {elsewhere}") from None
     return [entrant.make(f"{asked.seed}:{place}") for place, entrant in enumerate(entrants)]

@@ -142,7 +142,7 @@ def _game(name: str | None, bots: Sequence[str], paths: Sequence[str]) -> Game:
     for bot, path in zip(bots, paths, strict=True):
         if is_file(bot):
             return game_of(path)
-    fits = [game for game in GAMES.values() if {*bots} <= {*house_bots(game.name)}]
+    fits = [game for game in GAMES.values() if {*bots} <= {*house_bots(game.name, slow=True)}]
     if len(fits) != 1 or not bots:
         raise UsageError("expected a game before the bots: more than one or none fits them")
     return fits[0]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
@@ -13,11 +14,18 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._found_match import FoundRecord, find_match, is_recent
+from arena.cli._found_match import match_or_none
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.records.mistakes import JudgedDecision, MatchMistakes, mistakes_of
+from arena.records.mistakes import (
+    JudgedDecision,
+    MatchMistakes,
+    UnitTotal,
+    added,
+    badness,
+    mistakes_of,
+)
 from arena.records.seat_document import SeatDocument
 from arena.results.seat_records import played_by, seat_records
 from arena.storage.store import CompetitionRow, Store
@@ -30,6 +38,10 @@ _PARTS = 20  # of a match, on the progress bar
 _LONGEST_LINE = 400
 _MARKS = ("", "?!", "?", "??")
 _ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
+
+
+_Played: TypeAlias = tuple[str, int, Record | SeatDocument]
+"""A match, and the seat in it, from 0, that is judged."""
 
 
 class _Judged(msgspec.Struct, frozen=True):
@@ -59,6 +71,7 @@ class _Mistake(msgspec.Struct, frozen=True):
     error: float | None
     interval: tuple[float, float] | None
     grade: int
+    times: int
 
 
 @click.command(name="mistakes")
@@ -76,7 +89,7 @@ class _Mistake(msgspec.Struct, frozen=True):
     default=5,
     show_default=True,
     metavar="N",
-    help="Show so many, the dearest.",
+    help="Show so many, the worst: by their marks, then by what they cost.",
 )
 @options.db_option("The database that has the match or the competition.")
 @options.json_option
@@ -91,22 +104,23 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
 
     A cost is an average over all cards that could have been: in chips, or in percent of the game
     (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
-    takes long has a progress bar; Ctrl-C shows what was found in the matches until then.
+    takes long has a progress bar; Ctrl-C shows what was found in the matches until then. The same
+    mistake in the same situation stands once, with how many times it was made.
 
-    --json prints {game, player, matches, of, version, unit, decisions, judged, count, total,
-    mistakes}: `count` mistakes cost `total`, and the dearest of them are in `mistakes`.
+    --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
+    `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
+    the worst of them are in `mistakes`, each with how many `times` it was made.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    found = _match(where, db, is_told=is_told)
+    found = match_or_none(where, db, is_told=is_told)
     if found is not None:
         game = found.rules()
         seat = found.seat_of(who, game)
         if found.seen is not None and seat + 1 != found.seen.seat:
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
-        one: tuple[str, int, Record | SeatDocument]
-        one = (found.name, seat, found.seen or found.record)
-        records = iter([one])
-        _run(game, found.names(game)[seat], records, 1, top, as_json=as_json)
+        name = where if found.document is None and found.seen is None else found.name
+        one: _Played = (name, seat, found.seen or found.record)
+        _run(game, found.names(game)[seat], [one], 1, top, as_json=as_json)
         return
     with Store(options.database(db), create=False) as store:
         competition = _competition(store, where)
@@ -118,16 +132,6 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
         _run(game, who, played, total, top, as_json=as_json)
 
 
-def _match(where: str, db: str, *, is_told: bool) -> FoundRecord | None:
-    """The match; None if there is none of that id, which may be a competition's."""
-    try:
-        return find_match(where, db, is_told=is_told)
-    except UsageError:
-        if is_recent(where) or ("://" not in db and not Path(db).is_file()):
-            raise
-        return None
-
-
 def _competition(store: Store, where: str) -> CompetitionRow:
     try:
         return store.find(where)
@@ -136,13 +140,7 @@ def _competition(store: Store, where: str) -> CompetitionRow:
 
 
 def _run(
-    game: Game,
-    player: str,
-    records: Iterator[tuple[str, int, Record | SeatDocument]],
-    total: int,
-    top: int,
-    *,
-    as_json: bool,
+    game: Game, player: str, records: Iterable[_Played], total: int, top: int, *, as_json: bool
 ) -> None:
     """Judge all records and print the dearest mistakes, on Ctrl-C of those that are done."""
     done: list[_Judged] = []
@@ -189,13 +187,14 @@ def _show(
     game: Game, player: str, done: Sequence[_Judged], total: int, top: int, *, as_json: bool
 ) -> None:
     pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
-    pairs.sort(key=lambda pair: -pair[1].judgement.cost)
-    mistakes = [_described(game, judged, mistake) for judged, mistake in pairs[:top]]
+    pairs.sort(key=lambda pair: badness(pair[1]))
+    described = (_described(game, judged, mistake) for judged, mistake in pairs)
+    mistakes = list(islice(_gathered(described), top))
     counts = {
         name: sum(getattr(judged.found, name) for judged in done)
-        for name in ("decisions", "judged", "count", "total")
+        for name in ("decisions", "judged")
     }
-    unit = next((judged.found.unit for judged in done if judged.found.unit), "")
+    totals = added(each for judged in done for each in judged.found.totals)
     if as_json:
         output.print_json(
             {
@@ -204,13 +203,13 @@ def _show(
                 "matches": len(done),
                 "of": total,
                 "version": done[0].found.version if done else None,
-                "unit": unit,
                 **counts,
+                "totals": totals,
                 "mistakes": mistakes,
             }
         )
         return
-    click.echo(one_line(_summary(game, player, done, counts, unit), _LONGEST_LINE))
+    click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round
@@ -223,18 +222,22 @@ def _show(
 
 
 def _summary(
-    game: Game, player: str, done: Sequence[_Judged], counts: dict[str, Any], unit: str
+    game: Game,
+    player: str,
+    done: Sequence[_Judged],
+    counts: dict[str, Any],
+    totals: Sequence[UnitTotal],
 ) -> str:
     where = f"match {done[0].match}" if len(done) == 1 else output.plural(len(done), "match")
     title = f"{game.vocabulary.title}, {where}, {player}"
     if not counts["judged"]:
         return f"{title}: none of {output.plural(counts['decisions'], 'decision')} can be judged."
     judged = output.plural(counts["judged"], "judged decision")
-    if not counts["count"]:
+    if not totals:
         return f"{title}: no mistake in {judged}."
-    were = "mistake" if counts["count"] == 1 else "mistakes"
-    cost = f"{output.amount(counts['total'])} {unit}"
-    return f"{title}: {counts['count']:,} {were} in {judged}, together {cost}."
+    count = output.plural(sum(each.count for each in totals), "mistake")
+    cost = " and ".join(f"{output.amount(each.total)} {each.unit}" for each in totals)
+    return f"{title}: {count} in {judged}, together {cost}."
 
 
 def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:
@@ -261,7 +264,22 @@ def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake
         error=judgement.error,
         interval=interval,
         grade=judgement.grade,
+        times=1,
     )
+
+
+def _gathered(mistakes: Iterable[_Mistake]) -> Iterator[_Mistake]:
+    """Each mistake once, at its first place, with how often it was made; estimates stay apart."""
+    times: Counter[object] = Counter()
+    firsts: dict[object, _Mistake] = {}
+    for mistake in mistakes:
+        key: object = (mistake.match, mistake.seat, mistake.index)
+        if mistake.error is None:
+            key = (mistake.question, mistake.answer_text, mistake.best_text, mistake.cost)
+        times[key] += 1
+        firsts.setdefault(key, mistake)
+    for key, first in firsts.items():
+        yield msgspec.structs.replace(first, times=times[key])
 
 
 def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -> Iterator[str]:
@@ -272,8 +290,12 @@ def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -
         how_sure = f"estimate, [{low}, {high}]"
     mark = f" {_MARKS[mistake.grade]}" if mistake.grade else ""
     where = f"match {mistake.match}, " if has_match else ""
-    yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure})"
-    yield f"   {where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
+    times = first = ""
+    if mistake.times > 1:
+        together = output.amount(mistake.cost * mistake.times)
+        times, first = f", {mistake.times:,} times: {together} together", "first in "
+    yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure}){times}"
+    yield f"   {first}{where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
     yield f"   {mistake.question}"
     yield f"   it {mistake.answer_text}"
     yield f"   better: {mistake.best_text}"
@@ -283,6 +305,6 @@ def _notes(mistakes: Sequence[_Mistake]) -> Iterator[str]:
     yield "Each is judged by what its seat knew at that moment, whatever cards came then."
     if any(mistake.interval is not None for mistake in mistakes):
         yield (
-            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate: "
-            "at most 1 in 20 of them is wrong."
+            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The dearest of many "
+            "estimates are more often too high than too low."
         )

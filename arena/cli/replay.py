@@ -257,7 +257,7 @@ def _program(game: Game, bot: str, seed: str | None) -> Any:
     from arena.lab import replay_to_bot
     from protocol.strategy import house_bots
 
-    if bot in house_bots(game.name) or _is_file(bot):
+    if bot in house_bots(game.name, slow=True) or _is_file(bot):
         with output.stdout_for_results():
             entrant(game, bot)  # raises now if it cannot be loaded
         return replay_to_bot.program_of(game.name, bot, seed)

@@ -218,7 +218,7 @@ def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, obje
     """
     _check_players(run)
     _check_form(run)
-    known = house_bots(run.game)
+    known = house_bots(run.game, slow=True)
     for bot in run.house:
         if bot not in known:
             names = ", ".join(known) or "none is installed"

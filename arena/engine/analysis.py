@@ -56,8 +56,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         name: what it is, such as `exploitability`.
         value: in `unit`; None if it is refused.
         unit: such as `chips a hand` or `% of the ante`.
-        low, high: its 95 % interval; None if it is exact.
-        fraction: the exact fraction, where there is one: `1/12`.
+        low, high: its 95 % interval; None if it is exact, or if none is known.
+        fraction: the exact one, where there is one: `1/12`; of 1 where the value is in per cent.
         remark: why it is refused, or what must be known to read it; a sentence.
     """
 
@@ -197,19 +197,17 @@ class SeatMatch(msgspec.Struct, frozen=True):
 
 
 class ProbedMatch(msgspec.Struct, frozen=True):
-    """What came of a `ProbeMatch`.
+    """What came of a `ProbeMatch`, which the bot played to its end.
 
     Attributes:
         decisions: the bot's; their `news` are left out.
         answers: those of all seats, in order.
         scores: by seat.
-        offence: what ended the match early, a line; empty if the bot played to its end.
     """
 
     decisions: Sequence[SeatDecision]
     answers: Sequence[Any]
     scores: tuple[int, ...]
-    offence: str = ""
 
 
 Analyser: TypeAlias = Generator[ProbeMatch, ProbedMatch, Analysis]
@@ -217,7 +215,7 @@ Analyser: TypeAlias = Generator[ProbeMatch, ProbedMatch, Analysis]
 
 
 class Analysing(msgspec.Struct, frozen=True, kw_only=True):
-    """How bots are analysed in a game.
+    """How bots are analysed in a game, where numpy and scipy are installed.
 
     Attributes:
         version: of the method; another one makes cached analyses worthless.

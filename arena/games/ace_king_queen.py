@@ -28,7 +28,6 @@ from arena.engine.rules import (
     Unit,
 )
 from arena.engine.shuffle import Stream
-from arena.strength.extra import need_analysis
 from protocol.ace_king_queen import (
     CARDS,
     VOCABULARY,
@@ -105,14 +104,12 @@ def _luck_meter(settings: AceKingQueenSettings) -> LuckMeter:
 
 
 def _probe(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
-    need_analysis()
     from arena.games.ace_king_queen_analysis import probe  # only where bots are analysed
 
     return probe(settings, seed, against)
 
 
 def _watch(matches: Iterable[SeatMatch]) -> Analysis:
-    need_analysis()
     from arena.games.ace_king_queen_analysis import watch
 
     return watch(matches)

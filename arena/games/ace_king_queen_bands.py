@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import linprog  # type: ignore[import-untyped]
-from scipy.special import betaincinv, chdtrc, gammaln  # type: ignore[import-untyped]
+from scipy.special import chdtrc, gammaln  # type: ignore[import-untyped]
 
 from arena.games.ace_king_queen_habits import Count
 from arena.games.ace_king_queen_values import SPOTS, Share, exploitability, gains, value
+from arena.strength.clopper_pearson import clopper_pearson
+from arena.strength.interval import LEVEL
 
 __all__ = ["Band", "Box", "box", "differs", "exploitability_band", "extremes", "halves_differ"]
 
@@ -26,7 +28,6 @@ Box: TypeAlias = Sequence[Band]
 """By spot, between which values its share lies."""
 
 _PASSIVE = (0.0,) * len(SPOTS)  # checks all and folds all
-_WRONG = 0.05
 _FEW = 5  # chi-square is a fair approximation where so many of either kind are expected (Cochran)
 _TIES = 1 + 1e-7  # tables whose chances differ by rounding only are as likely
 
@@ -36,14 +37,7 @@ def box(counts: Sequence[Count], spots: int) -> list[Band]:
 
     A share that was never seen may be anything.
     """
-    tail = _WRONG / spots / 2
-    return [
-        (
-            float(betaincinv(done, asked - done + 1, tail)) if done else 0.0,
-            float(betaincinv(done + 1, asked - done, 1 - tail)) if done < asked else 1.0,
-        )
-        for done, asked in counts
-    ]
+    return [clopper_pearson(done, asked, 1 - (1 - LEVEL) / spots) for done, asked in counts]
 
 
 def extremes(function: Callable[..., Share], shares: Box) -> Band:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from arena.engine.analysis import Chart, ChartCell
+from arena.engine.analysis import Chart
 from arena.games.ace_king_queen_values import EQUILIBRIUM, SPOTS
-from arena.strength.interval import wilson
+from arena.strength.chart_cells import counted_cell
 from protocol.ace_king_queen import CARDS, OPENINGS, RESPONSES, AceKingQueenSettings, Open, Respond
 from protocol.vocabulary import News, Question
 
@@ -32,24 +32,12 @@ def spot_of(question: Question[Any]) -> int:
 
 def frequencies(counts: Sequence[Count], costs: Sequence[float] | None = None) -> Chart:
     """The six shares as a chart, with what they cost if that is known."""
-    cells = []
-    for spot, (done, asked) in enumerate(counts):
-        mark = float(EQUILIBRIUM[spot])
-        if not asked:
-            cells.append(ChartCell(mark=mark))
-            continue
-        share = done / asked
-        cells.append(
-            ChartCell(
-                share=share,
-                count=done,
-                of=asked,
-                low=(interval := wilson(share, asked)).low,
-                high=interval.high,
-                mark=mark,
-                cost=None if costs is None else costs[spot],
-            )
+    cells = [
+        counted_cell(
+            done, asked, mark=float(EQUILIBRIUM[spot]), cost=None if costs is None else costs[spot]
         )
+        for spot, (done, asked) in enumerate(counts)
+    ]
     half = len(CARDS)
     return Chart(
         title="Bets and calls",

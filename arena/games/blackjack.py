@@ -30,6 +30,7 @@ from arena.engine.rules import (
 )
 from arena.engine.shuffle import Stream
 from arena.games.blackjack_script import BlackjackScript
+from arena.strength.extra import need_analysis
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,
@@ -248,6 +249,7 @@ def _refuses_analysis(settings: BlackjackSettings) -> str | None:
 
 
 def _judge(settings: BlackjackSettings, seat: int) -> Judge:
+    need_analysis()
     from arena.games.blackjack_judge import BlackjackJudge
 
     return BlackjackJudge(settings, seat)
@@ -256,7 +258,10 @@ def _judge(settings: BlackjackSettings, seat: int) -> Judge:
 def _refuses_judging(settings: BlackjackSettings) -> str | None:
     if settings.shuffle == "uniform":
         return None
-    return "after a riffle of a known deck not every unseen card is equally likely (B14)"
+    return (
+        "after a riffle of a known deck not every unseen card is equally likely (B14); "
+        "play with `--set shuffle=uniform`, as competitions do, to have its decisions judged"
+    )
 
 
 def _habits() -> HabitMeter:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from arena.games.blackjack_charts import Cell
+from arena.games.blackjack_layout import Cell
 from arena.games.blackjack_probe import HandAnswer
 from arena.games.blackjack_values import FreshDeck, Place
 

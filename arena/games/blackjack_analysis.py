@@ -103,7 +103,7 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
     return Analysis(
         figures=(
             value,
-            *best_and_given(fresh, float(play.losses.sum()), value.certainty),
+            *best_and_given(fresh, float(play.losses.sum()), value),
             at_bet(fresh, value, bet),
             in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
@@ -209,11 +209,10 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     else:
         band = chartable.band(habits.asked)
         value, further = from_fresh(fresh.value(play.shares), Certainty.PROBED, band), ""
-    lost = float(play.losses.sum())
     return Analysis(
         figures=(
             value,
-            *best_and_given(fresh, lost, Certainty.PROBED, further),
+            *best_and_given(fresh, float(play.losses.sum()), value, further),
             in_matches(won, bets, ""),
         ),
         weaknesses=chartable.weaknesses(play),

@@ -12,38 +12,26 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import betaincinv  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell, Weakness
+from arena.games.blackjack_layout import COLUMNS, LABELS, Cell, laid_out
 from arena.games.blackjack_probe import HandAnswer
 from arena.games.blackjack_values import UPCARDS, Floats, FreshDeck, FreshPlay, Place
+from arena.strength.chart_cells import counted_cell
+from arena.strength.clopper_pearson import clopper_pearson
+from arena.strength.interval import LEVEL
 
-__all__ = ["Asked", "Cell", "Chartable", "share_bounds"]
-
-Cell: TypeAlias = tuple[bool, int, int]
-"""Whether it is soft, the total, the points of the up-card."""
+__all__ = ["Asked", "Chartable"]
 
 Asked: TypeAlias = Mapping[Cell, tuple[int, int]]
 """How often a bot hit in each cell, and how often it was asked."""
 
-_LEVEL = 0.95
 _PER_CENT = 100.0
 _COST_UNIT = "% of the bet"
-_HARD, _SOFT = range(4, 22), range(12, 22)
-_COLUMNS = (*UPCARDS[1:], UPCARDS[0])
-_LABELS = tuple("A" if card == 1 else str(card) for card in _COLUMNS)
 _NOTE = (
     "Costs are in % of the bet for every hand that is dealt, from a fresh deck; they sum to the "
     "distance from the best play."
 )
-
-
-def share_bounds(hits: int, of: int, level: float = _LEVEL) -> tuple[float, float]:
-    """The interval of a share, by Clopper and Pearson."""
-    tail = (1 - level) / 2
-    low = betaincinv(hits, of - hits + 1, tail) if hits else 0.0
-    high = betaincinv(hits + 1, of - hits, 1 - tail) if hits < of else 1.0
-    return float(low), float(high)
 
 
 class Chartable:
@@ -81,9 +69,9 @@ class Chartable:
     def band(self, asked: Asked) -> tuple[float, float]:
         """The 95 % interval of what a chip brings a bot that was seen to do this."""
         cells = [(*row, upcard) for row in self._hands for upcard in UPCARDS]
-        level = 1 - (1 - _LEVEL) / len(asked)
+        level = 1 - (1 - LEVEL) / len(asked)
         bounds = {
-            cell: share_bounds(*asked[cell], level) if cell in asked else (0.0, 1.0)
+            cell: clopper_pearson(*asked[cell], level) if cell in asked else (0.0, 1.0)
             for cell in cells
         }
         low, high = (
@@ -122,25 +110,9 @@ class Chartable:
             if is_exact:
                 share = float((reached[at] * shares[at]).sum() / reached[at].sum())
                 return ChartCell(share=share, count=hits, of=of, mark=mark, cost=cost)
-            low, high = share_bounds(hits, of)
-            return ChartCell(
-                share=hits / of, count=hits, of=of, low=low, high=high, mark=mark, cost=cost
-            )
+            return counted_cell(hits, of, mark=mark, cost=cost)
 
-        def chart(title: str, is_soft: bool, totals: range) -> Chart:
-            return Chart(
-                title=title,
-                what="hits",
-                rows=tuple(map(str, totals)),
-                columns=_LABELS,
-                cells=tuple(
-                    tuple(cell(is_soft, total, upcard) for upcard in _COLUMNS) for total in totals
-                ),
-                cost_unit=_COST_UNIT,
-                note=_NOTE,
-            )
-
-        return chart("Hard hands", False, _HARD), chart("Soft hands", True, _SOFT)
+        return laid_out(cell, _COST_UNIT, _NOTE)
 
     def weaknesses(self, play: FreshPlay) -> tuple[Weakness, ...]:
         """The cells that lose anything, the dearest first."""
@@ -148,7 +120,7 @@ class Chartable:
         best = self._fresh.best
         found = []
         for (is_soft, total), hands in self._hands.items():
-            for upcard, label in zip(_COLUMNS, _LABELS, strict=True):
+            for upcard, label in zip(COLUMNS, LABELS, strict=True):
                 at = np.ix_([upcard - 1], hands)
                 cost = float(losses[at].sum())
                 if cost > 0:

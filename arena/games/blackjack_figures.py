@@ -62,26 +62,25 @@ def not_seen(cells: int) -> Figure:
         name=_VALUE,
         value=None,
         unit=_OF_BET,
+        certainty=Certainty.PROBED,
         remark=f"It was never asked in {cells} places of the chart that it may come to (not seen).",
     )
 
 
 def best_and_given(
-    fresh: FreshDeck, lost: float, certainty: Certainty, further: str = ""
+    fresh: FreshDeck, lost: float, value: Figure, further: str = ""
 ) -> tuple[Figure, Figure]:
-    """The best play, and how far a bot that loses so much of a chip is from it."""
+    """The best play, and how far a bot of this value is from it, which loses so much of a chip."""
+    best = 100 * fresh.value(fresh.best)
     return (
-        Figure(
-            name="best play from a fresh deck",
-            value=100 * fresh.value(fresh.best),
-            unit=_OF_BET,
-            remark=_EVEN,
-        ),
+        Figure(name="best play from a fresh deck", value=best, unit=_OF_BET, remark=_EVEN),
         Figure(
             name="given away from a fresh deck",
             value=100 * lost,
             unit=_OF_BET,
-            certainty=certainty,
+            certainty=value.certainty,
+            low=None if value.high is None else max(0.0, best - value.high),
+            high=None if value.low is None else best - value.low,
             remark=f"The distance from the best play; the costs of mistakes sum to it.{further}",
         ),
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from arena.engine.analysis import Chart
-from arena.games.blackjack_charts import Cell, Chartable
-from arena.games.blackjack_values import fresh_deck
+from arena.engine.analysis import Chart, ChartCell
+from arena.games.blackjack_layout import Cell, laid_out
+from arena.strength.chart_cells import counted_cell
+from arena.strength.extra import has_analysis
 from protocol.blackjack import POINTS, Draw
 from protocol.vocabulary import News, Question
 
@@ -36,7 +37,15 @@ class BlackjackHabits:
             self.asked[cell] = hits + (answer == "hit"), of + 1
 
     def charts(self) -> tuple[Chart, ...]:
-        """The charts of hard and soft hands."""
+        """The charts of hard and soft hands; without costs where numpy and scipy are missing."""
+        if not has_analysis():
+            return laid_out(self._cell)
+        from arena.games.blackjack_charts import Chartable
+        from arena.games.blackjack_values import fresh_deck
+
         fresh = fresh_deck()
         chartable = Chartable(fresh)
         return chartable.charts(fresh.played(chartable.seen(self.asked)), self.asked)
+
+    def _cell(self, is_soft: bool, total: int, upcard: int) -> ChartCell:
+        return counted_cell(*self.asked.get((is_soft, total, upcard), (0, 0)))

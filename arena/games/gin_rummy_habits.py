@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from arena.engine.analysis import Chart, ChartCell
-from arena.strength.interval import wilson
+from arena.strength.chart_cells import counted_cell
 from protocol.gin_melds import arrange, deadwood, discard_deadwoods, points
 from protocol.gin_rummy import Dealt, Draw, GinRummySettings, Offer, RoundOver, Turn
 from protocol.vocabulary import News, Question
@@ -75,7 +75,7 @@ class GinRummyHabits:
                 rows=_GOOD,
                 columns=_PILES,
                 cells=tuple(
-                    tuple(map(_share, taken, seen))
+                    tuple(map(counted_cell, taken, seen))
                     for taken, seen in zip(self._taken, self._seen, strict=True)
                 ),
             ),
@@ -96,9 +96,11 @@ def _knocks(
     title: str, column: str, bins: dict[str, range], values: list[int], rounds: int
 ) -> Chart:
     """How the knocks are spread over some bins, with their mean and their share of the rounds."""
-    cells = [_share(sum(value in bin_ for value in values), len(values)) for bin_ in bins.values()]
+    cells = [
+        counted_cell(sum(value in bin_ for value in values), len(values)) for bin_ in bins.values()
+    ]
     mean = f"{fmean(values):.1f}" if values else ""
-    of_rounds = _share(len(values), rounds)
+    of_rounds = counted_cell(len(values), rounds)
     return Chart(
         title=title,
         what="of its knocks",
@@ -107,10 +109,3 @@ def _knocks(
         cells=(*((cell,) for cell in cells), (ChartCell(of=len(values), text=mean),), (of_rounds,)),
         line=len(bins),
     )
-
-
-def _share(count: int, of: int) -> ChartCell:
-    if not of:
-        return ChartCell()
-    interval = wilson(count / of, of)
-    return ChartCell(share=count / of, count=count, of=of, low=interval.low, high=interval.high)

@@ -40,7 +40,7 @@ _TURNS = 31  # in fewer a stock may be left over
 
 def refuses(settings: GinRummySettings) -> str | None:
     """Why decisions are not judged with these settings; None if they are."""
-    if _APPRAISER not in house_bots("gin_rummy"):
+    if _APPRAISER not in house_bots("gin_rummy", slow=True):
         return f"the house bot {_APPRAISER} is not installed, which judges"
     if settings.target != _TARGET:
         return f"what a score is worth is known in games to {_TARGET} points, not {settings.target}"

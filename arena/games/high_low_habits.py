@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from arena.engine.analysis import Chart, ChartCell
+from arena.engine.analysis import Chart
 from arena.games.high_low_luck import extremity
-from arena.strength.interval import wilson
+from arena.strength.chart_cells import counted_cell
 from protocol.high_low import BIDS, Bid, HighLowSettings, Swap
 from protocol.vocabulary import News, Question
 
@@ -72,15 +72,11 @@ class HighLowHabits:
             what=what,
             rows=tuple("10" if rank == "T" else rank for rank in _RANKS),
             columns=columns,
-            cells=tuple(tuple(self._cell((rank, case)) for case in cases) for rank in _RANKS),
+            cells=tuple(
+                tuple(
+                    counted_cell(self._done[rank, case], self._asked[rank, case]) for case in cases
+                )
+                for rank in _RANKS
+            ),
             note=note,
-        )
-
-    def _cell(self, cell: Hashable) -> ChartCell:
-        done, asked = self._done[cell], self._asked[cell]
-        if not asked:
-            return ChartCell()
-        interval = wilson(done / asked, asked)
-        return ChartCell(
-            share=done / asked, count=done, of=asked, low=interval.low, high=interval.high
         )

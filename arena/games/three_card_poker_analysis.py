@@ -27,7 +27,6 @@ from arena.games.three_card_poker import league_goal, reached_goal
 from arena.games.three_card_poker_habits import UNIT, HandTally, ThreeCardPokerHabitMeter
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
 from arena.games.three_card_poker_table import HandClass, class_of, hand_classes
-from arena.strength.extra import need_analysis
 from arena.strength.interval import FEWEST
 from protocol.errors import NoAnalysis
 from protocol.three_card_poker import ThreeCardPokerSettings
@@ -46,7 +45,6 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
     """Ask a bot all hands twice; raises `NoAnalysis` if it is to be analysed against others."""
     if against:
         raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
-    need_analysis()
     from arena.games.three_card_poker_asking import Asking, dependence, differing
     from arena.games.three_card_poker_goal import (
         best_figures,

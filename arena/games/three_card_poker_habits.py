@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import sqrt
 
+import msgspec
+
 from arena.engine.analysis import Chart, ChartCell, Weakness
 from arena.games.three_card_poker_luck import DEALERS_HANDS
 from arena.games.three_card_poker_table import (
@@ -16,7 +18,7 @@ from arena.games.three_card_poker_table import (
     class_of,
     hand_classes,
 )
-from arena.strength.interval import wilson
+from arena.strength.chart_cells import counted_cell
 from protocol.three_card_poker import Decision, Hand, Play, ThreeCardPokerSettings
 from protocol.vocabulary import News, Question
 
@@ -95,16 +97,9 @@ class HandTally:
 
     def _cells(self, is_sample: bool) -> Iterator[ChartCell]:
         for group, (played, asked) in enumerate(zip(self._played, self._asked, strict=True)):
-            mark = float(group < LINE)
-            if not asked:
-                yield ChartCell(mark=mark)
-                continue
-            share = played / asked
-            low, high = wilson(share, asked).bounds if is_sample else (None, None)
-            cost = float(self._percent(self._costs[group]))
-            yield ChartCell(
-                share=share, count=played, of=asked, low=low, high=high, mark=mark, cost=cost
-            )
+            cost = float(self._percent(self._costs[group])) if asked else None
+            cell = counted_cell(played, asked, mark=float(group < LINE), cost=cost)
+            yield cell if is_sample else msgspec.structs.replace(cell, low=None, high=None)
 
     def _percent(self, cost: int) -> Fraction:
         """A cost as a mean over all hands."""

@@ -12,7 +12,7 @@ from arena.engine.analysis import Analyser, Analysis, Figure, SeatMatch, heard_b
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
 from arena.lab.estimate import estimated
-from arena.lab.in_process import entrant
+from arena.lab.in_process import entrant, seeded
 from arena.lab.probe import ProbeFailed, analyse_here
 from arena.strength.extra import need_analysis
 from protocol.errors import NoAnalysis
@@ -125,7 +125,4 @@ def _made(game: Game, bot: Strategy | type[Any] | str, seed: str) -> Strategy:
     if isinstance(bot, str):
         return entrant(game, bot).make(seed)
     with blaming(f"{_name_of(bot)} cannot be started"):
-        strategy: Strategy = bot() if isinstance(bot, type) else bot
-        if callable(seeding := getattr(strategy, "seed", None)):
-            seeding(seed)
-    return strategy
+        return seeded(bot() if isinstance(bot, type) else bot, seed)

@@ -148,7 +148,8 @@ def _amount(run: ComparisonSoFar, value: float) -> str:
     more = "" if run.matchup.game.seats == 2 else " more"
     if gain == "ante":
         return f"{100 * value:.2f} % of an ante{more} a {of}"
-    return f"{value:,.3f} {several(gain)}{more} a {of}"
+    shown = f"{value:,.3f}" if abs(value) >= 0.001 else f"{value:.1g}"
+    return f"{shown} {several(gain)}{more} a {of}"
 
 
 def _level(run: ComparisonSoFar) -> str:

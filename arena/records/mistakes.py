@@ -20,7 +20,17 @@ from arena.records.seat_matches import numbered_seat_match
 from protocol.errors import NoAnalysis
 from protocol.vocabulary import News, Question
 
-__all__ = ["JudgedDecision", "MatchMistakes", "dearest", "judged", "judging_of", "mistakes_of"]
+__all__ = [
+    "JudgedDecision",
+    "MatchMistakes",
+    "UnitTotal",
+    "added",
+    "badness",
+    "dearest",
+    "judged",
+    "judging_of",
+    "mistakes_of",
+]
 
 OnProgress = Callable[[int, int], object]
 
@@ -32,6 +42,7 @@ class JudgedDecision(msgspec.Struct, frozen=True, gc=False):
         number: which of the seat's questions it answered, from 1.
         index: the place of the answer in the record, from 0.
         round: which round of the match it was in, from 1.
+        turn: which of the seat's questions of that round, from 1.
         unit: which of the game's units (`Game.unit`), such as a game of several rounds, from 1; the
             round where the game has none.
     """
@@ -39,6 +50,7 @@ class JudgedDecision(msgspec.Struct, frozen=True, gc=False):
     number: int
     index: int
     round: int
+    turn: int
     unit: int
     question: Question[Any]
     answer: Any
@@ -50,25 +62,32 @@ class JudgedDecision(msgspec.Struct, frozen=True, gc=False):
         return self.judgement.cost > 0 and not self.judgement.is_level
 
 
+class UnitTotal(msgspec.Struct, frozen=True):
+    """What `count` mistakes cost together that are counted in the same unit.
+
+    Some games have two: what a play costs, and what an ante costs of the chance to reach a goal.
+    """
+
+    unit: str
+    count: int
+    total: float
+
+
 class MatchMistakes(msgspec.Struct, frozen=True, kw_only=True):
     """What a seat did wrong in one match.
 
     Attributes:
         version: of the way to judge, `Judging.version`.
-        unit: what costs are counted in; empty if nothing was judged.
         decisions, judged: how many the seat made, and of how many something can be said.
-        total: what all mistakes cost together, those not in `mistakes` included.
-        count: how many these are.
+        totals: what all mistakes cost, those not in `mistakes` included; none without a mistake.
         mistakes: in the order of play; of a round or game only the dearest (`Judging.most`).
     """
 
     seat: int
     version: int
-    unit: str
     decisions: int
     judged: int
-    total: float
-    count: int
+    totals: tuple[UnitTotal, ...]
     mistakes: tuple[JudgedDecision, ...]
 
 
@@ -101,10 +120,13 @@ def judged(
     match, places = numbered_seat_match(record, seat)
     judge = judging.judge(match.settings, seat)
     rounds = _RoundCounter(game)
+    begun, before = 1, 0  # the present round, and how many decisions came before it
     for number, (decision, index) in enumerate(zip(match.decisions, places, strict=True), start=1):
         for news in decision.news:
             rounds.hear(news)
             judge.heard(news)
+        if rounds.round != begun:
+            begun, before = rounds.round, number - 1
         judgement = judge.decided(decision.question, decision.answer)
         on_progress(number, len(places))
         if judgement is not None:
@@ -112,6 +134,7 @@ def judged(
                 number,
                 index,
                 rounds.round,
+                number - before,
                 rounds.unit,
                 decision.question,
                 decision.answer,
@@ -136,18 +159,32 @@ def mistakes_of(
     return MatchMistakes(
         seat=seat,
         version=judging.version,
-        unit=found[0].judgement.unit if found else "",
         decisions=decisions,
         judged=len(found),
-        total=sum(decision.judgement.cost for decision in mistakes),
-        count=len(mistakes),
+        totals=added(
+            UnitTotal(decision.judgement.unit, 1, decision.judgement.cost) for decision in mistakes
+        ),
         mistakes=tuple(_shown(mistakes, judging.most)),
     )
 
 
+def added(totals: Iterable[UnitTotal]) -> tuple[UnitTotal, ...]:
+    """One total for each unit."""
+    sums: dict[str, UnitTotal] = {}
+    for each in totals:
+        before = sums.get(each.unit, UnitTotal(each.unit, 0, 0.0))
+        sums[each.unit] = UnitTotal(each.unit, before.count + each.count, before.total + each.total)
+    return tuple(sums.values())
+
+
 def dearest(decisions: Iterable[JudgedDecision], most: int | None = None) -> list[JudgedDecision]:
-    """Decisions by what they cost, the dearest first; at most so many."""
-    return sorted(decisions, key=lambda decision: -decision.judgement.cost)[:most]
+    """Decisions by how bad they are (`Judgement.grade`), then by cost; at most so many."""
+    return sorted(decisions, key=badness)[:most]
+
+
+def badness(decision: JudgedDecision) -> tuple[int, float]:
+    """Sorts the worst first: by grade, as costs may be in two units."""
+    return -decision.judgement.grade, -decision.judgement.cost
 
 
 def _shown(mistakes: Sequence[JudgedDecision], most: int | None) -> list[JudgedDecision]:

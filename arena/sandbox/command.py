@@ -145,7 +145,7 @@ def _command(word: str, folder: Path) -> str:
     else:
         path, word = folder / word, os.path.join(os.curdir, word)
     if not path.is_file():
-        game = next((game for game in VOCABULARIES if given in house_bots(game)), None)
+        game = next((game for game in VOCABULARIES if given in house_bots(game, slow=True)), None)
         hint = "" if game is None else f"; for a house bot: `arena connect {game} {given}`"
         raise UsageError(
             f"expected a program on PATH or in {folder}, got {given!r}, which is in neither{hint}"

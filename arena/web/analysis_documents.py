@@ -10,6 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from arena.engine.analysis import Analysis, Chart
+from arena.records.mistakes import UnitTotal
 
 __all__ = ["AnalysisState", "AnalysisStatus", "DecisionMark", "MistakesPage", "StrengthPage"]
 
@@ -27,12 +28,13 @@ class AnalysisState(StrEnum):
 class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
     """A mistake: which decision of its seat it is, what would have been better, and by how much.
 
-    `number` is which of the seat's questions, `index` which answer of the match, both in the order
-    of play; `round` and `number` count from 1, `index` from 0. `error` is the standard error of an
-    estimated cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
+    `number` is which of the seat's questions, `turn` which of those in its `round`, and `index`
+    which answer of the match, in the order of play and from 1, but `index` from 0. `error` is the
+    standard error of an estimated cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
     """
 
     round: int
+    turn: int
     number: int
     index: int
     kind: str
@@ -47,13 +49,13 @@ class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
 class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the decisions of a seat cost it; `marks` are those that are shown, in order of play.
 
-    `seat` counts from 1. `total` is the cost of all that were `judged`, of so many `decisions`.
+    `seat` counts from 1. `totals` are by unit what all mistakes cost, those that are not shown
+    included; so many of the `decisions` were `judged`.
     """
 
     seat: int
     version: int
-    unit: str
-    total: float
+    totals: tuple[UnitTotal, ...]
     decisions: int
     judged: int
     marks: tuple[DecisionMark, ...]

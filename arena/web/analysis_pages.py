@@ -18,9 +18,10 @@ from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, mistakes_of
 from arena.records.seat_matches import seat_match
 from arena.storage.reader import StoreReader
+from arena.strength.extra import need_analysis
 from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPage
 from arena.web.analysis_tasks import AnalysisTask
-from protocol.errors import NoAnalysis
+from protocol.errors import NoAnalysis, UsageError
 
 __all__ = [
     "MOST_ANSWERS",
@@ -52,8 +53,7 @@ def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> 
     return MistakesPage(
         seat=seat,
         version=found.version,
-        unit=found.unit,
-        total=found.total,
+        totals=found.totals,
         decisions=found.decisions,
         judged=found.judged,
         marks=tuple(marks),
@@ -89,6 +89,7 @@ def _mark(game: Game, decision: JudgedDecision) -> DecisionMark:
     words = game.vocabulary.asked_words(question)
     return DecisionMark(
         round=decision.round,
+        turn=decision.turn,
         number=decision.number,
         index=decision.index,
         kind=question.kind,
@@ -134,6 +135,7 @@ def _watched(game: Game, matches: Sequence[SeatMatch]) -> tuple[Analysis | None,
     if (reason := analysing.refuses(matches[0].settings)) is not None:
         return None, reason
     try:
+        need_analysis()
         return analysing.watch(matches), ""
-    except NoAnalysis as error:
+    except (NoAnalysis, UsageError) as error:
         return None, str(error)

@@ -362,8 +362,16 @@ def test_a_common_base_in_the_file_is_looked_at_with_the_bot(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("game", VOCABULARIES)
 def test_no_house_bot_misspells_a_method(game: str) -> None:
-    for name in house_bots(game):
+    for name in house_bots(game, slow=True):
         assert list(strategy._misspelled(find(game, name))) == []
+
+
+def test_a_slow_house_bot_plays_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    bold = house_bots("high_low")["bold"]
+    monkeypatch.setattr(bold, "is_slow", True, raising=False)
+
+    assert "bold" not in house_bots("high_low")
+    assert house_bots("high_low", slow=True)["bold"] is find("high_low", "bold") is bold
 
 
 def test_a_house_bot_of_others_stands_behind_ours_and_gets_no_name_that_is_taken(

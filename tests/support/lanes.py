@@ -60,6 +60,7 @@ IN_NO_HURRY = (
     "tests/e2e/test_serve.py",
     "tests/e2e/test_serve_resume.py",
     "tests/e2e/test_settled_on_the_page.py",
+    "tests/e2e/test_strength_page.py",
     "tests/e2e/test_submissions.py",
     "tests/e2e/test_submit_page.py",
     "tests/e2e/test_submitted_competitions.py",

@@ -70,8 +70,8 @@ export async function fetchDocument(path, params, signal) {
   return JSON.parse(await fetchText(path, params, signal));
 }
 
-/** @param {AbortSignal} [signal] */
-async function fetchText(path, params, signal, shown = token()) {
+/** As `fetchDocument`, before it is parsed. @param {string} path @param {Record<string, string | number> | null} [params] @param {AbortSignal} [signal] @returns {Promise<string>} */
+export async function fetchText(path, params, signal, shown = token()) {
   const query = new URLSearchParams(params ?? {}).toString();
   const headers = { Accept: "application/json" };
   if (shown) headers.Authorization = `Bearer ${shown}`;
@@ -106,7 +106,7 @@ function errorIn(text) {
  * A refused request is not repeated: wrong tokens count against everybody behind the same address.
  * @param {string | null} path  null reads nothing
  * @param {Record<string, string | number> | null} [params]
- * @param {number} [everyMs]
+ * @param {number | ((data: any) => number)} [everyMs]  0 for never again
  * @returns {{data: any, error: ArenaError | null, loading: boolean, reload: () => void}}
  */
 export function useDocument(path, params, everyMs) {
@@ -121,15 +121,15 @@ export function useDocument(path, params, everyMs) {
     const stop = new AbortController();
     let timer = 0;
     const read = async () => {
-      let pause = everyMs ?? 0;
+      const next = (data) => (typeof everyMs === "function" ? everyMs(data) : everyMs ?? 0);
+      let pause = next(null);
       try {
         const text = await fetchText(path, params, stop.signal);
         if (stop.signal.aborted) return;
         const before = latest.current;
-        if (before.key !== key || before.text !== text || before.error) {
-          const data = before.key === key && before.text === text ? before.data : JSON.parse(text);
-          setState({ key, text, data, error: null });
-        }
+        const data = before.key === key && before.text === text ? before.data : JSON.parse(text);
+        if (before.data !== data || before.error) setState({ key, text, data, error: null });
+        pause = next(data);
       } catch (error) {
         if (stop.signal.aborted) return;
         const isRefused = error.status >= 400 && error.status < 500;

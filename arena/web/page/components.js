@@ -156,6 +156,15 @@ export function Loaded({ document, what, children }) {
   return loading ? html`<${Loading} what=${what} />` : null;
 }
 
+/** Save a file where the browser saves them. @param {string} name @param {Blob} blob */
+export function saveFile(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
 /** A few figures in a row. @param {{items: [string, any, string?][]}} props  term, figure, hint */
 export function Figures({ items }) {
   return html`<dl class="figures">

@@ -5,6 +5,7 @@
 //   #/submit[/versions]      hand a program in  #/submit/NUMBER            the log of a submission
 //   #/c/ID[/TAB]             one competition    #/instructor
 //   #/c/ID/bot/NAME          a bot in it        #/c/ID/pairing/A/B         two bots in it
+//   #/c/ID/bot/NAME/strength[/OTHER]            how good it is, and another one beside it
 
 import { useEffect, useState } from "./lib/preact.js";
 
@@ -14,6 +15,7 @@ import { useEffect, useState } from "./lib/preact.js";
  * @property {string} [id]  of the competition, the match or the submission
  * @property {string} [tab]  of the competition or of what is handed in: "" is the first
  * @property {string} [name]  of the bot
+ * @property {string} [other]  the bot beside it
  * @property {string} [a]
  * @property {string} [b]
  * @property {number} [round]  from 1
@@ -56,6 +58,7 @@ export function parse(hash) {
   }
   if (head === "c" && id) {
     if (third === "bot" && rest.length === 1) return { view: "bot", id, name: rest[0] };
+    if (third === "bot" && rest[1] === "strength" && rest.length < 4) return { view: "bot", id, name: rest[0], tab: rest[1], other: rest[2] };
     if (third === "pairing" && rest.length === 2) return { view: "pairing", id, a: rest[0], b: rest[1] };
     if (rest.length === 0) return { view: "competition", id, tab: third ?? "" };
   }

@@ -84,3 +84,23 @@ def test_a_table_without_costs_has_the_best_in_brackets(capsys: pytest.CaptureFi
     text = capsys.readouterr().out
     assert "│ 50 (33) │" in text
     assert text.endswith("\nWhat is best stands beside it (in brackets).\n")
+
+
+def test_a_narrow_table_has_the_best_and_the_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    chart = Chart(
+        title="Bets and calls",
+        what="how often",
+        rows=("king",),
+        columns=("bets", "calls"),
+        cells=((ChartCell(share=1.0, of=4, mark=0.0, cost=0.5), None),),
+        cost_unit="chips",
+    )
+    show_charts(["ann"], [[chart]])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert any("│ 100 (0) │" in line for line in lines)
+    assert any("│    0.50 │" in line for line in lines)
+    assert lines[-2:] == [
+        "What it costs stands below it, in chips.",
+        "What is best stands beside it (in brackets).",
+    ]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from arena.cli import mistakes
@@ -13,7 +14,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.records.mistakes import mistakes_of
 from arena.storage.store import Store
-from tests.support.judged_toys import install_judged_toy, toy_match
+from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
 from tests.support.sample_database import SHORT, SampleWriter, plan, void
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def test_the_mistakes_of_a_seat_in_a_match(run: Run, db: str) -> None:
         "   better: bids 3",
         "",
         "Each is judged by what its seat knew at that moment, whatever cards came then.",
-        "[low, high] is a 95 % interval of an estimate: at most 1 in 20 of them is wrong.",
+        "[low, high] is a 95 % interval of an estimate. "
+        "The dearest of many estimates are more often too high than too low.",
     ]
     assert run("mistakes", "m-2", "--seat", "2", "--top", "1", "--db", db).text.count("better") == 1
 
@@ -74,7 +76,7 @@ def test_a_seat_without_a_mistake_and_one_without_a_judgement(
     path = tmp_path / "record.json"
     path.write_bytes(toy_match(game, (0,), "2h").record.to_json())
     shown = run("mistakes", str(path), "--seat", "seat-2").text
-    assert shown == "Toy for two, match replay, seat-2: none of 1 decision can be judged.\n"
+    assert shown == f"Toy for two, match {path}, seat-2: none of 1 decision can be judged.\n"
 
 
 def test_the_dearest_of_a_competition_name_their_match(run: Run, db: str, game: str) -> None:
@@ -101,11 +103,9 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "matches": 5,
         "of": 5,
         "version": 7,
-        "unit": "chips",
         "decisions": 9,
         "judged": 8,
-        "count": 4,
-        "total": 9.0,
+        "totals": [{"unit": "chips", "count": 4, "total": 9.0}],
     }
     assert first == {
         "match": "m-4",
@@ -124,6 +124,7 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "error": None,
         "interval": None,
         "grade": 3,
+        "times": 1,
     }
     assert second["interval"] == pytest.approx([2 - 0.49, 2 + 0.49], abs=0.001)
 
@@ -139,6 +140,20 @@ def test_names_in_a_file_from_elsewhere_are_made_fit_for_a_terminal(
 
     assert "[2Jann: " in text
     assert "\x1b" not in text
+
+
+def test_the_same_exact_mistake_stands_once_with_how_often_it_was_made(
+    run: Run, game: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "match.json"
+    file.write_bytes(toy_record(game, (3, 0, 3, 0), "As Ad As Ad").to_json())
+
+    lines = run("mistakes", str(file), "--seat", "2", "--top", "1").text.splitlines()
+    assert lines[2:4] == [
+        "1. ?? costs 3.00 chips (exact), 2 times: 6.00 together",
+        "   first in round 1, its question 1",
+    ]
+    assert sum(line.startswith("1.") for line in lines) == 1
 
 
 def test_what_is_nowhere_is_a_line(run: Run, db: str, game: str, tmp_path: Path) -> None:
@@ -170,7 +185,7 @@ def test_a_game_without_a_judge_and_a_damaged_record_are_lines(
 
     path.write_text(path.read_text().replace('"rounds":91', '"rounds":0'))
     text = run("mistakes", str(path), "--seat", "1").refusal(1)
-    assert text.startswith("match replay cannot be played again: ")
+    assert text.startswith(f"match {path} cannot be played again: ")
 
 
 @pytest.mark.parametrize("done", [0, 2])
@@ -211,7 +226,7 @@ def test_the_habits_of_one_bot_as_a_document(run: Run, db: str, game: str) -> No
     document = run("habits", game, "ann", "--db", db, "--json").document
     [habits] = document.pop("bots")
 
-    assert document == {"game": game, "competition": f"{game}-00000001"}
+    assert document == {"game": game, "competition": f"{game}-00000001", "match": None}
     assert (habits["name"], habits["matches"], habits["decisions"]) == ("ann", 1, 3)
     assert [cell["count"] for [cell] in habits["charts"][0]["cells"]] == [3, 0, 0, 0]
 
@@ -220,3 +235,25 @@ def test_a_bot_that_never_played_is_a_line(run: Run, db: str, game: str) -> None
     assert run("habits", game, "ann", "eva", "--db", db).refusal() == (
         f"'eva' played no match of {game}-00000001; expected one of: ann, ben, cem"
     )
+
+
+def test_the_habits_in_one_match_by_name_or_seat(run: Run, db: str, game: str) -> None:
+    document = run("habits", "m-2", "cem", "1", "--db", db, "--json").document
+    assert (document["competition"], document["match"]) == (None, "m-2")
+    assert [(bot["name"], bot["decisions"]) for bot in document["bots"]] == [("cem", 2), ("ben", 2)]
+
+    lines = run("habits", "m-2", "cem", "--db", db).text.splitlines()
+    assert lines[:2] == ["cem: 2 decisions in 1 match", "Bids: how often"]
+
+
+def test_habits_of_what_is_nowhere_is_a_line(run: Run, db: str) -> None:
+    assert "expected a seat from 1 to 2" in run("habits", "m-2", "eva", "--db", db).refusal()
+    assert "expected" in run("habits", "m-9", "ben", "--db", db).refusal()
+
+
+def test_habits_of_a_damaged_record_is_a_line(run: Run, game: str, tmp_path: Path) -> None:
+    file = tmp_path / "match.json"
+    record = toy_record(game, (3, 0), "As Kd")
+    file.write_bytes(msgspec.structs.replace(record, answers=("x",)).to_json())
+
+    assert "cannot be played again" in run("habits", str(file), "1").failure()

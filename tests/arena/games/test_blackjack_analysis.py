@@ -444,12 +444,15 @@ def test_a_watched_bot_that_was_asked_everywhere_has_a_value_with_a_band() -> No
         total, is_soft = hand_value(hand)
         answer = "hit" if total <= 11 else "stand"
         asked += [SeatDecision(Draw(upcard, tuple(hand), total, is_soft), answer)] * 30
-    value, _, given, won = watch([SeatMatch(BlackjackSettings(), 0, asked)]).figures
+    value, best, given, won = watch([SeatMatch(BlackjackSettings(), 0, asked)]).figures
     exact = exact_value(lambda total, is_soft: total <= 11)
 
     assert value.value == pytest.approx(exact)
     assert value.certainty is given.certainty is Certainty.PROBED
     assert band(value).low < exact < band(value).high
+    assert best.value is not None
+    assert band(given).high == best.value - band(value).low
+    assert band(given).low < best.value - exact < band(given).high
     assert won.value is None  # a riffle's luck is not measured
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 
+import msgspec
 import pytest
-from scipy.stats import binom  # type: ignore[import-untyped]
 
 from arena.engine.analysis import Chart, ChartCell
 from arena.games.blackjack import GAME
-from arena.games.blackjack_charts import share_bounds
 from arena.games.blackjack_habits import BlackjackHabits
 from arena.games.blackjack_values import fresh_deck
+from arena.strength.interval import wilson
 from protocol.blackjack import NEW_DECK, Bet, Draw, hand_value
 from protocol.vocabulary import Range
 
@@ -41,11 +41,25 @@ def test_hits_are_counted_by_total_and_upcard_hard_and_soft() -> None:
     aces = cell(soft, "16", "A")
 
     assert (tens.count, tens.of, tens.share) == (1, 3, 1 / 3)
-    assert (tens.low, tens.high) == share_bounds(1, 3)
+    assert (tens.low, tens.high) == wilson(1 / 3, 3).bounds
     assert (aces.count, aces.of, aces.share) == (1, 1, 1.0)
     assert (aces.cost, aces.mark) == (0.0, 1.0)
     assert cell(hard, "16", "9").share is None
     assert cell(hard, "16", "9").cost is None
+
+
+def test_without_numpy_hits_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = ("Th", "Ts 6s", 16, False, "hit"), ("Kh", "9s 7s", 16, False, "stand")
+    full = charts_of(*draws)
+    monkeypatch.setattr("arena.strength.extra.find_spec", lambda name: None)
+    plain = charts_of(*draws)
+
+    tens, whole = (cell(charts[0], "16", "10") for charts in (plain, full))
+    assert (tens.mark, tens.cost) == (None, None)
+    assert tens == msgspec.structs.replace(whole, mark=None, cost=None)
+    assert cell(plain[0], "16", "9") == ChartCell()
+    for one, other in zip(plain, full, strict=True):
+        assert (one.title, one.rows, one.columns) == (other.title, other.rows, other.columns)
 
 
 def test_marks_are_the_best_play_which_may_depend_on_the_cards() -> None:
@@ -74,13 +88,3 @@ def test_the_costs_of_the_cells_sum_to_the_distance_from_the_best_play() -> None
     assert sum(cell.cost or 0 for cell in cells) == pytest.approx(distance)
     assert distance > 10
     assert {cell.share for cell in cells} == {0.0, None}
-
-
-@pytest.mark.parametrize(("hits", "of"), [(0, 10), (3, 10), (10, 10)])
-def test_an_interval_of_a_share_leaves_two_and_a_half_per_cent_on_either_side(
-    hits: int, of: int
-) -> None:
-    low, high = share_bounds(hits, of)
-
-    assert low == 0 if hits == 0 else binom.sf(hits - 1, of, low) == pytest.approx(0.025)
-    assert high == 1 if hits == of else binom.cdf(hits, of, high) == pytest.approx(0.025)

@@ -63,7 +63,7 @@ class FakeAppraiser:
 def appraiser(monkeypatch: pytest.MonkeyPatch) -> type[FakeAppraiser]:
     kind = type("Master", (FakeAppraiser,), {})
     monkeypatch.setattr(gin_rummy_judge, "find", lambda game, name: kind)
-    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game: {"master": kind})
+    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game, slow: {"master": kind})
     return kind
 
 
@@ -161,11 +161,12 @@ def test_at_most_five_mistakes_of_a_game_are_shown(appraiser: type[FakeAppraiser
 
     found = mistakes_of(record, 0)
 
-    assert found.count > 20
+    [total] = found.totals
+    assert total.count > 20
     assert [one.unit for one in found.mistakes] == [1] * 5 + [2] * 5
     numbers = [one.number for one in found.mistakes]
     assert numbers == sorted(numbers)
-    assert found.unit == "% of the game"
+    assert total.unit == "% of the game"
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,6 @@ def test_games_of_another_kind_are_refused(
 
 
 def test_without_the_house_bot_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game: {})
+    monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game, slow: {})
 
     assert refuses(SETTINGS) == "the house bot master is not installed, which judges"

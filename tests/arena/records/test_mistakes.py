@@ -9,7 +9,7 @@ import pytest
 
 from arena.engine.rules import EVERYONE, Rules, TellSeat, Unit
 from arena.games import GAMES
-from arena.records.mistakes import dearest, judged, mistakes_of
+from arena.records.mistakes import UnitTotal, added, dearest, judged, mistakes_of
 from protocol.errors import NoAnalysis
 from protocol.messages import Ending
 from protocol.vocabulary import News
@@ -47,11 +47,11 @@ def test_a_mistake_costs_something_and_is_not_level(game: str) -> None:
 
     found = mistakes_of(record, 1)
 
-    assert (found.seat, found.version, found.unit) == (1, 7, "chips")
+    assert (found.seat, found.version) == (1, 7)
     assert (found.decisions, found.judged) == (6, 5)
     costs = [(one.round, one.judgement.cost, one.judgement.grade) for one in found.mistakes]
     assert costs == [(3, 2.0, 2), (5, 3.0, 3), (6, 2.0, 2)]
-    assert (found.count, found.total) == (3, 7.0)
+    assert found.totals == (UnitTotal("chips", 3, 7.0),)
 
 
 def test_a_decision_says_where_it_stands(game: str) -> None:
@@ -62,6 +62,7 @@ def test_a_decision_says_where_it_stands(game: str) -> None:
 
     assert (first.number, first.index, first.round, first.unit) == (1, 1, 1, 1)
     assert (last.number, last.index, last.round, last.unit) == (3, 5, 3, 3)
+    assert (first.turn, last.turn) == (1, 1), "of its round"
     assert record.answers[last.index] == last.answer == 0
     assert last.judgement.best == 3
     assert (first.is_mistake, last.is_mistake) == (False, True)
@@ -86,7 +87,7 @@ def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
         (1, 1, 3.0),
         (3, 2, 3.0),
     ]
-    assert (found.count, found.total) == (4, 10.0)
+    assert found.totals == (UnitTotal("chips", 4, 10.0),)
 
 
 def test_the_dearest_come_first(game: str) -> None:
@@ -102,14 +103,15 @@ def test_a_match_that_was_stopped_is_judged_as_far_as_it_went(game: str) -> None
     found = mistakes_of(record, 1)
 
     assert record.termination.kind is Ending.CRASH
-    assert (found.decisions, found.count) == (2, 2)
-    assert mistakes_of(record, 0).count == 0
+    assert found.decisions == 2
+    assert [each.count for each in found.totals] == [2]
+    assert mistakes_of(record, 0).totals == ()
 
 
 def test_a_match_without_a_decision_has_no_mistakes(game: str) -> None:
     found = mistakes_of(toy_record(game, (), "Ah", rounds=1), 1)
 
-    assert (found.decisions, found.judged, found.unit, found.mistakes) == (0, 0, "", ())
+    assert (found.decisions, found.judged, found.totals, found.mistakes) == (0, 0, (), ())
 
 
 def test_what_is_not_judged_is_refused_with_the_reason(
@@ -124,3 +126,13 @@ def test_what_is_not_judged_is_refused_with_the_reason(
     monkeypatch.setitem(GAMES, game, unjudged)
     with pytest.raises(NoAnalysis, match=f"^{game} does not say what decisions cost$"):
         mistakes_of(record, 1)
+
+
+def test_costs_in_two_units_are_not_added() -> None:
+    totals = [
+        UnitTotal("chips", 1, 2.0),
+        UnitTotal("% of a goal", 1, 5.0),
+        UnitTotal("chips", 2, 1.5),
+    ]
+
+    assert added(totals) == (UnitTotal("chips", 3, 3.5), UnitTotal("% of a goal", 1, 5.0))

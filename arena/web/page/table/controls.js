@@ -27,12 +27,12 @@ function Act({ icon, title, keyName, onClick, disabled = false, look = "" }) {
 /**
  * @param {{round: number, last: number, first?: number, step: number, steps: number, playing: boolean, speed: number, atEnd: boolean, atStart: boolean,
  *   unit: string, on: Record<string, any>, children?: any}} props
- *   on: what to do: first, back, step, end, previous, next, toRound(n), play, faster(by), speed(n)
+ *   on: what to do: first, back, step, end, previous, next, toRound(n), play, faster(by), speed(n); mistake, where there are marks
  */
 export function Controls({ round, last, first = 1, step, steps, playing, speed, atEnd, atStart, unit, on, children }) {
   useKeys({
     ArrowRight: on.step, ArrowLeft: on.back, Home: on.first, End: on.end, " ": on.play,
-    n: on.next, p: on.previous, "+": () => on.faster(1), "-": () => on.faster(-1),
+    n: on.next, p: on.previous, "+": () => on.faster(1), "-": () => on.faster(-1), ...(on.mistake && { m: on.mistake }),
   });
   return html`<section class="controls" aria-label="Step through the match">
     <div class="reach"><div class="acts">
@@ -43,6 +43,7 @@ export function Controls({ round, last, first = 1, step, steps, playing, speed, 
       <${Act} icon="step" title="Step" keyName="→" onClick=${on.step} disabled=${atEnd} />
       <${Act} icon="next" title=${`Next ${unit}`} keyName="N" onClick=${on.next} disabled=${round >= last} />
       <${Act} icon="last" title="Last" keyName="End" onClick=${on.end} disabled=${atEnd} />
+      ${on.mistake && html`<button type="button" class="act" title="Next mistake (M)" aria-label="Next mistake" onClick=${on.mistake}><b aria-hidden="true">??</b></button>`}
     </div>
     <${Jump} round=${round} first=${first} last=${last} unit=${unit} onJump=${on.toRound} /></div>
     <div class="more"><span class="where">step <b>${step}</b> of ${steps}</span>
@@ -76,20 +77,23 @@ function Jump({ round, first, last, unit, onJump }) {
   </form>`;
 }
 
-export function KeyHelp({ unit }) {
-  const keys = [["←", "back"], ["→", "step"], ["P", `previous ${unit}`], ["N", `next ${unit}`], ["Home", "first"], ["End", "last"], ["space", "play or pause"], ["+ −", "speed"]];
+/** @param {{unit: string, more?: [string, string][]}} props  more: keys with what they do */
+export function KeyHelp({ unit, more = [] }) {
+  const keys = [["←", "back"], ["→", "step"], ["P", `previous ${unit}`], ["N", `next ${unit}`], ["Home", "first"], ["End", "last"], ["space", "play or pause"], ["+ −", "speed"], ...more];
   return html`<details class="keys"><summary>? Keys</summary>
     <p>${keys.map(([key, what]) => html`<span><${Key}>${key}<//> ${what}</span>`)}</p></details>`;
 }
 
 /**
  * The scores of all rounds at a glance; a click goes there. It says nothing that the figures do not say, so it is hidden from screen readers.
- * @param {{after: number[][], round: number, onJump: (round: number) => void}} props  after: the scores at the end of each round
+ * @param {{after: number[][], round: number, onJump: (round: number) => void, marks?: import("./marks.js").Mark[], seat?: number}} props
+ *   after: the scores at the end of each round; marks: the mistakes of the seat, as dots
  */
-export function Overview({ after, round, onJump }) {
+export function Overview({ after, round, onJump, marks = [], seat = 0 }) {
   const count = after.length;
   // A long match has a hundred thousand rounds, and this is drawn with every step.
   const curves = useMemo(() => curvesOf(after), [after]);
+  const dots = useMemo(() => curves && [1, 2, 3].map((grade) => dotsOf(marks.filter((mark) => mark.grade === grade), after, seat, curves.y)), [curves, marks, seat]);
   if (!curves) return null;
   const { low, high, zero, lines } = curves;
   const here = (1000 * round) / count;
@@ -102,6 +106,7 @@ export function Overview({ after, round, onJump }) {
     <svg viewBox="0 0 1000 100" preserveAspectRatio="none" onClick=${pick}>
       <line class="zero" x1="0" x2="1000" y1=${zero} y2=${zero} />
       ${lines.map((line, seat) => html`<path class=${`line-${seat + 1}`} d=${line} />`)}
+      ${dots?.map((d, at) => d && html`<path class=${`specks grade-${at + 1}`} d=${d} />`)}
       <line class="here" x1=${here} x2=${here} y1="0" y2="100" />
     </svg>
   </div>`;
@@ -126,5 +131,11 @@ function curvesOf(after) {
     }
     return path;
   };
-  return { low, high, zero: y(0), lines: after[0].map(line) };
+  return { low, high, y, zero: y(0), lines: after[0].map(line) };
+}
+
+/** A dot at each round with a mistake, as lines without length; of those on one spot only one. */
+function dotsOf(marks, after, seat, y) {
+  const at = (round) => `M${((1000 * round) / after.length).toFixed(0)} ${y(after[round - 1][seat]).toFixed(0)}h0`;
+  return [...new Set(marks.filter(({ round }) => round <= after.length).map(({ round }) => at(round)))].join("");
 }

@@ -6,7 +6,8 @@ import { termination } from "../format.js";
 
 /**
  * @typedef {{round: number, scores?: number[], events: any[]}} Round  scores: at its end
- * @typedef {{text: string, state: any, seat: number|null, note?: string, took?: number}} Step
+ * @typedef {{seat: number, turn: number}} Decision  turn: which of the seat's questions of the round, from 1
+ * @typedef {{text: string, state: any, seat: number|null, decided: Decision[], note?: string, took?: number}} Step  decided: what is answered by then, since the step before
  */
 
 /** Whether an event is the news that end a round. @param {any} event @param {{closes: string}} game */
@@ -113,22 +114,28 @@ export class MatchSteps {
     const { players } = this.scene;
     let state = this._beginning(round);
     /** @type {Step[]} */
-    const steps = [{ text: "", state, seat: null }];
+    const steps = [{ text: "", state, seat: null, decided: [] }];
+    const turns = players.map(() => 0);
+    /** @type {Decision[]} */
+    let decided = [];
     let silent = null; // an answer that this view does not see; the next event shows it
     for (const event of round.events) {
       const text = event.event === "over" ? endOfMatch(event, players) : this.game.describe(event, players, state);
       state = this.game.step(state, event);
+      if (event.event === "answered") decided.push({ seat: event.seat, turn: (turns[event.seat] += 1) });
       if (text) {
         const answer = event.event === "answered" ? event : silent;
         const seat = event.event === "told" ? (event.news.seat ?? null) : event.event === "answered" ? event.seat : null;
-        steps.push({ text, state, seat, note: answer?.note, took: answer?.took_ms });
+        steps.push({ text, state, seat, decided, note: answer?.note, took: answer?.took_ms });
         silent = null;
+        decided = [];
       } else if (event.event === "answered") {
         silent = event; // the turn stays until the view sees what the seat did
       } else {
         steps[steps.length - 1].state = state;
       }
     }
+    steps[steps.length - 1].decided.push(...decided);
     return steps;
   }
 }

@@ -3,21 +3,24 @@
 import { html, useMemo } from "../lib/preact.js";
 import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, scaleOf } from "../components.js";
+import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, Tabs, crumbsOf, scaleOf } from "../components.js";
 import { capital, count, digitsFor, intervalNote, list, milliseconds, number, percent, signed, termination, versioned } from "../format.js";
 import { Matches } from "./pairing.js";
+import { Strength } from "./strength.js";
 import { Verdict } from "./verdict.js";
 
 const READ_MS = 5000;
+const TABS = [["", "Results"], ["strength", "Strength"]];
 
 export default function Bot({ route }) {
-  const { id, name } = route;
+  const { id, name, tab = "" } = route;
   const read = useDocument(api("competitions", id, "bot"), { name }, READ_MS);
   const about = useDocument(api("competitions", id));
   return html`<${Page} title=${html`<${Name} name=${versioned(name, read.data?.row?.version)} />`} label=${name}
     crumbs=${crumbsOf(id, about.data)}
     lead=${read.data?.team && `of the team ${read.data.team}`}>
-    <${Loaded} document=${read} what="the bot's page">${(bot) => html`<${Shown} competition=${id} bot=${bot} measure=${about.data?.measure} unit=${about.data?.unit} />`}<//>
+    <${Tabs} label="Parts of the bot's page" items=${TABS.map(([part, title]) => ({ href: href("c", id, "bot", name, part), title, is: part === tab }))} />
+    ${tab ? html`<${Strength} id=${id} competition=${about} bot=${name} other=${route.other} />` : html`<${Loaded} document=${read} what="the bot's page">${(bot) => html`<${Shown} competition=${id} bot=${bot} measure=${about.data?.measure} unit=${about.data?.unit} />`}<//>`}
   <//>`;
 }
 

@@ -1,7 +1,7 @@
 // The class and the log: a roster goes in as CSV, its new tokens come out once; names change; the arena's log.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { Name, Panel } from "../components.js";
+import { Name, Panel, saveFile } from "../components.js";
 import { count } from "../format.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
 
@@ -85,7 +85,7 @@ function Tokens({ tokens, onDone }) {
     <h3>${count(tokens.length, "new token")}</h3>
     <p><b>They are told this once</b> and kept nowhere: download them now and hand each to its owner.</p>
     <p class="row">
-      <button type="button" class="main" onClick=${() => download("tokens.csv", csvOf(tokens))}>Download tokens.csv</button>
+      <button type="button" class="main" onClick=${() => saveFile("tokens.csv", new Blob([csvOf(tokens)], { type: "text/csv" }))}>Download tokens.csv</button>
       <button type="button" aria-expanded=${shown ? "true" : "false"} onClick=${() => setShown(!shown)}>${shown ? "Hide them" : "Show them here"}</button>
       <button type="button" onClick=${onDone}>I have them</button>
     </p>
@@ -106,14 +106,6 @@ function csvOf(tokens) {
 function cellOf(text) {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function download(name, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 /** The arena's latest log lines, the newest at the end. */

@@ -1,7 +1,7 @@
 // What the class has handed in, for an instructor: the queue, and for each submission its log, its program, and whether it may play.
 
 import { html, useState } from "../lib/preact.js";
-import { Empty, Failure, Loading, Name, Panel, addStyles, useFew } from "../components.js";
+import { Empty, Failure, Loading, Name, Panel, addStyles, saveFile, useFew } from "../components.js";
 import { number } from "../format.js";
 import { Heard } from "./instructor_ask.js";
 import { again, change, fetchProgram, isDecided, lookAt, useSubmissions } from "./submit_link.js";
@@ -49,12 +49,9 @@ function All({ entries }) {
   };
   const download = async ({ submission, owner: whose, version }) => {
     const blob = await fetchProgram(submission);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${whose}-${version ? `v${version}` : submission}.zip`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    return `Downloaded ${link.download}`;
+    const name = `${whose}-${version ? `v${version}` : submission}.zip`;
+    saveFile(name, blob);
+    return `Downloaded ${name}`;
   };
   return html`
     ${queue.length > 0 && html`<h3>The queue (${number(queue.length)})</h3>

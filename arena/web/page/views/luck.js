@@ -24,10 +24,10 @@ export function Luck({ competition }) {
   <//>`;
 }
 
-/** The curves of a match, of the seat that has won most. */
-export function MatchLuck({ document: { luck, players, result } }) {
+/** The curves of a match, of a seat or else of the one that has won most. @param {{document: any, of?: number|null}} props */
+export function MatchLuck({ document: { luck, players, result }, of = null }) {
   if (!luck || luck.after.length < 2) return null;
-  const seat = result.scores.indexOf(Math.max(...result.scores));
+  const seat = of ?? result.scores.indexOf(Math.max(...result.scores));
   const last = luck.after.length - 1;
   const series = [
     { title: "won", y: luck.gains.map((by) => by[seat]) },

@@ -6,6 +6,7 @@ import { BotLink, Loading, Page, State } from "../components.js";
 import { href } from "../route.js";
 import { capital, list, milliseconds, number, termination, title } from "../format.js";
 import { SPEEDS } from "../table/controls.js";
+import { GRADES, SIGNS, bestText } from "../table/marks.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";
 
@@ -30,8 +31,8 @@ function eyes({ kind, seats }, players) {
   return kind === "all" ? html`<span class="faint">all cards shown</span>` : html`<span class="faint">as a spectator sees it</span>`;
 }
 
-/** The table, what happened at it, and what its players noted. */
-export function Stage({ game, scene, steps, step, round, onPick, turn = null, clock = null }) {
+/** The table, what happened at it, and what its players noted; marks: the mistakes among the steps. */
+export function Stage({ game, scene, steps, step, round, onPick, turn = null, clock = null, marks }) {
   const listed = useRef(null);
   useEffect(() => {
     const box = listed.current;
@@ -41,6 +42,7 @@ export function Stage({ game, scene, steps, step, round, onPick, turn = null, cl
   }, [round, step, steps]);
   const beginning = `${capital(unitOf(scene.game))} ${number(round)}`;
   const shown = steps?.[step];
+  const mark = marks?.get(step);
   const state = shown?.state;
   return html`<div class="board">
     <div class="felt-place">${state ? html`<${game.Table} state=${state} players=${scene.players} view=${scene.view} turn=${turn ?? state.turn} clock=${clock} />` : html`<div class="felt-room waiting"><${Loading} what=${beginning.toLowerCase()} /></div>`}
@@ -48,14 +50,20 @@ export function Stage({ game, scene, steps, step, round, onPick, turn = null, cl
     </div>
     <section class="steps" aria-label="What happened">
       <h2>${beginning}</h2>
-      <${Aloud} text=${shown?.text || beginning} />
+      <${Aloud} text=${(shown?.text || beginning) + (mark ? `: ${GRADES[mark.grade]}, ${bestText(mark)}` : "")} />
       <ol ref=${listed}>${(steps ?? []).map((each, at) => html`<li key=${at}>
         <button type="button" aria-current=${at === step ? "step" : null} onClick=${() => onPick(at)}>
-          <span class="text">${each.text || "the beginning"}</span>${each.took == null ? null : html`<span class="took">${milliseconds(each.took)}</span>`}
+          <span class="text">${each.text || "the beginning"}${marks?.has(at) && html` <${Sign} grade=${marks.get(at).grade} />`}</span>${each.took == null ? null : html`<span class="took">${milliseconds(each.took)}</span>`}
+          ${marks?.has(at) && html`<span class="best">${bestText(marks.get(at))}</span>`}
           ${each.note ? html`<q class="note">${each.note}</q>` : null}
         </button></li>`)}</ol>
     </section>
   </div>`;
+}
+
+/** How bad a mistake is, as a sign. @param {{grade: number}} props */
+export function Sign({ grade }) {
+  return html`<b class=${`sign grade-${grade}`} title=${GRADES[grade]}><span aria-hidden="true">${SIGNS[grade]}</span><span class="unseen">${GRADES[grade]}</span></b>`;
 }
 
 /** Events for screen readers, but not every line of a fast match. */

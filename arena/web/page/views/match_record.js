@@ -5,11 +5,14 @@ import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
 import { Failure } from "../components.js";
 import { href, stay } from "../route.js";
 import { count, duration, number, termination, time } from "../format.js";
+import { useMe } from "../login.js";
 import { Controls, KeyHelp, Overview, STEP_MS } from "../table/controls.js";
+import { marksOfRound, nextMark, stepOf } from "../table/marks.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";
 import { CopyLink, Frame, LAST, Stage, faster, within } from "./match_parts.js";
 import { MatchLuck } from "./luck.js";
+import { Mistakes, SaveRecord, seatsOf, useMistakes } from "./mistakes.js";
 import { Verdict } from "./verdict.js";
 
 const ADDRESS_MS = 300; // browsers allow only so many changes of the address
@@ -20,13 +23,22 @@ const ADDRESS_MS = 300; // browsers allow only so many changes of the address
  */
 export function Stepped({ id, game, record, route, wasLive = false }) {
   const { document, match, last } = record;
+  /** @type {[{round: number, step: number, mark?: any}, any]} */
   const [at, setAt] = useState(() => (wasLive && !route.round ? { round: last, step: LAST } : { round: within(route.round ?? 1, last), step: route.step ?? 0 }));
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(1);
   useEffect(() => record.want(at.round));
+  const [chosen, setChosen] = useState(/** @type {number|null|undefined} */ (undefined));
+  const me = useMe();
+  const seat = chosen === undefined ? seatsOf(document, me).own : chosen;
+  const mistakes = useMistakes(id, seat);
+  const { marks } = mistakes;
   const steps = match.steps(at.round);
   const end = (steps?.length ?? 1) - 1;
-  const step = Math.min(at.step, end);
+  // The step of a mark is known when its round is there.
+  const sought = at.mark && steps ? stepOf(steps, at.mark.seat, at.mark.turn) : -1;
+  const step = sought < 0 ? Math.min(at.step, end) : sought;
+  const here = useMemo(() => marksOfRound(marks, at.round, steps, seat ?? 0), [marks, at.round, steps, seat]);
   const atEnd = at.round >= last && Boolean(steps) && step >= end;
   const to = (round, next) => setAt({ round: within(round, last), step: Math.max(0, next) });
   const forth = () => (!steps || atEnd ? undefined : step < end ? to(at.round, step + 1) : to(at.round + 1, 0));
@@ -34,6 +46,12 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     setPlaying(false);
     act(...given);
   };
+  const toMark = stop((mark) => {
+    setAt({ round: mark.round, step: 0, mark: { seat, turn: mark.turn } });
+    // Whoever has scrolled down to the mistakes has to see the table again.
+    const board = globalThis.document.querySelector(".board");
+    if (board && board.getBoundingClientRect().bottom < innerHeight / 2) board.scrollIntoView();
+  });
   const on = {
     first: stop(() => to(1, 0)),
     end: stop(() => to(last, LAST)),
@@ -45,6 +63,7 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     play: () => !(atEnd && !playing) && setPlaying(!playing),
     speed: setSpeed,
     faster: (by) => setSpeed(faster(speed, by)),
+    ...(marks.length > 0 && { mistake: () => toMark(nextMark(marks, seat ?? 0, at.round, step, steps)) }),
   };
 
   useEffect(() => {
@@ -73,14 +92,16 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
       side=${wasLive ? html`<span class="tip" role="status">The match is over: step through it.</span>` : null}>
     <${Facts} document=${document} id=${id} unit=${unit} />
     ${record.error ? html`<${Failure} error=${record.error} retry=${() => record.again()} />` : null}
-    <${Stage} game=${game} scene=${document} steps=${steps} step=${step} round=${at.round} onPick=${stop((n) => to(at.round, n))} />
+    <${Stage} game=${game} scene=${document} steps=${steps} step=${step} round=${at.round} onPick=${stop((n) => to(at.round, n))} marks=${here} />
     <${Controls} round=${at.round} last=${last} step=${step} steps=${end} playing=${playing} speed=${speed} atEnd=${atEnd}
         atStart=${at.round === 1 && step === 0} unit=${unit} on=${on}>
       <${CopyLink} link=${href("m", id, at.round, step)} />
-      <${KeyHelp} unit=${unit} />
+      <${SaveRecord} id=${id} document=${document} />
+      <${KeyHelp} unit=${unit} more=${on.mistake && [["M", "next mistake"]]} />
     <//>
-    <${Overview} after=${document.points?.length === document.rounds.length ? document.points : document.rounds} round=${at.round} onJump=${on.toRound} />
-    <${MatchLuck} document=${document} />
+    <${Overview} after=${document.points?.length === document.rounds.length ? document.points : document.rounds} round=${at.round} onJump=${on.toRound} marks=${marks} seat=${seat ?? 0} />
+    <${Mistakes} document=${document} me=${me} seat=${seat} read=${mistakes} onSeat=${setChosen} onMark=${toMark} unit=${unit} />
+    <${MatchLuck} document=${document} of=${seat} />
     ${document.verdict ? html`<section class="panel"><h2>Verdict</h2><${Verdict} verdict=${document.verdict} competition=${document.competition} /></section>` : null}
   <//>`;
 }

@@ -1,0 +1,258 @@
+"""The gin rummy house bot `master`: what it believes, what it plays and what it appraises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+import arena
+from arena.engine.match import MatchResult
+from bots import gin_master
+from bots.gin_beliefs import RoundSeen
+from bots.gin_playout import cards_of
+from bots.gin_rummy import Expert, Master, Patient, PlayerStrategy, Simple
+from bots.gin_stories import HABITS, Story
+from protocol.gin_melds import CARD_BITS, card_mask
+from protocol.gin_rummy import Draw, Melds, Offer, Turn, TurnAnswer
+from protocol.messages import Ending
+from protocol.strategy import Appraisal, Appraiser
+from protocol.vocabulary import News, Question
+
+FEW = 16
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few playouts: the tests here are not about how strong it is."""
+    for name in ("STORIES", "SAMPLES", "BATCH"):
+        monkeypatch.setattr(gin_master, name, FEW)
+
+
+class Watched(Master):
+    """Lets its stories be looked at after every decision."""
+
+    stories: list[Story]
+
+    def decide(self, question: Question[Any]) -> object:
+        answer = super().decide(question)
+        if type(question) is not Melds:
+            own = card_mask(question.hand)  # type: ignore[attr-defined]
+            self.stories = self._mind._beliefs.update(self.seen, own, self._mind.habits())
+            self.look(own)
+        return answer
+
+    def look(self, own: int) -> None:
+        """Look at the stories; `own` has the cards of the hand."""
+
+    @property
+    def seen(self) -> RoundSeen:
+        return self._mind._seen
+
+
+def play(master: Master, other: PlayerStrategy, *, games: int = 1, seed: int = 1) -> MatchResult:
+    master.seed(seed)
+    result = arena.play("gin", [master, other], settings={"games": games}, seed=seed)
+
+    assert result.termination.kind is Ending.COMPLETED
+    return result
+
+
+def test_every_story_agrees_with_what_was_seen() -> None:
+    looks = 0
+
+    class LooksAtAll(Watched):
+        def look(self, own: int) -> None:
+            nonlocal looks
+            looks += 1
+            seen = self.seen
+            for story in self.stories:
+                assert story.hand.bit_count() == 10
+                assert story.hand & seen.known == seen.known
+                assert not story.hand & (own | seen.dead | seen.top)
+                free = sum(story.free)
+                assert free.bit_count() == len(story.free)
+                assert free | story.hand == seen.unseen(own) | seen.known
+                assert not free & story.hand
+
+    play(LooksAtAll(), Simple(), games=2)
+
+    assert looks > 20
+
+
+def test_its_stories_know_more_of_the_other_hand_than_chance_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gin_master, "STORIES", 96)
+    other = Simple()
+    hits: list[float] = []
+    chance: list[float] = []
+
+    class ComparesHands(Watched):
+        def look(self, own: int) -> None:
+            unknown = card_mask(other.hand) & ~self.seen.known
+            unseen = self.seen.unseen(own).bit_count()
+            if len(self.seen.events) >= 4 and unseen:
+                hits.append(fmean((s.hand & unknown).bit_count() for s in self.stories))
+                chance.append(unknown.bit_count() ** 2 / unseen)
+
+    play(ComparesHands(), other, games=3)
+
+    assert fmean(hits) > 1.15 * fmean(chance)
+
+
+@pytest.mark.parametrize(
+    ("other", "habit"), [(Simple, "simple"), (Patient, "patient"), (Expert, "expert")]
+)
+def test_it_learns_whom_it_faces(other: type[PlayerStrategy], habit: str) -> None:
+    master = Master()
+    play(master, other(), games=2, seed=4)
+
+    shares = dict(zip([h.name for h in HABITS], master._mind.habits(), strict=True))
+    assert shares[habit] == max(shares.values())
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_it_knocks_with_gin_at_once() -> None:
+    hand = "As 2s 3s 7h 7d 7c Jc Qc Kc 5h Tc".split()
+    turn = Turn("Tc", tuple(hand), (TurnAnswer("5h"), TurnAnswer("5h", True)))
+    master = Master()
+
+    assert master.decide(turn) == TurnAnswer("5h", True)
+
+
+def test_the_same_seed_plays_the_same_game() -> None:
+    first, second = (play(Master(), Simple(), seed=9).record for _ in range(2))
+
+    assert first == second
+
+
+class Appraises(Simple):
+    """Plays as `Simple`; in its place `master` says what the answers are worth."""
+
+    def __init__(self, appraiser: Appraiser, *, every: int = 1) -> None:
+        self.appraiser = appraiser
+        self.every = every
+        self.appraisals: list[tuple[Question[Any], object, Appraisal]] = []
+        self.asked = 0
+        super().__init__()
+
+    def reset(self) -> None:
+        super().reset()
+        self.appraiser.reset()
+
+    def hear(self, news: News) -> None:
+        super().hear(news)
+        self.appraiser.hear(news)
+
+    def decide(self, question: Question[Any]) -> object:
+        answer = super().decide(question)
+        if self.asked % self.every == 0:
+            appraisal = self.appraiser.appraise(question, answer, samples=FEW + 6)
+            self.appraisals.append((question, answer, appraisal))
+        self.appraiser.recall(question, answer)
+        self.asked += 1
+        return answer
+
+
+@pytest.fixture(scope="module")
+def appraised() -> Iterator[Appraises]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("STORIES", "SAMPLES", "BATCH"):
+            patch.setattr(gin_master, name, FEW)
+        master = Master()
+        master.seed(1)
+        simple = Appraises(master)
+        arena.play("gin", [simple, Expert()], settings={"target": 30}, seed=5)
+        yield simple
+
+
+def test_the_given_answer_is_among_those_appraised(appraised: Appraises) -> None:
+    kinds = set()
+    for question, answer, appraisal in appraised.appraisals:
+        kinds.add(type(question))
+        assert answer in appraisal.answers
+        assert len(set(map(repr, appraisal.answers))) == len(appraisal.answers)
+        for each in appraisal.answers:
+            question.check(each)  # raises for an illegal one
+    assert kinds >= {Offer, Draw, Turn}
+
+
+def test_every_answer_is_worth_a_share_of_the_game_in_every_sample(appraised: Appraises) -> None:
+    for _, _, appraisal in appraised.appraisals:
+        assert len(appraisal.worths) == len(appraisal.answers)
+        for worths in appraisal.worths:
+            assert len(worths) == FEW + 6
+            assert all(0 <= worth <= 1 for worth in worths)
+
+
+def test_what_it_plays_does_not_depend_on_what_it_appraised() -> None:
+    class AppraisesItself(Master):
+        def decide(self, question: Question[Any]) -> object:
+            answer = super().decide(question)
+            self.appraise(question, answer, samples=2)
+            return answer
+
+    plain, watched = play(Master(), Simple(), seed=6), play(AppraisesItself(), Simple(), seed=6)
+
+    assert plain.record.answers == watched.record.answers
+
+
+def test_another_seed_appraises_alike_but_not_equally() -> None:
+    def worths(seed: int) -> list[float]:
+        master = Master()
+        master.seed(seed)
+        simple = Appraises(master, every=12)
+        arena.play("gin", [simple, Patient()], seed=3)
+        return [fmean(worths) for _, _, found in simple.appraisals for worths in found.worths]
+
+    first, second = worths(1), worths(2)
+
+    assert worths(1) == first != second
+    assert fmean(abs(a - b) for a, b in zip(first, second, strict=True)) < 0.12
+
+
+def test_it_plays_on_after_it_was_told_what_it_had_played() -> None:
+    class LosesItsProcess(Master):
+        count = 0
+
+        def hear(self, news: News) -> None:
+            super().hear(news)
+            plain.hear(news)
+
+        def decide(self, question: Question[Any]) -> object:
+            self.count += 1
+            if self.count < 12:
+                self.recall(question, answer := Simple.decide(plain, question))
+                return answer
+            return super().decide(question)
+
+    plain = Simple()
+    plain.reset()
+    master = LosesItsProcess()
+
+    play(master, Expert(), seed=2)
+
+    assert master.count > 12
+
+
+def test_a_card_that_is_not_seen_is_in_the_stock_or_in_the_other_hand() -> None:
+    seen = RoundSeen(CARD_BITS["Ks"])
+    seen.passed(CARD_BITS["Ks"])
+    seen.turn(True, True, CARD_BITS["2c"])  # takes the king, discards a two
+    seen.turn(False, True, CARD_BITS["9h"])  # takes the two
+    own = card_mask("Ks As Ah Ad 5c 6c 7c Th Jh Qh".split())
+
+    assert seen.known == CARD_BITS["2c"]
+    assert len(cards_of(seen.unseen(own))) == 52 - 10 - 2
+    assert (seen.takes, seen.turns, seen.top) == (1, [1, 1], CARD_BITS["9h"])
+
+
+@pytest.mark.stats
+def test_G16_master_beats_simple_by_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    result = play(Master(), Simple(), games=60, seed=31)
+
+    assert result.scores[0] >= 0.6 * 60  # three errors below what it wins
