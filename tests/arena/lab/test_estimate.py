@@ -50,8 +50,8 @@ HOUSE = {"bids": Bids, "nothing": BidsNothing, "on_red": BidsOnRed}
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Game:
     """Bids of 3 with a red card and of 0 with a black one are best; a 2 is not judged."""
-    monkeypatch.setattr(strategies, "house_bots", lambda game: HOUSE)
-    monkeypatch.setattr(estimate, "house_bots", lambda game: HOUSE)
+    monkeypatch.setattr(strategies, "house_bots", lambda game, **_: HOUSE)
+    monkeypatch.setattr(estimate, "house_bots", lambda game, **_: HOUSE)
     return install_judged_toy(monkeypatch)
 
 
@@ -154,7 +154,7 @@ def test_others_are_compared_elsewhere(toy: Game) -> None:
 def test_without_house_bots_there_is_nobody_to_play_against(
     toy: Game, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimate, "house_bots", lambda game: {})
+    monkeypatch.setattr(estimate, "house_bots", lambda game, **_: {})
 
     with pytest.raises(NoAnalysis, match="there is no house bot to play against"):
         begun(toy, toy.vocabulary.read_settings({}), 4, ())
