@@ -27,6 +27,7 @@ from arena.games.three_card_poker import league_goal, reached_goal
 from arena.games.three_card_poker_habits import UNIT, HandTally, ThreeCardPokerHabitMeter
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
 from arena.games.three_card_poker_table import HandClass, class_of, hand_classes
+from arena.strength.interval import FEWEST
 from protocol.errors import NoAnalysis
 from protocol.three_card_poker import ThreeCardPokerSettings
 
@@ -154,13 +155,18 @@ def _seen(meter: ThreeCardPokerHabitMeter) -> Figure:
 
 
 def _estimated(tally: HandTally) -> Figure:
+    """What was lost on average; without a mistake nothing tells how sure that is."""
+    name, certainty = "given away", Certainty.ESTIMATE
+    if tally.hands < FEWEST:
+        remark = f"too few hands to say, {tally.hands}; it takes {FEWEST}"
+        return Figure(name=name, value=None, unit=UNIT, certainty=certainty, remark=remark)
     lost, half = float(tally.given_away), _Z * tally.error
     return Figure(
-        name="given away",
+        name=name,
         value=lost,
         unit=UNIT,
-        certainty=Certainty.ESTIMATE,
-        low=max(0.0, lost - half),
-        high=lost + half,
+        certainty=certainty,
+        low=max(0.0, lost - half) if half else None,
+        high=lost + half if half else None,
         remark="the mean over the hands that were dealt; the rest of what was lost is the dealer's",
     )

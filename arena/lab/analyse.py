@@ -74,8 +74,10 @@ def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> 
     assert reason is not None, "there is one for a game without exact values"
     if against:
         raise NoAnalysis(f"{reason}; `arena compare` finds out which of two bots is better")
-    if game.judging is None or game.judging.refuses(settings) is not None:
+    if game.judging is None:
         raise NoAnalysis(reason)
+    if (why := game.judging.refuses(settings)) is not None:
+        raise NoAnalysis(f"{reason}, and what mistakes cost cannot be estimated: {why}")
     return estimated(game, settings, seed, reason)
 
 

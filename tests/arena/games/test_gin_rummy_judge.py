@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from random import Random
 from typing import Any
 
@@ -194,3 +195,18 @@ def test_without_the_house_bot_nothing_is_judged(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(gin_rummy_judge, "house_bots", lambda game, slow: {})
 
     assert refuses(SETTINGS) == "the house bot master is not installed, which judges"
+
+
+def test_G12_a_round_that_goes_on_to_the_last_card_of_the_stock_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gin_rummy_judge, "CHOOSE", 2)
+    monkeypatch.setattr(gin_rummy_judge, "MEASURE", 2)
+    settings = {"max_rounds": 10, "max_turns": 60}
+    bots = RandomBot(), RandomBot()
+    for bot in bots:
+        bot.seed(1)
+    record = arena.play("gin_rummy", bots, settings=settings, seed=1).record
+    first = list(takewhile(lambda one: one.round == 1, judged(record, 0)))
+
+    assert len(first) > 30, "it takes no short cut"

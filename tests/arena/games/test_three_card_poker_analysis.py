@@ -391,6 +391,19 @@ def test_if_all_kinds_of_hands_were_seen_there_is_a_value_with_a_band() -> None:
         assert one.high - one.low < 6
 
 
+def test_of_few_hands_no_mean_is_said_and_of_hands_that_are_alike_no_interval() -> None:
+    bots = Always(), Q64()
+    few, alike = (
+        watched(seat_match(arena.play(GAME.name, [bot], settings=settings, seed=1).record, 0))
+        for bot, settings in zip(bots, ({"rounds": 1}, {"rounds": 50}), strict=True)
+    )
+    refused, lost = figure(few, "given away"), figure(alike, "given away")
+
+    assert (refused.value, refused.low, refused.high) == (None, None, None)
+    assert refused.remark == "too few hands to say, 1; it takes 20"
+    assert (lost.value, lost.low, lost.high) == (0.0, None, None)
+
+
 def test_without_a_hand_there_is_no_analysis() -> None:
     with pytest.raises(NoAnalysis, match="it was dealt no hand"):
         watched(SeatMatch(ThreeCardPokerSettings(rounds=0), 0, []))
