@@ -18,6 +18,7 @@ from arena.cli._found_match import match_or_none
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
+from arena.records.luck import luck_of
 from arena.records.mistakes import (
     JudgedDecision,
     MatchMistakes,
@@ -29,8 +30,9 @@ from arena.records.mistakes import (
 from arena.records.seat_document import SeatDocument
 from arena.results.seat_records import played_by, seat_records
 from arena.storage.store import CompetitionRow, Store
+from arena.strength.figures import signed
 from arena.strength.interval import LEVEL
-from protocol.errors import ArenaError, NoAnalysis, UsageError, in_words, one_line
+from protocol.errors import ArenaError, NoAnalysis, NoLuck, UsageError, in_words, one_line
 
 __all__ = ["command"]
 
@@ -74,6 +76,14 @@ class _Mistake(msgspec.Struct, frozen=True):
     times: int
 
 
+class _SeatLuck(msgspec.Struct, frozen=True):
+    """What a seat won in a match, and how much of it is luck, in `unit`s."""
+
+    unit: str
+    gain: float
+    luck: float
+
+
 @click.command(name="mistakes")
 @click.argument("where", metavar="MATCH|COMPETITION")
 @click.option(
@@ -109,7 +119,8 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
 
     --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
     `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
-    the worst of them are in `mistakes`, each with how many `times` it was made.
+    the worst of them are in `mistakes`, each with how many `times` it was made. Of a single match
+    with all its cards there is `luck`: {unit, gain, luck}; else it is null.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = match_or_none(where, db, is_told=is_told)
@@ -153,9 +164,21 @@ def _run(
     except KeyboardInterrupt:
         is_interrupted = True
     if done or not is_interrupted:
-        _show(game, player, done, total, top, as_json=as_json)
+        luck = _luck(*records[0][1:]) if isinstance(records, list) else None
+        _show(game, player, done, total, top, luck, as_json=as_json)
     if is_interrupted:
         raise Interrupted(f"interrupted after {len(done):,} of {output.plural(total, 'match')}")
+
+
+def _luck(seat: int, record: Record | SeatDocument) -> _SeatLuck | None:
+    """What chance gave a seat in a match; None if its game or settings do not say."""
+    if isinstance(record, SeatDocument):
+        return None  # luck is made of all cards
+    try:
+        measured = luck_of(record)
+    except NoLuck:
+        return None
+    return _SeatLuck(measured.unit, measured.gains[seat], measured.luck[seat])
 
 
 def _judged(
@@ -184,7 +207,14 @@ def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
 
 
 def _show(
-    game: Game, player: str, done: Sequence[_Judged], total: int, top: int, *, as_json: bool
+    game: Game,
+    player: str,
+    done: Sequence[_Judged],
+    total: int,
+    top: int,
+    luck: _SeatLuck | None,
+    *,
+    as_json: bool,
 ) -> None:
     pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
     pairs.sort(key=lambda pair: badness(pair[1]))
@@ -205,11 +235,17 @@ def _show(
                 "version": done[0].found.version if done else None,
                 **counts,
                 "totals": totals,
+                "luck": luck,
                 "mistakes": mistakes,
             }
         )
         return
     click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
+    if luck is not None:
+        gain, cards, without = (
+            signed(value, 2) for value in (luck.gain, luck.luck, luck.gain - luck.luck)
+        )
+        click.echo(f"It won {gain} {luck.unit}s, of which {cards} is luck: {without} without it.")
     for place, mistake in enumerate(mistakes, start=1):
         click.echo()
         round_word = game.vocabulary.round

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+import arena
 from arena.cli import mistakes
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
+from arena.records.luck import luck_of
 from arena.records.mistakes import mistakes_of
+from arena.records.seat_document import seat_document
 from arena.storage.store import Store
+from protocol.strategy import find
 from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
 from tests.support.sample_database import SHORT, SampleWriter, plan, void
 
@@ -106,6 +110,7 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "decisions": 9,
         "judged": 8,
         "totals": [{"unit": "chips", "count": 4, "total": 9.0}],
+        "luck": None,
     }
     assert first == {
         "match": "m-4",
@@ -127,6 +132,25 @@ def test_the_document_has_what_is_shown(run: Run, db: str, game: str) -> None:
         "times": 1,
     }
     assert second["interval"] == pytest.approx([2 - 0.49, 2 + 0.49], abs=0.001)
+
+
+def test_a_match_says_how_much_of_what_was_won_is_luck(run: Run, tmp_path: Path) -> None:
+    bots = [find("ace_king_queen", name)() for name in ("honest", "bluffer")]
+    record = arena.play("ace_king_queen", bots, settings={"hands": 40}, seed=1).record
+    file = tmp_path / "match.json"
+    file.write_bytes(record.to_json())
+    measured = luck_of(record)
+
+    words = ("mistakes", str(file), "--seat", "2")
+    line = run(*words).text.splitlines()[1]
+
+    luck = {"unit": "chip", "gain": measured.gains[1], "luck": measured.luck[1]}
+    assert run(*words, "--json").document["luck"] == luck
+    without = measured.gains[1] - measured.luck[1]
+    assert line.startswith(f"It won {measured.gains[1]:+.2f} chips, of which ")
+    assert line.endswith(f" is luck: {without:+.2f} without it.")
+    file.write_bytes(seat_document(record, 1, "m", ("ann", "ben")).to_json())
+    assert run(*words, "--json").document["luck"] is None
 
 
 def test_names_in_a_file_from_elsewhere_are_made_fit_for_a_terminal(
