@@ -1,10 +1,9 @@
-"""Which tests run beside which when pytest runs three at a time, `-n 3`.
+"""Which tests run beside which when pytest runs two at a time, `-n 2`.
 
 The tests of a file run in one process, so that its fixtures are set up once. Tests in which bots
-play against tight limits of time are one lane: they run one after another, beside tests that may be
-slow. That lane is the longest, so it goes first. Then come the files that take long, and last the
-quick ones, so that all processes end at about the same time. Most of the long ones wait for
-programs that they start, so that two cores are enough for three processes.
+play against limits of time are one lane: they run one after another, beside tests that may be slow.
+That lane is as long as all others together, so it goes first. Then come the files that take long,
+and last the quick ones, so that both processes end at about the same time.
 """
 
 from __future__ import annotations
@@ -32,81 +31,48 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 IN_NO_HURRY = (
     "tests/e2e/test_analyse.py",
     "tests/e2e/test_analyses.py",
-    "tests/e2e/test_attendance.py",
-    "tests/e2e/test_bench.py",
-    "tests/e2e/test_bridge.py",
-    "tests/e2e/test_build.py",
-    "tests/e2e/test_cli_network.py",
-    "tests/e2e/test_compare.py",
-    "tests/e2e/test_course.py",
-    "tests/e2e/test_demo.py",
     "tests/e2e/test_docs.py",
-    "tests/e2e/test_examples.py",
-    "tests/e2e/test_idle_connections.py",
-    "tests/e2e/test_instruct.py",
-    "tests/e2e/test_launched_play.py",
     "tests/e2e/test_missing_games.py",
     "tests/e2e/test_new.py",
     "tests/e2e/test_new_game.py",
-    "tests/e2e/test_nginx.py",
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
-    "tests/e2e/test_people_at_the_page.py",
     "tests/e2e/test_postgres.py",
-    "tests/e2e/test_powercut.py",
     "tests/e2e/test_programs.py",
-    "tests/e2e/test_relay.py",
     "tests/e2e/test_roster.py",
-    "tests/e2e/test_serve.py",
-    "tests/e2e/test_serve_resume.py",
-    "tests/e2e/test_settled_on_the_page.py",
     "tests/e2e/test_strength_page.py",
     "tests/e2e/test_submissions.py",
     "tests/e2e/test_submit_page.py",
-    "tests/e2e/test_submitted_competitions.py",
-    "tests/e2e/test_tournament.py",
-    "tests/e2e/test_toy_games.py",
     "tests/e2e/test_toy_lab.py",
     "tests/e2e/test_toys_on_the_page.py",
     "tests/e2e/test_transcripts.py",
     "tests/e2e/test_vectors.py",
     "tests/e2e/test_versions_on_the_page.py",
-    "tests/e2e/test_watch.py",
-    "tests/e2e/test_web.py",
     "tests/e2e/test_wheel.py",
     "tests/e2e/test_workers_on_the_page.py",
 )
-"""Files in `tests/e2e` without tight limits of time: compilers, installers, browsers, databases, and
-whole arenas whose bots have the limits of a competition.
-"""
+"""Files in `tests/e2e` without limits of time: compilers, installers, browsers, databases."""
 
 LONG = (
     "tests/test_documents.py",
-    "tests/e2e/test_attendance.py",
     "tests/e2e/test_page.py",
-    "tests/e2e/test_examples.py",
+    "tests/e2e/test_strength_page.py",
     "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_submissions.py",
+    "tests/e2e/test_docs.py",
+    "tests/e2e/test_submit_page.py",
     "tests/e2e/test_new.py",
     "tests/e2e/test_toy_lab.py",
-    "tests/e2e/test_web.py",
-    "tests/e2e/test_serve.py",
-    "tests/e2e/test_tournament.py",
-    "tests/e2e/test_instruct.py",
-    "tests/e2e/test_docs.py",
     "tests/e2e/test_toys_on_the_page.py",
-    "tests/e2e/test_submit_page.py",
-    "tests/e2e/test_toy_games.py",
-    "tests/e2e/test_serve_resume.py",
-    "tests/e2e/test_bench.py",
     "tests/e2e/test_new_game.py",
-    "tests/e2e/test_powercut.py",
-    "tests/e2e/test_course.py",
-    "tests/e2e/test_bridge.py",
-    "tests/arena/web/test_analysis_process.py",
     "tests/bots/test_gin_rummy.py",
     "tests/bots/test_blackjack.py",
     "tests/test_style.py",
+    "tests/e2e/test_analyse.py",
+    "tests/arena/games/test_ace_king_queen_analysis.py",
+    "tests/bots/test_gin_master.py",
+    "tests/arena/games/test_three_card_poker_analysis.py",
+    "tests/arena/games/test_blackjack_analysis.py",
 )
 """Files outside the timed lane that take more than ten seconds, the longest first."""
 
