@@ -1,10 +1,11 @@
 """How good bots are in Ace-King-Queen, as a probe or records show it.
 
-The long measurements are marked `stats`; small forms of them run on every commit.
+The long measurements run where `CARD_ARENA_LONG` is set; small forms of them on every commit.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,8 @@ from bots.ace_king_queen import Random as RandomBot
 from protocol.ace_king_queen import AceKingQueenSettings, Card, Open, Respond
 from protocol.strategy import Strategy
 from protocol.vocabulary import Question
+
+LONG = pytest.mark.skipif("CARD_ARENA_LONG" not in os.environ, reason="CARD_ARENA_LONG is not set")
 
 GAME = GAMES["ace_king_queen"]
 SETTINGS = AceKingQueenSettings()
@@ -86,7 +89,7 @@ def test_nash_is_within_0_015_of_perfect(seed: int) -> None:
     check_nash(seed)
 
 
-@pytest.mark.stats
+@LONG
 def test_nash_is_within_0_015_of_perfect_with_20_seeds() -> None:
     for seed in range(20):
         check_nash(seed)
@@ -189,7 +192,7 @@ def test_a_bot_that_learns_is_shown_as_it_was_probed() -> None:
     assert best.value == pytest.approx(1 / 3, abs=0.01)  # nearly all that can be taken from it
 
 
-@pytest.mark.stats
+@LONG
 def test_the_learner_is_found_20_times_of_20() -> None:
     for seed in range(20):
         check_learner(seed)
@@ -261,7 +264,7 @@ def test_bands_hold_in_95_of_100_probes() -> None:
     assert coverage(60) >= 0.95
 
 
-@pytest.mark.stats
+@LONG
 def test_bands_hold_in_95_of_100_of_1000_probes() -> None:
     assert coverage(1000) >= 0.95
 
@@ -276,7 +279,7 @@ def test_a_bot_that_mixes_is_seldom_taken_for_one_that_adapts() -> None:
     assert alarms(40) <= 1
 
 
-@pytest.mark.stats
+@LONG
 def test_at_most_1_bot_in_100_is_wrongly_taken_for_one_that_adapts() -> None:
     assert alarms(400) <= 4
 
