@@ -8,7 +8,9 @@ tests start do without it.
 from __future__ import annotations
 
 import os
+import pkgutil
 from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +33,7 @@ class RulesCoverage:
             from coverage import Coverage
 
             self._coverage = Coverage.current()
+            _load_all()
         self._is_on = self._coverage is not None
         # Not in the first process, whose own have yet to start.
         if "PYTEST_XDIST_WORKER" in os.environ:
@@ -41,6 +44,14 @@ class RulesCoverage:
         if self._coverage is not None and is_on is not self._is_on:
             self._is_on = is_on
             (self._coverage.start if is_on else self._coverage.stop)()
+
+
+def _load_all() -> None:
+    """Load all that is measured: some modules are loaded late, perhaps while it is halted."""
+    for name in "protocol", "arena.games":
+        for module in pkgutil.walk_packages(import_module(name).__path__, f"{name}."):
+            if not module.name.endswith("__main__"):
+                import_module(module.name)
 
 
 _measured = RulesCoverage()
