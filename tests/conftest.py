@@ -15,6 +15,7 @@ from hypothesis import settings
 from arena.web.analysis_process import NICENESS
 from tests.support import frame_validation
 from tests.support.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from tests.support.needs import skip_without
 from tests.support.rules_coverage import pytest_runtest_protocol
 
 __all__ = [
@@ -66,6 +67,13 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "made_up: reads frames that no bot and no arena of ours would send, and that need not fit the schemas",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Without its tools a test is skipped, before any of its fixtures is set up."""
+    for mark in item.iter_markers("needs"):
+        skip_without(*mark.args)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
