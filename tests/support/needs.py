@@ -47,10 +47,7 @@ _DEBIAN: dict[str, tuple[str, ...]] = {
 }
 """The package of each tool, and the programs or the file by which it is found."""
 
-_NPM = {
-    "axe-core": "axe-core/axe.min.js",
-    "@asyncapi/specs": "@asyncapi/specs/schemas/3.0.0.json",
-}
+_NPM = {"axe-core": "axe-core/axe.min.js", "@asyncapi/specs": "@asyncapi/specs/schemas/3.0.0.json"}
 """What `.ci/run` gets from npm, and a file of it in `.ci/node_modules`."""
 
 
