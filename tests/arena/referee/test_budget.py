@@ -60,17 +60,16 @@ def test_seconds_on_end_beyond_it_are_a_flood() -> None:
         ours.spend(NOW + ON_END - 1, 101)
 
 
-def test_a_second_within_it_ends_the_count() -> None:
+@pytest.mark.parametrize("in_the_last", [50, 0])
+def test_a_second_within_it_ends_the_count(in_the_last: int) -> None:
+    """A second without a word is one, too."""
     ours = budget()
-    for second in range(3 * ON_END):
-        ours.spend(NOW + second, 50 if second % ON_END == ON_END - 1 else 105)
+    seconds = range(3 * ON_END)
+    messages = [in_the_last if second % ON_END == ON_END - 1 else 105 for second in seconds]
 
+    rests = [ours.spend(NOW + second + 0.01, n) for second, n in enumerate(messages) if n]
 
-def test_a_second_without_a_word_ends_the_count() -> None:
-    ours = budget()
-    for second in range(3 * ON_END):
-        if second % ON_END != ON_END - 1:
-            ours.spend(NOW + second + 0.01, 101)
+    assert len([rest for rest in rests if rest is not None]) == 3 * (ON_END - 1)
 
 
 def test_what_came_in_one_moment_is_no_flood_however_much_it_was() -> None:

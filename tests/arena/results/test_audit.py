@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -605,20 +604,21 @@ def test_a_removal_after_the_end() -> None:
     assert played.remarked() == ["ann was removed after its end: none of its matches counts"]
 
 
-def test_nothing_is_raised_whatever_seats_there_are() -> None:
-    changes: Sequence[Callable[[PlayedCompetition], None]] = (
-        lambda played: played.change(1, players=()),
-        lambda played: played.change(1, players=("zoe",)),
-        lambda played: played.change(1, result=Result((), (), Termination(Ending.CPU, 9))),
-        lambda played: played.change(1, result=Result((), (), Termination(Ending.CPU, -3))),
-        lambda played: played.change(1, pairing=-5),
-    )
-    for game in ("ace_king_queen", "three_card_poker", "high_low"):
-        for change in changes:
-            played = PlayedCompetition(plan(game))
-            change(played)
+@pytest.mark.parametrize("game", ["ace_king_queen", "three_card_poker", "high_low"])
+@pytest.mark.parametrize("change", [{"players": ()}, {"players": ("zoe",)}, {"pairing": -5}])
+def test_seats_that_no_pairing_has_are_told(game: str, change: dict[str, Any]) -> None:
+    played = PlayedCompetition(plan(game))
+    played.change(1, **change)
 
-            played.said()
+    assert played.said()
+
+
+@pytest.mark.parametrize("seat", [9, -3])
+def test_an_offender_that_has_no_seat_is_told(seat: int) -> None:
+    played = PlayedCompetition(plan("high_low"))
+    played.change(1, result=Result((), (), Termination(Ending.CPU, seat)))
+
+    assert played.said()
 
 
 def forgiving(forgive: int, *, events: tuple[str, ...]) -> PlayedCompetition:

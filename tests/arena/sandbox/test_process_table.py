@@ -127,9 +127,8 @@ def test_on_linux_a_thread_that_shares_its_core_has_waited_for_it() -> None:
     pipe = subprocess.PIPE
     both = [subprocess.Popen(command, stdin=pipe) for _ in range(2)]
     processes = LinuxProcesses()
-    deadline = time.monotonic() + 20
     while sum(cpu.own_ms for cpu in map(processes.cpu, pids(both)) if cpu) < 400:
-        assert time.monotonic() < deadline
+        time.sleep(0.01)
     waits = [processes.waits(pid) for pid in pids(both)]
     for process in both:
         process.communicate()

@@ -28,3 +28,5 @@ def test_a_folder_goes_however_deep_a_bot_has_nested_it(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
     remove(tmp_path / "nothing")
+
+    assert [*tmp_path.iterdir()] == []

@@ -303,8 +303,8 @@ def test_a_machine_without_masks_starts_workers_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
-    with worker_pool._interrupts_blocked():
-        pass
+
+    assert run(process_of, [1]) != [(1, os.getpid())]
 
 
 def test_short_work_starts_no_processes() -> None:

@@ -76,8 +76,10 @@ def patiently(database: str) -> Store:
 
 
 def test_it_is_free_when_the_store_is_closed(database: str) -> None:
-    for _ in range(3):
-        Store(database, exclusive=True).close()
+    Store(database, exclusive=True).close()
+
+    with Store(database, exclusive=True) as store:
+        assert store.competitions() == ()
 
 
 def test_others_may_read_and_write_meanwhile(database: str) -> None:

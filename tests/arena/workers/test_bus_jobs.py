@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.competitions.jobs import MatchJob
 from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.referee.referee import FAULT
@@ -413,7 +412,8 @@ async def test_a_result_counts_once_however_often_it_comes() -> None:
     assert watcher.came[-1] == ("attempt1", 3)
     assert arena.checker.checks == 1
     assert watcher.ended == [("attempt1", "completed")]
-    assert worker.of(Taken) == [Taken("attempt1")] * 3 + worker.of(Taken)[3:]
+    assert {*worker.of(Taken)} == {Taken("attempt1")}
+    assert len(worker.of(Taken)) >= 3
     assert not arena.jobs.remote
     await arena.jobs.close()
 
@@ -875,7 +875,7 @@ async def test_a_removed_bot_ends_the_match_by_its_offence() -> None:
     assert arena.jobs.offend(job.id, 0, FINDING)
     assert not arena.jobs.offend("nobody", 0, FINDING)
     await asyncio.sleep(2)
-    assert worker.of(Offend)[1:] == [Offend("attempt1", 0, FINDING)] * (len(worker.of(Offend)) - 1)
+    assert {*worker.of(Offend)[1:]} == {Offend("attempt1", 0, FINDING)}
     worker.is_silent = True
     await asyncio.sleep(7)
     assert watcher.ended == [("", "ann was removed")]
@@ -1015,5 +1015,4 @@ async def test_without_faults_a_faulty_bus_is_a_bus() -> None:
     await stage.until_done(60)
 
     assert len(stage.began) == len(stage.database.rows) == 5
-    assert isinstance(a_job(), MatchJob)
     await stage.close()
