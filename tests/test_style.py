@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
+from tests.support.needs import skip_without
 
 ROOT = Path(__file__).parent.parent
 
 
 def run(tool: str, *arguments: str) -> None:
     """Run a checker over everything; it is missing only on a machine that is not ours."""
-    if find_spec(tool) is None:
-        assert not os.environ.get("CI"), f"{tool} is not installed"
-        pytest.skip(f"{tool} is not installed")
+    skip_without(tool)
     done = subprocess.run(
         [sys.executable, "-m", tool, *arguments],
         cwd=ROOT,

@@ -26,6 +26,7 @@ from tests.support import arena_process
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
+from tests.support.needs import skip_without
 
 pytestmark = [
     pytest.mark.e2e,
@@ -135,9 +136,7 @@ def program_in(folder: Path, kind: str) -> str:
     if kind == "python":
         (folder / "plain.py").write_text(PLAIN)
         return "python3 plain.py"
-    if shutil.which("jq") is None:
-        assert not os.environ.get("CI"), "jq is not installed"
-        pytest.skip("jq is not installed")
+    skip_without("bash", "jq")
     for file in BASH.iterdir():
         shutil.copy(file, folder)
     return "bash bot.sh"

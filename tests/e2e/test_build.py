@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from arena.sandbox import archive, bubblewrap, build
+from arena.sandbox import archive, build
 from arena.sandbox.build import LOG_BYTES, BuildLog, BuildOutcome
 from arena.sandbox.manifest import ProgramManifest
-from tests.support.bot_processes import living, needs
+from tests.support.bot_processes import living
+from tests.support.needs import skip_without
 
 pytestmark = [
     pytest.mark.e2e,
@@ -83,7 +84,7 @@ class Workshop:
         isolate: bool = True,
     ) -> BuildOutcome:
         if isolate:
-            needs("bubblewrap", bubblewrap.probe(network=False))
+            skip_without("bwrap")
         (self.source / "build.py").write_text(script)
         words = (sys.executable, "build.py", *arguments)
         manifest = ProgramManifest("python", ("python3", "bot.py"), stdio=True, build=words)

@@ -6,24 +6,19 @@ All play at the same time, against one arena. The lines are cut when every bot w
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.network_namespace import NamespaceNetwork, Unavailable
+from tests.support.network_namespace import NamespaceNetwork
 from tests.support.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
 from tests.support.served_arena import REAL, ServedArena, outcomes_of, run_of
 
 if TYPE_CHECKING:
     from tests.support.served_arena import PlayedCases
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(sys.platform != "linux", reason="no network namespaces"),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("root", "ip")]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 4_000, "hard_ms": 4_000, "grace_ms": 10_000}
 # Longer than a decision may take and shorter than the grace, even if the kernel's next attempt
@@ -141,21 +136,18 @@ RUNS = [
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> PlayedCases:
     folder = tmp_path_factory.mktemp("network")
-    try:
-        with NamespaceNetwork("short", "long", "desk") as network:
-            lines = Lines(network)
-            cases = {
-                case.__name__: case
-                for case in (
-                    *(lines.answers_later, lines.answers_meanwhile, lines.resumes),
-                    *(lines.between_matches, lines.the_other),
-                    *(lines.sleeps, lines.stands_still),
-                )
-            }
-            arena = ServedArena(folder, LIMITS, RUNS, network)
-            return outcomes_of(arena, cases, lines.conduct)
-    except Unavailable as why:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(str(why))
+    with NamespaceNetwork("short", "long", "desk") as network:
+        lines = Lines(network)
+        cases = {
+            case.__name__: case
+            for case in (
+                *(lines.answers_later, lines.answers_meanwhile, lines.resumes),
+                *(lines.between_matches, lines.the_other),
+                *(lines.sleeps, lines.stands_still),
+            )
+        }
+        arena = ServedArena(folder, LIMITS, RUNS, network)
+        return outcomes_of(arena, cases, lines.conduct)
 
 
 @pytest.mark.parametrize("case", ["answers_later", "answers_meanwhile"])

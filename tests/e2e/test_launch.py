@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,12 +17,12 @@ from uuid import uuid4
 import pytest
 
 from arena.engine.verdict import Finding
-from arena.sandbox import bubblewrap
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
-from tests.support.bot_processes import living, needs
+from tests.support.bot_processes import living
+from tests.support.needs import skip_without
 
 pytestmark = [
     pytest.mark.e2e,
@@ -70,10 +69,6 @@ print(json.dumps({
     "caps": [line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")][0],
 }), file=sys.stderr)
 """
-
-
-def needs_isolation() -> None:
-    needs("bubblewrap", bubblewrap.probe())
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -131,7 +126,7 @@ async def arena(
     limits: Limits | None = None,
 ) -> AsyncIterator[LaunchingArena]:
     if isolate:
-        needs_isolation()
+        skip_without("bwrap")
     here = LaunchingArena(folder, hidden, limits or Limits(), isolate=isolate)
     try:
         yield here
@@ -243,7 +238,7 @@ async def test_what_the_arena_writes_later_is_out_of_sight_too(tmp_path: Path) -
 
 
 async def test_a_stdio_program_in_a_sandbox_has_no_network(tmp_path: Path) -> None:
-    needs("bubblewrap without a network", bubblewrap.probe(network=False))
+    skip_without("bwrap")
     source = """
 import socket
 input()
@@ -289,8 +284,7 @@ async def test_a_house_bot_from_a_file_connects(tmp_path: Path, isolate: bool) -
 
 @BOTH_WAYS
 async def test_java_starts_with_classes_that_lie_here(tmp_path: Path, isolate: bool) -> None:
-    for tool in ("java", "javac"):
-        needs(tool, None if shutil.which(tool) else "not installed")
+    skip_without("java", "javac")
     source = """
 class My {
     public static void main(String[] a) { System.err.print("java " + a[0]); System.exit(3); }
@@ -610,7 +604,7 @@ asyncio.run(main())
 @BOTH_WAYS
 def test_when_the_arena_is_killed_its_bots_go_with_it(tmp_path: Path, isolate: bool) -> None:
     if isolate:
-        needs_isolation()
+        skip_without("bwrap")
     (tmp_path / "bot.py").write_text(ESCAPE + STAY)
     name = f"bot-{uuid4()}"
     with subprocess.Popen(

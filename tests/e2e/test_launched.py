@@ -36,8 +36,9 @@ from arena.sandbox import bubblewrap
 from arena.sandbox.launcher import read_program
 from arena.storage.store import MatchRow, Store
 from protocol.messages import Ending, Limits, Verdict
-from tests.support.bot_processes import living, needs
+from tests.support.bot_processes import living
 from tests.support.hogs import bot, spy
+from tests.support.needs import skip_without, tool
 
 pytestmark = [
     pytest.mark.e2e,
@@ -78,14 +79,6 @@ LANGUAGES = ("python", "node", "java", "c++", "websocket")
 
 
 # ---- Programs
-
-
-def tool(name: str) -> str:
-    """The path of a program that a test needs."""
-    path = shutil.which(name)
-    needs(name, None if path else "not installed")
-    assert path is not None
-    return path
 
 
 def built(language: str, folder: Path) -> list[str]:
@@ -441,7 +434,7 @@ NOT_AS_ANOTHER = {
 
 
 async def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
-    needs("bubblewrap", bubblewrap.probe())
+    skip_without("bwrap")
     found, verdict = await spied(tmp_path)
 
     assert found == NOT_AS_ANOTHER | {

@@ -7,7 +7,6 @@ tests.tools.starters` tries all thirty.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +17,8 @@ import pytest
 
 from arena.games import GAMES
 from arena.sandbox.languages import Language
-from tests.tools.starters import CommandFailed, StarterTrial, missing
+from tests.support.needs import missing, skip_without
+from tests.tools.starters import NEEDS, CommandFailed, StarterTrial
 
 pytestmark = pytest.mark.e2e
 
@@ -39,16 +39,10 @@ MAKE_FLAGS = r"-j2 -- CXXFLAGS=-std=c++20\ -O0\ -Wall\ -Wextra"
 Outcomes: TypeAlias = dict[tuple[Language, str], "Future[None]"]
 
 
-def needs(language: Language) -> None:
-    if absent := missing(language):
-        assert not os.environ.get("CI"), absent
-        pytest.skip(f"no {', '.join(absent)}")
-
-
 @pytest.fixture
 def trial(tmp_path: Path) -> Callable[..., StarterTrial]:
     def make(game: str, language: Language = Language.PYTHON) -> StarterTrial:
-        needs(language)
+        skip_without(*NEEDS[language])
         return StarterTrial(tmp_path / "mine", game, language)
 
     return make
@@ -74,7 +68,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
         yield {
             (language, game): pool.submit(use, folder, language, game)
             for language, game in EACH
-            if not missing(language)
+            if missing(*NEEDS[language]) is None
         }
         pool.shutdown(cancel_futures=True)
 
@@ -83,7 +77,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
 def test_a_starter_does_what_its_readme_says(
     outcomes: Outcomes, language: Language, game: str
 ) -> None:
-    needs(language)
+    skip_without(*NEEDS[language])
     outcomes[language, game].result()
 
 

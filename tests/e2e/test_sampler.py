@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,7 +24,7 @@ from arena.sandbox.process_table import LinuxProcesses, Processes, PsutilProcess
 from arena.sandbox.process_usage import MIB, tree_of
 from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
-from tests.support.bot_processes import needs
+from tests.support.needs import skip_without, tool
 
 pytestmark = [
     pytest.mark.e2e,
@@ -117,15 +115,6 @@ def spin(seconds):
     began = time.process_time()
     while time.process_time() - began < seconds: pass
 """
-
-
-def tool(name: str) -> str:
-    """Where a program is; without it the test is skipped, and where `CI` is set it fails."""
-    found = shutil.which(name)
-    if found is None:
-        assert not os.environ.get("CI"), f"{name} is not installed"
-        pytest.skip(f"{name} is not installed")
-    return found
 
 
 def command(language: str, program: str, folder: Path) -> list[str]:
@@ -351,7 +340,7 @@ async def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
 
 
 async def test_what_is_written_to_memfds_is_found_in_bubblewrap(keep: Keep, tmp_path: Path) -> None:
-    needs("bubblewrap", bubblewrap.probe())
+    skip_without("bwrap")
     program = [sys.executable, "-c", HOARD]
     async with watched(keep(bubblewrap.wrap(program, scratch=tmp_path))) as watching:
         await holds_too_much(*watching)
@@ -377,9 +366,7 @@ def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
     hides: str, seen: list[str]
 ) -> None:
     """An arena that is not root's, with bubblewrap's namespaces; the manual has the second case."""
-    needs("bubblewrap", bubblewrap.probe())
-    if os.getuid():
-        pytest.skip("it takes root to be a user that owns nothing else")
+    skip_without("bwrap", "root")
     wrapped = "--ro-bind / / --proc /proc --unshare-user --unshare-pid --disable-userns"
     program = "import ctypes\n" + HOARD.replace(SAY, hides + SAY)
     system = "/usr/bin/python3"  # the tests' own is root's alone
@@ -446,7 +433,7 @@ async def test_zombies_are_no_processes(keep: Keep) -> None:
 
 
 async def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
-    needs("bubblewrap", bubblewrap.probe())
+    skip_without("bwrap")
     frame = "--dev-bind / / --proc /proc --unshare-user --unshare-pid --die-with-parent"
     program = "for _ in range(7): os.fork() or time.sleep(60)\n" + SAY + "input()"
     bot = keep([tool("bwrap"), *frame.split(), "--", *python(program)])
@@ -526,7 +513,7 @@ async def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> 
 
 
 async def test_psutil_finds_the_same(keep: Keep) -> None:
-    needs("psutil", None if find_spec("psutil") else "not installed")
+    skip_without("psutil")
     hog = "os.fork() and time.sleep(60)\n" + HOG["python"]
 
     async with watched(keep(python(hog)), PsutilProcesses()) as (bot, watcher):
@@ -536,7 +523,7 @@ async def test_psutil_finds_the_same(keep: Keep) -> None:
 
 
 async def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
-    needs("psutil", None if find_spec("psutil") else "not installed")
+    skip_without("psutil")
     async with watched(keep(python(HELLO["python"])), PsutilProcesses()) as watching:
         await is_fine(*watching)
 

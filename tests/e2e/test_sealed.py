@@ -19,7 +19,6 @@ from arena.authoring.starter import starter
 from arena.competitions.arena_host import Host
 from arena.engine.verdict import Finding
 from arena.games import GAMES
-from arena.sandbox import bubblewrap
 from arena.sandbox.command import sealed_program
 from arena.sandbox.languages import Language
 from arena.sandbox.launcher import Launcher
@@ -27,9 +26,10 @@ from arena.sandbox.manifest import ProgramManifest
 from arena.storage.store import Store
 from protocol.messages import Ending, Limits
 from tests.e2e.test_build import LEAVE, LOOK
-from tests.support.bot_processes import living, needs
+from tests.support.bot_processes import living
+from tests.support.needs import skip_without
 from tests.support.submitted import play, submitted
-from tests.tools.starters import missing
+from tests.tools.starters import NEEDS
 
 pytestmark = [
     pytest.mark.e2e,
@@ -47,16 +47,12 @@ websocket.send("{}")
 """
 
 
-def needs_isolation() -> None:
-    needs("bubblewrap", bubblewrap.probe(network=False))
-
-
 @asynccontextmanager
 async def launched(
     folder: Path, script: str, *arguments: str, limits: Limits | None = None
 ) -> AsyncIterator[Finding]:
     """What is found of a submission with this script; in the end nothing of it is left."""
-    needs_isolation()
+    skip_without("bwrap")
     (folder / "bot.py").write_text(script)
     (folder / ".data").touch()
     findings: asyncio.Queue[Finding] = asyncio.Queue()
@@ -152,8 +148,7 @@ async def test_the_files_of_a_submission_stay_as_they_are(folder: Path) -> None:
 async def test_a_starter_is_built_and_plays(
     tmp_path: Path, folder: Path, language: Language
 ) -> None:
-    needs_isolation()
-    needs(language.shown, ", ".join(missing(language)) or None)
+    skip_without("bwrap", *NEEDS[language])
     game = GAMES["ace_king_queen"]
     program = await submitted(starter(game, language, "mine").files, folder)
 

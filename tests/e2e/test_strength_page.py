@@ -125,8 +125,8 @@ def arena(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
-    return axe_source(tmp_path_factory.mktemp("axe"))
+def axe() -> str | None:
+    return axe_source()
 
 
 @pytest.fixture

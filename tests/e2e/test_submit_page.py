@@ -136,8 +136,8 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
-    return axe_source(tmp_path_factory.mktemp("axe"))
+def axe() -> str | None:
+    return axe_source()
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from arena.sandbox.languages import Language
+from tests.support.needs import skip_without
 from tests.support.toy_games import toy_name, write_toy
-from tests.tools.starters import StarterTrial, missing
+from tests.tools.starters import NEEDS, StarterTrial
 
 pytestmark = pytest.mark.e2e
 
@@ -248,8 +249,7 @@ def test_a_starter_passes_its_test_and_the_check(
 def test_a_starter_that_is_built_passes_its_test(
     trial: Callable[..., StarterTrial], language: Language
 ) -> None:
-    if absent := missing(language):
-        pytest.skip(f"no {', '.join(absent)}")
+    skip_without(*NEEDS[language])
     mine = trial(6, language)
     for step in ("build", "test", "try"):
         mine.step(step)

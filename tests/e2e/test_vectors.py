@@ -8,9 +8,7 @@ is changed wherever it stands.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -18,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from tests.support.needs import tool
 
 pytestmark = pytest.mark.e2e
 
@@ -164,10 +164,7 @@ def verify(paths: Iterable[Path]) -> tuple[int, list[str]]:
 
 def replay(paths: Iterable[Path]) -> tuple[list[Any], list[str]]:
     """What `replay.js` says of the transcripts that are right, and the names of the others."""
-    node = shutil.which("node")
-    if node is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("node is not installed")
-    done = run([node, str(REPLAY), *map(str, paths)])
+    done = run([tool("node"), str(REPLAY), *map(str, paths)])
     lines = done.stderr.splitlines()
     assert done.returncode == bool(lines)
     return [json.loads(line) for line in done.stdout.splitlines()], [

@@ -50,7 +50,7 @@ def test_standings_rankings_bots_and_matches_are_shown_with_their_versions(tmp_p
             time.sleep(0.05)
         url = said.read_text().partition("the page is at ")[2].split()[0].rstrip("/")
         with browser() as chromium:
-            look = BrowserWindow(chromium, url, PROJECTOR, axe_source(tmp_path))
+            look = BrowserWindow(chromium, url, PROJECTOR, axe_source())
             for route in ("#/c/robin/standings", "#/m/m-1"):
                 page = look.to(route)
                 page.get_by_role("link", name=f"{players[0]} v3", exact=True).wait_for()

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.tools.worker_chaos import WorkerChaos, nats_program
+from tests.tools.worker_chaos import WorkerChaos
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("nats-server", "nats")]
 
 
 def test_every_pairing_counts_once_though_worker_bus_and_arena_are_killed(tmp_path: Path) -> None:
-    if nats_program() is None:
-        assert not os.environ.get("CI"), "nats-server is not installed"
-        pytest.skip("nats-server is not installed")
     chaos = WorkerChaos(tmp_path, submitted=2, launched=2, matches=9, rounds=200)
 
     outcome = chaos.run(1, every_s=(0.5, 1.5), away_s=(0.0, 2.0))

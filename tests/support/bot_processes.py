@@ -1,4 +1,4 @@
-"""Tools and processes that tests of launched bots need."""
+"""Processes of launched bots."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
 from tests.support.arena_process import below_other_tests
 
-__all__ = ["living", "needs"]
-
-
-def needs(tool: str, why_not: str | None) -> None:
-    """Skip a test for want of a tool, and say why; fail where `CI` is set, as there all is tested."""
-    if why_not is not None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{tool}: {why_not}")
+__all__ = ["living"]
 
 
 def living(name: str) -> list[int]:

@@ -9,26 +9,21 @@ window, and that axe-core finds no serious fault of accessibility.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-import pytest
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Response
     from playwright.sync_api import Request as Asked
+from tests.support.needs import found, skip_without
 
-__all__ = ["PHONE", "PROJECTOR", "SIZES", "BrowserWindow", "axe_source", "browser", "missing"]
+__all__ = ["PHONE", "PROJECTOR", "SIZES", "BrowserWindow", "axe_source", "browser"]
 
 PROJECTOR, PHONE = (1920, 1080), (390, 844)
 SIZES = {"projector": PROJECTOR, "phone": PHONE}
@@ -44,7 +39,6 @@ _ARGUMENTS = (
 )
 _NETWORK = "net::ERR_NETWORK_CHANGED"  # another program has changed the machine's network
 _WAIT_MS = 20_000  # for anything that is to appear, on a busy machine
-_PATHS = ("chromium", "chromium-browser", "google-chrome")
 
 _WIDER = """() => {
   const { scrollWidth } = document.scrollingElement;
@@ -73,29 +67,16 @@ _AXE = """async () => {
 }"""
 
 
-def missing() -> str:
-    """What a browser needs and this machine does not have; empty if it has all."""
-    if find_spec("playwright") is None:
-        return "playwright is not installed"
-    if _chromium() is None:
-        return "chromium is not installed"
-    return ""
-
-
-def _chromium() -> str | None:
-    return next(filter(None, map(shutil.which, _PATHS)), None)
-
-
 @contextmanager
 def browser() -> Iterator[Browser]:
     """The machine's Chromium. Skips the test if there is none; where `CI` is set, fails it."""
-    if what := missing():
-        assert not os.environ.get("CI"), what
-        pytest.skip(what)
+    skip_without("playwright", "chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=_chromium(), args=list(_ARGUMENTS))
+        chromium = playwright.chromium.launch(
+            executable_path=found("chromium"), args=list(_ARGUMENTS)
+        )
         try:
             yield chromium
         finally:
@@ -103,26 +84,10 @@ def browser() -> Iterator[Browser]:
 
 
 @cache
-def axe_source(folder: Path) -> str | None:
-    """The text of axe-core from npm; None if npm has none, which is a failure where `CI` is set."""
-    npm = shutil.which("npm")
-    if npm is None:
-        assert not os.environ.get("CI"), "npm is not installed"
-        return None
-    (folder / "package.json").write_text('{"private": true, "dependencies": {"axe-core": "^4"}}')
-    done = subprocess.run(
-        [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if done.returncode:
-        assert not os.environ.get("CI"), done.stderr
-        return None
-    script = folder / "node_modules/axe-core/axe.min.js"
-    return script.read_text(encoding="utf-8")
+def axe_source() -> str | None:
+    """The text of axe-core; None where it is not installed, which a test of its own says."""
+    script = found("axe-core")
+    return Path(script).read_text(encoding="utf-8") if script else None
 
 
 class BrowserWindow:

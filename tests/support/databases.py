@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import importlib.util
 import itertools
 import os
 import shutil
@@ -26,6 +25,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.support.arena_process import free_port
+from tests.support.needs import skip_without, tool
 
 __all__ = [
     "PASSWORD",
@@ -161,38 +161,18 @@ def _other_user() -> str | None:
     return "postgres" if "postgres" in names else "nobody"
 
 
-def _programs() -> Path | None:
-    """The folder of PostgreSQL's programs; Debian does not put them on the path."""
-    found = shutil.which("initdb")
-    folders = [Path(found).resolve().parent] if found else []
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    for folder in folders:
-        if (folder / "initdb").exists() and (folder / "postgres").exists():
-            return folder
-    return None
-
-
 @functools.cache
-def postgres_server(*, fsync: bool = False) -> Server | str:
-    """The server of this process, which the first call starts; or why there is none."""
-    if sys.platform == "win32":
-        return "the server's shell is not there on Windows"
-    if importlib.util.find_spec("psycopg") is None:
-        return "psycopg is not installed"
-    programs = _programs()
-    if programs is None:
-        return "PostgreSQL's initdb and postgres are not installed"
-    server = Server(programs, fsync=fsync)
+def postgres_server(*, fsync: bool = False) -> Server:
+    """The server of this process, which the first call starts."""
+    server = Server(Path(tool("initdb")).resolve().parent, fsync=fsync)
     atexit.register(server.remove)
     return server
 
 
 def needed() -> Server:
     """The server; without one the test is skipped, or fails where `CI` is set."""
-    server = postgres_server()
-    if isinstance(server, str):
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(server)
-    return server
+    skip_without("psycopg", "initdb")
+    return postgres_server()
 
 
 def rows(where: str | Path, query: str) -> list[Any]:

@@ -15,18 +15,17 @@ import pytest
 
 from arena.workers.bus import BusAddress
 from arena.workers.bus_setup import set_up
+from tests.support.needs import tool
 
-__all__ = ["NatsServer", "nats_server", "needed_nats_server"]
+__all__ = ["NatsServer", "nats_server"]
 
 _READY_S = 30.0
-_PROGRAM = shutil.which("nats-server", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
 class NatsServer:
     """A server on a port of its own, whose files are in a folder."""
 
     def __init__(self, folder: Path, workers: tuple[str, ...] = ("w1", "w2")) -> None:
-        assert _PROGRAM is not None, "needed_nats_server() was asked"
         self.files = set_up(folder, ["localhost", "127.0.0.1"], workers)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -55,7 +54,7 @@ class NatsServer:
             self._process = process = subprocess.Popen(
                 [
                     *("sh", "-c", '"$@" & echo $!; read _; kill $!; wait $!', "sh"),
-                    *(str(_PROGRAM), "-c", str(self.files.server_conf)),
+                    *(tool("nats-server"), "-c", str(self.files.server_conf)),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -93,16 +92,8 @@ class NatsServer:
             return False
 
 
-def needed_nats_server() -> None:
-    """Skip the test if there is no nats-server; where `CI` is set it fails."""
-    if _PROGRAM is None:
-        why = "nats-server is not installed"
-        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
-
-
 @pytest.fixture
 def nats_server(tmp_path: Path) -> Iterator[NatsServer]:
-    needed_nats_server()
     server = NatsServer(tmp_path / "bus")
     try:
         yield server

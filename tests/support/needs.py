@@ -10,12 +10,15 @@ As a program, before anything is installed, it prints the Debian packages that a
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 __all__ = ["found", "missing", "skip_without", "tool"]
 
+_CAP_SYS_ADMIN = 21  # linux/capability.h
 _ROOT = Path(__file__).parents[2]
 _GORILLA = "/usr/share/gocode/src/github.com/gorilla/websocket"
 _DEBIAN: dict[str, tuple[str, ...]] = {
@@ -76,7 +79,7 @@ def missing(*names: str) -> str | None:
 
 def _lack(name: str) -> str | None:
     if name == "root":
-        return None if _is_root() else "root: only root may do this"
+        return None if _is_root() else "root is needed, who may mount and make networks"
     if found(name) is None:
         return f"{name} is not installed: {_how_to_get(name)}"
     why = None
@@ -88,7 +91,11 @@ def _lack(name: str) -> str | None:
 
 
 def _is_root() -> bool:
-    return hasattr(os, "geteuid") and os.geteuid() == 0
+    """Whether this process has the rights of root; in many a container root has few."""
+    with suppress(OSError):
+        rights = re.search(r"^CapEff:\s*(\w+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+        return bool(rights and int(rights[1], 16) >> _CAP_SYS_ADMIN & 1)
+    return False
 
 
 def _how_to_get(name: str) -> str:

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-__all__ = ["ARENA", "NamespaceNetwork", "Unavailable"]
+from tests.support.needs import skip_without
+
+__all__ = ["ARENA", "NamespaceNetwork"]
 
 ARENA = "arena"
 """The name of the arena's namespace, beside those of the lines."""
 
 _CLONE_NEWNET = 0x40000000  # linux/sched.h
 _NOBODY = "02:00:00:00:ff:ff"
-
-
-class Unavailable(Exception):
-    """No network can be made on this machine; the text says why."""
 
 
 class NamespaceNetwork:
@@ -42,24 +38,14 @@ class NamespaceNetwork:
         self._names = {where: f"card-arena-{os.getpid()}-{where}" for where in (ARENA, *lines)}
 
     def __enter__(self) -> NamespaceNetwork:
-        """Lay the lines.
-
-        Raises:
-            Unavailable: that cannot be done here.
-        """
-        if sys.platform != "linux" or os.geteuid() != 0:
-            raise Unavailable("network namespaces need root on Linux")
-        if shutil.which("ip") is None:
-            raise Unavailable("ip, of the package iproute2, is not installed")
+        """Lay the lines."""
+        skip_without("root", "ip")
         try:
             for name in self._names.values():
                 _ip("netns", "add", name)
             self._on(ARENA, "link", "set", "lo", "up")
             for number, line in enumerate(self._lines):
                 self._lay(number, line)
-        except subprocess.CalledProcessError as error:
-            self._clear()
-            raise Unavailable(f"{error}: {error.stderr}") from None
         except BaseException:
             self._clear()
             raise

@@ -7,10 +7,8 @@ knows nothing of WebSocket, and delays pings and messages alike.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -18,10 +16,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import pytest
-
 from tests.support.arena_process import free_port
 from tests.support.documents import DOCUMENTS
+from tests.support.needs import tool
 
 __all__ = ["SlowProxy", "nginx"]
 
@@ -58,10 +55,7 @@ def nginx(
         tls: a certificate and its key; without them it speaks plainly.
         port: where it listens, 0 for any.
     """
-    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        assert not os.environ.get("CI"), "nginx is not installed"
-        pytest.skip("nginx is not installed")
+    program = tool("nginx")
     port, file = port or free_port(), folder / "nginx.conf"
     file.write_text(_configuration(folder, port, arena, path, tls))
     process = subprocess.Popen((program, "-c", str(file), "-p", str(folder), "-e", "stderr"))

@@ -21,8 +21,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support.browser import PROJECTOR, SIZES, BrowserWindow, browser, missing
+from tests.support.browser import PROJECTOR, SIZES, BrowserWindow, browser
 from tests.support.class_with_page import GAMES, ClassWithPage
+from tests.support.needs import missing
 from tests.support.page_player import sit_down
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def main() -> int:
     parser.add_argument("--frames", action="store_true")
     parser.add_argument("--only", default="", help="views whose names contain this")
     options = parser.parse_args()
-    if what := missing():
+    if what := missing("playwright", "chromium"):
         parser.error(what)
     if options.frames:
         _frames()

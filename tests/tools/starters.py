@@ -35,9 +35,10 @@ from arena.games import GAMES
 from arena.sandbox.languages import Language
 from arena.storage.store import Store
 from protocol.errors import ArenaError
+from tests.support.needs import missing
 from tests.support.submitted import play, submitted
 
-__all__ = ["CommandFailed", "StarterTrial", "main", "missing"]
+__all__ = ["NEEDS", "CommandFailed", "StarterTrial", "main"]
 
 LINE_S = 300  # any one command; a compiler beside other work takes a minute
 START_S = 60  # an arena, until it says where it is
@@ -65,11 +66,6 @@ BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it i
 
 class CommandFailed(Exception):
     """A command did not do what it should; the text is what it showed."""
-
-
-def missing(language: Language) -> list[str]:
-    """The programs that a language's starters need and that are not here."""
-    return [program for program in NEEDS[language] if not shutil.which(program)]
 
 
 class StarterTrial:
@@ -259,9 +255,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as parent:
         for number, (language, game) in enumerate(chosen, start=1):
             title = f"{number:2}/{len(chosen)} {language:10} {game:16}"
-            if absent := missing(language):
+            if absent := missing(*NEEDS[language]):
                 left_out += 1
-                result = f"left out: no {', '.join(absent)}"
+                result = f"left out: {absent}"
             else:
                 began_s = time.monotonic()
                 folder = Path(parent) / f"{language}-{game}"

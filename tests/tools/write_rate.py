@@ -35,6 +35,7 @@ from arena.storage.store import Store, new_id
 from bots.strategy import RandomMixin
 from protocol.errors import UsageError
 from tests.support.databases import Server, postgres_server
+from tests.support.needs import missing
 
 __all__ = ["WriteRate", "main", "measure", "played"]
 
@@ -234,10 +235,9 @@ def _is_silent(fd: int) -> bool:
 
 
 def _server() -> Server:
-    server = postgres_server(fsync=True)
-    if isinstance(server, str):
-        raise UsageError(server)
-    return server
+    if what := missing("psycopg", "initdb"):
+        raise UsageError(what)
+    return postgres_server(fsync=True)
 
 
 @click.command()

@@ -173,7 +173,7 @@ def test_the_dealer_shows_the_measure_of_a_league_beside_the_gain(run: Run) -> N
     assert shown in lines
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.needs("git")
 def test_a_file_is_compared_with_itself_at_a_commit(
     run: Run, bot_file: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from protocol.errors import UnknownBot, UsageError
 
 AKQ = GAMES["ace_king_queen"]
-NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+NEEDS_GIT = pytest.mark.needs("git")
 
 BOT = """
 import helper

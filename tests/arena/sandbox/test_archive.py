@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
 import socket
 import stat
 import struct
@@ -163,7 +162,7 @@ def test_any_tree_comes_out_as_it_was_packed_whoever_packed_it(
     assert (ours.size, ours.entries) == (len(tar), len(tree))
 
 
-@pytest.mark.skipif(shutil.which("zip") is None, reason="there is no zip")
+@pytest.mark.needs("zip")
 @pytest.mark.parametrize("options", [[], ["-D"], ["-0"], ["-fd"]], ids=" ".join)
 def test_the_program_zip_makes_the_same_of_a_folder(tmp_path: Path, options: list[str]) -> None:
     tree: Tree = {**BOT, "größe": None, "größe/übung.py": (b"x" * 5_000, False)}

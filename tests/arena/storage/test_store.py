@@ -5,9 +5,7 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,6 +38,7 @@ from bots.strategy import RandomMixin
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.databases import anybody, rows
+from tests.support.needs import skip_without
 
 VERDICT = Verdict(
     kind=Ending.ILLEGAL,
@@ -1254,17 +1253,10 @@ def small_disk() -> Iterator[Path]:
 
     Not in pytest's folders: another run that clears them away cannot remove a mount point.
     """
+    skip_without("root", "mount")
     folder = Path(tempfile.mkdtemp(prefix="disk-"))
     argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    mount = shutil.which("mount")
-    done = mount and subprocess.run(argv, capture_output=True, text=True, check=False)
-    if not done or done.returncode:
-        folder.rmdir()
-        why = done.stderr.strip() if done else "there is no mount"
-        is_root = sys.platform != "win32" and os.geteuid() == 0
-        (pytest.fail if os.environ.get("CI") and is_root else pytest.skip)(
-            f"cannot mount a small tmpfs: {why}"
-        )
+    subprocess.run(argv, check=True)
     try:
         yield folder
     finally:  # lazily, as a test that has failed may have left a file open

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 import subprocess
 import zipfile
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from arena.sandbox.archive import canonical, unpack
+from tests.support.needs import tool
 
 MODULE = Path(__file__).parents[3] / "arena/web/page/views/submit_zip.js"
 FILES = {
@@ -29,12 +29,8 @@ process.stdout.write(Buffer.from(await zipOf(files).arrayBuffer()));
 
 @pytest.fixture
 def archive(tmp_path: Path) -> bytes:
-    node = shutil.which("node")
-    if node is None:
-        assert not os.environ.get("CI"), "node is not installed"
-        pytest.skip("node is not installed")
     module = shutil.copy(MODULE, tmp_path / "zip.mjs")
-    words = (node, "--input-type=module", "-e", ZIP, str(module), json.dumps(FILES))
+    words = (tool("node"), "--input-type=module", "-e", ZIP, str(module), json.dumps(FILES))
     return subprocess.run(words, capture_output=True, check=True, timeout=30).stdout
 
 

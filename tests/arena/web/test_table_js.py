@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -25,6 +24,7 @@ from protocol.gin_melds import arrange, points
 from protocol.messages import Ending
 from protocol.vocabulary import Range
 from protocol.watching import View
+from tests.support.needs import tool
 
 PAGE = Path(__file__).parents[3] / "arena/web/page"
 TESTS = Path(__file__).parent / "page"
@@ -44,12 +44,7 @@ _VIEWS = (View("all"), View("public"), View("seat", (0,)))
 @pytest.fixture(scope="module")
 def node() -> str:
     """The program that runs the page's modules."""
-    found = shutil.which("node")
-    if found is None:
-        if "CI" in os.environ:
-            pytest.fail("expected node in CI")
-        pytest.skip("needs node")
-    return found
+    return tool("node")
 
 
 @pytest.mark.e2e

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -25,7 +24,6 @@ from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.workers.program_cache import NotFetched, ProgramCache
 from protocol.errors import UsageError
 from protocol.messages import Limits
-from tests.support.bot_processes import needs
 from tests.support.submitting import bot_zip, strategy
 
 GAME = "ace_king_queen"
@@ -301,8 +299,8 @@ async def test_a_python_strategy_is_started_by_our_client_here(user: CacheUser) 
     assert (program.folder / "bot.py").read_bytes() == strategy(GAME)
 
 
+@pytest.mark.needs("g++")
 async def test_a_compiled_program_is_built_and_runs(user: CacheUser) -> None:
-    needs("a compiler", None if shutil.which("g++") else "no g++ on PATH")
     text = '#include <cstdio>\nint main() { puts("compiled here"); }\n'
     toml = 'build = "g++ -O0 -o mybot bot.cpp"\nrun = "stdio: ./mybot"'
     source, tar = source_of(bot_zip(bot_toml=toml, bot_cpp=text), "bot.zip")
