@@ -45,9 +45,8 @@ ALLOWED = {
 """Files and folders that may name games, with the reason."""
 
 MEASURES = {
-    *("class_night", "league_odds", "luck_tables", "powercut", "powercut_plan"),
-    *("rogue_latency", "screenshots"),
-    *("stalls", "tls_scan", "token_guessing", "write_rate"),
+    *("league_odds", "luck_tables", "powercut", "powercut_plan"),
+    *("tls_scan", "token_guessing", "write_rate"),
 }
 """Programs in tests/tools that measure something by a fixed game, so that runs can be compared."""
 

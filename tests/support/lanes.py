@@ -25,7 +25,7 @@ __all__ = [
 
 TIMED = "against limits of time"
 
-ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.py")
+ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py",)
 """Files of the timed lane that are not in `tests/e2e`."""
 
 IN_NO_HURRY = (
