@@ -46,7 +46,7 @@ ALLOWED = {
 
 MEASURES = {
     *("league_odds", "luck_tables", "powercut", "powercut_plan"),
-    *("tls_scan", "token_guessing", "write_rate"),
+    *("tls_scan", "write_rate"),
 }
 """Programs in tests/tools that measure something by a fixed game, so that runs can be compared."""
 

@@ -25,7 +25,7 @@ from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import Done, Instruct, Limits, Progress
 from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot, in_arena_with
-from tests.tools.token_guessing import attack
+from tests.support.token_guesses import guess
 
 pytestmark = pytest.mark.e2e
 
@@ -387,8 +387,8 @@ async def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
         if is_playing:
             arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
             playing = asyncio.gather(ann.play(), ben.play())
-        guesses = await attack(arena.port, 300, at_once=50)
-        attacking = asyncio.create_task(attack(arena.port, 10_000, at_once=50))
+        guesses = await guess(arena.port, 300, at_once=50)
+        attacking = asyncio.create_task(guess(arena.port, 10_000, at_once=50))
         await asyncio.sleep(0)
         async with arena.stranger("ann/2") as good:
             began = time.monotonic()
@@ -411,7 +411,7 @@ async def test_who_waits_in_the_line_is_cut_in_the_end(monkeypatch: pytest.Monke
 
     limits = msgspec.structs.replace(LIMITS, hello_ms=200)
     async with with_ann_and_ben(requires_token=True, limits=limits) as (arena, _, _):
-        await attack(arena.port, 20, at_once=1)
+        await guess(arena.port, 20, at_once=1)
         arena.open("ace_king_queen", "ann", "ben", hands=1)
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
 
