@@ -37,10 +37,13 @@ __all__ = ["KINDS", "NUMBERS", "ConnectionEnded", "Misbehaviour", "RogueBot", "m
 
 Message = dict[str, Any]
 
-NUMBERS = frozenset({"high_low", "three_card_poker", "blackjack"})
+AKQ, GIN, HIGH_LOW = "ace_king_queen", "gin_rummy", "high_low"
+POKER, BLACKJACK = "three_card_poker", "blackjack"
+NUMBERS = frozenset({HIGH_LOW, POKER, BLACKJACK})
 """The games that ask for numbers: a careless arena would take `true`, `4.0` and `"4"` for one."""
 
 _DRIP_S = 0.05  # from one byte to the next
+_DRIPS = 4_000  # bytes: minutes, as an arena that stood still gives more time
 _LIFE_S = 30.0  # it ends by then, if nobody ends it before
 _HOG_MIB = 320  # more than any limit of a test, and taken before the CPU time is up
 _BOMB = 60  # processes
@@ -351,7 +354,7 @@ def stalls(bot: RogueBot, ask: Message) -> None:
 
 def drips(bot: RogueBot, ask: Message) -> None:
     answer = answer_to(ask, bot.choose(ask["legal"]))
-    bot.drip(frame(json.dumps({**answer, "note": "x" * 1000}).encode()))
+    bot.drip(frame(json.dumps({**answer, "note": "x" * _DRIPS}).encode()))
 
 
 def crashes(bot: RogueBot, ask: Message) -> None:
@@ -424,13 +427,13 @@ def is_never_ready(options: argparse.Namespace) -> None:
 
 
 def drips_the_handshake(options: argparse.Namespace) -> None:
-    RogueBot(options).drip(b"GET / HTTP/1.1\r\nX: " + b"x" * 600)
+    RogueBot(options).drip(b"GET / HTTP/1.1\r\nX: " + b"x" * _DRIPS)
 
 
 def drips_hello(options: argparse.Namespace) -> None:
     bot = RogueBot(options)
     bot.shake_hands()
-    hello = {**bot.hello(), "client": "x" * 250}
+    hello = {**bot.hello(), "client": "x" * _DRIPS}
     bot.drip(frame(json.dumps(hello).encode()))
 
 
@@ -458,6 +461,7 @@ class Misbehaviour(NamedTuple):
 
     Attributes:
         ending: the word of J2 that its match ends with; None if it never comes to a match.
+        game: where it matters most; the deed is possible in any.
         deed: what it does in the middle of a match.
         before: what it does in the place of connecting and playing.
         asked: whether the verdict must show a question, and what would have been legal.
@@ -469,6 +473,7 @@ class Misbehaviour(NamedTuple):
     """
 
     ending: str | None
+    game: str = AKQ
     deed: Callable[[RogueBot, Message], None] | None = None
     before: Callable[[argparse.Namespace], None] | None = None
     asked: bool = True
@@ -481,43 +486,43 @@ class Misbehaviour(NamedTuple):
 
 KINDS: dict[str, Misbehaviour] = {
     # what it says
-    "illegal": Misbehaviour("illegal", illegal, got=True, told=True),
-    "as-true": Misbehaviour("illegal", as_true, got=True, told=True, number=True),
-    "as-float": Misbehaviour("illegal", as_float, got=True, told=True, number=True),
-    "as-text": Misbehaviour("illegal", as_text, got=True, told=True, number=True),
-    "as-list": Misbehaviour("illegal", as_list, got=True, told=True),
-    "garbage-bytes": Misbehaviour("malformed", garbage_bytes, told=True),
-    "garbage-json": Misbehaviour("malformed", garbage_json, got=True, told=True),
-    "huge-frame": Misbehaviour("oversize", huge_frame),
-    "anothers-match": Misbehaviour("malformed", anothers_match, got=True, told=True),
-    "answers-early": Misbehaviour("malformed", answers_early, got=True, told=True),
-    "flood": Misbehaviour("timeout", floods),  # it is not read, and its clock runs
-    "flood-of-pings": Misbehaviour("timeout", floods_with_pings),
-    "stale": Misbehaviour("timeout", answers_stale),
-    "never-reads": Misbehaviour("overflow", never_reads, narrow=True),
+    "illegal": Misbehaviour("illegal", AKQ, illegal, got=True, told=True),
+    "as-true": Misbehaviour("illegal", HIGH_LOW, as_true, got=True, told=True, number=True),
+    "as-float": Misbehaviour("illegal", POKER, as_float, got=True, told=True, number=True),
+    "as-text": Misbehaviour("illegal", BLACKJACK, as_text, got=True, told=True, number=True),
+    "as-list": Misbehaviour("illegal", GIN, as_list, got=True, told=True),
+    "garbage-bytes": Misbehaviour("malformed", AKQ, garbage_bytes, told=True),
+    "garbage-json": Misbehaviour("malformed", GIN, garbage_json, got=True, told=True),
+    "huge-frame": Misbehaviour("oversize", AKQ, huge_frame),
+    "anothers-match": Misbehaviour("malformed", HIGH_LOW, anothers_match, got=True, told=True),
+    "answers-early": Misbehaviour("malformed", AKQ, answers_early, got=True, told=True),
+    "flood": Misbehaviour("timeout", BLACKJACK, floods),  # it is not read, and its clock runs
+    "flood-of-pings": Misbehaviour("timeout", POKER, floods_with_pings),
+    "stale": Misbehaviour("timeout", BLACKJACK, answers_stale),
+    "never-reads": Misbehaviour("overflow", GIN, never_reads, narrow=True),
     # how long it takes
-    "stall": Misbehaviour("timeout", stalls, told=True),
-    "drip": Misbehaviour("timeout", drips, told=True),
-    "not-ready": Misbehaviour("absent", before=is_never_ready, asked=False, told=True),
+    "stall": Misbehaviour("timeout", AKQ, stalls, told=True),
+    "drip": Misbehaviour("timeout", GIN, drips, told=True),
+    "not-ready": Misbehaviour("absent", HIGH_LOW, before=is_never_ready, asked=False, told=True),
     "drip-handshake": Misbehaviour(None, before=drips_the_handshake),
     "drip-hello": Misbehaviour(None, before=drips_hello),
     # how it goes
-    "vanish": Misbehaviour("disconnect", crashes),
-    "close": Misbehaviour("disconnect", closes),
-    "goodbye": Misbehaviour("disconnect", leaves, told=True),
-    "close-1011": Misbehaviour("crash", says_it_crashed),
+    "vanish": Misbehaviour("disconnect", AKQ, crashes),
+    "close": Misbehaviour("disconnect", GIN, closes),
+    "goodbye": Misbehaviour("disconnect", HIGH_LOW, leaves, told=True),
+    "close-1011": Misbehaviour("crash", AKQ, says_it_crashed),
     # what the arena sees of the processes that it has launched
-    "crash": Misbehaviour("crash", crashes, launched=True),
-    "exit": Misbehaviour("crash", before=exits, asked=False, launched=True),
-    "never-starts": Misbehaviour("absent", before=sleeps, asked=False, launched=True),
-    "hog": Misbehaviour("memory", hogs_memory, launched=True),
-    "hog-child": Misbehaviour("memory", hogs_memory_in_a_child, launched=True),
-    "hog-file": Misbehaviour("memory", hogs_memory_in_a_file, launched=True),
-    "fork-bomb": Misbehaviour("processes", bombs, launched=True),
-    "spin": Misbehaviour("cpu", spins, launched=True),
+    "crash": Misbehaviour("crash", AKQ, crashes, launched=True),
+    "exit": Misbehaviour("crash", GIN, before=exits, asked=False, launched=True),
+    "never-starts": Misbehaviour("absent", BLACKJACK, before=sleeps, asked=False, launched=True),
+    "hog": Misbehaviour("memory", AKQ, hogs_memory, launched=True),
+    "hog-child": Misbehaviour("memory", HIGH_LOW, hogs_memory_in_a_child, launched=True),
+    "hog-file": Misbehaviour("memory", BLACKJACK, hogs_memory_in_a_file, launched=True),
+    "fork-bomb": Misbehaviour("processes", GIN, bombs, launched=True),
+    "spin": Misbehaviour("cpu", POKER, spins, launched=True),
     # what is no offence
-    "come-back": Misbehaviour("completed", comes_back, told=True),
-    "answer-twice": Misbehaviour("completed", answers_twice, told=True),
+    "come-back": Misbehaviour("completed", AKQ, comes_back, told=True),
+    "answer-twice": Misbehaviour("completed", HIGH_LOW, answers_twice, told=True),
 }
 
 
