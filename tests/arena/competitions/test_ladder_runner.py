@@ -184,38 +184,44 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
     assert len(host.book.matches) == 2
 
 
+def looks_of(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """From now on, a word for every look at all who are on the ladder."""
+    looks: list[str] = []
+    plays = competition.arbiter.plays
+    monkeypatch.setattr(competition.arbiter, "plays", lambda: looks.append("look") or plays())
+    return looks
+
+
 async def test_what_happens_among_many_free_bots_is_looked_at_together(
     house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.come(*(f"bot {number}" for number in range(200)), plays=silent)
     competition, _ = await host.begin("bot 1", **LADDER)
-    looks = 0
-    plays = competition.arbiter.plays
-
-    def counted() -> Any:
-        nonlocal looks
-        looks += 1
-        return plays()
-
-    monkeypatch.setattr(competition.arbiter, "plays", counted)
+    looks = looks_of(competition, monkeypatch)
     host.come(*(f"late {number}" for number in range(50)), plays=silent)
-    assert looks == 0
+    assert looks == []
     await until(lambda: len(house.referee.tables) >= 125)
-    assert looks < 20, "and everybody plays in the end"
+    assert 0 < len(looks) < 20, "and everybody plays in the end"
 
 
-async def test_who_leaves_or_plays_something_else_changes_nothing(
+async def test_who_leaves_or_plays_something_else_causes_no_look(
     house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host.come("ann", "ben", "cem", plays=silent)
     competition, _ = await host.begin("ann", **LADDER)
-    monkeypatch.setattr(competition.arbiter, "plays", None)
+    looks = looks_of(competition, monkeypatch)
     host.leaves("cem")
+    await turns()
     other = house.bot("dora")
     other.player.games = frozenset({"gin_rummy"})
     host.players.add(other.player)
     host.changed()
-    monkeypatch.undo()
+    await turns()
+    assert looks == []
+
+    host.come("eve", "fay", plays=silent)
+    await until(lambda: len(house.referee.tables) == 2)
+    assert looks != [], "one that may play does cause one"
 
 
 async def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(

@@ -38,10 +38,14 @@ def test_a_game_offers_the_forms_it_can_be_played_in_its_usual_one_first(game: s
 
 @EACH_GAME
 def test_every_form_that_is_offered_can_be_started_with_what_it_offers(game: str) -> None:
-    for choice in startable(GAMES[game], Config()).forms:
-        plan = plan_by_hand(GAMES[game], Config(), form=choice.form, matches=choice.matches)
+    offered = startable(GAMES[game], Config()).forms
+    plans = [
+        plan_by_hand(GAMES[game], Config(), form=choice.form, matches=choice.matches)
+        for choice in offered
+    ]
 
-        assert plan.form == choice.form
+    assert offered
+    assert [plan.form for plan in plans] == [choice.form for choice in offered]
 
 
 @pytest.mark.parametrize("meets_itself", [True, False])
