@@ -1,8 +1,4 @@
-"""The house bots of blackjack (B12), and the interface that they share.
-
-The tests of the play and of the count take the class from a fixture, because
-`tests/arena/games/test_blackjack_mutants.py` runs them against faulty counting players.
-"""
+"""The house bots of blackjack (B12), and the interface that they share."""
 
 from __future__ import annotations
 
@@ -21,18 +17,6 @@ from protocol.strategy import house_bots
 from protocol.vocabulary import News, Question, Range
 
 UPCARDS = "23456789TJQKA"
-
-
-@pytest.fixture(params=[Simple, Counting])
-def player_class(request: pytest.FixtureRequest) -> type[PlayerStrategy]:
-    """Counting plays like Simple."""
-    cls: type[PlayerStrategy] = request.param
-    return cls
-
-
-@pytest.fixture
-def counting_class() -> type[PlayerStrategy]:
-    return Counting
 
 
 def hits(player: PlayerStrategy, hand: str) -> str:
@@ -65,41 +49,24 @@ def bet(player: PlayerStrategy, bankroll: int = 100) -> object:
 # --- The play of Simple and Counting ---
 
 
-def test_B12_hits_a_hard_11_or_less(player_class: type[PlayerStrategy]) -> None:
-    player = player_class()
-
-    for hand in ("2s 3s", "5s 5h", "6s 4s", "9s 2s", "2s 3s 6s"):
-        assert hits(player, hand) == UPCARDS
-
-
-def test_B12_a_hard_12_stands_on_4_to_6(player_class: type[PlayerStrategy]) -> None:
-    for hand in ("Ts 2s", "7s 5s", "As 9s 2s"):
-        assert hits(player_class(), hand) == "23789TJQKA"
-
-
-def test_B12_a_hard_13_to_16_stands_on_2_to_6(player_class: type[PlayerStrategy]) -> None:
-    for hand in ("Ts 3s", "Ts 4s", "9s 6s", "Ts 6s", "As Ts 5s"):
-        assert hits(player_class(), hand) == "789TJQKA"
-
-
-def test_B12_stands_on_a_hard_17_or_more(player_class: type[PlayerStrategy]) -> None:
-    for hand in ("Ts 7s", "Ts 8s", "Ts Js", "9s 7s 5s", "As 9s 7s"):
-        assert hits(player_class(), hand) == ""
-
-
-def test_B12_hits_a_soft_17_or_less(player_class: type[PlayerStrategy]) -> None:
-    for hand in ("As Ah", "As 2s", "As 5s", "As 6s", "As 2s 4s"):
-        assert hits(player_class(), hand) == UPCARDS
-
-
-def test_B12_a_soft_18_stands_on_2_7_8(player_class: type[PlayerStrategy]) -> None:
-    for hand in ("As 7s", "As 3s 4s"):
-        assert hits(player_class(), hand) == "34569TJQKA"
-
-
-def test_B12_stands_on_a_soft_19_or_more(player_class: type[PlayerStrategy]) -> None:
-    for hand in ("As 8s", "As 9s", "As 5s 5h"):
-        assert hits(player_class(), hand) == ""
+@pytest.mark.parametrize("cls", [Simple, Counting])
+@pytest.mark.parametrize(
+    ("hands", "hit_against"),
+    [
+        ("2s 3s, 5s 5h, 6s 4s, 9s 2s, 2s 3s 6s", UPCARDS),  # hard, to 11
+        ("Ts 2s, 7s 5s, As 9s 2s", "23789TJQKA"),  # 12
+        ("Ts 3s, Ts 4s, 9s 6s, Ts 6s, As Ts 5s", "789TJQKA"),  # 13 to 16
+        ("Ts 7s, Ts 8s, Ts Js, 9s 7s 5s, As 9s 7s", ""),  # from 17
+        ("As Ah, As 2s, As 5s, As 6s, As 2s 4s", UPCARDS),  # soft, to 17
+        ("As 7s, As 3s 4s", "34569TJQKA"),  # 18
+        ("As 8s, As 9s, As 5s 5h", ""),  # from 19
+    ],
+)
+def test_B12_simple_and_counting_play_by_the_table(
+    hands: str, hit_against: str, cls: type[PlayerStrategy]
+) -> None:
+    for hand in hands.split(", "):
+        assert hits(cls(), hand) == hit_against, hand
 
 
 def test_B12_simple_bets_the_minimum_whatever_it_has_seen() -> None:
@@ -108,56 +75,36 @@ def test_B12_simple_bets_the_minimum_whatever_it_has_seen() -> None:
 
 # --- The count ---
 
-
-def test_B12_counting_bets_the_minimum_on_a_new_deck(counting_class: type[PlayerStrategy]) -> None:
-    assert bet_after(counting_class(), "") == 5
+LOW = [rank + suit for rank in "23456" for suit in "shdc"]
 
 
+@pytest.mark.parametrize(
+    ("seen", "bankroll", "bet"),
+    [
+        ("", 100, 5),
+        ("2s", 100, 5),
+        *[(" ".join(LOW[:count]), 100, 10) for count in range(2, len(LOW) + 1)],
+        *[(f"{rank}s {rank}h", 100, 10) for rank in "23456"],
+        *[(f"2s 3s {rank}s", 100, 5) for rank in "TJQKA"],
+        *[(f"2s 3s 4s {rank}s", 100, 10) for rank in "TJQKA"],
+        *[(f"2s {rank}s {rank}h", 100, 5) for rank in "789"],
+        *[(f"2s 3s {rank}s {rank}h", 100, 10) for rank in "789"],
+        ("(2s) (3s)", 100, 10),  # whoever was dealt the cards
+        ("(2s) 3s", 100, 10),
+        ("Ts Js Qs 2s 3s 4s", 100, 5),  # below 0 too
+        ("Ts 2s 3s 4s", 100, 10),
+        ("2s 3s", 9, 5),  # what it cannot afford
+        ("2s 3s", 10, 10),
+    ],
+)
 def test_B12_counting_bets_twice_the_minimum_at_2_or_more(
-    counting_class: type[PlayerStrategy],
+    seen: str, bankroll: int, bet: int
 ) -> None:
-    assert bet_after(counting_class(), "2s") == 5
-    assert bet_after(counting_class(), "2s 3s") == 10
-    assert bet_after(counting_class(), "2s 3s 4s") == 10
+    assert bet_after(Counting(), seen, bankroll) == bet
 
 
-def test_B12_counting_bets_twice_the_minimum_however_high_the_count(
-    counting_class: type[PlayerStrategy],
-) -> None:
-    low = [rank + suit for rank in "23456" for suit in "shdc"]
-
-    for count in range(2, len(low) + 1):
-        assert bet_after(counting_class(), " ".join(low[:count])) == 10
-
-
-def test_B12_counting_adds_1_for_each_2_to_6(counting_class: type[PlayerStrategy]) -> None:
-    for rank in "23456":
-        assert bet_after(counting_class(), f"{rank}s {rank}h") == 10
-
-
-def test_B12_counting_takes_1_off_for_each_ten_face_and_ace(
-    counting_class: type[PlayerStrategy],
-) -> None:
-    for rank in "TJQKA":
-        assert bet_after(counting_class(), f"2s 3s {rank}s") == 5
-        assert bet_after(counting_class(), f"2s 3s 4s {rank}s") == 10
-
-
-def test_B12_counting_passes_over_7_8_and_9(counting_class: type[PlayerStrategy]) -> None:
-    for rank in "789":
-        assert bet_after(counting_class(), f"2s {rank}s {rank}h") == 5
-        assert bet_after(counting_class(), f"2s 3s {rank}s {rank}h") == 10
-
-
-def test_B12_counting_counts_whoever_was_dealt_the_card(
-    counting_class: type[PlayerStrategy],
-) -> None:
-    assert bet_after(counting_class(), "2s 3s") == 10
-    assert bet_after(counting_class(), "(2s) (3s)") == 10
-
-
-def test_B12_counting_starts_from_0_at_a_shuffle(counting_class: type[PlayerStrategy]) -> None:
-    player = counting_class()
+def test_B12_counting_starts_from_0_at_a_shuffle() -> None:
+    player = Counting()
     assert bet_after(player, "2s 3s 4s") == 10
 
     player.hear(Shuffled())
@@ -165,18 +112,6 @@ def test_B12_counting_starts_from_0_at_a_shuffle(counting_class: type[PlayerStra
     assert bet(player) == 5
     see(player, ["5s", "6s"])
     assert bet(player) == 10
-
-
-def test_B12_counting_may_go_below_0(counting_class: type[PlayerStrategy]) -> None:
-    assert bet_after(counting_class(), "Ts Js Qs 2s 3s 4s") == 5
-    assert bet_after(counting_class(), "Ts 2s 3s 4s") == 10
-
-
-def test_B12_counting_doubles_only_if_it_can_afford_it(
-    counting_class: type[PlayerStrategy],
-) -> None:
-    assert bet_after(counting_class(), "2s 3s", bankroll=9) == 5
-    assert bet_after(counting_class(), "2s 3s", bankroll=10) == 10
 
 
 def test_B12_counting_is_built_on_simple_without_repeating_it() -> None:
