@@ -1,51 +1,46 @@
-"""The command line, called in this process or in one of its own."""
+"""The command line, called in this process or in one of its own, and what the `*.cram` need."""
 
 from __future__ import annotations
 
-import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import click
+import msgspec
 import pytest
 
-from arena.cli import main
+from arena.cli import _lab_runs, instruct, main, tournament
+from arena.formats.formats import schedule_of
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
+from arena.games import GAMES
+from arena.sandbox import worker_pool
+from arena.storage.live_results import LiveResults
+from arena.storage.store import Store
+from protocol.errors import ArenaError, Unreachable
+from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
+from tests.arena.cli.analysed import analysing, bluffer_db
+from tests.arena.results.test_match_sums import written
+from tests.support import sample_database
+from tests.support.databases import rows
+from tests.support.in_process import Ran
+from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
+from tests.support.written_competition import WrittenCompetition, names, offence, plan, play
 
+__all__ = ["Ran", "Run", "analysing", "bluffer_db"]
 
-class Ran(NamedTuple):
-    """What a command left behind."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def text(self) -> str:
-        """What is on stdout, after a command that went well."""
-        assert (self.status, self.err) == (0, "")
-        return self.out
-
-    @property
-    def document(self) -> Any:
-        """The one JSON document on stdout, after a command that went well."""
-        return json.loads(self.text)
-
-    def failure(self, status: int = 1) -> str:
-        """The one line on stderr, after a command that went wrong."""
-        assert self.status == status, self
-        [line] = self.err.splitlines()
-        assert line.startswith("arena: ")
-        return line.removeprefix("arena: ")
-
-    def refusal(self, status: int = 2) -> str:
-        """The one line on stderr, after a command that printed nothing else."""
-        assert self.out == ""
-        return self.failure(status)
+TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
 
 
 Run = Callable[..., Ran]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write what the *.cram files print now")
 
 
 @pytest.fixture(autouse=True)
@@ -106,3 +101,220 @@ def bot_file(tmp_path: Path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+# ---- What the `*.cram` need: a command that only shows what it was asked, or `class.db`
+
+
+def _nothing(*_: object, **__: object) -> None:
+    raise AssertionError("nothing may be played or launched")
+
+
+@pytest.fixture
+def nothing_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_lab_runs, "run", _nothing)
+
+
+@pytest.fixture
+def tournament_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tournament, "_play", _nothing)
+
+
+@pytest.fixture
+def every_job_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_REPORT_S", "_ALONE_S", "_WORTH_S"):
+        monkeypatch.setattr(worker_pool, name, -1.0)
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state directory of the test's own, `state`."""
+    for variable in "XDG_STATE_HOME", "LOCALAPPDATA":
+        monkeypatch.setenv(variable, str(tmp_path / "state"))
+
+
+@pytest.fixture
+def too_many_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = msgspec.structs.replace(GAMES["ace_king_queen"], decisions=lambda settings: 1e6)
+    monkeypatch.setitem(GAMES, game.name, game)
+
+
+@pytest.fixture
+def no_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.delitem(sys.modules, "arena.workers.bus_setup", raising=False)
+
+
+@pytest.fixture
+def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arena that shows on stderr what it is told, and refuses two competitions."""
+    cup = {"competition": "akq-1", "run": "cup", "game": "ace_king_queen", "form": "round_robin"}
+    settled = {"state": "running", "settled": 1_250, "scheduled": 2_000, "left_s": 200.0}
+    waits_for = ("ann", "ben", "cem", "dora", "eve")
+    ladder = Progress("gin-2", "", "gin_rummy", "ladder", "paused", 7, 0, None)
+    on = (Progress(**cup, **settled, waits_for=waits_for), ladder)  # type: ignore[arg-type]
+
+    def answer(url: str, message: Instruct) -> Done:
+        if message.competition == "refused":
+            raise ArenaError("expected a competition that is on (none), got 'refused'")
+        if message.competition == "unreachable":
+            raise Unreachable(f"no arena answers at {url}: refused")
+        told = msgspec.to_builtins(message)
+        click.echo(f"{url} { {key: told[key] for key in told if told[key] is not None} }", err=True)
+        lines = ("one", "two") if message.action is Action.LOG else ()
+        return Done("done", on, lines=lines)
+
+    monkeypatch.setattr(instruct, "_ask", answer)
+    monkeypatch.setenv("ARENA_INSTRUCTOR", "secret")
+    monkeypatch.delenv("ARENA_URL", raising=False)
+
+
+@pytest.fixture
+def transcripts(tmp_path: Path) -> None:
+    for name in ("ace_king_queen-1.jsonl", "blackjack-1.jsonl"):
+        shutil.copy(TRANSCRIPTS / name, tmp_path)
+
+
+@pytest.fixture
+def blackjack_record(tmp_path: Path) -> None:
+    (tmp_path / "record.json").write_bytes(sample_database.play("blackjack").record.to_json())
+
+
+@pytest.fixture(scope="session")
+def sample_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    games = ("ace_king_queen", "three_card_poker", "gin_rummy")
+    return sample_database.write(tmp_path_factory.mktemp("sample") / "class.db", games)
+
+
+@pytest.fixture
+def class_db(sample_file: Path, tmp_path: Path) -> None:
+    """A finished competition of three games, each with a void match and an offence."""
+    shutil.copy(sample_file, tmp_path)
+
+
+@pytest.fixture
+def empty_db(tmp_path: Path) -> Iterator[Store]:
+    """An open database; what is written in the fixtures that take it can be read at once."""
+    with Store(tmp_path / "class.db") as store:
+        yield store
+
+
+def _round_robin(store: Store, id_: str, **more: Any) -> WrittenCompetition:
+    course = WrittenCompetition(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2, **more), id_
+    )
+    course.plays(1, ("ann", "ben"), (5, -5))
+    course.plays(2, ("ann", "cem"), (3, -3))
+    return course
+
+
+def _elimination(store: Store, id_: str, **more: Any) -> None:
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4), **more), id_)
+    (table,) = next(schedule_of(final.plan))
+    final.plays(1, table.players, (4, 3, 2, -9), versions=("v2", "connected", "v1", ""))
+    final.ends(ranking=LiveResults(store, final.id).ranking)
+
+
+@pytest.fixture
+def monday_db(empty_db: Store) -> None:
+    course = _round_robin(empty_db, "akq-1", run="monday")
+    course.plays(3, ("ben", "cem"), (0, 0), offence(1))
+
+
+@pytest.fixture
+def forms_db(empty_db: Store) -> None:
+    """The other forms, where versions of bots have played."""
+    league = WrittenCompetition(empty_db, plan(Form.LEAGUE, ("ann", "ben")), "tcp-1")
+    league.plays(1, ("ann",), (1000,), versions=("v3",))
+    ladder = WrittenCompetition(empty_db, plan(Form.LADDER, ("ann", "ben")), "gin-1")
+    ladder.plays(2, ("ann", "ben"), (1, 0), versions=("v7", "v8"))
+    ladder.plays(1, ("ann", "ben"), (1, 0), versions=("connected", "v9"))
+    bracket = WrittenCompetition(empty_db, plan(Form.ELIMINATION, names(9)), "high-low-1")
+    first, _ = next(schedule_of(bracket.plan))
+    bracket.plays(1, first.players, (4, 3, 2, -9), versions=("connected", "v1", "v2", "v3"))
+    _elimination(empty_db, "high-low-2")
+
+
+@pytest.fixture
+def forgiven_db(empty_db: Store) -> None:
+    of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
+    course = WrittenCompetition(empty_db, of, "akq-1")
+    course.plays(1, ("ann", "ben"), (4, -4))
+    course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
+    league = WrittenCompetition(
+        empty_db, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1"
+    )
+    league.plays(1, ("ann",), (1000,))
+    league.plays(2, ("ann",), (-1000,), offence(0, Ending.CRASH), event="one")
+
+
+@pytest.fixture
+def absent_db(empty_db: Store) -> None:
+    away = {"not_there": ("zoe",)}
+    course = WrittenCompetition(
+        empty_db, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
+    )
+    course.plays(1, ("ben", "ann"), (0, 0), offence(1, Ending.ABSENT))
+    course.plays(2, ("cem", "ben"), (0, 0), offence(1, Ending.ABSENT))
+    league = WrittenCompetition(empty_db, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
+    league.plays(1, ("ann",), (1000,))
+    _elimination(empty_db, "high-low-1", **away)
+
+
+@pytest.fixture
+def two_courses_db(empty_db: Store) -> None:
+    """One competition is over, one goes on, and of one a match counts not."""
+    for id_, run in (("akq-1", "monday"), ("akq-2", "friday"), ("akq-3", "sunday")):
+        course = WrittenCompetition(
+            empty_db, plan(Form.ROUND_ROBIN, ("ann", "ben"), run=run, matches=2), id_
+        )
+        if id_ == "akq-3":
+            course.plays(
+                1, ("ann", "ben"), (0, 0), Termination(Ending.VOID, None, "it was stopped")
+            )
+        course.notes(1, ("ann", "ben"), play(seed=1, hands=4))
+        if id_ != "akq-2":
+            course.notes(2, ("ben", "ann"), play(seed=2, hands=4))
+            course.ends()
+
+
+@pytest.fixture
+def older_db(tmp_path: Path) -> None:
+    """A database of before, with three matches."""
+    written(str(tmp_path / "class.db"), 3)
+    rows(str(tmp_path / "class.db"), "ALTER TABLE matches DROP COLUMN sums")
+
+
+@pytest.fixture
+def judged_toy(monkeypatch: pytest.MonkeyPatch) -> str:
+    name = install_judged_toy(monkeypatch).name
+    monkeypatch.setitem(sample_database.SHORT, name, {"rounds": 3})
+    return name
+
+
+@pytest.fixture
+def toy_db(judged_toy: str, empty_db: Store, tmp_path: Path) -> None:
+    """Five seats of ben's in four matches, beside a void one; and records in files."""
+    game = judged_toy
+    planned = sample_database.plan(game, players=("ann", "ben", "cem"), form=Form.ROUND_ROBIN)
+    writer = sample_database.SampleWriter(empty_db, planned, f"{game}-00000001")
+    writer.finished(Pairing(1, ("ann", "ben")), sample_database.void(game), f"{game}-void")
+    for number, (players, bids, cards) in enumerate(
+        (
+            (("ann", "ben"), (3, 1, 2), "Ah Kd 2s"),
+            (("ben", "cem"), (3, 0), "As Kd"),
+            (("cem", "ben"), (2, 2), "As Qc"),
+            (("ben", "ben"), (0,), "Kd"),
+        ),
+        start=1,
+    ):
+        writer.finished(Pairing(number, players), toy_match(game, bids, cards), f"m-{number}")
+    empty_db.flush()
+    damaged = msgspec.structs.replace(toy_record(game, (3, 0), "As Kd"), answers=("x",))
+    for file, record in (
+        ("unjudged", toy_record(game, (0,), "2h")),
+        ("again", toy_record(game, (3, 0, 3, 0), "As Ad As Ad")),
+        ("long", toy_record(game, (0,), "2h", 91)),
+        ("damaged", damaged),
+    ):
+        (tmp_path / f"{file}.json").write_bytes(record.to_json())

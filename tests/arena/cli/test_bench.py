@@ -181,21 +181,6 @@ def test_two_commits_are_compared_in_a_sentence_each(
     assert document == {"commit": "HEAD", "rows": [msgspec.to_builtins(ROW)]}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["speed"], "'speed' is not one of"),
-        (["idle", "--against", "HEAD"], "expected groups of --against: tables, matches, clients"),
-        (["games", "--idle", "200"], "expected --idle or groups, not both"),
-        (["--idle", "200", "--rounds", "1"], "expected --idle without --rounds"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_in_one_line(
-    run: Run, words: list[str], said: str
-) -> None:
-    assert said in run("bench", *words).refusal()
-
-
 def test_ctrl_c_ends_it_with_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def measure(*_: object) -> Bench:
         raise KeyboardInterrupt

@@ -22,7 +22,7 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 
 if TYPE_CHECKING:
-    from tests.arena.cli.conftest import Run
+    pass
 
 PYTHON = sys.executable
 OK = StepOutcome(number=1, step=Step.STARTS, status=StepStatus.OK, about="at ws://here")
@@ -114,33 +114,6 @@ def test_a_script_that_is_not_there(words: list[str]) -> None:
 @pytest.mark.parametrize("words", [[PYTHON, "-c", "print()", "nowhere.py"], ["env", "nowhere.py"]])
 def test_a_word_that_may_be_no_script_is_left_to_the_program(words: list[str]) -> None:
     assert program_of(words).words == tuple(words)
-
-
-@pytest.mark.parametrize("words", [(), ("--listen", "--", PYTHON)])
-def test_it_needs_a_command_or_a_stranger(run: Run, words: tuple[str, ...]) -> None:
-    line = run("check", *words).refusal()
-
-    assert "expected either -- COMMAND or --listen" in line
-
-
-@pytest.mark.parametrize("option", [("--port", "7701"), ("--host", "127.0.0.1")])
-def test_an_address_is_for_strangers_only(run: Run, option: tuple[str, str]) -> None:
-    line = run("check", *option, "--", PYTHON).refusal()
-
-    assert f"expected {option[0]} with --listen only" in line
-
-
-def test_the_help_says_what_a_seed_does_not_fix(run: Run) -> None:
-    said = " ".join(run("check", "--help").out.split())
-
-    assert "The bot's own chance, its nonces, which the cards depend on" in said
-
-
-@pytest.mark.parametrize(
-    "words", [("--game", "bridge", "--", PYTHON), ("--", "no-such-program-anywhere", "x")]
-)
-def test_what_there_is_not(run: Run, words: tuple[str, ...]) -> None:
-    assert run("check", *words).status == 2
 
 
 # ---- What is shown

@@ -29,14 +29,3 @@ def test_the_document_has_a_field_for_all_that_is_shown(run: Any) -> None:
         assert list(layer) == ["name", "active", "detail"]
         assert isinstance(layer["active"], bool)
         assert layer["detail"]
-
-
-def test_it_takes_no_arguments(run: Any) -> None:
-    assert "unexpected extra argument" in run("doctor", "me").refusal()
-
-
-def test_it_works_as_a_program(run_process: Any) -> None:
-    ran = run_process("doctor")
-
-    assert (ran.status, ran.err) == (0, "")
-    assert "Python and platform" in ran.out

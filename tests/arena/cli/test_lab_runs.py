@@ -26,58 +26,6 @@ STAKE = ("--stake", "9", "--goal", "10")
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["play", "akq", "nash", "--bot", "sh", "--seed", "1"], "expected no --seed"),
-        (["cross", "akq", "--bot", "sh", "--seed", "1"], "expected no --seed"),
-        (["ruin", "tcp", "--bot", "sh", *STAKE, "--seed", "1"], "expected no --seed"),
-        (["cross", "akq", "--bus", "tls://h:1", "--seed", "1"], "expected no --seed with --bus"),
-        (["cross", "akq", "--bus", "tls://h:1", "--duplicate"], "expected no --bus with --dup"),
-        (["cross", "akq", "--bus", "https://h"], "expected tls://HOST:PORT or nats://HOST:PORT"),
-        (
-            ["compare", "akq", "nash", "honest", "--bus", "tls://h:1", "--seed", "1"],
-            "expected no --seed with --bus",
-        ),
-        (["compare", "akq", "nash", "honest", "--bus", "h:1"], "expected tls://HOST:PORT"),
-        (["play", "akq", "nash", "nash", "--bank-ms", "3"], "limits with --bot only"),
-        (["cross", "akq", "--memory-mib", "64"], "limits with --bot only"),
-        (["ruin", "tcp", "q64", *STAKE, "--hard-ms", "9"], "limits with --bot only"),
-        (["play", "akq", "--bot", "sh"], "played by 2 bots, got 1"),
-        (["play", "akq", "nash", "nash", "--bot", "sh"], "played by 2 bots, got 3"),
-        (["play", "akq", "nash", "--bot", "no-such"], "expected a program on PATH"),
-        (["play", "akq", "nash", "--bot", "nash=sh"], "got 'nash' twice"),
-        (["play", "akq", "nobody", "--bot", "sh"], "no house bot 'nobody'"),
-        (["cross", "gin", "--bot", "sh"], "needs at least 2 bots, got 1"),
-        (["cross", "akq", "--bot", "a=sh", "--bot", "a=sh"], "got 'a' twice"),
-        (["ruin", "tcp", "q64", "--bot", "sh", *STAKE], "expected one bot, as BOT or"),
-        (["ruin", "tcp", "--bot", "sh", "--bot", "sh", *STAKE], "expected one bot"),
-        (["ruin", "tcp", *STAKE], "expected one bot, as BOT or with --bot"),
-        (["ruin", "tcp", "--bot", "sh", *STAKE, "--ante", "5"], "expected no --ante"),
-        (["ruin", "gin", "--bot", "sh", *STAKE], "not played for chips against the dealer"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value),
-)
-def test_what_is_called_wrong_launches_nothing(
-    run: Run, monkeypatch: pytest.MonkeyPatch, argv: list[str], said: str
-) -> None:
-    def launched(*_: object) -> None:
-        raise AssertionError("nothing may be launched")
-
-    monkeypatch.setattr(lab_runs, "run", launched)
-
-    assert said in run(*argv).refusal()
-
-
-@pytest.mark.parametrize("name", ["play", "cross", "ruin"])
-def test_the_help_has_the_option_and_the_limits(run: Run, name: str) -> None:
-    text = run(name, "--help").out
-
-    assert "--bot [NAME=]COMMAND" in text
-    assert "With --bot" in text
-    assert "Limits:" in text
-
-
-@pytest.mark.parametrize(
     ("command", "opens"),
     [
         ("cross", "arena.lab.launched.gathered"),

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import click
 import msgspec
 import pytest
@@ -99,11 +96,3 @@ def test_limits_have_a_section_of_their_own_in_the_help() -> None:
         assert flag in limits
         assert flag not in options
         assert f"default: {field.default}" in " ".join(limits.split())
-
-
-def test_the_help_of_serve_has_them(run: Callable[..., Any]) -> None:
-    out = run("serve", "--help").text
-
-    assert out.count("\nLimits:\n") == out.count("\nOptions:\n") == 1
-    assert "[GAME]..." not in out.split("\nOptions:\n")[1]
-    assert "--memory-mib N" in out.split("\nLimits:\n")[1]

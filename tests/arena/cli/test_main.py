@@ -23,11 +23,6 @@ def test_version(run: Run) -> None:
     assert run("--version") == (0, f"arena {__version__}\n", "")
 
 
-def test_without_a_command_it_shows_its_help(run: Run) -> None:
-    assert run() == run("--help")
-    assert "Card Arena" in run().out
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_there(run: Run, name: str) -> None:
     command = command_named(name)
@@ -35,13 +30,6 @@ def test_every_command_is_there(run: Run, name: str) -> None:
     assert isinstance(command, click.Command)
     assert command.name == name
     assert COMMANDS[name] in run("--help").out
-
-
-@pytest.mark.parametrize("name", ["play", "cross", "odds", "ruin", "driver"])
-def test_every_command_has_help(run: Run, name: str) -> None:
-    out = run(name, "--help").text
-
-    assert out.startswith(f"Usage: arena {name} ")
 
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
@@ -52,104 +40,6 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["bogus"], "no such command 'bogus'; see 'arena --help'"),
-        (["--bogus"], "no such option"),
-        (["play"], "missing argument 'GAME'; see 'arena play --help'"),
-        (["play", "akq", "nash", "nash", "--bogus"], "no such option"),
-        (["play", "akq", "nash", "nash", "--games"], "requires an argument"),
-        (["play", "akq", "nash", "nash", "--games", "0"], "0 is not in the range"),
-        (["play", "akq", "nash", "nash", "--games", "-3"], "-3 is not in the range"),
-        (["play", "akq", "nash", "nash", "--games", "many"], "'many' is not a valid"),
-        (["play", "akq", "nash", "nash", "--games", "1.5"], "'1.5' is not a valid"),
-        (["play", "akq", "nash", "nash", "--seed", "x"], "'x' is not a valid integer"),
-        (["play", "poker", "a", "b"], "unknown game 'poker'; expected one of: ace_k"),
-        (["play", "akq", "nash", "nobody"], "no house bot 'nobody' for ace_king_queen"),
-        (["play", "akq", "nash", "no.py"], "found no file no.py"),
-        (["play", "akq", "nash"], "ace_king_queen is played by 2 bots, got 1"),
-        (["play", "akq"], "ace_king_queen is played by 2 bots, got 0"),
-        (["play", "tcp", "q64", "q64"], "three_card_poker is played by 1 bot, got 2"),
-        (["cross", "poker"], "unknown game 'poker'"),
-        (["cross", "akq", "nash", "nash"], "expected each bot once, got 'nash' twice"),
-        (["cross", "gin", "simple"], "gin_rummy needs at least 2 bots, got 1"),
-        (["cross", "high_low", "bold"], "high_low needs at least 2 bots, got 1"),
-        (["cross", "akq", "--hands", "0"], "0 is not in the range"),
-        (["cross", "gin", "--hands", "5"], "a match of gin_rummy has no --hands"),
-        (["cross", "gin", "--games", "5", "--set", "games=6"], "got both"),
-        (["play", "akq", "nash", "nash", "--set", "hands"], "expected --set NAME=VALUE"),
-        (["play", "akq", "nash", "nash", "--set", "=3"], "expected --set NAME=VALUE"),
-        (["play", "akq", "nash", "nash", "--set", "hands=-1"], "expected `int` >= 0"),
-        (["play", "akq", "nash", "nash", "--set", "hands=many"], "expected `int`"),
-        (
-            ["play", "akq", "nash", "nash", "--set", "cards=3"],
-            "unknown field `cards`; expected hands",
-        ),
-        (
-            ["play", "akq", "nash", "nash", "--set", "hands=2", "--set", "hands=4"],
-            "the setting 'hands' is given twice",
-        ),
-        (["odds", "gin"], "odds are of three_card_poker only, got gin_rummy"),
-        (["odds", "tcp", "--trials", "0"], "0 is not in the range"),
-        (["ruin", "tcp", "q64"], "missing option '--stake'"),
-        (["ruin", "tcp", "q64", "--stake", "9", "--goal", "9"], "goal above the stake"),
-        (["ruin", "gin", "random", "--stake", "9", "--goal", "10"], "not played for chips"),
-        (["driver", "100", "10"], "missing argument"),
-        (["driver", "100", "10", "nobody"], "'nobody' is not one of 'simple'"),
-        (["driver", "much", "10", "simple"], "'much' is not a valid"),
-        (["driver", "99999999999", "1", "simple"], "expected `int` <="),
-    ],
-)
-def test_called_wrong_is_one_line_and_status_2(run: Run, argv: list[str], said: str) -> None:
-    assert said in run(*argv).refusal(status=2)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("x = 1\n", "found none"),
-        ("class Mine(:\n", "SyntaxError"),
-        ("raise SystemExit(0)\n", "SystemExit"),
-    ],
-    ids=["no bot", "no Python", "leaves Python"],
-)
-def test_a_file_that_has_no_bot(run: Run, tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text(text)
-
-    assert said in run("play", "akq", "nash", str(path)).refusal()
-
-
-def test_a_bot_for_another_game(run: Run, bot_file: Callable[..., str]) -> None:
-    path = bot_file(game="gin_rummy")
-
-    assert "plays gin_rummy, expected" in run("play", "akq", "nash", path).refusal()
-
-
-@pytest.mark.parametrize(
-    "init", ["raise ValueError('a\\nb')", "raise SystemExit(3)", "raise GeneratorExit"]
-)
-def test_a_bot_that_cannot_be_constructed(
-    run: Run, bot_file: Callable[..., str], init: str
-) -> None:
-    line = run("play", "akq", "nash", bot_file(init=init)).refusal()
-
-    assert "mine.py cannot be started: " in line
-
-
-def test_a_bot_that_cannot_be_seeded(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text(
-        "from bots.ace_king_queen import Nash\n"
-        "class Mine(Nash):\n"
-        "    def seed(self, seed): raise BaseException('z')\n"
-    )
-    line = run("play", "akq", "nash", str(path)).refusal()
-
-    assert line.endswith("mine.py cannot be started: BaseException: z")
 
 
 def test_a_closed_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

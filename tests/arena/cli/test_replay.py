@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sqlite3
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,6 @@ import pytest
 import arena
 from arena.cli import replay
 from arena.formats.schedule import Pairing
-from arena.records.document import MatchDocument
 from arena.records.seat_document import seat_document
 from arena.results import audit_database
 from arena.storage.store import Store
@@ -45,129 +42,6 @@ def honest(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_match_by_its_id(run: Run, file: str) -> None:
-    lines = run("replay", "ace_king_queen-2", "--db", file).out.splitlines()
-
-    assert lines[:3] == [
-        "match ace_king_queen-2 of ace_king_queen-00000001, pairing 2",
-        "Ace-King-Queen: seat 1 ann, seat 2 ben",
-        "settings: hands 4",
-    ]
-    assert lines[-3].startswith("scores: ann ")
-    [out] = [line for line in lines if line.startswith("ann is out: illegal: seat 1 ")]
-    assert lines[lines.index(out) + 2] == '  it answered: "no"'
-
-
-def test_a_match_by_the_id_that_its_bots_are_told(run: Run, file: str) -> None:
-    shown = run("replay", "ace_king_queen-2", "--db", file).out
-
-    assert run("replay", "ace_king_queen-2.1", "--db", file).out == shown
-    assert run("replay", "ace_king_queen-99.1", "--db", file).refusal(2) == (
-        "expected the id of a match or `last` in the database, got 'ace_king_queen-99.1'"
-    )
-
-
-def test_the_last_match(run: Run, file: str) -> None:
-    shown = run("replay", "last", "--db", file).out
-
-    with closing(sqlite3.connect(file)) as connection:
-        [(last,)] = connection.execute("SELECT id FROM matches ORDER BY number DESC LIMIT 1")
-    assert shown.startswith(f"match {last} of ace_king_queen-00000001, ")
-
-
-def test_one_seat_and_one_round(run: Run, file: str) -> None:
-    def shown(*options: str) -> list[str]:
-        return run("replay", "gin_rummy-1", "--db", file, *options).out.splitlines()
-
-    whole, seat, round_ = shown(), shown("--seat", "2"), shown("--round", "1")
-
-    assert "as " in seat[3]
-    assert len(seat) < len(whole)
-    assert round_[0].startswith("round 1 of game 1: ")
-    first = whole.index(round_[0])
-    assert whole[first:][: len(round_)] == round_
-    assert set(shown("--seat", "2", "--round", "1")) < set(seat)
-
-
-def test_a_match_that_is_handed_on(run: Run, file: str, tmp_path: Path) -> None:
-    words = ("replay", "gin_rummy-1", "--db", file)
-    document = run(*words, "--json").out
-    path = tmp_path / "match.json"
-    path.write_text(document, encoding="utf-8")
-
-    assert MatchDocument.from_json(document.encode()).match == "gin_rummy-1"
-    assert run("verify", str(path)).status == 0
-    assert run("replay", str(path)).out == run(*words).out
-
-
-def test_a_bare_record(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    path.write_bytes(play("blackjack").record.to_json())
-
-    assert run("replay", str(path)).out.startswith(
-        "Blackjack: seat 1\nsettings: bankroll 100, hands 4, shuffle uniform\n"
-        "Shuffling the deck\nHand 1 bankroll 100\n"
-    )
-    assert run("replay", str(path), "--json").out.encode() == path.read_bytes() + b"\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("--seat", "3"), "expected a seat from 1 to 2 or ben or cem, got '3'"),
-        (("--round", "99"), "expected a round of the match, got 99"),
-        (("--bot", "honest"), "expected --seat with --bot: whose questions it is to get"),
-        (("--seed", "1"), "expected --bot with --seed"),
-        (
-            ("--seat", "1", "--bot", "honest", "--round", "1"),
-            "expected no --round with --bot: it is asked everything",
-        ),
-        (
-            ("--seat", "1", "--bot", "./none", "--seed", "1"),
-            "expected a house bot or a FILE.py with --seed",
-        ),
-    ],
-)
-def test_what_cannot_be_shown(run: Run, file: str, options: tuple[str, ...], why: str) -> None:
-    assert run("replay", "ace_king_queen-1", "--db", file, *options).refusal() == why
-
-
-def test_a_match_that_is_nowhere(run: Run, file: str, tmp_path: Path) -> None:
-    assert run("replay", "none", "--db", file).refusal() == (
-        "expected the id of a match or `last` in the database, got 'none'"
-    )
-    assert "found no file" in run("replay", "last", "--db", str(tmp_path / "none.db")).refusal()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda raw: raw[:50],
-        lambda raw: b"\xff" + raw,
-        lambda raw: raw.replace(b"ace_king_queen", b"poker"),
-        lambda raw: raw.replace(b'"bet"', b'"bit"').replace(b'"check"', b'"chick"'),
-        lambda raw: b"{}",
-    ],
-)
-def test_a_damaged_document_is_a_line(
-    run: Run, tmp_path: Path, damage: Callable[[bytes], bytes]
-) -> None:
-    path = tmp_path / "odd.json"
-    path.write_bytes(damage(play("ace_king_queen").record.to_json()))
-
-    assert run("replay", str(path)).failure()
-
-
-def test_a_damaged_match_of_a_database_is_a_line(run: Run, tmp_path: Path) -> None:
-    file = write(tmp_path / "arena.db", ("ace_king_queen",))
-    for damage in ("record = X'FF'", "kind = 'odd'", "record = substr(record, 1, 99)"):
-        with closing(sqlite3.connect(file)) as connection:
-            connection.execute(f"UPDATE matches SET {damage} WHERE id = 'ace_king_queen-1'")
-            connection.commit()
-
-        assert run("replay", "ace_king_queen-1", "--db", str(file)).refusal(1)
-
-
 def test_on_a_terminal_a_long_text_goes_through_a_pager(monkeypatch: pytest.MonkeyPatch) -> None:
     paged: list[str] = []
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
@@ -178,12 +52,6 @@ def test_on_a_terminal_a_long_text_goes_through_a_pager(monkeypatch: pytest.Monk
     replay._show(iter(["a line"] * 500))
 
     assert paged == ["\n".join(["a line"] * 500)]
-
-
-def test_a_seat_by_its_name(run: Run, file: str) -> None:
-    words = ("replay", "gin_rummy-1", "--db", file)
-
-    assert run(*words, "--seat", "cem").out == run(*words, "--seat", "2").out
 
 
 def test_a_long_match_begins_with_an_index_of_its_rounds(run: Run, tmp_path: Path) -> None:
@@ -333,48 +201,12 @@ def test_a_file_is_told_from_a_command(
     assert replay._is_file(bot) == is_file
 
 
-@pytest.mark.e2e
-def test_a_bot_that_cannot_be_found(run_process: Run, honest: str) -> None:
-    assert run_process("replay", honest, "--seat", "1", "--bot", "./none.py").refusal()
-
-
 # ---- As frames
 
 
 def conversation(run: Run, match: str, *, seat: int = 1, db: str = "no.db") -> list[dict[str, Any]]:
     ran = run("replay", match, "--db", db, "--seat", str(seat), "--frames")
     return [json.loads(line) for line in ran.text.splitlines()]
-
-
-@pytest.mark.parametrize("seat", [1, 2])
-@pytest.mark.parametrize(
-    "match",
-    [
-        *("gin_rummy-1", "gin_rummy-2", "gin_rummy-void"),
-        *("ace_king_queen-1", "ace_king_queen-2", "ace_king_queen-void"),
-    ],
-)
-def test_a_conversation_of_a_match_fits(
-    run: Run, file: str, tmp_path: Path, match: str, seat: int
-) -> None:
-    lines = conversation(run, match, seat=seat, db=file)
-    path = tmp_path / "frames.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-
-    assert lines[0]["seat"] == seat - 1
-    assert lines[1]["bot"]["name"] == lines[0]["players"][seat - 1]
-    assert lines[-1]["arena"]["type"] == "over"
-    assert run("verify", str(path)).out == "1 match: fits\n"
-
-
-def test_who_is_to_blame_reads_the_verdict(run: Run, file: str) -> None:
-    mine = conversation(run, "ace_king_queen-2", seat=1, db=file)
-    others = conversation(run, "ace_king_queen-2", seat=2, db=file)
-
-    assert mine[-2] == {"event": "answered what was not legal"}
-    assert mine[-1]["arena"]["verdict"]["got"] == '"no"'
-    assert others[-1]["arena"]["verdict"] is None
-    assert not any("event" in line for line in others)
 
 
 def test_a_conversation_begins_with_the_versions_that_have_played(run: Run, tmp_path: Path) -> None:
@@ -402,32 +234,6 @@ def test_a_conversation_begins_with_the_worker_that_refereed(run: Run, tmp_path:
 
     assert heading["about"] == (
         "Seat 2 in match m, made up from its record. Refereed by worker north."
-    )
-
-
-def test_a_bare_record_has_a_conversation_as_well(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    path.write_bytes(play("blackjack").record.to_json())
-    lines = conversation(run, str(path))
-
-    assert lines[0]["players"] == ["seat-1"]
-    assert lines[3]["arena"]["match"] == "replay.0"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--frames",),
-        ("--frames", "--seat", "1", "--json"),
-        ("--frames", "--seat", "1", "--round", "2"),
-        ("--frames", "--seat", "1", "--bot", "honest"),
-    ],
-)
-def test_frames_are_of_one_seat_and_all_there_is(
-    run: Run, file: str, words: tuple[str, ...]
-) -> None:
-    assert run("replay", "last", "--db", file, *words).refusal(2) == (
-        "expected --seat with --frames, and nothing else to show"
     )
 
 

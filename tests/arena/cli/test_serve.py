@@ -251,30 +251,6 @@ def test_how_it_ended_is_a_line_and_the_exit_status(
     assert run("serve", "--db", "class.db").refusal(status) == said
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--bot", ""), "expected a command line such as"),
-        (("--bot", "no-such-program-at-all"), "expected a program on PATH"),
-        (("--bot", "ann=sh", "--bot", "ann=sh -c x"), "got 'ann' twice"),
-        (("--config", "nowhere.toml"), "nowhere.toml: cannot be read: "),
-        (("--config", "bad.toml"), "bad.toml: limits.tables: expected `int`"),
-        (("--decision-ms", "0"), "--decision-ms"),
-        (("--set", "target=3"), "expected one GAME with --set"),
-        (("--tls-cert", "x.pem"), "expected --tls-cert and --tls-key together"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value),
-)
-def test_what_is_called_wrong(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("bad.toml").write_text("[limits]\ntables = 0")
-
-    assert said in run("serve", *words).refusal()
-    assert not Path("arena.db").exists()
-
-
 # --- what is told ---
 
 
@@ -353,22 +329,6 @@ def test_no_more_is_kept_than_fits_into_a_frame() -> None:
     lines = notices.lines()
     assert sum(map(len, lines)) <= 200_000
     assert lines[-2][20:].startswith("599 ")
-
-
-@pytest.mark.parametrize("config", [None, "[serve]\nmatches = 4"])
-def test_matches_with_an_elimination_are_refused(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str | None
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = ["--matches", "4"]
-    if config is not None:
-        Path("class.toml").write_text(config)
-        words = ["--config", "class.toml"]
-
-    assert run("serve", "high_low", *words).refusal() == (
-        "expected matches with a round robin or a league only, got 4 for high_low: elimination"
-    )
-    assert not Path("arena.db").exists()
 
 
 def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Call]) -> None:

@@ -148,43 +148,6 @@ def test_teams_of_an_elimination(run: Run, called: Called) -> None:
     assert "reached stage" in ran.out
 
 
-@pytest.mark.parametrize("team", ["random", "random=", "zoe=red", "=red"])
-def test_a_team_that_is_none(run: Run, called: Called, team: str) -> None:
-    bots = ("random", "random")
-    said = run("tournament", "elimination", "high_low", *bots, "--team", team).refusal()
-
-    assert said == (f"expected --team BOT=TEAM with one of random, random-2, got {team!r}")
-    assert called.plans == []
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("round_robin", "missing argument 'GAME'"),
-        ("ladder akq random", "'ladder' is not one of"),
-        ("cup akq random", "'cup' is not one of"),
-        ("round_robin bridge x", "bridge"),
-        ("round_robin akq", "expected bots to play, by name or with --bot, got none"),
-        ("round_robin akq nobody", "nobody"),
-        ("round_robin blackjack basic", "expected a game for 2 for a round robin"),
-        ("elimination akq random", "expected a game for 3 or more for an elimination"),
-        ("league gin_rummy random", "for a league, got gin_rummy"),
-        ("round_robin akq random --bot random=sh", "got 'random' twice"),
-        ("round_robin akq random --bot no-such-program", "expected a program on PATH"),
-        ("round_robin akq random --split 7", "split: expected a number that divides"),
-        ("round_robin akq random --set hands=x", "hands"),
-        ("elimination high_low random --forgive 1", "forgive: expected a round robin"),
-        ("round_robin akq random random --db", "requires an argument"),
-    ],
-)
-def test_what_is_called_wrong(
-    run: Run, called: Called, tmp_path: Path, words: str, said: str
-) -> None:
-    assert said in run("tournament", *words.split()).refusal()
-    assert called.plans == []
-    assert list(tmp_path.iterdir()) == []
-
-
 WITH_ZOE = ("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
 
 
@@ -256,11 +219,3 @@ def test_without_db_the_results_are_thrown_away(run: Run, called: Called, tmp_pa
     assert not thrown.parent.exists()
     assert kept == Path("mine.db")
     assert kept.exists()
-
-
-def test_matches_with_an_elimination_are_refused(run: Run) -> None:
-    words = ("elimination", "high_low", "bold", "timid", "--matches", "3")
-
-    assert run("tournament", *words).refusal() == (
-        "expected matches with a round robin or a league only, got 3 for high_low: elimination"
-    )

@@ -31,48 +31,6 @@ def test_a_game_has_a_schema_and_a_transcript_of_each_house_bot(
     assert "all fit" in run("verify", *transcripts).text
 
 
-def test_what_is_stale_is_named_and_then_written(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "vectors"
-    run("vectors", "akq", str(folder))
-    stale, gone, kept, other = (
-        folder / name
-        for name in (
-            "ace_king_queen-nash.jsonl",
-            "ace_king_queen-former.jsonl",
-            "ace_king_queen.json",
-            "README.md",
-        )
-    )
-    text = stale.read_bytes()
-    stale.write_bytes(text + b"\n")
-    gone.write_text("{}")
-    other.write_text("mine")
-    checked = run("vectors", "akq", str(folder), "--check")
-
-    assert checked.status == 1
-    assert checked.out.splitlines() == [
-        f"stale: {stale}; run `arena vectors ace_king_queen {folder}`",
-        f"stale: {gone}; no house bot makes it, and it can be removed",
-    ]
-    assert run("vectors", "akq", str(folder)).text.splitlines() == [
-        f"wrote {stale}",
-        f"stale: {gone}; no house bot makes it, and it can be removed",
-    ]
-    assert gone.read_text() == "{}"
-    assert stale.read_bytes() == text
-    assert kept.exists()
-    assert other.read_text() == "mine"
-
-
-def test_a_folder_that_is_not_there_is_stale_as_a_whole(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "none"
-    checked = run("vectors", "blackjack", str(folder), "--check")
-
-    assert checked.status == 1
-    assert len(checked.out.splitlines()) == 1 + len(house_bots("blackjack"))
-    assert not folder.exists()
-
-
 @pytest.mark.e2e
 @pytest.mark.parametrize("seats", [1, 2, 3, 6])
 def test_a_game_from_outside_has_them_and_ours_stay_as_they_are(tmp_path: Path, seats: int) -> None:

@@ -17,7 +17,7 @@ from arena.storage.reader import document_of
 from arena.storage.store import Store
 from arena.storage.submissions import Submissions
 from protocol.entry_points import Package
-from tests.support.sample_database import play, write
+from tests.support.sample_database import write
 from tests.support.submitted_programs import enrol, hand_in
 
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
@@ -47,14 +47,6 @@ def change(file: Path, statement: str, *values: Any) -> None:
 def sheets(file: Path) -> list[bytes]:
     with Store(file, create=False) as store:
         return [document_of(*stored).to_json() for stored in store.sealed_matches()]
-
-
-def test_a_database_that_fits(run: Run, file: Path) -> None:
-    assert run("verify", str(file)) == (
-        0,
-        "7 matches (2 of them void or taken back) of 2 competitions: all fit\n",
-        "",
-    )
 
 
 def test_what_was_handed_in_changes_nothing(run: Run, file: Path, tmp_path: Path) -> None:
@@ -152,157 +144,6 @@ def test_what_is_wrong_without_the_rules_is_wrong(
 # ---- Flaws
 
 
-def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
-    change(file, "UPDATE seats SET score = 30 WHERE match = 'three_card_poker-3'")
-
-    ran = run("verify", str(file))
-
-    assert flaw(ran).startswith("match three_card_poker-3: its score says 30, the answers make ")
-    assert ran.err == (
-        "arena: 7 matches (2 of them void or taken back) of 2 competitions: 1 match not as recorded\n"
-    )
-
-
-def test_a_competition_that_does_not_fit(run: Run, file: Path) -> None:
-    change(file, "DELETE FROM seats WHERE match = 'three_card_poker-3'")
-    change(file, "DELETE FROM matches WHERE id = 'three_card_poker-3'")
-
-    said = flaw(run("verify", str(file)))
-
-    assert said == "competition three_card_poker-00000001: pairing 3, cem, has no match"
-
-
-def test_one_competition_of_several(run: Run, file: Path) -> None:
-    change(file, "UPDATE seats SET score = 30 WHERE match = 'three_card_poker-3'")
-
-    assert run("verify", str(file), "--competition", "ace").out == (
-        "3 matches (1 of them void or taken back) of 1 competition: all fit\n"
-    )
-    assert run("verify", str(file), "--competition", "three").status == 1
-    assert "expected the id of a competition" in run(
-        "verify", str(file), "--competition", "none"
-    ).refusal(2)
-
-
-def test_a_document_for_programs(run: Run, file: Path) -> None:
-    assert run("verify", str(file), "--json").document == {
-        "matches": 7,
-        "uncounted": 2,
-        "unverified": 0,
-        "competitions": 2,
-        "failed": [],
-        "notes": [],
-    }
-
-
-def test_matches_that_were_exported(run: Run, file: Path, tmp_path: Path) -> None:
-    one, every = tmp_path / "one.json", tmp_path / "all.jsonl"
-    one.write_bytes(sheets(file)[0])
-    every.write_bytes(b"\n".join(sheets(file)))
-
-    assert run("verify", str(one)).out == "1 match: fits\n"
-    assert run("verify", str(every)).out == "7 matches: all fit\n"
-    assert run("verify", str(one), str(every)).out == "8 matches: all fit\n"
-
-
-def test_one_exported_match_that_was_changed(run: Run, file: Path, tmp_path: Path) -> None:
-    lines = sheets(file)
-    lines[4] = lines[4].replace(b'"pairing":', b'"pairing":1')
-    (tmp_path / "all.jsonl").write_bytes(b"\n".join([*lines, b"{}"]))
-
-    ran = run("verify", str(tmp_path / "all.jsonl"))
-
-    assert ran.status == 1
-    assert ran.out.splitlines() == [
-        "match three_card_poker-1: its digest does not fit its rows and its record",
-        f"match {tmp_path / 'all.jsonl'}, line 8: its record cannot be read: "
-        "object missing required field `game`",
-    ]
-
-
-@pytest.fixture
-def exported(run: Run, file: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "results"
-    assert run("export", str(folder), "--db", str(file), "--unfinished").status == 0
-    return folder
-
-
-@pytest.fixture
-def matches(exported: Path) -> Path:
-    return exported / "three_card_poker-00000001" / "matches.jsonl"
-
-
-def test_a_folder_that_was_exported(run: Run, exported: Path) -> None:
-    assert (
-        run("verify", str(exported)).text
-        == "7 matches (2 of them void or taken back) of 2 competitions: all fit\n"
-    )
-
-
-def test_an_export_whose_match_was_changed(run: Run, exported: Path, matches: Path) -> None:
-    matches.write_text(matches.read_text().replace('"pairing":', '"pairing":1', 1))
-
-    assert "its digest does not fit" in flaw(run("verify", str(exported)))
-
-
-@pytest.mark.parametrize("left", [0, 1])
-def test_an_export_that_lacks_matches(run: Run, exported: Path, matches: Path, left: int) -> None:
-    lines = matches.read_bytes().splitlines(keepends=True)
-    matches.write_bytes(b"".join(lines[:left]))
-
-    assert flaw(run("verify", str(exported))) == (
-        "competition three_card_poker-00000001: "
-        f"expected {len(lines)} matches in {matches}, found {left}"
-    )
-
-
-def test_an_export_without_matches(run: Run, file: Path, tmp_path: Path) -> None:
-    folder = str(tmp_path / "results")
-    run("export", folder, "--db", str(file), "--no-matches")
-
-    assert run("verify", folder).text.splitlines()[0] == (
-        "note: competition ace_king_queen-00000000: the export has no records of its matches"
-    )
-
-
-@pytest.mark.parametrize("manifest", [None, b"{", b"[" * 100_000])
-def test_a_folder_that_is_no_export(run: Run, tmp_path: Path, manifest: bytes | None) -> None:
-    if manifest is not None:
-        (tmp_path / "export.json").write_bytes(manifest)
-
-    said = run("verify", str(tmp_path)).refusal(2)
-
-    assert "expected a folder that arena export has written" in said
-
-
-def test_a_bare_record(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    path.write_bytes(play("gin_rummy").record.to_json())
-
-    assert run("verify", str(path)).out == "1 match: fits\n"
-
-
-@pytest.mark.parametrize("content", [b"", b"nothing", b"\0\0\0", b"SQLite format 3\0 and no more"])
-def test_a_file_that_is_neither(run: Run, tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "odd"
-    path.write_bytes(content)
-
-    assert str(path) in run("verify", str(path)).refusal(2)
-    assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize("content", [b"{", b"[]", b"{\xff}", b'{"record":', b"{\0"])
-def test_a_document_that_is_none(run: Run, tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "odd.json"
-    path.write_bytes(content)
-
-    assert flaw(run("verify", str(path))).startswith(f"match {path}: ")
-
-
-def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
-    assert "found no file" in run("verify", str(tmp_path / "none.db")).refusal(2)
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -325,44 +166,3 @@ def test_a_damaged_file_is_a_line_or_a_list(
 
     assert ran.status in (1, 2)
     assert ran.failure(ran.status)
-
-
-def test_as_a_process(run_process: Run, file: Path) -> None:
-    assert (
-        run_process("verify", str(file)).out
-        == "7 matches (2 of them void or taken back) of 2 competitions: all fit\n"
-    )
-
-
-def test_transcripts(run: Run, file: Path, tmp_path: Path) -> None:
-    names = ("ace_king_queen-1", "blackjack-1")
-    places = [str(TRANSCRIPTS / f"{name}.jsonl") for name in names]
-    (tmp_path / "one.json").write_bytes(sheets(file)[0])
-
-    assert run("verify", *places).out == "2 matches: all fit\n"
-    assert run("verify", *places, str(tmp_path / "one.json")).out == ("3 matches: all fit\n")
-    assert "expected a database with --competition" in run(
-        "verify", places[0], "--competition", "ace"
-    ).refusal(2)
-
-
-def test_a_transcript_that_was_changed(run: Run, tmp_path: Path) -> None:
-    text = (TRANSCRIPTS / "blackjack-1.jsonl").read_bytes()
-    path = tmp_path / "changed.jsonl"
-    path.write_bytes(text.replace(b'"soft":false', b'"soft":true', 1))
-
-    line = flaw(run("verify", str(path)))
-
-    assert line.startswith(f"match {path}: line ")
-    assert line.endswith("`soft` is true, expected false")
-    assert run("verify", str(path), "--json").out.count("`soft`") == 1
-
-
-def test_a_transcript_that_breaks_off(run: Run, tmp_path: Path) -> None:
-    lines = (TRANSCRIPTS / "blackjack-1.jsonl").read_bytes().splitlines(keepends=True)
-    path = tmp_path / "broken.jsonl"
-    path.write_bytes(b"".join(lines[:5]))
-    assert run("verify", str(path)).out == f"match {path}: it ends before `over`\n"
-
-    path.write_bytes(b"".join(lines[:5]) + lines[5][:20])
-    assert run("verify", str(path)).out.startswith(f"match {path}: line 6: ")

@@ -1,0 +1,27 @@
+"""All `*.cram` of this folder: command lines with what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.cram import Case, cases
+
+CASES = cases(Path(__file__).parent)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_commands_print(
+    case: Case, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in case.fixtures:
+        request.getfixturevalue(name)
+    shown = case.played(tmp_path)
+
+    if request.config.getoption("--update", default=False):
+        case.write(shown)
+    else:
+        assert shown == case.lines
