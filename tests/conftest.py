@@ -17,8 +17,10 @@ from tests.support import frame_validation
 from tests.support.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.support.needs import skip_without
 from tests.support.rules_coverage import pytest_runtest_protocol
+from tests.support.virtual_time import pytest_asyncio_loop_factories
 
 __all__ = [
+    "pytest_asyncio_loop_factories",
     "pytest_collection_modifyitems",
     "pytest_runtest_protocol",
     "pytest_xdist_make_scheduler",

@@ -135,6 +135,12 @@ class RawBot:
                     raise AssertionError(f"{self.name} heard {other}: {message}")
         return self.overs[-matches:]
 
+    async def plays_on(self) -> None:
+        """Play until the connection is closed."""
+        with suppress(ConnectionClosed):
+            while True:
+                await self.play()
+
     async def refused(self) -> tuple[str, str, int | None]:
         """The code and text of `refused`, and the close code."""
         code, text = "", ""
