@@ -1,35 +1,62 @@
-"""Mistakes in gin rummy by the house bot that judges: what tests/tools/gin_mistakes.py measures."""
+"""Mistakes in gin rummy, by the house bot that judges them."""
 
 from __future__ import annotations
 
 from itertools import islice
 from random import Random
+from statistics import fmean
 
 import pytest
 
+import arena
+from arena.engine.match import Record
 from arena.games import gin_rummy_judge
-from arena.records.mistakes import judged
+from arena.records.mistakes import judged, mistakes_of
+from arena.records.seat_matches import numbered_seat_match
+from protocol.strategy import find
 from tests.arena.records.test_hidden_cards import stopped, with_other_cards
-from tests.tools.gin_mistakes import JudgedGame, Measured, judged_games, measured, report
 
 
-@pytest.fixture(scope="module")
-def games() -> Measured:
-    return measured([judged_games("simple", 3, samples=100)])  # it makes four mistakes
+@pytest.fixture(autouse=True)
+def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gin_rummy_judge, "CHOOSE", 40)
+    monkeypatch.setattr(gin_rummy_judge, "MEASURE", 40)
 
 
-def test_mistakes_of_simple_cost_something_looked_at_again(games: Measured) -> None:
-    assert len(games.again) == games.shown.mean
-    assert len(games.again) > 2
-    assert games.share_above(0) >= 0.6
-    assert sum(games.again) / len(games.again) > 1.0
+def test_a_mistake_that_is_shown_costs_something_looked_at_again() -> None:
+    bots = [find("gin_rummy", "simple")() for _ in range(2)]
+    for seat, bot in enumerate(bots):
+        bot.seed(str(seat))
+    record = arena.play("gin_rummy", bots, seed=3_000_003).record
+    costs = looked_at_again(record, 0)
+
+    assert len(costs) > 1
+    assert min(costs) > 0
 
 
-def test_cards_that_the_seat_does_not_know_change_no_judgement_of_the_house_bot(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(gin_rummy_judge, "CHOOSE", 20)
-    monkeypatch.setattr(gin_rummy_judge, "MEASURE", 20)
+def looked_at_again(record: Record, seat: int) -> list[float]:
+    """What the mistakes of a seat cost in percent, by another instance of the house bot."""
+    mistakes = {mistake.index: mistake for mistake in mistakes_of(record, seat).mistakes}
+    match, places = numbered_seat_match(record, seat)
+    appraiser = find("gin_rummy", "master")()
+    appraiser.seed("again")
+    appraiser.reset()
+    costs = []
+    for decision, place in zip(match.decisions, places, strict=True):
+        for news in decision.news:
+            appraiser.hear(news)
+        if (mistake := mistakes.get(place)) is not None:
+            worths = [
+                fmean(found.worths[found.answers.index(answer)])
+                for answer in (mistake.judgement.best, decision.answer)
+                for found in [appraiser.appraise(decision.question, answer, samples=100)]
+            ]
+            costs.append(100 * (worths[0] - worths[1]))
+        appraiser.recall(decision.question, decision.answer)
+    return costs
+
+
+def test_cards_that_the_seat_does_not_know_change_no_judgement() -> None:
     seen = 0
     for number in range(2):
         record, seat = stopped("gin_rummy", number, 12), number % 2
@@ -40,31 +67,3 @@ def test_cards_that_the_seat_does_not_know_change_no_judgement_of_the_house_bot(
         seen += len(first)
 
     assert seen > 5
-
-
-def total(*games: tuple[int, tuple[float, ...]]) -> Measured:
-    return measured(JudgedGame(count, count, again, 1.0) for count, again in games)
-
-
-@pytest.mark.parametrize(
-    ("again", "master", "status"),
-    [
-        ((0.6,) * 8 + (0.1,) * 2, (0, 1), 0),
-        ((0.6,) * 7 + (0.1,) * 3, (0, 1), 1),
-        ((0.6,) * 8 + (-0.1,) * 2, (0, 1), 1),
-        ((0.6,) * 10, (6, 6), 1),
-    ],
-)
-def test_what_is_missed_sets_the_status(
-    again: tuple[float, ...],
-    master: tuple[int, ...],
-    status: int,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    simple = total((5, again[:5]), (5, again[5:]))
-
-    assert report(simple, total(*((count, ()) for count in master))) == status
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("simple, looked at again: 10 mistakes: ")
-    assert lines[1].startswith("simple: 5.00 ± 0.00 mistakes a game, 5.00 shown, ")
-    assert len(lines) == 3

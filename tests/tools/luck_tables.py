@@ -1,9 +1,8 @@
 """How much luck is taken out, and whether its mean is 0: `python -m tests.tools.luck_tables [GAME]`.
 
-House bots play gin rummy and high-low in this process. For each bot of a table it prints the mean
-of its luck with one standard error, how many of those that is from 0, and which share of the
-variance is left in the gain without luck: per game in gin rummy, per match in high-low. For tables
-of two bots it adds how many of them tell the bots apart (5 %, power 80 %), with luck and without.
+House bots play in this process. For each bot of a table it prints the mean of its luck with one
+standard error, how many of those that is from 0, and which share of the variance is left in the
+gain without luck: per hand, per game in gin rummy, per match in high-low. For tables of two bots it adds how many of them tell the bots apart (5 %, power 80 %), with luck and without.
 The exit status is 1 if a mean is more than 3.5 standard errors from 0. It takes some minutes, with
 two processes. `--fit` plays other games instead and prints the weights of
 `arena/games/gin_rummy_luck.py`.
@@ -73,8 +72,22 @@ class LuckOfSeat(msgspec.Struct, frozen=True):
 
 
 _TEN_GAMES = {"games": 10}
+_HANDS = {"hands": 100}
+_UNIFORM = {"hands": 200, "shuffle": "uniform"}
 
 TABLES = (
+    *(
+        MeasuredTable("ace_king_queen", bots, _HANDS, per_round=True)
+        for bots in (("bluffer", "random"), ("honest", "learner"), ("nash", "bluffer"))
+    ),
+    *(
+        MeasuredTable("three_card_poker", (bot,), {"rounds": 100}, per_round=True)
+        for bot in ("q64", "doubler", "always", "random")
+    ),
+    *(
+        MeasuredTable("blackjack", (bot,), _UNIFORM, per_round=True)
+        for bot in ("simple", "counting", "competitor")
+    ),
     *(
         MeasuredTable("gin_rummy", bots, _TEN_GAMES, per_round=True)
         for bots in (
@@ -239,8 +252,10 @@ def fit(matches: int, pool: ProcessPoolExecutor) -> None:
 def main() -> int:
     """Measure, or fit."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("game", nargs="?", help="gin_rummy or high_low; both if left out")
-    parser.add_argument("--matches", type=int, default=2000, help="of a table; in gin, games")
+    parser.add_argument("game", nargs="?", help="one only, by its whole name")
+    parser.add_argument(
+        "--matches", type=int, default=2000, help="of a table; hands and games in tens"
+    )
     parser.add_argument("--fit", action="store_true", help="find the weights of gin rummy")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     asked = parser.parse_args()
