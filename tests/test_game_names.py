@@ -44,10 +44,7 @@ ALLOWED = {
 }
 """Files and folders that may name games, with the reason."""
 
-MEASURES = {
-    *("league_odds", "luck_tables", "powercut", "powercut_plan"),
-    *("tls_scan", "write_rate"),
-}
+MEASURES = {"league_odds", "luck_tables"}
 """Programs in tests/tools that measure something by a fixed game, so that runs can be compared."""
 
 

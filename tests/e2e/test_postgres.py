@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -190,21 +189,3 @@ def test_closing_while_the_server_is_away_is_one_line(server: Server, url: str) 
     finally:
         server.start()
     assert "\n" not in str(caught.value)
-
-
-# --- the measurement ---
-
-
-def test_the_measurement_of_writing_runs(url: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.tools.write_rate", "--seconds", "0.5", "--db", url],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=Path(__file__).parents[2],
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert "matches a minute written" in done.stdout
-    assert "reads a second meanwhile" in done.stdout

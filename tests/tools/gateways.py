@@ -6,8 +6,7 @@ goes by one message to the other gateway, its answer by one back. Gateways are q
 server each. A bot answers after its link and its thinking, and has one match after another.
 
 The page `arena/workers/many_machines.md` quotes what is printed. The figures are those of `Costs`,
-which were measured on two noisy cores; with `--measure` those of NATS and of a match's memory are
-measured here first, and the database is filled with records of every game. No part of CI.
+which were measured on two noisy cores in 2026. No part of CI.
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from math import ceil
 
 import msgspec
 
-from tests.tools.gateway_costs import Costs, measured, record_lines
-
-__all__ = ["Load", "NeededMachines", "Simulated", "main", "needed", "simulate"]
+__all__ = ["Costs", "Load", "NeededMachines", "Simulated", "main", "needed", "simulate"]
 
 _FULL = 0.6  # of a core; the queue grows fast beyond it, as the simulation shows
 _FILES = 60_000  # of the 65,536 that `LimitNOFILE` of the manual allows
@@ -33,6 +30,29 @@ _SECONDS, _WARM_S = 6.0, 1.0
 _SIZES = (200, 400, 600, 800, 1000, 1200)
 _SEATS = 2
 _GIB = 1 << 20  # in KiB
+
+
+class Costs(msgspec.Struct, frozen=True, kw_only=True):
+    """What things cost, measured.
+
+    Attributes:
+        decision_us: CPU time of a gateway for a decision where each bot has one match: `arena bench
+            matches` and `tables`.
+        idle_us_per_s: of an idle bot, for its pings: `arena bench --idle 3000`.
+        idle_kib: memory of an idle bot.
+        match_kib: memory of a match that is played.
+        message_us: CPU time of a gateway to send or receive one message by nats-py.
+        server_us: CPU time of nats-server for a message.
+        crossing_ms: on its way between two gateways, one way.
+    """
+
+    decision_us: float = 65.0
+    idle_us_per_s: float = 15.0
+    idle_kib: float = 9.2
+    match_kib: float = 6.0
+    message_us: float = 9.0
+    server_us: float = 3.5
+    crossing_ms: float = 0.2
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,18 +222,14 @@ def _scale_lines(costs: Costs, load: Load) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--measure", action="store_true", help="measure on this machine first")
     parser.add_argument("--link-ms", type=float, default=Load().link_ms)
     parser.add_argument("--think-ms", type=float, default=Load().think_ms)
     asked = parser.parse_args()
     load = Load(link_ms=asked.link_ms, think_ms=asked.think_ms)
-    costs = measured(Costs()) if asked.measure else Costs()
+    costs = Costs()
     print(costs)
     for line in (*_simulation_lines(costs, load), *_scale_lines(costs, load)):
         print(line, flush=True)
-    if asked.measure:
-        for line in record_lines():
-            print(line, flush=True)
 
 
 if __name__ == "__main__":
