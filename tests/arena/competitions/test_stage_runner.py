@@ -160,82 +160,6 @@ async def test_after_a_pause_whoever_is_away_has_all_its_time_again(host: FakeHo
     assert [verdict.kind for verdict in report.verdicts] == [Ending.ABSENT]
 
 
-async def test_a_pause_before_the_first_stage(house: FakeArena, host: FakeHost) -> None:
-    host.come(*THREE)
-    competition = host.compete(*THREE)
-    competition.pause(act("pause"))
-    task = asyncio.create_task(competition.run())
-    await turns()
-
-    assert house.referee.tables == ()
-    assert host.book.matches == []
-
-    competition.resume(act("resume"))
-    await in_time(task)
-
-    assert len(host.book.matches) == 3
-
-
-async def test_a_pause_goes_on_between_the_stages_of_an_elimination(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come(*EIGHT, plays=at_random())
-    competition = host.compete(*EIGHT, game="high_low")
-    on_first(host, 1, lambda: competition.pause(act("pause")))
-    task = asyncio.create_task(competition.run())
-    await turns(1000)
-
-    assert len(host.book.matches) == 2, "both tables were being played"
-    assert house.referee.tables == ()
-
-    competition.resume(act("resume"))
-    report = await in_time(task)
-
-    assert report.ranking
-
-
-async def test_who_offends_in_a_pause_is_out(host: FakeHost) -> None:
-    host.come(*THREE, plays=silent)
-    competition, task = await host.begin(*THREE)
-    competition.pause(act("pause"))
-    for name in THREE:
-        host.plays(name, illegal)
-    await turns()
-
-    assert host.book.kinds() == {Ending.ILLEGAL: 1}
-    assert len(competition.verdicts) == 1
-
-    for name in THREE:
-        host.plays(name, first_legal)
-    competition.resume(act("resume"))
-    report = await in_time(task)
-
-    assert host.book.kinds() == {Ending.ILLEGAL: 1, Ending.COMPLETED: 1}
-    assert len(report.verdicts) == 1
-
-
-async def test_a_second_pause_is_refused(host: FakeHost) -> None:
-    competition = host.compete(*THREE)
-    competition.pause(act("pause"))
-
-    with pytest.raises(UsageError, match="expected a competition that goes on, c"):
-        competition.pause(act("pause"))
-    assert len(host.book.acts) == 1
-
-
-async def test_what_was_interrupted_in_a_pause_begins_with_one(host: FakeHost) -> None:
-    host.come(*THREE)
-    competition, task = await host.begin(*THREE, is_paused=True)
-
-    assert competition.state is CompetitionState.PAUSED
-    assert host.book.matches == []
-
-    competition.resume(act("resume"))
-    await in_time(task)
-
-    assert len(host.book.matches) == 3
-
-
 # --- stop ---
 
 
@@ -272,10 +196,13 @@ async def test_when_the_arena_is_stopped_bots_are_told_that_their_match_is_playe
     assert text == "the arena was stopped; if it goes on, this match is played again"
 
 
+@pytest.mark.parametrize("is_paused", [False, True])
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-async def test_a_stop_before_anything_is_played(host: FakeHost, form: Form) -> None:
+async def test_a_stop_before_anything_is_played(
+    host: FakeHost, form: Form, is_paused: bool
+) -> None:
     host.come(*THREE)
-    competition = host.compete(*THREE, form=form)
+    competition = host.compete(*THREE, form=form, is_paused=is_paused)
     competition.stop(act("stop"))
     report = await in_time(competition.run())
 
@@ -305,15 +232,6 @@ async def test_a_stop_while_the_final_is_being_made(host: FakeHost) -> None:
     assert host.book.matches == []
 
 
-async def test_a_stop_in_a_pause(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    competition, task = await host.begin("ann", "ben", is_paused=True)
-    competition.stop(act("stop"))
-    report = await in_time(task)
-
-    assert report.state is CompetitionState.STOPPED
-
-
 # --- void ---
 
 
@@ -336,53 +254,6 @@ async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_card
     assert host.book.rows[0].result.termination.text == "void by Eva"
     assert report.played == 1
     assert [noted.match for noted in host.book.acts] == [table.id]
-
-
-async def test_a_counted_match_that_is_made_void_is_played_again(host: FakeHost) -> None:
-    competition, task = await without_cem(host)
-    [row] = host.book.rows
-    competition.void(row.id, act("void", match=row.id))
-
-    assert competition.played == 0
-    assert all(row.played == 0 for row in competition.ledger.book.rows)
-
-    await answers(host, "cem")
-    report = await in_time(task)
-
-    assert report.played == 3
-    assert [row.played for row in report.standings] == [2, 2, 2]
-    assert len(host.book.results()) == 3
-    assert len(host.book.rows) == 4
-
-
-async def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", tables=4)
-    host.comes("cem", silent, tables=4)
-    host.comes("rogue", illegal, tables=4)
-    names = (*THREE, "rogue")
-    competition, task = await host.begin(*names, matches=2)
-    assert [verdict.bot for verdict in competition.verdicts] == ["rogue"]
-    assert not competition.is_in("rogue")
-
-    host.plays("rogue", first_legal)
-    [row] = [row for row in host.book.rows if row.result.termination.is_offence]
-    competition.void(row.id, act("void", match=row.id))
-
-    assert competition.is_in("rogue")
-    assert competition.verdicts == ()
-
-    await answers(host, "cem")
-    report = await in_time(task)
-
-    assert report.verdicts == ()
-    assert len(host.book.results()) == 12
-    assert set(host.book.counted().values()) == {2}
-    assert len(host.book.counted()) == 6
-    scratch = FakeHost(house).compete(*names, matches=2, earlier=host.book.results())
-    assert rows(report) == sorted(scratch.ledger.book.rows, key=lambda row: row.name)
-    assert report.cross_table == scratch.ledger.book.cross_table
 
 
 async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(host: FakeHost) -> None:
@@ -423,27 +294,6 @@ async def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offe
     assert (verdict.bot, verdict.kind) == ("ben", Ending.ABSENT)
 
 
-async def test_a_match_is_made_void_in_a_pause_and_played_after_it(
-    house: FakeArena, host: FakeHost
-) -> None:
-    competition, task = await without_cem(host)
-    competition.pause(act("pause"))
-    [row] = host.book.rows
-    competition.void(row.id, act("void", match=row.id))
-    [table] = house.referee.tables
-    competition.void(table.id, act("void", match=table.id))
-    await turns()
-
-    assert house.referee.tables == ()
-    assert competition.settled == 0
-
-    competition.resume(act("resume"))
-    await answers(host, "cem")
-    report = await in_time(task)
-
-    assert [row.played for row in report.standings] == [2, 2, 2]
-
-
 async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_was_the_last(
     host: FakeHost,
 ) -> None:
@@ -464,48 +314,6 @@ async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_wa
     assert [row.counts for row in host.book.rows] == [False, True]
     assert report.played == 1
     assert len(host.book.finished) == 1
-
-
-async def test_what_cannot_be_made_void_changes_nothing(host: FakeHost) -> None:
-    competition, _ = await without_cem(host, tables=2)
-    [row] = host.book.rows
-    before = (competition.ledger.book.rows, competition.settled, len(host.book.acts))
-    for match in ("nonsense", ""):
-        with pytest.raises(UsageError, match="expected a match of c that counts"):
-            competition.void(match, act("void", match=match))
-
-    assert before == (competition.ledger.book.rows, competition.settled, 0)
-
-    competition.void(row.id, act("void"))
-    with pytest.raises(UsageError, match="expected a match of c that counts"):
-        competition.void(row.id, act("void"))  # once more
-
-
-async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come(*EIGHT, plays=at_random())
-    competition = host.compete(*EIGHT, game="high_low")
-    refusals: list[str] = []
-
-    def void_the_first() -> None:
-        try:
-            competition.void(host.book.rows[0].id, act("void"))
-        except UsageError as error:
-            refusals.append(str(error))
-
-    on_first(host, 1, void_the_first)
-    task = asyncio.create_task(competition.run())
-    await until(lambda: len(host.book.rows) >= 3 and not house.referee.tables)
-
-    assert refusals == []
-    assert [row.counts for row in host.book.rows[:3]] == [False, True, True]
-
-    report = await in_time(task)
-
-    assert report.ranking
-    counted = host.book.results()
-    assert sorted(row.pairing for row in counted) == list(range(1, len(counted) + 1))
 
 
 async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_result_yet(
@@ -573,42 +381,6 @@ async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeH
     assert noted == [1]
 
 
-async def test_a_bot_that_waits_is_removed(host: FakeHost) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin(*THREE, matches=2)  # cem is away
-    competition.remove("cem", act("remove", bot="cem"))
-    await answers(host, "ann", "ben")
-    report = await in_time(task)
-
-    assert [(verdict.bot, verdict.kind) for verdict in report.verdicts] == [("cem", Ending.REMOVED)]
-    assert host.book.counted() == {("ann", "ben"): 2}
-
-
-async def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
-    host: FakeHost,
-) -> None:
-    names = (*THREE, "dora")
-    host.come("ann", "ben")
-    host.come("cem", "dora", plays=silent)
-    competition, task = await host.begin(*names)
-    host.plays("cem", first_legal)
-    await turns()  # all but cem against dora, and what dora plays
-    host.plays("dora", first_legal)
-    host.book.on_match = lambda: None
-    on_first(host, 6, lambda: None)
-    await until(lambda: len(host.book.matches) >= 5)
-    finished = [
-        name for name in names if sum(name in players for players, _ in host.book.matches) == 3
-    ]
-    assert finished
-    competition.remove(finished[0], act("remove", bot=finished[0]))
-    report = await in_time(task)
-
-    assert report.standings[-1].name == finished[0]
-    assert report.standings[-1].rank is None
-    assert [row.played for row in report.standings[:-1]] == [2, 2, 2]
-
-
 async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
     house: FakeArena, host: FakeHost
 ) -> None:
@@ -662,29 +434,6 @@ async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
     report = await in_time(task)
     assert [verdict.bot for verdict in report.verdicts] == [gone]
     assert other.id in [row.id for row in host.book.results()]
-
-
-async def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(host: FakeHost) -> None:
-    competition, task = await without_cem(host, limits=Limits())
-    competition.remove("cem", act("remove", bot="cem"))
-    [row] = [row for row in host.book.rows if row.result.termination.is_offence]
-    competition.void(row.id, act("void", match=row.id))
-    report = await in_time(task)
-
-    assert host.book.counted() == {("ann", "ben"): 1}
-    assert report.standings[-1].name == "cem"
-    assert report.standings[-1].rank is None
-
-
-async def test_who_cannot_be_removed(host: FakeHost) -> None:
-    host.come("ann", "ben", "guest", plays=silent)
-    competition, _ = await host.begin("ann", "ben", game="high_low")
-    for name in ("guest", "nobody", "house-0"):
-        with pytest.raises(UsageError, match="expected a bot that is in c, got"):
-            competition.remove(name, act("remove", bot=name))
-
-    assert host.book.acts == []
-    assert host.book.matches == []
 
 
 # --- what cannot be written down ---
@@ -1053,62 +802,101 @@ async def test_of_a_ladder_nobody_says_how_long_it_takes(host: FakeHost) -> None
 # --- anything, at any time ---
 
 
-def meddles(
-    rng: random.Random, host: FakeHost, competition: Competition, names: Sequence[str]
-) -> None:
-    """An instructor does something, which may be nonsense just then."""
-    rows = host.book.rows
-    tables = host.house.referee.tables
-    counted = [row.id for row in rows if row.counts]
-    choice = rng.randrange(10)
-    if choice < 2 and not competition.is_paused:
-        competition.pause(act("pause"))
-    elif choice < 5:
-        competition.resume(act("resume"))
-    elif choice < 7 and tables:
-        match = rng.choice(tables).id
-        competition.void(match, act("void", match=match))
-    elif choice < 9 and counted:
-        match = rng.choice(counted)
-        competition.void(match, act("void", match=match))
-    elif rng.random() < 0.3:
-        name = rng.choice(names)
-        competition.remove(name, act("remove", bot=name))
+class Meddling:
+    """An instructor who does anything, and bots that come, go and offend, to one competition.
 
+    Args:
+        plan: what `FakeHost.compete` takes, besides the names.
+    """
 
-async def meddled_with(
-    house: FakeArena, seed: int, game: str
-) -> tuple[FakeHost, CompetitionReport]:
-    """An instructor does one thing after another to a competition, and at last lets it go on."""
-    rng = random.Random(seed)
-    host = FakeHost(house)
-    names = EIGHT if game == "high_low" else EIGHT[:5]
-    plan: dict[str, Any] = {} if game == "high_low" else {"matches": 2}
+    def __init__(self, house: FakeArena, seed: int, names: Sequence[str], **plan: Any) -> None:
+        self._rng = random.Random(seed)
+        self.host = FakeHost(house)
+        self._names = names
+        self.host.come(*names, plays=self._plays, tables=2)
+        self.competition = self.host.compete(*names, limits=Limits(), **plan)
 
-    def plays(ask: Ask) -> object:
-        if rng.random() < 0.002:
-            return "all in"
-        return choose(ask.question.choices, rng)
-
-    host.come(*names, plays=plays, tables=2)
-    competition = host.compete(*names, game=game, limits=Limits(), **plan)
-    task = asyncio.create_task(competition.run())
-    for _ in range(60):
-        await turns(rng.randrange(30 if game == "high_low" else 4))
-        if not task.done():
+    async def goes_on(self, acts: int, apart: int) -> CompetitionReport:
+        """Do so many things, so many turns apart at most; then let it be played to its end."""
+        competition = self.competition
+        task = asyncio.create_task(competition.run())
+        for _ in range(acts):
+            tables = set(competition.tables)
+            await turns(self._rng.randrange(apart))
+            assert not competition.is_paused or tables >= set(competition.tables)
+            if not task.done():
+                self._does_something()
+        for name in self._names:
+            if name not in self.host.players:
+                self.host.comes(name, self._plays, tables=2)
+        if competition.plan.form is Form.LADDER:
+            competition.close()
+        elif not task.done():
             with contextlib.suppress(UsageError):
-                meddles(rng, host, competition, names)
-    if not task.done():
-        competition.resume(act("resume"))
-    return host, await in_time(task)
+                competition.resume(act("resume"))
+        report: CompetitionReport = await in_time(task)
+        assert not self.host.house.referee.tables
+        assert not any(player.chairs for player in self.host.players.values())
+        return report
+
+    def _plays(self, ask: Ask) -> object:
+        if self._rng.random() < 0.002:
+            return "all in"
+        return choose(ask.question.choices, self._rng)
+
+    def _does_something(self) -> None:
+        """It may be nonsense just then: what is refused changes nothing."""
+        before = self._state()
+        try:
+            if self._rng.random() < 0.2:
+                self._a_bot_does()
+            else:
+                self._the_instructor_does()
+        except UsageError:
+            assert before == self._state()
+
+    def _state(self) -> tuple[object, ...]:
+        competition, book = self.competition, self.host.book
+        return (
+            *(competition.state, competition.settled, competition.tables, competition.verdicts),
+            *(competition.ledger.book.rows, len(book.acts), len(book.rows)),
+        )
+
+    def _the_instructor_does(self) -> None:
+        competition, rng = self.competition, self._rng
+        tables = [table.id for table in competition.tables]
+        counted = [row.id for row in self.host.book.rows if row.counts]
+        choice = rng.randrange(10)
+        if choice < 2:
+            competition.pause(act("pause"))
+        elif choice < 5:
+            competition.resume(act("resume"))
+        elif choice < 9:
+            match = rng.choice([*(tables if choice < 7 else counted), "nonsense"])
+            competition.void(match, act("void", match=match))
+        elif rng.random() < 0.3:
+            name = rng.choice([*self._names, "nobody"])
+            competition.remove(name, act("remove", bot=name))
+
+    def _a_bot_does(self) -> None:
+        """One that plays no match goes, comes back, or offends."""
+        name = self._rng.choice(self._names)
+        if name not in self.host.players:
+            self.host.comes(name, self._plays, tables=2)
+        elif not self.host.players[name].chairs:
+            if self._rng.random() < 0.1 and self.competition.plan.form is not Form.LADDER:
+                self.host.offends(name, MEMORY)
+            else:
+                self.host.leaves(name)
 
 
 @pytest.mark.parametrize("seed", range(40))
 async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     house: FakeArena, seed: int
 ) -> None:
-    host, report = await meddled_with(house, seed, "ace_king_queen")
-    competition, book = host.competition, host.book
+    meddling = Meddling(house, seed, EIGHT[:5], matches=2)
+    host, competition, book = meddling.host, meddling.competition, meddling.host.book
+    report = await meddling.goes_on(60, apart=4)
     scratch = host.compete(
         *competition.plan.players,
         matches=2,
@@ -1117,8 +905,6 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
         verdicts=book.verdicts,
     ).ledger
 
-    assert not house.referee.tables
-    assert not any(player.chairs for player in host.players.values())
     assert rows(report) == rows_of(scratch.book.rows)
     assert report.cross_table == scratch.book.cross_table
     assert set(competition.ledger.book.out) == set(scratch.book.out)
@@ -1139,8 +925,9 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
 async def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_be_drawn(
     house: FakeArena, seed: int
 ) -> None:
-    host, report = await meddled_with(house, seed, "high_low")
-    book, competition = host.book, host.competition
+    meddling = Meddling(house, seed, EIGHT, game="high_low")
+    book, competition = meddling.host.book, meddling.competition
+    report = await meddling.goes_on(60, apart=30)
     again = FakeHost(house)  # in which nobody is
     replayed = await again.play(
         *EIGHT, game="high_low", earlier=book.results(), acts=book.acts, verdicts=book.verdicts
@@ -1149,9 +936,26 @@ async def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_b
     assert again.book.matches == []
     assert replayed.ranking == report.ranking
     assert sorted(name for place in report.ranking for name in place.names) == sorted(EIGHT)
-    assert not house.referee.tables
     for act_ in book.acts:
         if act_.what == "remove" and act_.bot is not None:
             later = [row for row in book.results() if act_.bot in row.players]
             assert not competition.is_in(act_.bot)
             assert later
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_K4_whatever_the_instructor_does_a_ladder_is_rated_as_from_the_start(
+    house: FakeArena, seed: int
+) -> None:
+    meddling = Meddling(house, seed, EIGHT[:5], form=Form.LADDER, pause_s=0.0)
+    host, book = meddling.host, meddling.host.book
+    report = await meddling.goes_on(60, apart=30)
+    scratch = host.compete(
+        *EIGHT[:5], form=Form.LADDER, earlier=book.results(), acts=book.acts, verdicts=book.verdicts
+    ).ledger
+
+    assert report.played == len(book.results()) > 0
+    assert rows(report) == rows_of(scratch.book.rows)
+    assert {row.name for row in report.standings} >= {
+        name for row in book.results() for name in row.players
+    }
