@@ -244,7 +244,8 @@ class Evening:
     """An arena's scheduler, its host and its clock, and all that happens by the lines of a case."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._offset = MONDAY - timedelta(seconds=asyncio.get_running_loop().time())
+        self._start = MONDAY
+        self._started_at = asyncio.get_running_loop().time()
         self.out: list[str] = []
         self.host = FakeHost(self.says)
         self.roster: Sequence[str] = CLASS
@@ -255,9 +256,12 @@ class Evening:
         self._task: asyncio.Task[None] | None = None
         for module in (gathering, scheduler):
             monkeypatch.setattr(module, "local_now", self.now)
+        # The roster is read at once, so that all has one order.
+        monkeypatch.setattr(asyncio, "to_thread", at_once)
 
     def now(self) -> datetime:
-        return self._offset + timedelta(seconds=asyncio.get_running_loop().time())
+        passed_s = asyncio.get_running_loop().time() - self._started_at
+        return self._start + timedelta(seconds=round(passed_s, 3))
 
     def says(self, text: str) -> None:
         """Note a line; one that comes again and again is there twice."""
@@ -323,7 +327,7 @@ class Evening:
         host, rest = self.host, words[1:]
         match words:
             case ["from", time]:
-                self._offset += moment_of(time) - self.now()
+                self._start += moment_of(time) - self.now()
             case ["run", name, *more]:
                 self._runs.append(a_run(name, **fields(more)))
             case ["game", name, least]:
@@ -377,7 +381,7 @@ class Evening:
             case ["awaiting", *names]:
                 self.says(str([self.scheduler.awaiting(name) for name in names]))
             case ["clock", time]:
-                self._offset += moment_of(time) - self.now()
+                self._start += moment_of(time) - self.now()
             case ["restart"]:
                 await self._ends()
                 self.host = FakeHost(self.says)
@@ -403,6 +407,10 @@ class Evening:
             await self.scheduler.start(name, **about)
         except UsageError as error:
             self.says(f"refused: {error}")
+
+
+async def at_once(read: Any) -> Any:
+    return read()
 
 
 def plan_for(name: str) -> Plan:
@@ -450,7 +458,7 @@ def played(lines: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     async def play() -> list[str]:
         return await Evening(monkeypatch).plays([*lines])
 
-    return run_in_virtual_time(play())
+    return run_in_virtual_time(play(), limit_s=30 * 86_400.0)
 
 
 CASES = cases()
@@ -508,7 +516,8 @@ def main() -> None:
             text.append(line)
         if line.startswith("== "):
             acts = [each for each in CASES[line.removeprefix("== ")] if each[0] != ">"]
-            text += played(acts, pytest.MonkeyPatch())
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                text += played(acts, monkeypatch)
     FILE.write_text("\n".join([*text, ""]), encoding="utf-8")
 
 
