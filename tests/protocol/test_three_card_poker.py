@@ -6,27 +6,20 @@ from collections import Counter
 from itertools import combinations, permutations
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.cards import PACK, RANKS
-from protocol.errors import BadDeck, BadSettings, IllegalAnswer
+from protocol.errors import BadDeck
 from protocol.three_card_poker import (
     CATEGORIES,
-    VOCABULARY,
-    Ante,
-    Play,
-    RoundOver,
-    ThreeCardPokerSettings,
     category,
     compare,
     dealer_qualifies,
     outcome_of_play,
     strength,
 )
-from protocol.vocabulary import Range
 
 hands = st.lists(st.sampled_from(PACK), min_size=3, max_size=3, unique=True)
 
@@ -283,49 +276,6 @@ def test_anything_but_three_different_cards_is_refused(bad: Any) -> None:
 # The messages
 
 
-def test_settings_have_the_rulebooks_defaults() -> None:
-    assert VOCABULARY.read_settings(None) == ThreeCardPokerSettings(
-        stake=1000, rounds=1000, goal=None, pair_kicker=False
-    )
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"stake": -1},
-        {"stake": 100.0},
-        {"stake": True},
-        {"rounds": -1},
-        {"goal": -1},
-        {"goal": "200"},
-        {"pair_kicker": 1},
-        {"ante": 5},
-    ],
-    ids=str,
-)
-def test_settings_out_of_their_range_are_refused(values: dict[str, object]) -> None:
-    with pytest.raises(BadSettings, match="settings of three_card_poker"):
-        VOCABULARY.read_settings(values)
-
-
-@pytest.mark.parametrize("value", [0, 11, -4, True, 4.0, "4", None, [4]], ids=repr)
-def test_an_ante_is_a_whole_number_in_its_range(value: object) -> None:
-    question = Ante(1, 21, Range(1, 10))
-
-    assert [question.check(1), question.check(10)] == [1, 10]
-    with pytest.raises(IllegalAnswer, match="to ante; legal: 1 to 10"):
-        question.check(value)
-
-
-@pytest.mark.parametrize("value", ["Play", "call", True, 0, None], ids=repr)
-def test_the_decision_is_play_or_fold(value: object) -> None:
-    question = Play(("As", "Kd", "2c"), 5, 100)
-
-    assert [question.check("play"), question.check("fold")] == ["play", "fold"]
-    with pytest.raises(IllegalAnswer, match="to play; legal: play, fold"):
-        question.check(value)
-
-
 @pytest.mark.parametrize(
     ("hand", "dealer", "outcome"),
     [
@@ -341,29 +291,3 @@ def test_T6_what_playing_on_nets(hand: str, dealer: str, outcome: int) -> None:
 
 def test_T6_the_odd_card_decides_if_the_setting_says_so() -> None:
     assert outcome_of_play(("9s", "9h", "5d"), ("9d", "9c", "4s"), True) == 2
-
-
-def test_the_fields_on_the_wire() -> None:
-    hand, dealer = ("As", "Kd", "2c"), ("9s", "9h", "5d")
-
-    assert msgspec.to_builtins(Ante(3, 21, Range(1, 10))) == {
-        "kind": "ante",
-        "round": 3,
-        "cash": 21,
-        "legal": {"min": 1, "max": 10},
-    }
-    assert msgspec.to_builtins(Play(hand, 5, 21)) == {
-        "kind": "play",
-        "hand": hand,
-        "ante": 5,
-        "cash": 21,
-        "legal": ("play", "fold"),
-    }
-    assert msgspec.to_builtins(RoundOver(hand, dealer, 5, -2, 11)) == {
-        "kind": "round_over",
-        "hand": hand,
-        "dealer": dealer,
-        "ante": 5,
-        "outcome": -2,
-        "cash": 11,
-    }

@@ -22,6 +22,7 @@ from protocol.messages import Ending
 from tests.arena.formats.test_schedule import HOUSE, Table, names, result, run, seated, strengths
 
 NO_TEAMS: Mapping[str, str] = {}
+COUNTS = (*range(5, 18), 23, 40)
 
 
 def game_for(seats: int, **more: Any) -> Game:
@@ -217,7 +218,7 @@ def test_K2_more_than_256_bots_can_be_drawn() -> None:
     assert len(ranking) == 1
 
 
-@pytest.mark.parametrize("count", range(2, 41))
+@pytest.mark.parametrize("count", [2, 3, 4, *COUNTS])
 def test_H13_an_offence_at_every_table_of_every_stage_comes_to_an_end(count: int) -> None:
     def offend(players: tuple[str, ...]) -> Result:
         return result(5, 3, 2, 1, offender=min(range(4), key=players.__getitem__))
@@ -232,7 +233,7 @@ def test_H13_an_offence_at_every_table_of_every_stage_comes_to_an_end(count: int
         assert len(out.names) == len(stages[number - 1])
 
 
-@pytest.mark.parametrize("count", range(5, 41))
+@pytest.mark.parametrize("count", COUNTS)
 def test_K2_a_stage_of_ties_alone_ends_it_and_byes_share_the_first_place(count: int) -> None:
     stages, ranking = knock_out(count, all_quit)
 
@@ -240,7 +241,7 @@ def test_K2_a_stage_of_ties_alone_ends_it_and_byes_share_the_first_place(count: 
     assert ranking == (RankingPlace(rank=1, names=names(count), stage=1),)
 
 
-@pytest.mark.parametrize("count", range(5, 41))
+@pytest.mark.parametrize("count", COUNTS)
 def test_K2_one_who_drops_out_at_a_time_is_enough_to_come_to_an_end(count: int) -> None:
     def last_is_beaten(players: tuple[str, ...]) -> Result:
         if {*players} & {*HOUSE}:
@@ -261,10 +262,13 @@ def test_K2_one_who_drops_out_at_a_time_is_enough_to_come_to_an_end(count: int) 
 GAMES = (GAME, *map(game_for, (3, 4, 5, 6)), game_for(3, advancing=2), game_for(6, advancing=1))
 
 
-@settings(max_examples=30, deadline=None)
-@pytest.mark.parametrize("count", range(2, 41))
+@settings(max_examples=60)
 @given(
-    data=st.data(), seed=st.integers(0, 1000), most=st.integers(0, 6), game=st.sampled_from(GAMES)
+    count=st.integers(2, 13) | st.integers(14, 40),
+    data=st.data(),
+    seed=st.integers(0, 1000),
+    most=st.integers(0, 6),
+    game=st.sampled_from(GAMES),
 )
 def test_K2_whatever_happens_the_rules_of_elimination_hold(
     count: int, data: st.DataObject, seed: int, most: int, game: Game
@@ -529,7 +533,7 @@ def test_K2_a_team_that_nobody_is_of_changes_nothing() -> None:
 
 
 def test_K2_without_teams_every_division_into_tables_is_as_likely() -> None:
-    draws = 1400
+    draws = 700
     divisions = Counter(
         frozenset(next(pairing.players for pairing in stage if "bot 1" in pairing.players))
         for stage in (first_stage(8, seed) for seed in range(draws))
@@ -573,7 +577,7 @@ def chi_square(counted: Iterable[int], expected: float) -> float:
     return sum((number - expected) ** 2 / expected for number in counted)
 
 
-@pytest.mark.parametrize("count", range(5, 41))
+@pytest.mark.parametrize("count", COUNTS)
 def test_K2_the_draw_can_be_recomputed_from_its_description(count: int) -> None:
     teams = {name: f"team {index % 5}" for index, name in enumerate(names(count)[::2])}
     seed = seed_from_int(count)

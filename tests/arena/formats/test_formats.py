@@ -165,7 +165,7 @@ def test_K4_a_ladder_has_standings_and_no_schedule() -> None:
         schedule_of(ours)
 
 
-@pytest.mark.parametrize("count", range(2, 41))
+@pytest.mark.parametrize("count", [*range(2, 18), 40])
 @pytest.mark.parametrize(
     ("game", "rest"),
     [

@@ -251,7 +251,7 @@ def test_a_game_says_what_its_units_are(
     ids=lambda it: it.__name__,
 )
 def test_at_most_1_in_20_intervals_is_wrong(simulated: coverage.Simulation) -> None:
-    found = list(simulated(200, 1))
+    found = list(simulated(30, 1))
 
     assert [str(covered) for covered in found if not covered.holds()] == []
     assert len(found) > 15
@@ -262,6 +262,6 @@ def test_at_most_1_in_20_intervals_of_a_share_is_wrong() -> None:
 
 
 def test_intervals_of_bankrolls_and_of_bots_that_adapt_keep_what_is_promised() -> None:
-    found = [*coverage.leagues(200, 120, 1), *coverage.adapting(200, 100, 1)]
+    found = [*coverage.leagues(60, 20, 1), *coverage.adapting(60, 50, 1)]
 
     assert [str(covered) for covered in found if not covered.holds()] == []

@@ -64,7 +64,7 @@ def test_K1_every_two_meet_equally_often_in_each_seat(count: int, matches: int) 
     assert seatings == dict.fromkeys(permutations(names(count), 2), matches // 2)
 
 
-@pytest.mark.parametrize("count", range(2, 41))
+@pytest.mark.parametrize("count", [*range(2, 12), 40])
 @pytest.mark.parametrize("matches", [1, 2, 3, 4])
 def test_K1_seats_rotate_evenly(count: int, matches: int) -> None:
     (stage,), _ = run(round_robin(names(count), matches), strengths)
