@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,163 @@ def client(
     return Client(url, "ann", {"ace_king_queen": strategy}, **options)
 
 
+# --- golden transcripts ---
+
+
+class Killed(BaseException):
+    """Stands for `kill -9`: nothing runs after it but the release of the lock."""
+
+
+class Kills(ScriptedConnection):
+    """A line on which the process is killed where the script ends."""
+
+    async def end(self) -> None:
+        raise Killed
+
+
+def illegal(number: int = 1, legal: object = ("bet", "check")) -> Refused:
+    return Refused("illegal", "answered 'raise' to open", "m", f"m:{number}", legal)
+
+
+def spoken(text: str) -> Any:
+    """What a word of a transcript is: `ask m:1 +news`, `close 1006`, `[match m, ask m:1]`."""
+    if text.startswith("["):
+        return [spoken(part) for part in text.strip("[]").split(", ")]
+    kind, *rest = text.split()
+    name, _, number = rest[0].partition(":") if rest else ("", "", "")
+    news = (NEWS,) if "+news" in rest else ()
+    match kind:
+        case "welcome":
+            return welcome(name or "secret")
+        case "practice":
+            return msgspec.structs.replace(welcome(), practice=True)
+        case "match":
+            return match(name)
+        case "ask":
+            return ask(int(number), name, news)
+        case "past":
+            return past(int(number), name)
+        case "over":
+            return over(name, news)
+        case "illegal":
+            return illegal(int(number), None if "without" in rest else ("bet", "check"))
+        case "refused":
+            return Refused(name, "refused")
+    return Closes(int(name))
+
+
+def as_written(said: dict[str, Any]) -> str:
+    """A message of the client as transcripts have it."""
+    match said["type"]:
+        case "hello":
+            resumed = [f"{key}={said[key]}" for key in ("resume", "from") if said[key] is not None]
+            return " ".join(("hello", *resumed))
+        case "ready":
+            return f"ready {said['match']}"
+        case "answer":
+            value = "legal" if said["value"] in ("bet", "check") else said["value"]
+            return f"answer {said['ask']}={value}"
+    return str(said["type"])
+
+
+class Transcript:
+    """A case of `client.cases`, line by line.
+
+    with OPTION=…     options of the client; `file` is a session file
+    plays / fails at  what the strategy answers always, or where it raises
+    > …; …            a connection: what the arena says in it, frame by frame, to `close` or `kill`
+    < …; …            what the client has said in it; `=legal` may be left out
+    fails | speaks no HTTP   nobody answers there, or no arena
+    noted, overs      what each strategy has heard, and which matches were over
+    tells TEXT | …    parts of what is told, in that order; `silent` is nothing at all
+    raises, kept, gone       how it ends, and what is left of the file
+    """
+
+    def __init__(self, title: str, lines: list[str]) -> None:
+        self.title = title
+        self.lines = lines
+
+    def __repr__(self) -> str:
+        return self.title.replace(" ", "_")
+
+    def all(self, first: str) -> list[str]:
+        """The rest of all lines that begin so."""
+        found = [line for line in self.lines if line.split()[0].partition("*")[0] == first]
+        return [line.removeprefix(first).strip() for line in found]
+
+    async def play(self, dial: Dial, file: Path) -> None:
+        lines: list[Any] = []
+        said: list[tuple[ScriptedConnection, str]] = []
+        for line in self.lines:
+            if line.startswith("> "):
+                words = line[2:].split("; ")
+                kind = Kills if words[-1] == "kill" else ScriptedConnection
+                lines.append(kind(*(spoken(word) for word in words if word != "kill")))
+            elif line.startswith("< "):
+                said.append((lines[-1], line[2:]))
+            elif line.startswith("fails") and " at " not in line:
+                lines += [OSError("refused")] * int(line.partition("*")[2] or 1)
+            elif line.startswith("speaks "):
+                lines.append(InvalidMessage("no HTTP"))
+        dial(*lines)
+        events: list[str] = []
+        overs: list[str] = []
+        options: dict[str, Any] = {"on_event": events.append}
+        for word in " ".join(self.all("with")).split():
+            name, _, value = word.partition("=")
+            options |= {"session_file": file} if name == "file" else {name: float(value)}
+        strategy = Notebook if not self.all("plays") else AnswersNeverLegally
+        failing = [line.removeprefix("fails at ") for line in self.lines if " at " in line]
+        make = (
+            partial(FailsAtOneThing, failing[0], KeyError())
+            if failing[:1] == ["reset"]
+            else strategy
+        )
+        on_over = lambda match, over: overs.append(match.match)  # noqa: E731
+        for _ in [line for line in lines if isinstance(line, Kills)]:
+            with pytest.raises(Killed):
+                await client(make, on_over=on_over, **options).run()
+        with ExitStack() as ending:
+            for text in self.all("raises"):
+                error, _, why = text.partition(" ")
+                ending.enter_context(pytest.raises(ERRORS[error], match=re.escape(why)))
+            await client(make, on_over=on_over, **options).run()
+
+        for connection, expected in said:
+            written = [as_written(message) for message in connection.messages()]
+            shown = "; ".join(written)
+            assert expected in (shown, shown.replace("=legal", "")), self.title
+        readies = [one for connection, _ in said for one in connection.said("ready")]
+        nonces = {(one["match"], one["nonce"]) for one in readies}
+        assert len(nonces) == len(dict(nonces)) == len({nonce for _, nonce in nonces})
+        assert all(len(nonce) == 32 for _, nonce in nonces)
+        if self.all("noted"):
+            assert [" ".join(book.noted) for book in Notebook.made] == self.all("noted")
+        if self.all("overs"):
+            assert " ".join(overs) == self.all("overs")[0]
+        rest = iter(events)
+        for text in filter(None, " | ".join(self.all("tells")).split(" | ")):
+            assert any(text in event for event in rest), f"{text} in {events}"
+        if "silent" in self.lines:
+            assert events == []
+        for word, remains in (("kept", [file]), ("gone", [])):
+            assert word not in self.lines or list(file.parent.iterdir()) == remains
+
+
+ERRORS = {
+    error.__name__: error for error in (UsageError, Unreachable, ProtocolError, StrategyFailed)
+}
+BLOCKS = re.split("^== ", Path(__file__).with_name("client.cases").read_text(), flags=re.MULTILINE)
+TRANSCRIPTS = [
+    Transcript(title, lines) for title, *lines in (block.splitlines() for block in BLOCKS[1:])
+]
+
+
+@pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=repr)
+async def test_transcript(transcript: Transcript, dial: Dial, file: Path) -> None:
+    await transcript.play(dial, file)
+
+
 # --- a match ---
 
 
@@ -224,43 +383,6 @@ async def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
     assert (hello["tables"], hello["token"]) == (7, "t")
     assert hello["batch"] is True
     assert hello["resume"] is None
-
-
-async def test_it_takes_its_chair_and_answers(dial: Dial, notebooks: list[Notebook]) -> None:
-    [line] = dial(
-        ScriptedConnection(
-            welcome(), match(), ask(), ask(2, news=(NEWS,)), over(news=(NEWS,)), Closes(1000)
-        )
-    )
-    overs: list[tuple[Match, Over]] = []
-    await client(on_over=lambda *what: overs.append(what)).run()
-
-    [ready] = line.said("ready")
-    answers = line.said("answer")
-    assert ready["match"] == "m"
-    assert len(ready["nonce"]) == 32
-    assert [answer["ask"] for answer in answers] == ["m:1", "m:2"]
-    assert all(answer["value"] in ("bet", "check") for answer in answers)
-    assert notebooks[0].noted == ["reset", "open", "hand_over", "open", "hand_over"]
-    [(invitation, ended)] = overs
-    assert (invitation.match, ended.scores) == ("m", (1, -1))
-
-
-async def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
-    dial: Dial, notebooks: list[Notebook]
-) -> None:
-    [line] = dial(
-        ScriptedConnection(
-            welcome(),
-            [match("m"), match("n"), ask(1, "m"), ask(1, "n")],
-            [over("m"), match("o")],
-            Closes(1000),
-        )
-    )
-    await client().run()
-
-    assert [book.noted for book in notebooks] == [["reset", "open"], ["reset", "open"], ["reset"]]
-    assert len({ready["nonce"] for ready in line.said("ready")}) == 3
 
 
 @pytest.mark.parametrize("encoding", Encoding)
@@ -367,21 +489,6 @@ async def test_a_slow_strategy_lets_the_loop_run_between_its_answers(
 # --- lost connections ---
 
 
-async def test_it_comes_back_with_its_session_and_its_memory(
-    dial: Dial, notebooks: list[Notebook]
-) -> None:
-    first, second = dial(
-        ScriptedConnection(welcome("one"), match(), ask(1), Closes()),
-        ScriptedConnection(welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)),
-    )
-    await client().run()
-
-    [hello] = second.said("hello")
-    assert hello["resume"] == "one"
-    assert second.said("ready") == first.said("ready")
-    assert [book.noted for book in notebooks] == [["reset", "open", "hand_over", "open"]]
-
-
 async def test_a_question_that_comes_again_gets_the_same_answer(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
@@ -398,107 +505,6 @@ async def test_a_question_that_comes_again_gets_the_same_answer(
     assert len(answers) == 20
     assert len({answer["value"] for answer in answers}) == 1
     assert notebooks[0].noted == ["reset", "hand_over", "open"]
-
-
-async def test_an_over_that_comes_again_is_heard_once(
-    dial: Dial, notebooks: list[Notebook]
-) -> None:
-    dial(
-        ScriptedConnection(welcome(), match(), ask(), over(news=(NEWS,)), Closes()),
-        ScriptedConnection(welcome(), over(news=(NEWS,)), Closes(1000)),
-    )
-    overs: list[Any] = []
-    await client(on_over=lambda *what: overs.append(what)).run()
-
-    assert notebooks[0].noted == ["reset", "open", "hand_over"]
-    assert len(overs) == 1
-
-
-async def test_an_over_of_a_match_that_it_never_heard_of_is_nobodys(dial: Dial) -> None:
-    dial(ScriptedConnection(welcome(), over("lost"), Closes(1000)))
-    overs: list[Any] = []
-    await client(on_over=lambda *what: overs.append(what)).run()
-
-    assert overs == []
-
-
-async def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
-    dial: Dial, notebooks: list[Notebook]
-) -> None:
-    _, _, fresh = dial(
-        ScriptedConnection(welcome(), match(), Closes()),
-        ScriptedConnection(Refused("session", "no such session"), Closes(4001)),
-        ScriptedConnection(welcome(), match(), Closes(1000)),
-    )
-    await client().run()
-
-    assert fresh.said("hello")[0]["resume"] is None
-    assert len(notebooks) == 2
-
-
-async def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
-    events: list[str] = []
-    dial(
-        ScriptedConnection(welcome(), Closes()),
-        *[OSError("refused")] * 6,
-        ScriptedConnection(Closes()),  # something answers, but it is no welcome
-        ScriptedConnection(welcome(), Closes()),
-        ScriptedConnection(welcome(), Closes(1000)),
-    )
-    await client(on_event=events.append).run()
-
-    pauses = [line.partition("in ")[2] for line in events if "next attempt" in line]
-    assert pauses == [
-        *("0.2 s", "0.5 s", "1.0 s", "2.0 s", "4.0 s", "8.0 s", "10.0 s", "10.0 s"),
-        "0.2 s",
-    ]
-    assert events[-1] == "the arena has closed"
-
-
-async def test_its_patience_ends(dial: Dial) -> None:
-    dial(ScriptedConnection(welcome(), Closes()), OSError("refused"))
-
-    with pytest.raises(Unreachable, match=r"at ws://arena:7700 any more"):
-        await client(patience_s=0.0).run()
-
-
-async def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial) -> None:
-    events: list[str] = []
-    dial(*[OSError("refused")] * 3, ScriptedConnection(welcome(), Closes(1000)))
-    await client(on_event=events.append).run()
-
-    assert events == [
-        "no arena answers at ws://arena:7700 yet; waiting up to 60 s for it",
-        "connected as ann at ws://arena:7700",
-        "the arena has closed",
-    ]
-
-
-async def test_it_waits_no_longer_than_it_is_to(dial: Dial) -> None:
-    dial(OSError("refused"))
-    text = r"^no arena answers at ws://arena:7700: refused$"
-
-    with pytest.raises(Unreachable, match=text):
-        await client(wait_s=0.0).run()
-
-
-async def test_what_will_never_be_an_arena_is_told_at_once(dial: Dial) -> None:
-    events: list[str] = []
-    dial(InvalidMessage("no HTTP"))
-
-    with pytest.raises(Unreachable, match=r"no arena answers at ws://arena:7700: "):
-        await client(on_event=events.append).run()
-
-    assert events == []
-
-
-async def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
-    events: list[str] = []
-    lines = (ScriptedConnection(welcome(), Closes()), ScriptedConnection(welcome(), Closes(1000)))
-    dial(OSError("refused"), *lines)
-    await client(on_event=events.append, wait_s=1.0).run()
-
-    assert "the connection was lost; next attempt in 0.2 s" in events
 
 
 async def test_a_dead_link_is_for_the_kernel_to_notice(
@@ -551,38 +557,12 @@ async def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
     assert events[1].startswith("connected")
 
 
-async def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
-    events: list[str] = []
-    dial(ScriptedConnection(welcome(), Closes(4000)))
-    await client(on_event=events.append).run()
-
-    assert events[-1] == "the session goes on over another connection"
-
-
-@pytest.mark.parametrize("code", [1002, 1009])
-async def test_what_would_only_happen_again_ends_it(dial: Dial, code: int) -> None:
-    dial(ScriptedConnection(welcome(), Closes(code)))
-    with pytest.raises(UsageError, match=f"^the arena closed with {code}: because$"):
-        await client().run()
-
-
 # --- a session that outlives its process ---
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "ann.json"
-
-
-class Killed(BaseException):
-    """Stands for `kill -9`: nothing runs after it but the release of the lock."""
-
-
-class Kills(ScriptedConnection):
-    """A line on which the process is killed where the script ends."""
-
-    async def end(self) -> None:
-        raise Killed
 
 
 async def lives(playing: Client) -> None:
@@ -597,41 +577,6 @@ class Seeded(Notebook):
     def seed(self, seed: int | str) -> None:
         self.noted.append(f"seed {seed}")
         super().seed(seed)
-
-
-async def test_after_a_crash_it_asks_for_all_that_was_before(dial: Dial, file: Path) -> None:
-    first, second = dial(
-        Kills(welcome("one"), match(), ask(1)), ScriptedConnection(welcome("two"), Closes(1000))
-    )
-    await lives(client(session_file=file))
-    assert file.exists()
-    await client(session_file=file).run()
-
-    assert (first.said("hello")[0]["resume"], first.said("hello")[0]["from"]) == (None, None)
-    [hello] = second.said("hello")
-    assert (hello["resume"], hello["from"]) == ("one", 0)
-
-
-async def test_a_strategy_is_brought_through_the_past_before_it_decides(
-    dial: Dial, file: Path, notebooks: list[Notebook]
-) -> None:
-    _, second = dial(
-        Kills(welcome(), match()),
-        ScriptedConnection(
-            [welcome(), match(), past(1)], [past(2), ask(3, news=(NEWS,))], ask(4), Closes(1000)
-        ),
-    )
-    events: list[str] = []
-    await lives(client(session_file=file))
-    await client(session_file=file, on_event=events.append).run()
-
-    assert notebooks[1].noted == [
-        "reset",
-        *("hand_over", "open", "hand_over", "open"),
-        *("hand_over", "open", "open"),
-    ]
-    assert [answer["ask"] for answer in second.said("answer")] == ["m:3", "m:4"]
-    assert sum("goes on after 2 questions" in event for event in events) == 1
 
 
 @pytest.mark.parametrize("seed", ["lucky", None])
@@ -705,73 +650,6 @@ async def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
     assert seen == [{"m"}]
 
 
-async def test_a_strategy_that_lives_is_not_told_its_past(
-    dial: Dial, file: Path, notebooks: list[Notebook]
-) -> None:
-    dial(
-        Kills(welcome(), match("m"), match("n")),
-        ScriptedConnection(welcome(), [match("m"), past(1, "m"), ask(2, "m")], Closes()),
-        ScriptedConnection(
-            welcome(),
-            [match("m"), past(1, "m"), past(2, "m"), ask(3, "m")],
-            [match("n"), past(1, "n"), ask(2, "n")],
-            Closes(1000),
-        ),
-    )
-    await lives(client(session_file=file))
-    await client(session_file=file).run()
-
-    m, n = notebooks[2:]
-    assert m.noted == ["reset", "hand_over", "open", "open", "open"]
-    assert n.noted == ["reset", "hand_over", "open", "open"]
-
-
-async def test_a_past_that_breaks_off_is_told_from_the_beginning(
-    dial: Dial, file: Path, notebooks: list[Notebook]
-) -> None:
-    _, _, third, fourth = dial(
-        Kills(welcome(), match("m")),
-        ScriptedConnection(welcome(), match("m"), past(1), Closes()),
-        ScriptedConnection(welcome(), match("m"), past(1), past(2), ask(3), Closes()),
-        ScriptedConnection(welcome(), match("m"), ask(4), Closes(1000)),
-    )
-    await lives(client(session_file=file))
-    await client(session_file=file).run()
-
-    assert third.said("hello")[0]["from"] == 0
-    assert fourth.said("hello")[0]["from"] is None
-    assert notebooks[-1].noted == [
-        "reset",
-        *("hand_over", "open", "hand_over", "open"),
-        *("open", "open"),
-    ]
-
-
-async def test_a_crash_in_the_past_can_be_followed_by_another(
-    dial: Dial, file: Path, notebooks: list[Notebook]
-) -> None:
-    _, _, third = dial(
-        Kills(welcome("one"), match("m")),
-        Kills(welcome("two"), match("m"), past(1)),
-        ScriptedConnection(welcome("three"), match("m"), past(1), ask(2), Closes(1000)),
-    )
-    for _ in range(2):
-        await lives(client(session_file=file))
-    await client(session_file=file).run()
-
-    assert third.said("hello")[0]["resume"] == "two"
-    assert notebooks[-1].noted == ["reset", "hand_over", "open", "open"]
-
-
-async def test_a_match_that_was_over_meanwhile_is_told(dial: Dial, file: Path) -> None:
-    dial(Kills(welcome(), match()), ScriptedConnection(welcome(), over(), Closes(1000)))
-    events: list[str] = []
-    await lives(client(session_file=file))
-    await client(session_file=file, on_event=events.append).run()
-
-    assert "match m was over meanwhile · +1 -1" in events
-
-
 async def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:
@@ -788,42 +666,6 @@ async def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
     assert notebooks[1].noted == ["seed s:1", "reset"]
     kept = json.loads(file.read_text())
     assert (kept["secret"], set(kept["seeds"])) == ("two", {"n"})
-
-
-async def test_an_arena_that_is_not_there_does_not_cost_the_session(dial: Dial, file: Path) -> None:
-    dial(Kills(welcome(), match()), OSError("refused"))
-    await lives(client(session_file=file))
-
-    with pytest.raises(Unreachable):
-        await client(session_file=file, wait_s=0.0).run()
-    assert file.exists()
-
-
-async def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
-    dial(Kills(welcome()), ScriptedConnection(Refused("token", "no such token"), Closes(4001)))
-    await lives(client(session_file=file))
-
-    with pytest.raises(UsageError):
-        await client(session_file=file).run()
-    assert file.exists()
-
-
-@pytest.mark.parametrize(("code", "remains"), [(1000, False), (4000, True)])
-async def test_the_file_goes_with_the_session(
-    dial: Dial, file: Path, code: int, remains: bool
-) -> None:
-    dial(ScriptedConnection(welcome(), Closes(code)))
-    await client(session_file=file).run()
-
-    assert list(file.parent.iterdir()) == [file] * remains
-
-
-async def test_a_strategy_that_raised_has_no_session_to_go_on_with(dial: Dial, file: Path) -> None:
-    dial(ScriptedConnection(welcome(), match(), Closes(1000)))
-    with pytest.raises(StrategyFailed):
-        await client(lambda: FailsAtOneThing("reset", KeyError()), session_file=file).run()
-
-    assert list(file.parent.iterdir()) == []
 
 
 async def test_a_strategy_that_raises_at_its_past_has_crashed(dial: Dial, file: Path) -> None:
@@ -941,80 +783,12 @@ async def test_the_loop_breathes_while_the_past_is_told(
 # --- practice ---
 
 
-def illegal(number: int = 1, legal: object = ("bet", "check")) -> Refused:
-    return Refused("illegal", "answered 'raise' to open", "m", f"m:{number}", legal)
-
-
 class AnswersNeverLegally(Notebook):
     """Answers what is never legal."""
 
     def decide(self, question: Question[Any]) -> object:
         super().decide(question)
         return "raise"
-
-
-async def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
-    dial: Dial, notebooks: list[Notebook]
-) -> None:
-    rehearsal = msgspec.structs.replace(welcome(), practice=True)
-    [line] = dial(
-        ScriptedConnection(rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000))
-    )
-    events: list[str] = []
-    await client(AnswersNeverLegally, on_event=events.append).run()
-
-    answers = line.said("answer")
-    assert [answer["ask"] for answer in answers] == ["m:1", "m:1", "m:2", "m:2"]
-    assert [answer["value"] for answer in answers[::2]] == ["raise"] * 2
-    assert all(answer["value"] in ("bet", "check") for answer in answers[1::2])
-    assert notebooks[0].noted == ["reset", "open", "open"]
-    assert events[0].endswith(", for practice")
-    assert events[1].startswith("refused: answered 'raise' to open; answered \"")
-
-
-async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(dial: Dial) -> None:
-    first, second = dial(
-        ScriptedConnection(welcome(), match(), ask(), illegal(), Closes()),
-        ScriptedConnection(welcome(), match(), ask(), Closes(1000)),
-    )
-    await client(AnswersNeverLegally).run()
-
-    assert second.said("answer") == first.said("answer")[1:]
-
-
-@pytest.mark.parametrize("refused", [illegal(legal=None), illegal(number=7)])
-async def test_where_nothing_legal_is_known_it_is_only_told(dial: Dial, refused: Refused) -> None:
-    [line] = dial(ScriptedConnection(welcome(), match(), ask(), refused, Closes(1000)))
-    events: list[str] = []
-    await client(AnswersNeverLegally, on_event=events.append).run()
-
-    assert len(line.said("answer")) == 1
-    assert events[1] == "refused: answered 'raise' to open"
-
-
-async def test_in_practice_even_what_cannot_be_read_is_only_told(dial: Dial) -> None:
-    script = (match(), ask(1), Refused("malformed", "expected `str`"), ask(1))
-    rehearsal = msgspec.structs.replace(welcome(), practice=True)
-    [line] = dial(ScriptedConnection(rehearsal, *script, Closes(1000)))
-    events: list[str] = []
-    await client(on_event=events.append).run()
-
-    assert len(line.said("answer")) == 2
-    assert events[1] == "refused: expected `str`"
-    dial(ScriptedConnection(welcome(), *script, Closes(1000)))
-    with pytest.raises(UsageError, match="expected `str`"):
-        await client().run()
-
-
-async def test_after_practice_a_bot_may_be_refused_all_the_same(dial: Dial) -> None:
-    rehearsal = msgspec.structs.replace(welcome(), practice=True)
-    dial(
-        ScriptedConnection(rehearsal, Closes()),
-        ScriptedConnection(Refused("name", "is here already"), Closes(4001)),
-    )
-
-    with pytest.raises(UsageError, match="is here already"):
-        await client().run()
 
 
 async def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
@@ -1042,20 +816,6 @@ async def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
 async def test_an_address_that_is_none_is_told_at_once() -> None:
     with pytest.raises(UsageError, match="expected an address such as"):
         await Client("http://arena", "ann", {}).run()
-
-
-async def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:
-    dial(ScriptedConnection(Refused("name", "a bot named 'ann' is here already"), Closes(4001)))
-
-    with pytest.raises(UsageError, match="refuses this bot: a bot named 'ann' is here"):
-        await client().run()
-
-
-async def test_an_arena_that_talks_nonsense_is_left(dial: Dial) -> None:
-    dial(ScriptedConnection(welcome(), ask(), Closes(1000)))
-
-    with pytest.raises(ProtocolError):
-        await client().run()
 
 
 # --- strategies that fail ---

@@ -267,10 +267,6 @@ def test_a_dead_link_is_for_the_kernel_to_notice() -> None:
             assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 17000
 
 
-def test_a_connection_without_a_socket_has_no_dead_link() -> None:
-    notice_dead_link(connected(None))
-
-
 @pytest.mark.parametrize(
     "notice",
     [lambda link: notice_dead_link(connected(link)), example.notice_dead_link],

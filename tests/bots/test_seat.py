@@ -159,10 +159,13 @@ def test_a_learner_that_was_brought_back_goes_on_as_if_nothing_had_been() -> Non
 
 @pytest.mark.parametrize("seed", [None, "s:1"])
 def test_an_attribute_that_only_happens_to_be_called_seed_is_left_alone(seed: str | None) -> None:
-    class Gardener(NotingStrategy):
-        seed = 5  # type: ignore[assignment]
+    gardener = NotingStrategy()
+    vars(gardener)["seed"] = 5
+    seat = StrategySeat(MATCH, lambda: gardener, SeatStanding(), seed=seed)
+    seat.decide(ask(Open(1, "K")))
 
-    StrategySeat(MATCH, Gardener, SeatStanding(), seed=seed)
+    assert vars(gardener)["seed"] == 5
+    assert gardener.noted == ["decide"]
 
 
 @pytest.mark.parametrize("doing", ["hear", "recall"])

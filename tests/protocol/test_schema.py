@@ -162,6 +162,7 @@ def test_what_is_stale_is_named_and_then_written(
         ("settings bridge", "'settings' knows no 'bridge.settings'"),
         ("messages gods", "'messages' knows no 'gods'"),
         ("limits money", "'limits' knows no 'money'"),
+        ("transcript", "expected `NAME [from TYPE] [as WORD]` after `transcript`, got ''"),
         ("transcript nobody-7", "expected a transcript 'nobody-7' in "),
         ("transcript ../../x", "expected the name of a transcript, got '../../x'"),
         ("transcript high_low-1 from", "expected `NAME [from TYPE] [as WORD]` after "),
@@ -179,9 +180,10 @@ def test_a_part_that_there_is_not_is_told_in_one_line(
     assert said in line
 
 
-def test_what_is_no_transcript_is_not_shown_as_one() -> None:
+@pytest.mark.parametrize("text", [b"", b"no JSON", b"{}\n", b'{"game":"x"}\n{"bot":1'])
+def test_what_is_no_transcript_is_not_shown_as_one(text: bytes) -> None:
     with pytest.raises(UsageError, match="expected a transcript: "):
-        fill_in("<!-- generated: transcript x -->\n<!-- end -->\n", lambda name: b"{}\n")
+        fill_in("<!-- generated: transcript x -->\n<!-- end -->\n", lambda name: text)
 
 
 def test_a_part_without_an_end_is_none() -> None:

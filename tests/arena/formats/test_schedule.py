@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations, permutations
+from itertools import combinations
 
 import pytest
 
@@ -55,15 +55,6 @@ def seated(stage: Stage) -> list[str]:
 # --- K1: round robin ---
 
 
-@pytest.mark.parametrize("count", range(2, 10))
-@pytest.mark.parametrize("matches", [2, 4])
-def test_K1_every_two_meet_equally_often_in_each_seat(count: int, matches: int) -> None:
-    (stage,), _ = run(round_robin(names(count), matches), strengths)
-    seatings = Counter(pairing.players for pairing in stage)
-
-    assert seatings == dict.fromkeys(permutations(names(count), 2), matches // 2)
-
-
 @pytest.mark.parametrize("count", [*range(2, 12), 40])
 @pytest.mark.parametrize("matches", [1, 2, 3, 4])
 def test_K1_seats_rotate_evenly(count: int, matches: int) -> None:
@@ -72,25 +63,12 @@ def test_K1_seats_rotate_evenly(count: int, matches: int) -> None:
     first = Counter(pairing.players[0] for pairing in stage)
 
     for one, other in combinations(names(count), 2):
+        assert seatings[one, other] + seatings[other, one] == matches
         assert abs(seatings[one, other] - seatings[other, one]) == matches % 2
+    assert len(stage) == matches * count * (count - 1) // 2
     games = (count - 1) * matches
     for name in names(count):
         assert first[name] in (games // 2, games - games // 2)
-
-
-@pytest.mark.parametrize("count", range(2, 12))
-@pytest.mark.parametrize("matches", [1, 3])
-def test_K1_odd_numbers_of_matches_leave_everyone_in_each_seat_half_the_time(
-    count: int, matches: int
-) -> None:
-    (stage,), _ = run(round_robin(names(count), matches), strengths)
-    first = Counter(pairing.players[0] for pairing in stage)
-    second = Counter(pairing.players[1] for pairing in stage)
-
-    meetings = Counter(frozenset(pairing.players) for pairing in stage)
-    assert set(meetings.values()) == {matches}
-    assert len(meetings) == count * (count - 1) // 2
-    assert all(abs(first[name] - second[name]) <= 1 for name in names(count))
 
 
 @pytest.mark.parametrize("count", range(2, 12))

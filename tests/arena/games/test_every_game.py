@@ -18,6 +18,18 @@ from protocol.errors import BadDeck, IllegalAnswer
 from protocol.messages import Ending
 from tests.support.rule_oracle import WRONG
 
+WRONG_ANYWHERE: tuple[object, ...] = (
+    object(),
+    b"bytes",
+    float("nan"),
+    1 << 70,
+    -1,
+    "",
+    "raise",
+    {},
+    {1: 2},
+)
+
 EACH = pytest.mark.parametrize("name", GAMES)
 STAKES = {"blackjack": 100, "three_card_poker": 100}
 """What an offence costs against the dealer, with the settings of short matches."""
@@ -77,7 +89,7 @@ def test_J1_J3_what_is_illegal_changes_nothing_until_it_ends_the_match(
     if (asked := match.pending) is None:
         return
     scores, answers, points = match.scores, [*match.answers], match.points
-    for wrong in (b"bytes", object(), WRONG, {1: 2}, 10**15, "raise", [["As", "2s", True]]):
+    for wrong in (*WRONG_ANYWHERE, WRONG, [["As", "2s", True]]):
         with pytest.raises(IllegalAnswer, match=f"^seat {asked.seat + 1} answered"):
             match.answer(wrong)
         assert (match.pending, match.scores, match.answers) == (asked, scores, answers)

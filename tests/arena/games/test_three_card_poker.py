@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
@@ -18,23 +18,8 @@ from bots.strategy import choose
 from protocol.cards import PACK
 from protocol.three_card_poker import ThreeCardPokerSettings
 from protocol.vocabulary import Range
+from tests.support.poker_hands import worth
 from tests.support.rule_oracle import WRONG, Ask, Tell, play_beside
-
-
-def worth(hand: Sequence[str], kicker: bool) -> tuple[int, ...]:
-    """What decides between hands, category first (T2–T4)."""
-    a, b, c = sorted(("23456789TJQKA".index(card[0]) + 2 for card in hand), reverse=True)
-    straight = 3 if (a, b, c) == (14, 3, 2) else a if a - 1 == b == c + 1 else 0
-    flush = len({card[1] for card in hand}) == 1
-    if straight:
-        return 5 if flush else 3, straight
-    if a == c:
-        return 4, a
-    if flush:
-        return 2, a, b, c
-    if b in (a, c):
-        return 1, b, a + c - b if kicker else a
-    return 0, a, b, c
 
 
 def three_card_poker(

@@ -28,6 +28,7 @@ from protocol.cards import PACK
 from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy
 from protocol.three_card_poker import DECISIONS, Hand, Play, ThreeCardPokerSettings
+from tests.support.poker_hands import worth
 from tests.tools.league_odds import chance
 
 SMALL = {"stake": 40, "goal": 60}
@@ -62,26 +63,6 @@ def value(analysis: Analysis, name: str) -> float:
 
 
 # ---- An enumeration that shares nothing with the program: other ranks, no classes, no table
-
-
-def worth(hand: Hand) -> int:
-    """A number that is greater for the better hand (T2, T3, T4)."""
-    ranks = sorted(("23456789TJQKA".index(card[0]) for card in hand), reverse=True)
-    a, b, c = ranks
-    flush = len({card[1] for card in hand}) == 1
-    straight = a == b + 1 == c + 2
-    if ranks == [12, 1, 0]:
-        straight, ranks = True, [1, 0, -1]
-    if straight or a == b == c:
-        kind, ranks = (5 if flush else 3) if straight else 4, ranks[:1]
-    elif flush:
-        kind = 2
-    elif b in (a, c):
-        kind, ranks = 1, [b, a]
-    else:
-        kind = 0
-    places = [*ranks, 0, 0][:3]
-    return kind * 1_000_000 + places[0] * 10_000 + places[1] * 100 + places[2]
 
 
 @cache
