@@ -1,189 +1,140 @@
-"""A network that drops packets without a reset, and machines that sleep (J7): lines that are cut.
+"""What only kernels show of lost time (J7): a network that drops packets, and a process that stops.
 
-All play at the same time, against one arena. The lines are cut when every bot waits.
+All else about bots that are away is in `tests/arena/server/test_absent_bots.py`, in virtual time.
 """
 
 from __future__ import annotations
 
-import asyncio
 import signal
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from tests.support import arena_process, independent_audit
 from tests.support.network_namespace import NamespaceNetwork
-from tests.support.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
-from tests.support.served_arena import REAL, ServedArena, outcomes_of, run_of
 
-if TYPE_CHECKING:
-    from tests.support.served_arena import PlayedCases
-
-pytestmark = [pytest.mark.e2e, pytest.mark.needs("root", "ip")]
-
-LIMITS = {"decision_ms": 500, "bank_ms": 4_000, "hard_ms": 4_000, "grace_ms": 10_000}
-# Longer than a decision may take and shorter than the grace, even if the kernel's next attempt
-# comes late; longer than the grace and the seconds until an unanswered ping is noticed.
-AWAY_S, OUT_S = 6.0, 15.0
-if REAL:
-    LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
-    LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
-    AWAY_S, OUT_S = 20.0, 35.0
-SOON_S = 0.5  # from the questions to the cut: an unanswered ping must come long before `hard_ms`
-THINK_S = 3.5
-LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
-
-
-class Lines:
-    """Two lines that are cut, `short` and `long`, and `desk`, which is not; with their cases."""
-
-    def __init__(self, network: NamespaceNetwork) -> None:
-        self.network = network
-        self.asleep = asyncio.Event()  # the last bot that is asked before the cut has been
-        self.soon = asyncio.Event()  # both lines are about to be cut
-        self.cut = asyncio.Event()
-        self.mended = asyncio.Event()  # the short one
-
-    async def conduct(self, arena: ServedArena) -> None:
-        """Cut both lines, and mend them."""
-        await self.asleep.wait()
-        self.soon.set()
-        await asyncio.sleep(SOON_S)
-        self.network.cut("short")
-        self.network.cut("long")
-        self.cut.set()
-        await asyncio.sleep(AWAY_S)
-        self.network.mend("short")
-        self.mended.set()
-        await asyncio.sleep(OUT_S - AWAY_S)
-        self.network.mend("long")
-
-    async def answers_later(self, arena: ServedArena, name: str) -> Any:
-        """Answers when packets arrive again: the next question."""
-        return await self.answers(arena, name, self.mended)
-
-    async def answers_meanwhile(self, arena: ServedArena, name: str) -> Any:
-        """Answers while packets are lost: the next question."""
-        return await self.answers(arena, name, self.cut, THINK_S)
-
-    async def answers(
-        self, arena: ServedArena, name: str, when: asyncio.Event, later_s: float = 0.0
-    ) -> Any:
-        """Is asked just before the cut; neither end closes the connection."""
-        hand = await arena.bot(name, "short")
-        match = await hand.hears("match")
-        await self.soon.wait()
-        await hand.say(type="ready", match=match["match"], nonce="n")
-        ask = await hand.hears("ask")
-        await when.wait()
-        await asyncio.sleep(later_s)
-        return await hand.answers_and_finishes(ask)
-
-    async def resumes(self, arena: ServedArena, name: str) -> PlainBot:
-        """Is asked just before the cut, and closes by its keepalive; later it comes back."""
-        await self.soon.wait()
-        bot = self.impatient(arena, name, "three_card_poker")
-
-        async def hold(ask: Any) -> None:
-            await self.mended.wait()
-
-        bot.before_answer = hold
-        await bot.play_one()
-        return bot
-
-    async def between_matches(self, arena: ServedArena, name: str) -> PlainBot:
-        """Closes by its keepalive while it plays nothing."""
-        bot = self.impatient(arena, name, "ace_king_queen")
-        await bot.play_one()
-        return bot
-
-    def impatient(self, arena: ServedArena, name: str, game: str) -> PlainBot:
-        return PlainBot(
-            *(arena.url("short"), name, [game]),
-            dial=lambda: arena.dial("short"),
-            open_timeout=3,
-            **IMPATIENT,
-        )
-
-    async def the_other(self, arena: ServedArena, name: str) -> None:
-        """The opponent of `between_matches`, which comes later."""
-        await self.mended.wait()
-        hand = await arena.bot(name, "desk", "ace_king_queen")
-        await hand.play()
-
-    async def sleeps(self, arena: ServedArena, name: str) -> None:
-        """A laptop that is closed: its program and its kernel stand still."""
-        process = await arena.frozen(name, "long")
-        self.asleep.set()
-        await self.cut.wait()
-        await asyncio.sleep(OUT_S)
-        process.send_signal(signal.SIGCONT)
-
-    async def stands_still(self, arena: ServedArena, name: str) -> None:
-        """Its program is stopped for as long, and its kernel goes on."""
-        await self.cut.wait()
-        process = await arena.frozen(name, "desk")
-        await asyncio.sleep(AWAY_S)
-        process.send_signal(signal.SIGCONT)
-
-
-RUNS = [
-    *map(run_of, ("answers_later", "answers_meanwhile", "resumes")),
-    *(run_of(name, settings=LONG) for name in ("sleeps", "stands_still")),
-    run_of(*("between_matches", "the_other"), game="ace_king_queen", settings={"hands": 20}),
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="no network namespaces"),
 ]
 
+WAIT_S = 120.0  # for what takes seconds
+AWAY_S = 5.0  # longer than a decision may take, and shorter than the grace
+GAME = "three_card_poker"
+CONFIG = """
+[serve]
+port = {port}
+host = "0.0.0.0"
+db = "class.db"
+open = true
+[limits]
+decision_ms = 1000
+bank_ms = 3000
+hard_ms = 4000
+grace_ms = 15000
+"""
+RUN = """
+[[run]]
+name = "{0}"
+game = "three_card_poker"
+players = ["{0}"]
+settings = {{ rounds = 100000, stake = 1000000 }}
+"""
 
-@pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> PlayedCases:
-    folder = tmp_path_factory.mktemp("network")
-    with NamespaceNetwork("short", "long", "desk") as network:
-        lines = Lines(network)
-        cases = {
-            case.__name__: case
-            for case in (
-                *(lines.answers_later, lines.answers_meanwhile, lines.resumes),
-                *(lines.between_matches, lines.the_other),
-                *(lines.sleeps, lines.stands_still),
-            )
-        }
-        arena = ServedArena(folder, LIMITS, RUNS, network)
-        return outcomes_of(arena, cases, lines.conduct)
+
+class ServedArena:
+    """`arena serve` with a long run for each of these bots, and the bots as processes."""
+
+    def __init__(self, folder: Path, *bots: str, network: NamespaceNetwork | None = None) -> None:
+        self._folder, self._network = folder, network
+        self._port = arena_process.free_port()
+        text = CONFIG.format(port=self._port) + "".join(map(RUN.format, bots))
+        (folder / "class.toml").write_text(text)
+        self.processes: list[subprocess.Popen[bytes]] = []
+        words = ("-m", "arena", "serve", "--config", "class.toml")
+        self.arena = self._start("arena.err", "arena", *words)
+        self.until(lambda: "arena at " in self.said(), "listens")
+
+    def said(self) -> str:
+        return (self._folder / "arena.err").read_text(encoding="utf-8")
+
+    def until(self, holds: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + WAIT_S
+        while not holds():
+            assert self.arena.poll() is None, self.said()
+            assert time.monotonic() < end, f"it never {what}: {self.said()}"
+            time.sleep(0.05)
+
+    def bot(self, name: str, *words: str, line: str = "") -> subprocess.Popen[bytes]:
+        """A bot, once it plays, at the end of a line."""
+        host = self._network.arena_from(line) if self._network else "127.0.0.1"
+        fixed = ("--url", f"ws://{host}:{self._port}", "--game", GAME)
+        words = ("-m", "tests.support.plain_bot", *fixed, *words, name)
+        process = self._start(f"{name}.err", line, *words)
+        self.until(lambda: f"{name}: 1 bot competes" in self.said(), "began")
+        return process
+
+    def _start(self, errors: str, where: str, *words: str) -> subprocess.Popen[bytes]:
+        within = self._network.within(where) if self._network else ()
+        self.processes.append(arena_process.start(self._folder, errors, *words, within=within))
+        return self.processes[-1]
+
+    def verdicts(self) -> list[tuple[str, str]]:
+        """End the arena: who is out in its database, and for what."""
+        self.arena.send_signal(signal.SIGINT)
+        self.arena.wait(WAIT_S)
+        assert "Traceback" not in self.said()
+        book = independent_audit.read(self._folder / "class.db")
+        return [(name, word) for _, name, word, _ in book.verdicts]
 
 
-@pytest.mark.parametrize("case", ["answers_later", "answers_meanwhile"])
-def test_J7_an_answer_counts_after_an_outage_in_which_nobody_closed(
-    outcome: PlayedCases, case: str
+@contextmanager
+def served(
+    folder: Path, *bots: str, network: NamespaceNetwork | None = None
+) -> Iterator[ServedArena]:
+    arena = ServedArena(folder, *bots, network=network)
+    try:
+        yield arena
+    finally:
+        for process in arena.processes:
+            process.kill()  # also one that is stopped
+            process.wait()
+
+
+def test_J7_an_outage_is_no_timeout_and_a_sleeping_laptop_is_disconnected(tmp_path: Path) -> None:
+    with (
+        NamespaceNetwork("short", "long") as network,
+        served(tmp_path, "awake", "asleep", network=network) as arena,
+    ):
+        asleep = arena.bot("asleep", "--freeze", line="long")
+        arena.until(lambda: arena_process.state(asleep.pid) == "T", "asked")
+        awake = arena.bot("awake", line="short")
+        network.cut("short")
+        network.cut("long")
+        time.sleep(AWAY_S)
+        network.mend("short")
+        arena.until(lambda: "eliminated" in arena.said(), "gave up on who sleeps")
+
+        assert awake.poll() is None
+        assert arena.verdicts() == [("asleep", "disconnect")]
+
+
+def test_J7_a_client_whose_keepalive_closed_while_the_arena_stood_still_plays_on(
+    tmp_path: Path,
 ) -> None:
-    assert outcome.words(case) == []
-    assert outcome.of(case)["type"] == "ask"
+    with served(tmp_path, "ann") as arena:
+        bot = arena.bot("ann", "--impatient")
+        arena.arena.send_signal(signal.SIGSTOP)
+        time.sleep(AWAY_S)
+        arena.arena.send_signal(signal.SIGCONT)
+        lost = tmp_path / "ann.err"
+        arena.until(lambda: "keepalive ping timeout" in lost.read_text(), "lost its bot")
+        arena.until(lambda: "welcome again" in lost.read_text(), "let its bot in")
 
-
-@pytest.mark.parametrize("case", ["resumes", "between_matches"])
-def test_J7_a_client_whose_keepalive_closed_comes_back(outcome: PlayedCases, case: str) -> None:
-    assert outcome.words(case) == []
-    bot = outcome.of(case)
-    assert any(KEEPALIVE in loss for loss in bot.losses)
-    assert bot.forgotten == 0
-
-
-def test_J7_a_laptop_that_sleeps_for_longer_than_its_grace_is_disconnected_once(
-    outcome: PlayedCases,
-) -> None:
-    outcome.of("sleeps")
-
-    assert outcome.words("sleeps") == ["disconnect"], outcome.said
-
-
-def test_J7_who_stands_still_on_a_machine_that_does_not_is_out_of_time(
-    outcome: PlayedCases,
-) -> None:
-    outcome.of("stands_still")
-
-    assert outcome.words("stands_still") == ["timeout"]
-
-
-def test_nobody_else_is_out(outcome: PlayedCases) -> None:
-    outcome.of("the_other")
-
-    assert outcome.words("the_other") == []
-    assert "Traceback" not in outcome.said
+        assert bot.poll() is None
+        assert arena.verdicts() == []

@@ -7,12 +7,9 @@ packets. That needs only `ip`, and root on Linux.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import TracebackType
 
 from tests.support.needs import skip_without
@@ -22,7 +19,6 @@ __all__ = ["ARENA", "NamespaceNetwork"]
 ARENA = "arena"
 """The name of the arena's namespace, beside those of the lines."""
 
-_CLONE_NEWNET = 0x40000000  # linux/sched.h
 _NOBODY = "02:00:00:00:ff:ff"
 
 
@@ -67,13 +63,6 @@ class NamespaceNetwork:
         """The words before a command that have it run there, in the same process."""
         return ("ip", "netns", "exec", self._names[where])
 
-    def socket(self, where: str) -> socket.socket:
-        """A non-blocking TCP socket in that namespace, which this process is not in."""
-        with self._visit(where):
-            made = socket.socket()
-        made.setblocking(False)
-        return made
-
     def cut(self, line: str) -> None:
         """Have every packet lost from now on."""
         self._point(line, _NOBODY, _NOBODY)
@@ -110,23 +99,6 @@ class NamespaceNetwork:
 
     def _on(self, where: str, *words: str) -> None:
         _ip("-n", self._names[where], *words)
-
-    @contextmanager
-    def _visit(self, where: str) -> Iterator[None]:
-        """Have this thread, and no other, be in a namespace for a moment."""
-        libc = ctypes.CDLL(None, use_errno=True)
-
-        def enter(path: str) -> None:
-            with open(path) as file:
-                if libc.setns(file.fileno(), _CLONE_NEWNET) != 0:
-                    raise OSError(ctypes.get_errno(), f"setns: {path}")
-
-        with open("/proc/thread-self/ns/net") as home:
-            enter(f"/run/netns/{self._names[where]}")
-            try:
-                yield
-            finally:
-                assert libc.setns(home.fileno(), _CLONE_NEWNET) == 0, "we came from it"
 
     def _clear(self) -> None:
         for name in self._names.values():

@@ -188,7 +188,12 @@ def looks_of(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> list[
     """From now on, a word for every look at all who are on the ladder."""
     looks: list[str] = []
     plays = competition.arbiter.plays
-    monkeypatch.setattr(competition.arbiter, "plays", lambda: looks.append("look") or plays())
+
+    def looked_at() -> Any:
+        looks.append("look")
+        return plays()
+
+    monkeypatch.setattr(competition.arbiter, "plays", looked_at)
     return looks
 
 
