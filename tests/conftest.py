@@ -4,27 +4,37 @@ And that frames fit the schemas.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from arena.web.analysis_process import NICENESS
 from tests.support import frame_validation
-from tests.support.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from tests.support.leftovers import (
+    begin,
+    pytest_configure,
+    pytest_fixture_setup,
+    pytest_runtest_teardown,
+)
 from tests.support.needs import skip_without
 from tests.support.rules_coverage import pytest_runtest_protocol
 from tests.support.virtual_time import pytest_asyncio_loop_factories
 
 __all__ = [
     "pytest_asyncio_loop_factories",
-    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_fixture_setup",
     "pytest_runtest_protocol",
-    "pytest_xdist_make_scheduler",
+    "pytest_runtest_teardown",
 ]
+
+_LONG = ("tests/e2e/", "tests/test_")
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -64,16 +74,26 @@ def _frames_of_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 frame_validation.install()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "made_up: reads frames that no bot and no arena of ours would send, and that need not fit the schemas",
-    )
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, those that take long go first."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests of a file stay in one process, and files are given away in their order."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Without its tools a test is skipped, before any of its fixtures is set up."""
+    begin(item)
     for mark in item.iter_markers("needs"):
         skip_without(*mark.args)
 
@@ -82,6 +102,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """A coroutine that waits for what never comes fails after three minutes."""
     if inspect.iscoroutinefunction(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(180, func_only=True))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """No garbage is collected while a failure is written down.
+
+    A finalizer that fails then is reported with a traceback, for which Python parses source while
+    pytest does so. Before 3.12 the outer parser takes that for a fault of its own, and pytest ends.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

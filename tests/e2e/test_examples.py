@@ -49,7 +49,7 @@ from protocol.strategy import house_bots
 from tests.e2e.test_tls import make as certify
 from tests.support.needs import found, missing, skip_without
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.shares_processes]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "bots" / "examples"

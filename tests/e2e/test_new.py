@@ -20,7 +20,7 @@ from arena.sandbox.languages import Language
 from tests.support.needs import missing, skip_without
 from tests.tools.starters import NEEDS, CommandFailed, StarterTrial
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.shares_processes]
 
 ROUNDS = 20  # that `arena check` plays; by itself it plays more
 AT_ONCE = 4  # a check is mostly waiting: for the bot to end, on a slow link

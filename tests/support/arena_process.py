@@ -24,6 +24,7 @@ __all__ = [
     "free_port",
     "printed",
     "run",
+    "running",
     "start",
     "state",
     "toml_of",
@@ -82,6 +83,12 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+
+
+def running(pid: int) -> set[RunningProcess]:
+    """The process of that number, if it is there. Linux only."""
+    fields = _stat(pid)
+    return {RunningProcess(pid, int(fields[_STARTED]))} if fields else set()
 
 
 def below(pid: int) -> set[RunningProcess]:
