@@ -4,7 +4,6 @@ And that frames fit the schemas.
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
 from collections.abc import Iterator
@@ -16,20 +15,22 @@ from hypothesis import settings
 
 from arena.web.analysis_process import NICENESS
 from tests.support import frame_validation
-from tests.support.leftovers import (
+from tests.support.needs import skip_without
+from tests.support.rules_coverage import pytest_runtest_protocol
+from tests.support.run_of_tests import (
     begin,
     pytest_configure,
     pytest_fixture_setup,
+    pytest_runtest_makereport,
     pytest_runtest_teardown,
 )
-from tests.support.needs import skip_without
-from tests.support.rules_coverage import pytest_runtest_protocol
 from tests.support.virtual_time import pytest_asyncio_loop_factories
 
 __all__ = [
     "pytest_asyncio_loop_factories",
     "pytest_configure",
     "pytest_fixture_setup",
+    "pytest_runtest_makereport",
     "pytest_runtest_protocol",
     "pytest_runtest_teardown",
 ]
@@ -102,20 +103,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """A coroutine that waits for what never comes fails after three minutes."""
     if inspect.iscoroutinefunction(getattr(item, "function", None)):
         item.add_marker(pytest.mark.timeout(180, func_only=True))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    """No garbage is collected while a failure is written down.
-
-    A finalizer that fails then is reported with a traceback, for which Python parses source while
-    pytest does so. Before 3.12 the outer parser takes that for a fault of its own, and pytest ends.
-    """
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""Ends what tests have started: after each test, and at the end of the run, however it ends.
+"""No test takes others with it: what one has started ends with it, and at the end of the run all does.
 
 A test that leaves a process behind fails, and is told which. Processes are known by a variable of
 their environment, which says whether a test has started them or a fixture of a wider scope. Those
@@ -9,6 +9,7 @@ or by itself, and then ends all that is left below itself. That takes Linux.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,7 @@ __all__ = [
     "lasting",
     "pytest_configure",
     "pytest_fixture_setup",
+    "pytest_runtest_makereport",
     "pytest_runtest_teardown",
 ]
 
@@ -88,6 +90,20 @@ def _reap(run: int) -> int | None:
 
 
 # ---- A test
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """No garbage is collected while a failure is written down.
+
+    A finalizer that fails then is reported with a traceback, for which Python parses source while
+    pytest does so. Before 3.12 the outer parser takes that for a fault of its own, and pytest ends.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 class _Started:

@@ -1,4 +1,4 @@
-"""A run of tests ends what it has started, however it ends."""
+"""A run of tests goes to its end, names what failed, and ends what it has started."""
 
 from __future__ import annotations
 
@@ -53,6 +53,22 @@ def test_child(): start()
 def test_orphan(): orphan()
 def test_last(of_the_file): pass
 """
+FAILS = (
+    """
+import ast, gc
+
+def test_fails():
+    def parse(*_, depth=20):
+        ast.parse("x") if depth == 0 else parse(depth=depth - 1)
+    gc.callbacks.append(parse)
+    gc.set_threshold(50)
+    assert False
+
+"""
+    + "VALUES = ["
+    + "f(1, a=[2, 3])," * 2_000
+    + "] if 0 else []\n"
+)
 LASTS = """
 def test_it():
     start()
@@ -69,7 +85,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     """Start pytest on a file of tests in a folder that has our hooks, and nothing else of ours."""
 
     def start(tests: str, *options: str, within: Sequence[str] = ()) -> subprocess.Popen[str]:
-        (tmp_path / "conftest.py").write_text("from tests.support.leftovers import *\n")
+        (tmp_path / "conftest.py").write_text("from tests.support.run_of_tests import *\n")
         (tmp_path / "test_it.py").write_text(SUITE + tests)
         return programs.enter_context(
             subprocess.Popen(
@@ -127,3 +143,10 @@ def test_interrupts_are_set_right_where_a_shell_ignores_them(run: Run) -> None:
     shown, _ = run("", within=ignoring).communicate(timeout=TIMEOUT_S)
 
     assert "2 passed" in shown
+
+
+def test_a_failure_is_written_down_though_garbage_parses_source_meanwhile(run: Run) -> None:
+    shown, _ = run(FAILS).communicate(timeout=TIMEOUT_S)
+
+    assert "FAILED test_it.py::test_fails" in shown
+    assert "1 failed, 2 passed" in shown
