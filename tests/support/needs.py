@@ -39,8 +39,8 @@ _DEBIAN: dict[str, tuple[str, ...]] = {
     "keytool": ("default-jdk-headless", "keytool"),
     "make": ("make", "make"),
     "mount": ("mount", "mount"),
-    "nats-server": ("nats-server", "nats-server"),
-    "nginx": ("nginx-light", "nginx"),
+    "nats-server": ("nats-server", "nats-server", "/usr/sbin/nats-server"),
+    "nginx": ("nginx-light", "nginx", "/usr/sbin/nginx"),
     "nlohmann": ("nlohmann-json3-dev", "/usr/include/nlohmann/json.hpp"),
     "node": ("nodejs", "node"),
     "npm": ("npm", "npm"),
@@ -68,8 +68,7 @@ def _place(place: str) -> str | None:
     if place.startswith("/"):
         newest_first = sorted(Path("/").glob(place[1:]), reverse=True)
         return str(newest_first[0]) if newest_first else None
-    # Debian has servers on the path of root only.
-    return shutil.which(place, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+    return shutil.which(place)
 
 
 def missing(*names: str) -> str | None:

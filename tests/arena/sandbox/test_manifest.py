@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -19,6 +20,15 @@ from protocol.errors import UsageError
 
 CLIENT = (sys.executable, "-P", "-m", "bots")
 MAKE = ("make", "--always-make")
+
+
+@pytest.fixture(autouse=True)
+def _programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that start bots or build them, on every machine."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name in ("java", "make", "node"):
+        (folder / name).touch(0o755)
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}{folder}")
 
 
 def handed_in(path: Path, into: Path) -> Path:
