@@ -1,10 +1,14 @@
-"""An arena on a real socket, and bots by hand: nothing of ours is on their side of the wire."""
+"""A gateway, and bots by hand: nothing of ours is on their side of the wire.
+
+All of it runs on real sockets, or in virtual time (tests/support/virtual_time.py).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
+import struct
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -24,6 +28,7 @@ from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict
 
 __all__ = [
+    "HANDSHAKE",
     "LIMITS",
     "TIMEOUT_S",
     "AskedBot",
@@ -32,8 +37,11 @@ __all__ = [
     "RawBot",
     "StartedProgram",
     "all_of",
+    "frame",
+    "hello_frame",
     "in_arena",
     "in_arena_with",
+    "text_frame",
 ]
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
@@ -49,6 +57,31 @@ LIMITS = Limits(
 )
 
 Message = dict[str, Any]
+
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def frame(head: int, payload: bytes = b"", masked: bool = True) -> bytes:
+    """A frame by hand; the mask is zero."""
+    mask, size = 0x80 * masked, len(payload)
+    if size < 126:
+        header = struct.pack("!BB", head, mask | size)
+    else:
+        header = struct.pack("!BBH", head, mask | 126, size)
+    return header + bytes(4) * masked + payload
+
+
+def text_frame(payload: bytes) -> bytes:
+    return frame(0x81, payload)
+
+
+def hello_frame(name: str, **fields: Any) -> bytes:
+    """A frame with a hello."""
+    message = {"type": "hello", "protocol": 1, "name": name, "games": ["blackjack"]}
+    return text_frame(json.dumps({**message, **fields}).encode())
 
 
 class RawBot:
@@ -141,14 +174,16 @@ class RawBot:
             while True:
                 await self.play()
 
-    async def refused(self) -> tuple[str, str, int | None]:
-        """The code and text of `refused`, and the close code."""
+    async def refused(self, *, until_over: bool = False) -> tuple[str, str, int | None]:
+        """The code and text of the last `refused`, and the close code; it may end with a match."""
         code, text = "", ""
         with suppress(ConnectionClosed):
             while True:
                 message = await self.hear()
                 if message["type"] == "refused":
                     code, text = message["code"], message["text"]
+                elif until_over and message["type"] == "over":
+                    break
         return code, text, self.websocket.close_code
 
     async def closed(self) -> int | None:
