@@ -21,7 +21,7 @@ __all__ = ["Line", "MemoryServer", "MemoryTransport", "Network", "line_of"]
 
 _READ_BYTES = 256 * 1024  # read at once, as asyncio does
 _HIGH_BYTES = 64 * 1024  # asyncio's default, from which on a writer is paused
-_LEAST_RTT_S = 20e-6  # of a loopback
+_LATENCY_S = 0.1e-3  # without any, two bots could play for ever and no time would pass
 _FIRST_PORT = 40_000
 
 
@@ -167,12 +167,11 @@ class MemoryTransport(asyncio.Transport):
     def tcp_info(self, size: int) -> bytes:
         """Linux's `tcp_info`, as far as the arena looks into it."""
         now, info = self._loop.time(), bytearray(max(size, 256))
-        rtt_s = max(_LEAST_RTT_S, 2 * self.line.latency_s)
         for offset, value in (
             (24, len(self.on_way)),
             (52, (now - self._heard_at) * 1000),
             (56, (now - self._acked_at) * 1000),
-            (148, rtt_s * 1_000_000),
+            (148, 2 * self.line.latency_s * 1_000_000),
         ):
             struct.pack_into("=I", info, offset, round(value))
         return bytes(info)
@@ -331,7 +330,7 @@ class Network:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.latency_s = 0.0
+        self.latency_s = _LATENCY_S
         self.window_bytes = 256 * 1024
         self.dead = set[str]()
         self.servers: dict[int, MemoryServer] = {}

@@ -1,15 +1,18 @@
-"""Tokens on a real socket: who is let in, what strangers learn, who leaves with a new roster."""
+"""Tokens as a bot and an instructor meet them: who is let in, and who leaves with a new roster.
+
+Which token is good for what is in `test_admission.py`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
-import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -23,11 +26,13 @@ from arena.storage.roster_watch import RosterWatch
 from arena.storage.schema import open_database
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
-from protocol.messages import Done, Instruct, Limits, Progress
-from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot, in_arena_with
+from protocol.messages import Done, Instruct, Progress
+from tests.support.gateway_bots import LIMITS, GatewayArena, Message, RawBot, in_arena_with
+from tests.support.memory_network import line_of
 from tests.support.token_guesses import guess
+from tests.support.virtual_time import virtual_loop
 
-pytestmark = pytest.mark.e2e
+pytestmark = pytest.mark.virtual_time
 
 ANN, BEN, PROF = "ann's token", "ben's token", "the instructor's token"
 ROSTER = Access(
@@ -47,14 +52,16 @@ REFUSED = {
 
 
 def opened(
-    access: Access | None = ROSTER, limits: Limits = LIMITS, **options: Any
+    access: Access | None = ROSTER, **options: Any
 ) -> AbstractAsyncContextManager[GatewayArena]:
-    return in_arena_with(limits, access=access, **options)
+    return in_arena_with(LIMITS, access=access, **options)
 
 
 @asynccontextmanager
-async def with_ann_and_ben(**options: Any) -> AsyncIterator[tuple[GatewayArena, RawBot, RawBot]]:
-    """An arena of the roster's, where both are welcome."""
+async def with_a_long_match(
+    **options: Any,
+) -> AsyncIterator[tuple[GatewayArena, RawBot, RawBot, LiveMatch]]:
+    """An arena of the roster's, where two have begun to play."""
     async with (
         opened(**options) as arena,
         arena.stranger("ann") as ann,
@@ -62,21 +69,12 @@ async def with_ann_and_ben(**options: Any) -> AsyncIterator[tuple[GatewayArena, 
     ):
         await ann.hello(token=ANN)
         await ben.hello(token=BEN)
-        yield arena, ann, ben
-
-
-@asynccontextmanager
-async def with_a_long_match(
-    **options: Any,
-) -> AsyncIterator[tuple[GatewayArena, RawBot, RawBot, LiveMatch]]:
-    """As above, and they have begun to play."""
-    async with with_ann_and_ben(**options) as (arena, ann, ben):
-        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+        table = arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
         await asyncio.gather(ann.ready(), ben.ready())
         yield arena, ann, ben, table
 
 
-async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Any, int | None]:
+async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Message, int | None]:
     """The message with which a hello is refused, and the close code."""
     async with arena.stranger() as bot:
         await bot.say(**bot.a_hello(**fields))
@@ -86,38 +84,20 @@ async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Any, int | None]:
 # --- coming in ---
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"token": "guessed"},
-        {"token": "", "name": "nobody"},
-        {"token": PROF},
-        {"token": "guessed", "resume": "0" * 32},
-        {"resume": "0" * 32},
-        {"token": "guessed", "protocol": 7},
-        {"games": ["chess"]},
-    ],
-)
-async def test_a_stranger_learns_one_sentence(fields: dict[str, Any]) -> None:
+async def test_a_stranger_learns_one_sentence() -> None:
     async with opened(requires_token=True) as arena, arena.stranger("ann") as ann:
         await ann.hello(token=ANN)
 
-        assert await refuses(arena, **fields) == (REFUSED, 4001)
+        for fields in (
+            {},
+            {"token": "guessed", "protocol": 7},
+            {"token": PROF},
+            {"token": "guessed", "resume": ann.session},
+        ):
+            assert await refuses(arena, **fields) == (REFUSED, 4001), fields
 
 
-async def test_a_stolen_session_is_no_good_without_its_token() -> None:
-    async with opened(requires_token=True) as arena, arena.stranger("ann") as ann:
-        await ann.hello(token=ANN)
-        for token in (None, "guessed"):
-            stolen = {"token": token, "resume": ann.session}
-            assert await refuses(arena, **stolen) == (REFUSED, 4001)
-        said, code = await refuses(arena, token=BEN, resume=ann.session)
-
-        assert (said["code"], code) == ("session", 4001)
-
-
-@pytest.mark.parametrize(("said", "called"), [("ann", "ann"), ("x", "ann"), ("ann/gin", "ann/gin")])
+@pytest.mark.parametrize(("said", "called"), [("x", "ann"), ("ann/gin", "ann/gin")])
 async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
     async with opened(requires_token=True) as arena:
         async with arena.stranger(said) as bot:
@@ -130,25 +110,9 @@ async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -
             assert (await back.hello(token=ANN, resume=bot.session))["bot"] == called
 
 
-async def test_a_program_per_game_plays_with_one_token() -> None:
-    async with (
-        with_ann_and_ben(requires_token=True) as (arena, _, ben),
-        arena.stranger("ann/akq") as akq,
-        arena.stranger("ann/gin") as gin,
-    ):
-        await akq.hello(token=ANN)
-        await gin.hello(token=ANN)
-        table = arena.open("ace_king_queen", "ann/akq", "ben", hands=3)
-        await asyncio.gather(akq.play(), ben.play())
-        result, _ = await arena.result(table)
-
-        assert result.termination.kind == "completed"
-
-
 async def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
     async with opened() as arena:
         assert await refuses(arena, name="ann") == (REFUSED, 4001)
-        assert await refuses(arena, name="ben/gin", token=ANN[:-1]) == (REFUSED, 4001)
         async with arena.bot("zed"), arena.stranger("ann") as ann:
             await ann.hello(token=ANN)
             await arena.still_plays()
@@ -197,7 +161,7 @@ async def test_who_gets_another_token_has_done_nothing() -> None:
 async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
     async with with_a_long_match() as (arena, ann, _, table):
         await ann.vanish()
-        await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+        await arena.until(lambda: not arena.plays("ann"))
         arena.gateway.roster_changed(WITHOUT_ANN)
         result, _ = await arena.result(table)
 
@@ -219,19 +183,13 @@ async def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Pa
             async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
                 await ann.hello(token=tokens["ann"])
                 await ben.hello(token=tokens["ben"])
-                began = time.monotonic()
-                done = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "arena", "roster", "revoke", "ann"),
-                    *("--db", str(tmp_path / "arena.db")),
-                    stdout=asyncio.subprocess.DEVNULL,
-                )
-                assert await done.wait() == 0
-                revoked_s = time.monotonic() - began
+                began_s = virtual_loop().time()
+                await asyncio.to_thread(roster.revoke, "ann")
                 said = await ann.hear()
 
                 assert (said["type"], said["code"]) == ("refused", "token")
                 assert await ann.closed() == 4001
-                assert time.monotonic() - began - revoked_s < 5.0
+                assert virtual_loop().time() - began_s < 5
                 assert list(arena.gateway.players) == ["ben"]
             watching.cancel()
     finally:
@@ -245,10 +203,10 @@ class InstructorClient:
     """Carries out requests, and remembers them."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, Instruct]] = []
+        self.heard: list[tuple[str, str]] = []
 
     def __call__(self, message: Instruct, who: str) -> Done:
-        self.heard.append((who, message))
+        self.heard.append((who, message.action))
         if message.action == "void":
             raise UsageError("expected a match, got none")
         if message.action == "stop":
@@ -257,13 +215,12 @@ class InstructorClient:
         return Done(f"{message.action} is done", (progress,))
 
 
-def word(action: str = "status", **fields: Any) -> dict[str, Any]:
+def word(action: str = "status", **fields: Any) -> Message:
     """An instructor's request."""
     return {"type": "instruct", "protocol": 1, "token": PROF, "action": action, **fields}
 
 
-@pytest.mark.parametrize("encoding", ["json", "msgpack"])
-@pytest.mark.parametrize("requires_token", [False, True])
+@pytest.mark.parametrize(("encoding", "requires_token"), [("json", False), ("msgpack", True)])
 async def test_an_instructor_is_heard_as_often_as_needed(
     encoding: str, requires_token: bool
 ) -> None:
@@ -286,64 +243,56 @@ async def test_an_instructor_is_heard_as_often_as_needed(
             await prof.say(**word())
 
             assert (await prof.hears("done"))["text"] == "status is done"
-        assert [(who, said.action) for who, said in office.heard] == [
-            ("prof", "pause"),
-            ("prof", "void"),
-            ("prof", "status"),
-        ]
+        assert office.heard == [("prof", "pause"), ("prof", "void"), ("prof", "status")]
         assert arena.gateway.players == {}
 
 
-@pytest.mark.parametrize("token", ["", "guessed", ANN])
-async def test_nobody_else_is_heard(token: str) -> None:
+async def test_nobody_else_is_heard() -> None:
     office = InstructorClient()
 
     async with opened(on_instruct=office) as arena:
-        for fields in ({}, {"protocol": 7}, {"action": "stop"}):
+        for fields in ({"token": ""}, {"token": ANN, "action": "stop"}, {"token": "x"}):
             async with arena.stranger() as stranger:
-                await stranger.say(**word(token=token, **fields))
+                await stranger.say(**word(**fields))
 
                 assert await stranger.hear() == REFUSED
                 assert await stranger.closed() == 4001
         async with arena.stranger() as prof:
             await prof.say(**word())
             await prof.hears("done")
-            await prof.say(**word(token=token))
+            await prof.say(**word(token=ANN))
 
             assert (await prof.refused())[::2] == ("token", 4001)
-        assert len(office.heard) == 1
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            await ann.say(**word())
+            text = "instruct may not be sent after welcome"
+
+            assert await ann.refused() == ("malformed", text, 1002)
+        assert office.heard == [("prof", "status")]
 
 
-async def test_another_version_is_told_to_an_instructor() -> None:
-    async with opened(on_instruct=InstructorClient()) as arena, arena.stranger() as prof:
-        await prof.say(**word(protocol=7))
+@pytest.mark.parametrize(
+    ("access", "office", "fields", "refused"),
+    [
+        (ROSTER, InstructorClient(), {"protocol": 7}, ("version", "expected protocol 1, got 7")),
+        (ROSTER, None, {}, ("instruct", "expected an arena with competitions to instruct")),
+        (None, InstructorClient(), {}, ("token", TOKEN_NEEDED)),
+    ],
+    ids=["another version", "no competitions", "no roster"],
+)
+async def test_an_instructor_is_told_what_is_wrong(
+    access: Access | None,
+    office: InstructorClient | None,
+    fields: dict[str, Any],
+    refused: tuple[str, str],
+) -> None:
+    async with opened(access, on_instruct=office) as arena, arena.stranger() as prof:
+        await prof.say(**word(**fields))
+        said = await prof.hears("refused")
 
-        assert await prof.refused() == ("version", "expected protocol 1, got 7", 4001)
-
-
-async def test_an_arena_without_competitions_takes_no_instructions() -> None:
-    async with opened() as arena, arena.stranger() as prof:
-        await prof.say(**word())
-
-        assert (await prof.hears("refused"))["code"] == "instruct"
-
-
-async def test_without_a_roster_there_is_no_instructor() -> None:
-    async with (
-        opened(access=None, on_instruct=InstructorClient()) as arena,
-        arena.stranger() as prof,
-    ):
-        await prof.say(**word())
-
-        assert await prof.hear() == REFUSED
-
-
-async def test_a_player_does_not_instruct() -> None:
-    async with opened(on_instruct=InstructorClient()) as arena, arena.stranger("ann") as ann:
-        await ann.hello(token=ANN)
-        await ann.say(**word())
-
-        assert await ann.refused() == ("malformed", "instruct may not be sent after welcome", 1002)
+        assert said["code"] == refused[0]
+        assert said["text"].startswith(refused[1])
 
 
 async def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
@@ -378,45 +327,44 @@ async def test_a_fault_of_ours_is_not_the_instructors(caplog: pytest.LogCaptureF
 # --- guessing ---
 
 
-@pytest.mark.parametrize("is_playing", [False, True])
 async def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
-    is_playing: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with with_ann_and_ben(requires_token=True) as (arena, ann, ben):
-        playing = None
-        if is_playing:
-            arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
-            playing = asyncio.gather(ann.play(), ben.play())
-        guesses = await guess(arena.port, 300, at_once=50)
-        attacking = asyncio.create_task(guess(arena.port, 10_000, at_once=50))
+    looks = itertools.count()
+    costs = SimpleNamespace(perf_counter=lambda: next(looks) * 0.000_5)  # to read from a stranger
+    monkeypatch.setattr("arena.server.websocket.time", costs)
+
+    async with with_a_long_match(requires_token=True) as (arena, ann, ben, table):
+        for player in (ann, ben):
+            line_of(player.websocket.transport).latency_s = 0.05
+        playing = asyncio.gather(ann.plays_on(), ben.plays_on())
+        guesses = await guess(arena.port, 100, at_once=50)
+        attacking = asyncio.create_task(guess(arena.port, 2_000, at_once=50))
         await asyncio.sleep(0)
         async with arena.stranger("ann/2") as good:
-            began = time.monotonic()
+            began_s = virtual_loop().time()
             await good.hello(token=ANN)
-            took_s = time.monotonic() - began
+
+            assert virtual_loop().time() - began_s < 5
+            assert not attacking.done()
+            assert table.id not in arena.over
         attacking.cancel()
-        if playing is not None:
-            assert not playing.done()
-            playing.cancel()
-            await asyncio.gather(playing, return_exceptions=True)
-        await asyncio.gather(attacking, return_exceptions=True)
+        playing.cancel()
+        await asyncio.gather(attacking, playing, return_exceptions=True)
 
         assert [json.loads(said) for said in guesses] == [REFUSED]
-        assert guesses.total() == 300
-        assert took_s < 5.0
+        assert guesses.total() == 100
 
 
 async def test_who_waits_in_the_line_is_cut_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.server.throttle._TURNS", 0)  # nobody's turn ever comes
 
-    limits = msgspec.structs.replace(LIMITS, hello_ms=200)
-    async with with_ann_and_ben(requires_token=True, limits=limits) as (arena, _, _):
-        await guess(arena.port, 20, at_once=1)
-        arena.open("ace_king_queen", "ann", "ben", hands=1)
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-
-        assert await reader.read() == b""
-        writer.close()
+    async with with_a_long_match(requires_token=True) as (arena, _, _, table):
+        for _ in range(20):
+            await guess(arena.port, 1)
+            if table.id in arena.over:
+                break
+        assert await arena.answer_to(b"") == b""
 
 
 # --- more than one address ---
