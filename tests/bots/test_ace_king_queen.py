@@ -123,11 +123,6 @@ def test_a_strategy_that_overrides_nothing_plays_its_aces() -> None:
     bot.hear(HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1)))  # and learns nothing
 
 
-def test_a_question_of_another_game_is_a_mistake() -> None:
-    with pytest.raises(AssertionError, match="rules A"):
-        AlwaysBets().decide(object())  # type: ignore[arg-type]
-
-
 # ---- The house bots
 
 
@@ -152,16 +147,6 @@ def test_how_often_the_bots_bet_and_call(
     for card, expected in calls.items():
         tolerance = error if 0 < expected < 1 else 0
         assert abs(share(bot, Respond(1, card)) - expected) <= tolerance
-
-
-def test_the_same_seed_makes_the_same_bot() -> None:
-    def play(seed: int) -> list[object]:
-        bot = Nash()
-        bot.seed(seed)
-        return [bot.decide(Open(1, "Q")) for _ in range(50)]
-
-    assert play(1) == play(1)
-    assert play(1) != play(2)
 
 
 def learner(*hands: tuple[Any, ...]) -> Learner:

@@ -10,10 +10,8 @@ import pytest
 
 import arena
 from bots.blackjack import Competitor, Counting, PlayerStrategy, Simple
-from protocol.ace_king_queen import Open
 from protocol.blackjack import Bet, Draw, Exposed, HandOver, Shuffled, hand_value
 from protocol.cards import Card
-from protocol.strategy import house_bots
 from protocol.vocabulary import News, Question, Range
 
 UPCARDS = "23456789TJQKA"
@@ -172,12 +170,6 @@ def test_B12_competitor_plays_the_clear_hands_like_anybody() -> None:
 # --- The interface ---
 
 
-def test_the_house_bots_are_found_by_name() -> None:
-    assert list(house_bots("blackjack")) == ["competitor", "counting", "simple"]
-    for cls in house_bots("blackjack").values():
-        assert cls.game == "blackjack"
-
-
 def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
     class NotesCalls(PlayerStrategy):
         def __init__(self) -> None:
@@ -220,27 +212,6 @@ def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
         ("9c", "dealer"),
         ("push", 0),
     ]
-
-
-def test_a_strategy_that_overrides_nothing_plays() -> None:
-    result = arena.play("blackjack", [PlayerStrategy()], seed=1)
-
-    assert result.termination.kind == "completed"
-
-
-def test_a_question_of_another_game_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(AssertionError, match="rules B ask nothing else"):
-        PlayerStrategy().decide(Open(1, "A"))
-
-
-@pytest.mark.parametrize("shuffle", ["riffle", "uniform"])
-def test_the_house_bots_answer_legally_to_the_end(shuffle: str) -> None:
-    for cls in (Simple, Counting, Competitor):
-        for seed in range(5):
-            result = arena.play(
-                "blackjack", [cls()], settings={"shuffle": shuffle, "hands": 200}, seed=seed
-            )
-            assert result.termination.kind == "completed"
 
 
 # --- In the long run ---

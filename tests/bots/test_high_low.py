@@ -12,7 +12,6 @@ from bots.high_low import Bold, Counter, PlayerStrategy, Random, Timid, extremit
 from protocol.cards import PACK
 from protocol.high_low import Bidding, Bids, Dealt, RoundOver, Swap, Swapped, legal_bids
 from protocol.messages import Ending
-from protocol.strategy import find, house_bots
 
 ONE_SHUFFLE = {"gap": 1, "max_shuffles": 1}
 NO_BIDS: Bids = (None, None, None, None)
@@ -117,27 +116,6 @@ def test_extremity_is_the_distance_from_the_middle() -> None:
 
 
 # ---- house bots
-
-
-@pytest.mark.parametrize(
-    ("name", "cls"), [("random", Random), ("timid", Timid), ("bold", Bold), ("counter", Counter)]
-)
-def test_house_bots_are_found_by_name(name: str, cls: type[PlayerStrategy]) -> None:
-    assert name in house_bots("high_low")
-    assert find("high_low", name) is cls
-    assert cls.game == "high_low"
-
-
-@pytest.mark.parametrize("name", ["random", "timid", "bold", "counter"])
-def test_house_bots_play_legally_and_repeatably(name: str) -> None:
-    def once() -> Any:
-        bots = [find("high_low", name)() for _ in range(4)]
-        for number, bot in enumerate(bots):
-            bot.seed(number)
-        return play("high_low", bots, seed=3, settings={"max_shuffles": 5})
-
-    assert once().termination.kind is Ending.COMPLETED
-    assert once() == once()
 
 
 def test_timid_quits_without_an_ace_king_three_or_two() -> None:

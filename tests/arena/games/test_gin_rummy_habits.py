@@ -94,5 +94,8 @@ def test_the_turn_of_a_knock_is_the_seats_own() -> None:
 
 
 def test_nothing_that_was_not_seen_has_a_share() -> None:
-    for chart in habits_of(GAME, []).charts:
-        assert all(cell is not None and cell.share is None for row in chart.cells for cell in row)
+    deadwood, taken, turns = habits_of(GAME, []).charts
+
+    for chart in deadwood, taken, turns:
+        assert len(chart.rows) == len(chart.cells) > 1
+        assert {cell.share for row in chart.cells for cell in row if cell} == {None}

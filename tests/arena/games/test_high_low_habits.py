@@ -48,5 +48,7 @@ def test_bids_are_counted_by_card() -> None:
 
 
 def test_a_card_that_it_never_had_was_not_seen() -> None:
-    for chart in counted():
-        assert cell(chart, "A", chart.columns[0]) == ChartCell()
+    swaps, bids = counted()
+
+    assert cell(swaps, "A", swaps.columns[0]) == ChartCell()
+    assert cell(bids, "A", bids.columns[0]) == ChartCell()
