@@ -1,13 +1,7 @@
-"""Proxies before the arena: a real nginx, set up as the manual says, and a slow one.
-
-The slow one delays bytes each way and keeps their order, as the network of a bot far away does. It
-knows nothing of WebSocket, and delays pings and messages alike.
-"""
+"""A proxy before the arena: a real nginx, set up as the manual says."""
 
 from __future__ import annotations
 
-import asyncio
-import random
 import re
 import socket
 import subprocess
@@ -20,7 +14,7 @@ from tests.support.arena_process import free_port
 from tests.support.documents import DOCUMENTS
 from tests.support.needs import tool
 
-__all__ = ["SlowProxy", "nginx"]
+__all__ = ["nginx"]
 
 _LISTENS_S = 20.0
 _HTTP = """
@@ -95,73 +89,3 @@ def _until_it_listens(port: int) -> None:
         with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port))):
             return
     raise AssertionError("nginx does not listen")
-
-
-class SlowProxy:
-    """A slow network; within its context `url` leads to the arena.
-
-    Args:
-        port: the arena's port on this machine.
-        delay_ms: the least delay of a byte, each way.
-        jitter_ms: a random delay beyond that, at most.
-    """
-
-    def __init__(self, port: int, delay_ms: float = 60.0, jitter_ms: float = 20.0) -> None:
-        self.url = ""
-        self._port = port
-        self._delay_s = delay_ms / 1000
-        self._jitter_s = jitter_ms / 1000
-        self._random = random.Random("jitter")
-        self._lines: set[asyncio.Task[None]] = set()
-
-    async def __aenter__(self) -> SlowProxy:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.url = f"ws://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for line in self._lines:
-            line.cancel()
-        await asyncio.gather(*self._lines, return_exceptions=True)
-
-    async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
-        far, to_far = await asyncio.open_connection("127.0.0.1", self._port)
-        for reader, writer in ((near, to_far), (far, to_near)):
-            line = asyncio.create_task(self._carry(reader, writer))
-            self._lines.add(line)
-            line.add_done_callback(self._lines.discard)
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one direction, until its end has arrived, too."""
-        line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
-        arriving = asyncio.create_task(_deliver(line, writer))
-        loop, due = asyncio.get_running_loop(), 0.0
-        try:
-            while chunk := await _read(reader):
-                takes_s = self._delay_s + self._random.uniform(0, self._jitter_s)
-                due = max(due, loop.time() + takes_s)  # none overtakes another
-                line.put_nowait((due, chunk))
-            line.put_nowait((max(due, loop.time() + self._delay_s), b""))
-            await arriving
-        finally:
-            arriving.cancel()
-            writer.close()
-
-
-async def _read(reader: asyncio.StreamReader) -> bytes:
-    """Some bytes; none at the end, also of a connection that was reset."""
-    with suppress(ConnectionError):
-        return await reader.read(65536)
-    return b""
-
-
-async def _deliver(line: asyncio.Queue[tuple[float, bytes]], writer: asyncio.StreamWriter) -> None:
-    """Write each chunk when it is due, up to the empty one."""
-    loop = asyncio.get_running_loop()
-    while True:
-        due, chunk = await line.get()
-        await asyncio.sleep(due - loop.time())
-        if not chunk:
-            return
-        writer.write(chunk)
