@@ -1,342 +1,204 @@
-"""Whether the tests notice a mistake: changes one thing of the code at a time and runs the tests
-that reach it.
+"""Whether the tests notice a mistake: changes one thing of the code at a time and runs the tests that
+reach it.
 
-Run as `python -m tests.tools.mutants [--sample 500] [--seed 1]`; it needs `pip install
-'.[mutants]'`. `mutmut` makes the mutants, of `protocol/`, the engine, the games, the formats and
-the referee's clock. Each is tried in a copy of the tree, first by the tests of its own module, then
-by those of its package, then by all others that import it; tests that start processes or measure
-averages are left out. Mutants that no test fails for are printed as diffs: either a test is
-missing, or the mutant does the same as the code.
+Run as `python -m tests.tools.mutants --data FILE`, after `python -m tests.tools.branches --data FILE`
+has said which test function reaches which line; `trials` says how each is tried. The sample is drawn
+by chance, at least 15 mutants of each package. With `--against` it proves that nothing is lost: those
+that the yardstick holds as killed are tried again, first by the file that killed them, and those that
+no test kills any more are printed. Without `--data` only the tests that mirror the package are tried.
 
-There are no mutants of prose, which is any text with a space in it, and of `__all__`; nor, as
-`mutmut` has it, of annotations, of functions with decorators, and of calls of `len` and
-`isinstance`."""
+A mutant is known by its module, its function and what is changed, not by its line. Only code within
+functions is changed: no default, no annotation, no decorator, no assertion, no text with a space."""
 
 from __future__ import annotations
 
-import argparse
 import ast
-import asyncio
-import difflib
-import json
-import os
 import random
-import re
-import shutil
-import signal
 import sys
-import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
-from importlib import import_module
-from importlib.util import cache_from_source
-from pathlib import Path
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain, zip_longest
 
-import msgspec
+from tests.tools.trees import PRODUCT, group_of, kept, texts
+from tests.tools.trials import Change, parser, try_all
 
-__all__ = ["Mutant", "MutantTrial", "main", "mutant_of", "sample", "stages_of"]
+__all__ = ["main", "mutants_of", "sample"]
 
-ROOT = Path(__file__).parents[2]
-TARGETS = (
-    "protocol/*.py",
-    "arena/engine/*.py",
-    "arena/games/*.py",
-    "arena/formats/*.py",
-    "arena/referee/clock.py",
-)
-_NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "node_modules")
-_MEMORY_BYTES = 4 << 30  # of a test run: an endless loop may collect something, too
-_RUN_S = 1_800.0  # for all tests of a stage, where not even pytest-timeout can end one
-_PYTEST = (
-    "import resource, sys, pytest; "
-    f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES}, {_MEMORY_BYTES})); "
-    "sys.exit(pytest.main(sys.argv[1:]))"
-)
-_OPTIONS = (
-    *("-x", "-q", "-n", "0", "-m", "not e2e and not stats"),
-    *("--timeout", "120", "--timeout-method", "thread"),  # for a loop without an end
-)
-_PASSED = (0, 5)  # exit statuses of pytest: all passed, none was chosen
+AT_LEAST = 15  # mutants a package
 
-
-class Mutant(msgspec.Struct, frozen=True):
-    """A module with one thing changed.
-
-    Attributes:
-        path: of the module, from the top of the repository.
-        code: all of it, changed.
-        diff: what is changed, in unified form.
-    """
-
-    path: str
-    code: str
-    diff: str
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_COMPARISONS: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Lt: ast.LtE(),
+    ast.LtE: ast.Lt(),
+    ast.Gt: ast.GtE(),
+    ast.GtE: ast.Gt(),
+    ast.Eq: ast.NotEq(),
+    ast.NotEq: ast.Eq(),
+    ast.Is: ast.IsNot(),
+    ast.IsNot: ast.Is(),
+    ast.In: ast.NotIn(),
+    ast.NotIn: ast.In(),
+}
+_OPERATORS: dict[type[ast.operator], ast.operator] = {
+    ast.Add: ast.Sub(),
+    ast.Sub: ast.Add(),
+    ast.Mult: ast.FloorDiv(),
+    ast.Div: ast.Mult(),
+    ast.FloorDiv: ast.Mult(),
+    ast.Mod: ast.Mult(),
+    ast.BitOr: ast.BitAnd(),
+    ast.BitAnd: ast.BitOr(),
+    ast.LShift: ast.RShift(),
+    ast.RShift: ast.LShift(),
+}
 
 
-class MutantTrial(msgspec.Struct, frozen=True):
-    """What came of a mutant.
-
-    Attributes:
-        path: of the module.
-        outcome: `failed` if a test failed that passes without the mutant, `ended` if pytest did not
-            come to its end, `survived` if all passed.
-        test: the one that failed.
-        diff: what was changed.
-    """
-
-    path: str
-    outcome: str
-    test: str
-    diff: str
-
-
-# ---- Mutants
-
-
-def sample(size: int, seed: int, paths: Sequence[str] = ()) -> list[Mutant]:
-    """So many mutants, or all if there are fewer, drawn by chance from those of all targets.
-
-    Args:
-        size: how many.
-        seed: the same seed draws the same from the same code.
-        paths: modules, from the top of the repository, instead of the targets.
-    """
-    modules = paths or sorted(
-        str(file.relative_to(ROOT)) for target in TARGETS for file in ROOT.glob(target)
-    )
-    places = [(path, number) for path in modules for number in range(len(_changes(path)[1]))]
-    random.Random(seed).shuffle(places)
-    drawn: list[Mutant] = []
-    for path, number in places:
-        if len(drawn) == size:
-            break
-        if (mutant := mutant_of(path, number)) is not None:
-            drawn.append(mutant)
-    return drawn
+def mutants_of(path: str, text: str) -> list[Change]:
+    """All mutants of a module."""
+    starts = [0]
+    for line in text.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    made: list[Change] = []
+    seen: Counter[str] = Counter()
+    for function, lines, node, new in _places(ast.parse(text), ""):
+        begin = starts[node.lineno - 1] + node.col_offset
+        end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        old = " ".join(text.encode()[begin:end].decode().split())
+        name = f"{path} {function}: {old[:60]} -> {new if len(new) < 30 else new[:9] + '…'}"
+        seen[name] += 1
+        if seen[name] > 1:
+            name += f" #{seen[name]}"
+        code = text.encode()[:begin] + new.encode() + text.encode()[end:]
+        made.append(Change(path, name, range(lines[0], lines[1] + 1), code.decode()))
+    return made
 
 
-def mutant_of(path: str, number: int) -> Mutant | None:
-    """A module with that change; None if it is one of those that are left out, no Python, or means
-    the same.
-    """
-    code = (ROOT / path).read_text(encoding="utf-8")
-    module, changes = _changes(path)
-    before, after = changes[number]
-    if " " in str(getattr(before, "value", "")):  # prose
-        return None
-    changed: str = module.deep_replace(before, after).code
-    try:
-        compile(changed, path, "exec", dont_inherit=True)
-    except SyntaxError:
-        return None
-    if _without_exports(changed) == _without_exports(code):
-        return None
-    lines = difflib.unified_diff(
-        *(code.splitlines(), changed.splitlines(), path, path), n=2, lineterm=""
-    )
-    return Mutant(path, changed, "\n".join(lines))
+_Place = tuple[str, tuple[int, int], ast.expr | ast.stmt, str]
 
 
-@cache
-def _changes(path: str) -> tuple[Any, Sequence[tuple[Any, Any]]]:
-    """A module as `libcst` has it, and each node that `mutmut` would change, with what it would put
-    there.
-    """
-    try:
-        libcst = import_module("libcst")
-        mutating = import_module("mutmut.mutation.file_mutation")
-        operators = import_module("mutmut.mutation.mutators").mutation_operators
-        ignored = import_module("mutmut.mutation.pragma_handling").IgnoredCode
-    except ImportError as error:
-        raise SystemExit(f"expected pip install '.[mutants]': {error}") from None
-    code = (ROOT / path).read_text(encoding="utf-8")
-    visitor = mutating.MutationVisitor(operators, ignored(set(), set(), set()))
-    module = libcst.MetadataWrapper(libcst.parse_module(code)).visit(visitor)
-    return module, [(one.original_node, one.mutated_node) for one in visitor.mutations]
+def _places(tree: ast.AST, within: str) -> Iterator[_Place]:
+    """Where something can be changed, and into what."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from _places(node, f"{within}{node.name}.")
+        elif isinstance(node, _Function):
+            yield from _in_statements(node.body, within + node.name)
 
 
-def _without_exports(code: str) -> str:
-    """The syntax tree, without `__all__`."""
-    tree = ast.parse(code)
-    tree.body = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
-    ]
-    return ast.dump(tree)
+def _in_statements(body: Iterable[ast.stmt], function: str) -> Iterator[_Place]:
+    for statement in body:
+        if isinstance(statement, ast.Assert | ast.ClassDef):
+            continue
+        if isinstance(statement, _Function):
+            yield from _in_statements(statement.body, function)
+            continue
+        inner = [
+            part
+            for field in ("body", "orelse", "finalbody", "handlers", "cases")
+            for part in getattr(statement, field, ())
+        ]
+        last = min((part.lineno - 1 for part in inner if isinstance(part, ast.stmt)), default=0)
+        first = statement.lineno
+        lines = first, max(first, last or statement.end_lineno or first)
+        if (new := _other_statement(statement)) is not None:
+            yield function, lines, statement, new
+        items = [item.context_expr for item in getattr(statement, "items", ())]
+        for child in chain(ast.iter_child_nodes(statement), items):
+            if isinstance(child, ast.expr) and child is not getattr(statement, "annotation", None):
+                is_test = child is getattr(statement, "test", None)
+                yield from ((function, lines, *place) for place in _in_expression(child, is_test))
+        for part in inner:
+            blocks = [part] if isinstance(part, ast.stmt) else part.body
+            yield from _in_statements(blocks, function)
 
 
-# ---- Tests
+def _other_statement(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.Expr(value=ast.Call() | ast.Await()):
+            return "pass"
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            return "return None"
+        case ast.Continue():
+            return "break"
+        case ast.AugAssign(op=op) if type(op) in _OPERATORS:
+            changed = ast.AugAssign(statement.target, _OPERATORS[type(op)], statement.value)
+            return ast.unparse(changed)
+    return None
 
 
-@cache
-def stages_of(path: str) -> Sequence[Sequence[str]]:
-    """The test files that reach a module, in the order in which they are worth trying.
-
-    They are its own, those of its package, and all others that import it, from the top of the
-    repository."""
-    module = Path(path)
-    folder = ROOT / "tests" / module.parent
-    package, _, name = ".".join(module.with_suffix("").parts).rpartition(".")
-    imports = re.compile(
-        rf"^\s*from {package}(\.{name} import|\b.* import .*\b{name}\b)", re.MULTILINE
-    )
-    others = [
-        file
-        for file in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "e2e" not in file.parts and imports.search(file.read_text(encoding="utf-8"))
-    ]
-    stages: list[list[str]] = []
-    known: set[Path] = set()
-    for files in (folder.glob(f"test_{module.stem}.py"), sorted(folder.rglob("test_*.py")), others):
-        stage = [file for file in files if file not in known]
-        known.update(stage)
-        if stage:
-            stages.append([str(file.relative_to(ROOT)) for file in stage])
-    return stages
-
-
-class TreeCopy:
-    """A copy of the repository, in which one run of tests goes on at a time.
-
-    Args:
-        folder: where it is made.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._last_failed = folder / ".pytest_cache/v/cache/lastfailed"
-        shutil.copytree(ROOT, folder, ignore=_NOT_COPIED)
-
-    async def passes(self, tests: Sequence[str]) -> bool:
-        """Whether pytest passes these files or tests."""
-        self._last_failed.unlink(missing_ok=True)
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", _PYTEST, *_OPTIONS, *tests),
-            cwd=self._folder,
-            env={**os.environ, "CI": "1", "PYTHONPATH": str(self._folder)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
+def _in_expression(node: ast.expr, is_test: bool = False) -> Iterator[tuple[ast.expr, str]]:
+    if isinstance(node, ast.JoinedStr):  # before Python 3.12 its parts have no place of their own
+        return
+    if (other := _other_expression(node)) is not None:
+        yield node, ast.unparse(other)
+    elif is_test and isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        yield node, f"not {ast.unparse(node)}"
+    for child in ast.iter_child_nodes(node):
+        parts = (
+            ast.iter_child_nodes(child)
+            if isinstance(child, ast.keyword | ast.comprehension)
+            else [child]
         )
-        try:
-            async with asyncio.timeout(_RUN_S):
-                return await process.wait() in _PASSED
-        except TimeoutError:
-            return False
-        finally:  # and after Ctrl-C
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-
-    def failed(self) -> Sequence[str]:
-        """The tests that failed in the last run, by pytest's names; none if it did not come to its
-        end.
-        """
-        with suppress(FileNotFoundError):
-            return [*json.loads(self._last_failed.read_bytes())]
-        return []
-
-    @contextmanager
-    def holding(self, mutant: Mutant) -> Iterator[None]:
-        """Have a mutant in the place of its module."""
-        file = self._folder / mutant.path
-        # Python knows what it has compiled by its size and second, which may be those of the last mutant.
-        compiled = Path(cache_from_source(str(file)))
-        code = file.read_text(encoding="utf-8")
-        try:
-            file.write_text(mutant.code, encoding="utf-8")
-            compiled.unlink(missing_ok=True)
-            yield
-        finally:
-            file.write_text(code, encoding="utf-8")
-            compiled.unlink(missing_ok=True)
+        for part in parts:
+            if isinstance(part, ast.expr):
+                yield from _in_expression(part, part is getattr(node, "test", None))
 
 
-async def _try_out(mutant: Mutant, copy: TreeCopy, reliable: set[str]) -> MutantTrial:
-    """Run the tests that reach a mutant, until one fails that passes without it.
+def _other_expression(node: ast.expr) -> ast.expr | None:
+    match node:
+        case ast.Compare(ops=[op]):
+            return ast.Compare(node.left, [_COMPARISONS[type(op)]], node.comparators)
+        case ast.BoolOp(op=op):
+            return ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), node.values)
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
+            return None if isinstance(operand, ast.Constant) else operand
+        case ast.BinOp(op=op) if type(op) in _OPERATORS:
+            return ast.BinOp(node.left, _OPERATORS[type(op)], node.right)
+        case ast.Constant(value=bool(value)):
+            return ast.Constant(not value)
+        case ast.Constant(value=int() | float() as number):
+            return ast.Constant(number + 1)
+        case ast.Constant(value=str(word)) if word and " " not in word:
+            return ast.Constant(f"XX{word}")
+    return None
 
-    Args:
-        mutant: to be tried.
-        copy: where.
-        reliable: the tests that are known to pass without a mutant; more are added.
+
+def sample(files: dict[str, str], size: int, seed: int) -> list[Change]:
+    """Mutants drawn by chance: of each package as many as it must have, then of all.
+
+    They take turns by package, so that those that are tried first are of all packages.
     """
-    for stage in stages_of(mutant.path):
-        with copy.holding(mutant):
-            if await copy.passes(stage):
-                continue
-        failed = copy.failed()
-        if not failed:
-            return MutantTrial(mutant.path, "ended", "", mutant.diff)
-        if reliable.issuperset(failed) or await copy.passes(failed):
-            reliable.update(failed)
-            return MutantTrial(mutant.path, "failed", failed[0], mutant.diff)
-    return MutantTrial(mutant.path, "survived", "", mutant.diff)
-
-
-async def _try_all(mutants: Sequence[Mutant], jobs: int, trials: list[MutantTrial]) -> None:
-    """Try mutants out, so many at once, and note each trial when it is over."""
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copies = [TreeCopy(Path(folder) / str(number)) for number in range(jobs)]
-        reliable: set[str] = set()
-        left = iter(mutants)
-
-        async def work(copy: TreeCopy) -> None:
-            for mutant in left:
-                trials.append(await _try_out(mutant, copy, reliable))
-                survived = sum(trial.outcome == "survived" for trial in trials)
-                _show(f"{len(trials)}/{len(mutants)} mutants, {survived} survived")
-
-        async with asyncio.TaskGroup() as group:
-            for copy in copies:
-                group.create_task(work(copy))
-
-
-# ---- The command
-
-
-def _show(text: str) -> None:
-    """What is being done, on a terminal, in a line that the next one replaces."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    drawn = random.Random(seed)
+    groups: defaultdict[str, list[Change]] = defaultdict(list)
+    for path, text in files.items():
+        if path.endswith(".py") and "/examples/" not in path and path.count("/"):
+            groups[group_of(path)] += mutants_of(path, text)
+    for group in [*groups]:
+        drawn.shuffle(groups[group])
+        if len(groups[group]) < AT_LEAST:
+            del groups[group]
+    ours = zip_longest(*(group[:AT_LEAST] for group in groups.values()))
+    rest = [mutant for group in groups.values() for mutant in group[AT_LEAST:]]
+    drawn.shuffle(rest)
+    return [mutant for mutant in chain(chain(*ours), rest) if mutant is not None][:size]
 
 
 def main() -> int:
-    """Read the command line, try mutants out and print those that survived."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("paths", nargs="*", help="modules, instead of all of them")
-    parser.add_argument("--sample", type=int, default=500, help="how many mutants")
-    parser.add_argument("--seed", type=int, default=1, help="draws the sample")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--json", action="store_true", help="print all trials as JSON")
-    options = parser.parse_args()
-    _show("mutants are made")
-    mutants = sample(options.sample, options.seed, options.paths)
-    trials: list[MutantTrial] = []
-    began_s = time.monotonic()
-    status = 0
-    try:
-        asyncio.run(_try_all(mutants, options.jobs, trials))
-    except KeyboardInterrupt:
-        status = 130
-    _show("")
-    if options.json:
-        print(msgspec.json.encode(trials).decode())
-        return status
-    survivors = [trial for trial in trials if trial.outcome == "survived"]
-    for trial in survivors:
-        print(f"{trial.diff}\n")
-    outcomes = Counter(trial.outcome for trial in trials)
-    print(
-        f"{len(trials)} mutants: a test failed for {outcomes['failed']}, "
-        f"{outcomes['ended']} ended pytest, {len(survivors)} survived; "
-        f"{time.monotonic() - began_s:.0f} s, seed {options.seed}"
-    )
-    return status
+    """Draw mutants, or take those of the yardstick, and try them."""
+    read = parser(__doc__, "mutants.jsonl")
+    read.add_argument("--sample", type=int, default=300, help="how many mutants")
+    read.add_argument("--seed", type=int, default=1, help="draws the sample")
+    read.add_argument("--against", action="store_true", help="those the yardstick has as killed")
+    options = read.parse_args()
+    files = texts(options.commit, *PRODUCT)
+    if not options.against:
+        return try_all("mutants", sample(files, options.sample, options.seed), options)
+    names = [name for name, by in kept("mutants").items() if by.startswith("tests/")]
+    paths = {name.partition(" ")[0] for name in names} & {*files}
+    known = {one.name: one for path in paths for one in mutants_of(path, files[path])}
+    found = [known[name] for name in names if name in known]
+    print(f"{len(names) - len(found)} of {len(names)} are of code that is gone")
+    return try_all("mutants", found, options)
 
 
 if __name__ == "__main__":

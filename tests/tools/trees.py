@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-__all__ = ["BASE", "PRODUCT", "ROOT", "YARDSTICK", "git", "scratch", "texts"]
+__all__ = [
+    "BASE",
+    "PRODUCT",
+    "ROOT",
+    "YARDSTICK",
+    "git",
+    "group_of",
+    "kept",
+    "package_of",
+    "run_in",
+    "scratch",
+    "texts",
+    "write_kept",
+]
 
 ROOT = Path(__file__).parents[2]
 BASE = "3169ece"
@@ -18,6 +36,12 @@ BASE = "3169ece"
 PRODUCT = ("arena", "protocol", "bots")
 YARDSTICK = ROOT / "tests/tools/yardstick.json"
 """What later runs of the proofs compare with."""
+_PROOFS = ("tests/tools/trees.py", "tests/tools/branches.py", "tests/tools/trials.py")
+_PART_OF = {
+    "arena/engine": "arena/games",
+    "arena/strength": "arena/games",
+    "arena/manual": "arena/web",
+}
 
 
 def git(*words: str, tree: Path = ROOT, text: bytes = b"") -> bytes:
@@ -62,21 +86,72 @@ def texts(commit: str = "", *folders: str) -> dict[str, str]:
 
 @contextmanager
 def scratch(commit: str = "") -> Iterator[Path]:
-    """A copy of a commit's files, or of the working tree's, in a folder that goes afterwards."""
+    """A copy of a commit's files in a folder that goes afterwards, with the proofs as they are now.
+
+    Args:
+        commit: without it the copy is one of the working tree, with its new files.
+    """
     with tempfile.TemporaryDirectory(prefix="scratch-") as folder:
         tree = Path(folder)
         if commit:
             with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as archive:
                 archive.extractall(tree, filter="data")
-        else:
-            listed = git("ls-files", "-co", "--exclude-standard", "-z")
-            subprocess.run(
-                ["tar", "-c", "--null", "-T", "-", "--ignore-failed-read", "-f", f"{tree}/.tar"],
-                cwd=ROOT,
-                input=listed,
-                check=True,
-                stderr=subprocess.DEVNULL,
-            )
-            with tarfile.open(tree / ".tar") as archive:
-                archive.extractall(tree, filter="data")
+        for path in (
+            git("ls-files", "-co", "--exclude-standard", "-z", "--", *(_PROOFS if commit else ()))
+            .decode()
+            .split("\0")
+        ):
+            if (ROOT / path).is_file():
+                (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / path, tree / path)
         yield tree
+
+
+def run_in(tree: Path, module: str, *words: str, stdout: int | None = None) -> int:
+    """The exit status of one of the proofs, run in a scratch copy."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"},
+        "CI": "1",
+        "PYTHONPATH": str(tree),
+        "OPENBLAS_NUM_THREADS": "1",  # a process that forks has no threads
+    }
+    command = [sys.executable, "-m", module, *words]
+    with subprocess.Popen(command, cwd=tree, env=environment, stdout=stdout) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:  # the terminal's has reached it, too: it keeps what it has found
+            return process.wait()
+
+
+def package_of(path: str) -> str:
+    """The package that a module belongs to: a folder below `arena`, `protocol` or `bots`."""
+    parts = Path(path).parts
+    return "/".join(parts[: 2 if parts[0] == "arena" and len(parts) > 2 else 1])
+
+
+def group_of(path: str) -> str:
+    """The package that a module's mutants and faults are counted in: three are too small."""
+    package = package_of(path)
+    return _PART_OF.get(package, package)
+
+
+def kept(kind: str) -> dict[str, Any]:
+    """What the yardstick holds of a proof; nothing before it was kept."""
+    return dict(json.loads(YARDSTICK.read_bytes()).get(kind, {})) if YARDSTICK.exists() else {}
+
+
+def write_kept(kind: str, entries: Mapping[str, object]) -> None:
+    """Have the yardstick hold that of a proof, an entry a line."""
+    whole = json.loads(YARDSTICK.read_bytes()) if YARDSTICK.exists() else {}
+    whole[kind] = dict(entries)
+    text = ",\n".join(
+        f"{json.dumps(name)}: {{\n"
+        + ",\n".join(f"{_json(key)}: {_json(value)}" for key, value in held.items())
+        + "\n}"
+        for name, held in sorted(whole.items())
+    )
+    YARDSTICK.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
