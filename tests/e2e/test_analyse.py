@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 import arena
 from tests.support.bot_processes import living
+from tests.support.in_process import Ran, run_here
 
 pytestmark = pytest.mark.e2e
 
@@ -41,15 +41,8 @@ for line in sys.stdin:
 HONEST = "message['legal'][message['card'] != 'A']"  # bets and calls with the ace alone
 
 
-def analyse(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "arena", "analyse", GAME, *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        **options,
-    )
+def analyse(*words: str) -> Ran:
+    return run_here("analyse", GAME, *words)
 
 
 def piped(
@@ -76,8 +69,7 @@ def test_programs_are_worth_what_the_same_bots_are_in_process(tmp_path: Path) ->
         "--bot", piped(tmp_path), "--against", f"bob={strategy}", "--seed", "3", "--json"
     )
 
-    assert (there.returncode, there.stderr) == (0, "")
-    document = json.loads(there.stdout)
+    document = there.document
     assert (document["bot"], document["against"]) == ("ann", ["bob"])
     found, expected = document["analysis"], msgspec.to_builtins(here)
     assert found["figures"][-1].pop("name") == "value against bob"
@@ -103,9 +95,7 @@ def test_what_a_program_does_wrong_ends_it(
 ) -> None:
     done = analyse("--bot", piped(tmp_path, **options), *more)
 
-    assert (done.returncode, done.stdout) == (1, "")
-    [line] = done.stderr.splitlines()
-    assert line.startswith(f"arena: ann failed: {text}")
+    assert done.refusal(1).startswith(f"ann failed: {text}")
 
 
 def test_the_end_of_its_stderr_stands_before_the_line(tmp_path: Path) -> None:
@@ -113,7 +103,7 @@ def test_the_end_of_its_stderr_stands_before_the_line(tmp_path: Path) -> None:
 
     done = analyse("--bot", piped(tmp_path, when_asked=wrong))
 
-    *said, line = done.stderr.splitlines()
+    *said, line = done.err.splitlines()
     assert said[0] == "ann: which card?"
     assert "ann: ZeroDivisionError: division by zero" in said
     assert line.startswith("arena: ann failed: crashed: exit status 1")

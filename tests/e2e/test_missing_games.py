@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ import pytest
 
 from arena.storage.store import CompetitionState, Store
 from tests.support.arena_process import ROOT, free_port
+from tests.support.in_process import CommandProcess, Ran, run_here
 from tests.support.toy_games import write_toy
 
 pytestmark = pytest.mark.e2e
@@ -28,18 +30,10 @@ GONE = "toy_two of package toy_two 1.0 is not installed"
 NEEDED = f"arena: {GONE}, and its rules are needed for this"
 
 
-def arena(folder: Path, *words: str, toys: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`arena WORDS` in a folder, with the packages in another one."""
-    path = os.pathsep.join(map(str, filter(None, (ROOT, toys))))
-    return subprocess.run(
-        [sys.executable, "-m", "arena", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-    )
+def arena(folder: Path, *words: str) -> Ran:
+    """`arena WORDS` in a folder, without the packages."""
+    with contextlib.chdir(folder):
+        return run_here(*words)
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +41,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database: a finished competition of a toy, and one that goes on."""
     folder, toys = tmp_path_factory.mktemp("class"), tmp_path_factory.mktemp("toys")
     write_toy(toys, 2)
-    ran = arena(
-        folder,
-        *("tournament", "round_robin", "toy_two", "bold", "timid", "bold", "--matches", "2"),
-        *("--db", "arena.db"),
-        toys=toys,
-    )
-    assert "toy_two" not in ran.stderr or ran.stdout, ran
-    ran = arena(folder, "vectors", "toy_two", "vectors", toys=toys)
-    assert ran.returncode == 0, ran
+    words = ("tournament", "round_robin", "toy_two", "bold", "timid", "bold", "--matches", "2")
+    with CommandProcess.beside(toys) as commands:
+        ran = commands.arena(folder, *words, "--db", "arena.db")
+        assert "toy_two" not in ran.err or ran.out, ran
+        ran = commands.arena(folder, "vectors", "toy_two", "vectors")
+        assert ran.status == 0, ran
     with Store(folder / "arena.db") as store:
         [row] = store.competitions()
         unfinished = msgspec.structs.replace(row.plan, players=("ann", "ben"), bots=(), run="")
@@ -72,23 +63,23 @@ def finished(folder: Path) -> str:
 def test_the_records_and_the_plan_name_the_package(folder: Path) -> None:
     shown = arena(folder, "replay", "last", "--db", "arena.db", "--json")
     ran = arena(folder, "export", "--db", "arena.db", "whole")
-    assert ran.returncode == 0, ran
+    assert ran.status == 0, ran
     matches = folder / "whole" / finished(folder) / "matches.jsonl"
     records = [json.loads(line)["record"] for line in matches.read_text().splitlines()]
-    assert json.loads(shown.stdout)["record"] in records
+    assert json.loads(shown.out)["record"] in records
     assert {record["package"] for record in records} == {"toy_two 1.0"}
     assert "toy_two" in (folder / "whole" / "index.html").read_text()
 
 
 def test_what_needs_no_rules_works_without_them(folder: Path) -> None:
-    assert arena(folder, "backup", "--db", "arena.db", "copy.db").returncode == 0
+    assert arena(folder, "backup", "--db", "arena.db", "copy.db").status == 0
     ran = arena(folder, "standings", "--db", "arena.db", finished(folder))
 
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "timid" in ran.stdout
+    assert (ran.status, ran.err) == (0, "")
+    assert "timid" in ran.out
     ran = arena(folder, "standings", "--db", "arena.db")
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "toy_two-unfinished" in ran.stdout
+    assert (ran.status, ran.err) == (0, "")
+    assert "toy_two-unfinished" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -102,16 +93,16 @@ def test_what_needs_no_rules_works_without_them(folder: Path) -> None:
 def test_what_needs_the_rules_says_so_in_one_line(folder: Path, words: tuple[str, ...]) -> None:
     ran = arena(folder, *words)
 
-    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"{NEEDED}\n")
+    assert (ran.status, ran.out, ran.err) == (1, "", f"{NEEDED}\n")
 
 
 @pytest.mark.parametrize("path", ["arena.db", "vectors/toy_two-bold.jsonl"])
 def test_nothing_is_called_wrong_for_want_of_the_rules(folder: Path, path: str) -> None:
     ran = arena(folder, "verify", path)
 
-    assert (ran.returncode, ran.stderr) == (3, "")
-    assert f"cannot be verified: {GONE}" in ran.stdout
-    assert ran.stdout.splitlines()[-1].endswith(" not verified")
+    assert (ran.status, ran.err) == (3, "")
+    assert f"cannot be verified: {GONE}" in ran.out
+    assert ran.out.splitlines()[-1].endswith(" not verified")
 
 
 @contextmanager
@@ -188,23 +179,19 @@ LEFT_OUT = "toy_three of toy_three 1.0 is left out (arena.games): SystemExit: 3"
 
 
 def test_a_broken_package_costs_one_line_on_stderr(toys: Path, tmp_path: Path) -> None:
-    ran = arena(
-        tmp_path, "play", "toy_one", "bold", "--set", "rounds=2", "--seed", "1", "--json", toys=toys
-    )
+    words = ("play", "toy_one", "bold", "--set", "rounds=2", "--seed", "1", "--json")
+    with CommandProcess.beside(toys) as commands:
+        ran, other = (
+            commands.arena(tmp_path, *each) for each in (words, ("play", "toy_three", "bold"))
+        )
+        layers = json.loads(commands.arena(tmp_path, "doctor", "--json").out)["layers"]
 
-    assert ran.returncode == 0, ran
-    assert json.loads(ran.stdout)
-    assert ran.stderr.splitlines() == ["hello", f"arena: {LEFT_OUT}"]
-    ran = arena(tmp_path, "play", "toy_three", "bold", toys=toys)
-    assert ran.returncode == 2
-    assert ran.stderr.splitlines()[-1] == f"arena: toy_three has words and no rules; {LEFT_OUT}"
-
-
-def test_the_doctor_has_a_row_for_what_is_left_out_and_for_what_is_not(
-    toys: Path, tmp_path: Path
-) -> None:
-    layers = json.loads(arena(tmp_path, "doctor", "--json", toys=toys).stdout)["layers"]
-
+    assert ran.status == 0, ran
+    assert json.loads(ran.out)
+    assert ran.err.splitlines() == ["hello", f"arena: {LEFT_OUT}"]
+    assert other.status == 2
+    assert other.err.splitlines()[-1] == f"arena: toy_three has words and no rules; {LEFT_OUT}"
+    # The doctor has a row for what is left out and for what is not.
     assert layers[-2:] == [
         {"name": "games from outside", "active": True, "detail": "toy_one of toy_one 1.0"},
         {

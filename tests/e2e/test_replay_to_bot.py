@@ -18,7 +18,7 @@ from protocol.strategy import find
 
 pytestmark = pytest.mark.e2e
 
-LIMITS = Limits(start_ms=4_000, hello_ms=4_000, wall_ms=4_000)
+LIMITS = Limits(start_ms=60_000, hello_ms=60_000, wall_ms=60_000)  # of bots that go on
 STEADY = {  # house bots that do the same again, and one that does not do as they do
     "ace_king_queen": ("honest", "bluffer"),
     "gin_rummy": ("simple", "patient"),
@@ -167,7 +167,9 @@ async def test_a_bot_that_never_answers(tmp_path: Path) -> None:
     start = piped(tmp_path, when_asked="sys.stdin.read()")
 
     done = await rehearsed(
-        recorded("ace_king_queen"), start, limits=Limits(wall_ms=300, hello_ms=4_000)
+        recorded("ace_king_queen"),
+        start,
+        limits=Limits(wall_ms=300, hello_ms=60_000, start_ms=60_000),
     )
 
     assert isinstance(done.failed, BotFailed)

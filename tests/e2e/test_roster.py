@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.support.databases import needed
+from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -52,15 +53,8 @@ class ArenaWithRoster:
 
     def roster(self, *words: str, status: int = 0) -> str:
         """What it prints, or the one line of its refusal."""
-        argv = ("arena", "roster", *words, "--db", self._db)
-        ended, out, err = self._start(*argv, cwd=self._folder).ends()
-        assert ended == status, err
-        if not status:
-            assert err == ""
-            return out
-        assert out == ""
-        [line] = err.splitlines()
-        return line.removeprefix("arena: ")
+        ran = run_here("roster", *words, "--db", self._db)
+        return ran.refusal(status) if status else ran.text
 
     def says(self, bot: ClientConnection, **fields: Any) -> Any:
         bot.send(json.dumps(fields))
@@ -73,8 +67,12 @@ class ArenaWithRoster:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def arena(
-    request: pytest.FixtureRequest, start: Callable[..., StartedProgram], tmp_path: Path
+    request: pytest.FixtureRequest,
+    start: Callable[..., StartedProgram],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> ArenaWithRoster:
+    monkeypatch.chdir(tmp_path)
     is_file = request.param == "sqlite"
     return ArenaWithRoster(start, tmp_path, "class.db" if is_file else needed().url())
 

@@ -6,11 +6,10 @@ They are packages that are written at run time, and found by PYTHONPATH in proce
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,19 +17,19 @@ from typing import Any, TypeAlias
 import pytest
 
 from arena.sandbox.languages import Language
-from tests.support.needs import skip_without
+from tests.support.in_process import CommandProcess, Ran
 from tests.support.toy_games import toy_name, write_toy
-from tests.tools.starters import NEEDS, StarterTrial
+from tests.tools.starters import StarterTrial
 
 pytestmark = pytest.mark.e2e
 
-SEATS = (1, 2, 3, 6)
+SEATS = (1, 2, 6)  # whole arenas of three are in test_toy_games
 EACH_TOY = pytest.mark.parametrize("seats", SEATS)
 HOUSE = ("bold", "random", "timid")
 BOTS = ("bold", "timid")  # two of them, that bid differently
 ROUNDS = 5  # that `arena check` plays
 
-Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Run: TypeAlias = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
@@ -42,32 +41,32 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def python(packages: Path, tmp_path: Path) -> Run:
-    """Runs `python WORDS`, which finds the toys, in a folder of its own."""
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *words],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(packages)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-
-    return run
+@pytest.fixture(scope="module")
+def commands(packages: Path) -> Iterator[CommandProcess]:
+    with CommandProcess.beside(packages) as commands:
+        yield commands
 
 
 @pytest.fixture
-def printed(python: Run) -> Callable[..., Any]:
+def arena(commands: CommandProcess, tmp_path: Path) -> Run:
+    """Runs `arena WORDS`, which finds the toys, in a folder of its own."""
+    return partial(commands.arena, tmp_path)
+
+
+@pytest.fixture
+def python(commands: CommandProcess, tmp_path: Path) -> Run:
+    """Runs a piece of Python there."""
+    return partial(commands.python, tmp_path)
+
+
+@pytest.fixture
+def printed(arena: Run) -> Callable[..., Any]:
     """What `arena WORDS --json` prints."""
 
     def run(*words: str) -> Any:
-        done = python("-m", "arena", *words, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        done = arena(*words, "--json")
+        assert done.status == 0, done.err
+        return json.loads(done.out)
 
     return run
 
@@ -124,25 +123,25 @@ def test_a_launched_bot_meets_everybody(printed: Callable[..., Any], seats: int)
 
 
 @EACH_TOY
-def test_a_cross_table_is_shown(python: Run, seats: int) -> None:
-    shown = python("-m", "arena", "cross", toy_name(seats)).stdout
+def test_a_cross_table_is_shown(arena: Run, seats: int) -> None:
+    shown = arena("cross", toy_name(seats)).out
 
     assert f"120 matches per {({1: 'bot', 2: 'pairing'}).get(seats, 'table')}" in shown
     assert "95 % interval" in shown
 
 
 @EACH_TOY
-def test_it_is_no_game_to_go_broke_in(python: Run, seats: int) -> None:
-    done = python("-m", "arena", "ruin", toy_name(seats), "bold", "--stake", "5", "--goal", "10")
+def test_it_is_no_game_to_go_broke_in(arena: Run, seats: int) -> None:
+    done = arena("ruin", toy_name(seats), "bold", "--stake", "5", "--goal", "10")
 
-    assert done.returncode == 2
-    [line] = done.stderr.splitlines()
+    assert done.status == 2
+    [line] = done.err.splitlines()
     assert line.startswith(f"arena: {toy_name(seats)} is not played for chips against the dealer")
     assert toy_name(1) not in line.partition("expected")[2]
 
 
 @EACH_TOY
-def test_a_match_is_stepped_through(python: Run, tmp_path: Path, seats: int) -> None:
+def test_a_match_is_stepped_through(arena: Run, python: Run, tmp_path: Path, seats: int) -> None:
     game = toy_name(seats)
     record = tmp_path / "record.json"
     play = (
@@ -151,14 +150,14 @@ def test_a_match_is_stepped_through(python: Run, tmp_path: Path, seats: int) -> 
         "result = arena.play(game, [find(game, bot)() for bot in bots], seed=1)\n"
         "open(record, 'wb').write(result.record.to_json())\n"
     )
-    assert python("-c", play, game, str(record), *filling(seats)).returncode == 0
-    done = python("-m", "arena", "replay", str(record))
+    assert python(play, game, str(record), *filling(seats)).status == 0
+    done = arena("replay", str(record))
 
-    assert done.returncode == 0, done.stderr
-    assert [f"round {number}" in done.stdout for number in (1, 10, 11)] == [True, True, False]
-    assert "bid" in done.stdout
-    seat = python("-m", "arena", "replay", str(record), "--seat", "1", "--bot", "bold")
-    assert seat.returncode == 0, seat.stdout + seat.stderr
+    assert done.status == 0, done.err
+    assert [f"round {number}" in done.out for number in (1, 10, 11)] == [True, True, False]
+    assert "bid" in done.out
+    seat = arena("replay", str(record), "--seat", "1", "--bot", "bold")
+    assert seat.status == 0, seat.out + seat.err
 
 
 def test_all_are_timed(printed: Callable[..., Any]) -> None:
@@ -171,11 +170,10 @@ def test_all_are_timed(printed: Callable[..., Any]) -> None:
 
 def test_the_demo_has_a_competition_in_each(python: Run) -> None:
     listed = python(
-        "-c",
         "from arena.lab.demo import field\n"
-        "for contest in field(): print(contest.game, len(contest.bots), *contest.bots)",
+        "for contest in field(): print(contest.game, len(contest.bots), *contest.bots)"
     )
-    contests = {game: int(bots) for game, bots, *_ in map(str.split, listed.stdout.splitlines())}
+    contests = {game: int(bots) for game, bots, *_ in map(str.split, listed.out.splitlines())}
 
     for seats in SEATS:
         assert contests[toy_name(seats)] > seats
@@ -184,7 +182,6 @@ def test_the_demo_has_a_competition_in_each(python: Run) -> None:
 @EACH_TOY
 def test_the_competition_of_the_demo_is_played(python: Run, seats: int) -> None:
     done = python(
-        "-c",
         "import asyncio, sys\n"
         "from arena.lab.demo import demo, field\n"
         "from arena.storage.store import Store\n"
@@ -196,8 +193,8 @@ def test_the_competition_of_the_demo_is_played(python: Run, seats: int) -> None:
         toy_name(seats),
     )
 
-    assert done.returncode == 0, done.stderr
-    [played] = done.stdout.split()
+    assert done.status == 0, done.err
+    [played] = done.out.split()
     assert int(played) > 0
 
 
@@ -211,14 +208,10 @@ def trial(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 
 @EACH_TOY
-def test_a_starter_is_written_in_every_language(python: Run, tmp_path: Path, seats: int) -> None:
+def test_a_starter_is_written_in_every_language(arena: Run, tmp_path: Path, seats: int) -> None:
     game = toy_name(seats)
-    # In one process, as it is the same command six times.
-    new = "import sys; from arena.cli import main\n"
-    new += "for lang in sys.argv[2:]: assert main(['new', sys.argv[1], lang, '--lang', lang]) == 0"
-    done = python("-c", new, game, *Language)
-
-    assert done.returncode == 0, done.stderr
+    for language in Language:
+        assert arena("new", game, language, "--lang", language).status == 0
     for language in Language:
         folder = tmp_path / language
         files = [file for file in folder.iterdir() if file.is_file()]
@@ -233,7 +226,7 @@ def test_a_starter_is_written_in_every_language(python: Run, tmp_path: Path, sea
             assert any(kind in text for name, text in texts.items() if name != "samples.jsonl")
 
 
-@EACH_TOY
+@pytest.mark.parametrize("seats", [1, 6])
 def test_a_starter_passes_its_test_and_the_check(
     trial: Callable[..., StarterTrial], seats: int
 ) -> None:
@@ -244,13 +237,10 @@ def test_a_starter_passes_its_test_and_the_check(
     assert "0 failed" in mine.step("check")
 
 
-# node needs a package from the net, and a compiler of C++ too long: `tests.tools.starters` has all.
-@pytest.mark.parametrize("language", [Language.GO, Language.JAVA, Language.BASH])
-def test_a_starter_that_is_built_passes_its_test(
-    trial: Callable[..., StarterTrial], language: Language
-) -> None:
-    skip_without(*NEEDS[language])
-    mine = trial(6, language)
+# What is compiled is in e2e/test_new for games of ours, and `tests.tools.starters` has all.
+@pytest.mark.needs("bash", "jq")
+def test_a_starter_in_bash_passes_its_test(trial: Callable[..., StarterTrial]) -> None:
+    mine = trial(6, Language.BASH)
     for step in ("build", "test", "try"):
         mine.step(step)
 

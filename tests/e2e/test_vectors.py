@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.in_process import run_here
 from tests.support.needs import tool
 
 pytestmark = pytest.mark.e2e
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
 TRANSCRIPTS = sorted((ROOT / "protocol/vectors/transcripts").glob("*.jsonl"))
 REPLAY = ROOT / "bots/examples/javascript/replay.js"
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 
 CHANGES = {
     "a seed": r'"seed":"(.)',
@@ -154,11 +154,10 @@ def another(character: str) -> str:
 
 def verify(paths: Iterable[Path]) -> tuple[int, list[str]]:
     """How many transcripts `arena verify` has looked at, and which of them do not fit."""
-    command = [sys.executable, "-m", "arena", "verify", "--json", *map(str, paths)]
-    done = run(command)
-    outcome = json.loads(done.stdout)
+    ran = run_here("verify", "--json", *map(str, paths))
+    outcome = json.loads(ran.out)
     failed = [flaw["match"] for flaw in outcome["failed"]]
-    assert done.returncode == bool(failed)
+    assert ran.status == bool(failed)
     return outcome["matches"], failed
 
 
