@@ -225,13 +225,6 @@ def test_a_port_in_use(start: Start, db: Path) -> None:
         )
 
 
-def test_an_interface_that_is_none_of_ours(start: Start, db: Path) -> None:
-    words = ("--host", "192.0.2.1", "--port", "0", "--open", "--db", str(db))
-    program = start("arena", "serve", *words)
-
-    assert one_line(program, 1).startswith("cannot listen on 192.0.2.1:0: ")
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(
     start: Start, db: Path, host: str
@@ -246,32 +239,6 @@ def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(
     urls = urls_for_others(where.removeprefix("arena at ").split()[0])
     line = f"from other machines it is at {' or '.join(urls)}"
     assert told == ([line] if urls else [])
-
-
-def test_settings_belong_to_one_game(start: Start, db: Path) -> None:
-    program = start("arena", "serve", "--set", "hands=4", "--db", str(db))
-
-    assert "expected one GAME with --set" in one_line(program, 2)
-
-
-def test_a_game_that_there_is_not(start: Start, db: Path) -> None:
-    program = start("arena", "serve", "chess", "--db", str(db))
-
-    assert "'chess'" in one_line(program, 2)
-
-
-def test_a_database_that_cannot_be_made(start: Start) -> None:
-    program = start("arena", "serve", "--db", "/nowhere/at/all.db", "--port", "0")
-
-    assert "/nowhere/at/all.db" in one_line(program, 2)
-
-
-def test_an_arena_that_is_not_there(start: Start, free_port: int) -> None:
-    url = f"ws://127.0.0.1:{free_port}"
-    words = ("akq", "nash", "--url", url, "--wait", "0")
-    program = start("arena", "connect", *words)
-
-    assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
 
 
 def test_an_arena_that_comes_up_later(start: Start, free_port: int, db: Path) -> None:
@@ -296,34 +263,3 @@ def test_a_server_that_is_no_arena(start: Start) -> None:
         line.close()
 
         assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("akq", "nash", "--url", "ftp://127.0.0.1"),
-        ("akq", "nash", "--url", "127.0.0.1:7700"),
-        ("akq", "nash", "--url", "ws://127.0.0.1:port"),
-        ("akq", "nash", "--tables", "0"),
-        ("akq", "nash", "--encoding", "xml"),
-        ("akq", "nash", "--colour", "red"),
-        ("akq", "nobody"),
-        ("akq", "rogue-polite"),
-        ("chess", "nash"),
-        ("akq",),
-        ("akq", "nash", "honest"),
-        ("nowhere.py",),
-        ("empty.py",),
-        ("broken.py",),
-        ("two.py",),
-    ],
-    ids=" ".join,
-)
-def test_a_bot_that_is_called_wrong(start: Start, tmp_path: Path, words: tuple[str, ...]) -> None:
-    bot = "class {}:\n game = 'akq'\n def decide(*a): pass\n hear = reset = decide\n"
-    (tmp_path / "empty.py").write_text("")
-    (tmp_path / "broken.py").write_text("1 / 0")
-    (tmp_path / "two.py").write_text(bot.format("A") + bot.format("B"))
-    program = start("arena", "connect", *words, cwd=tmp_path)
-
-    assert one_line(program, 2)

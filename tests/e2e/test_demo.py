@@ -1,6 +1,6 @@
 """The demo: separate processes, three rogues, all games.
 
-tests/test_documents.py plays the whole of it, in a bare checkout.
+`python -m tests.tools.bare_checkout` plays the whole of it, as the README says.
 """
 
 from __future__ import annotations

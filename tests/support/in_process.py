@@ -15,8 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from click.exceptions import Exit
 
 from arena.cli import main
+from bots.__main__ import main as connect
 
 __all__ = ["CommandProcess", "Ran", "run_here"]
 
@@ -61,9 +65,20 @@ def run_here(*words: str) -> Ran:
 
 def _captured(run: Callable[[], int]) -> Ran:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    with redirect_stdout(out), redirect_stderr(err):
+    with redirect_stdout(out), redirect_stderr(err), patch("os.execv", _execute_bots):
         status = run()
     return Ran(status, *(stream.detach().getvalue().decode() for stream in (out, err)))
+
+
+def _execute_bots(path: str, argv: list[str]) -> None:
+    """What `arena connect` becomes, `python -m bots`, in this process as well."""
+    assert argv[1:4] == ["-P", "-m", "bots"]
+    with patch("sys.argv", argv[3:]):
+        try:
+            connect()
+        except SystemExit as end:
+            raise Exit(int(end.code or 0)) from None
+    raise Exit(0)
 
 
 class CommandProcess:
