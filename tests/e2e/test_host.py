@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-import sqlite3
 import sys
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,12 +18,11 @@ from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
 from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
 from arena.games import GAMES
-from arena.results.audit_database import examine
 from arena.sandbox.command import Program
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError
-from protocol.messages import Ending, Limits, Verdict
+from protocol.messages import Ending, Limits
 
 pytestmark = pytest.mark.e2e
 
@@ -130,21 +126,6 @@ async def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(tmp_p
             await host.launch_program(program(), "ANN")
 
 
-async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
-    async with arena(tmp_path) as host:
-        playing = asyncio.create_task(league(host, "blackjack", "Ann", hands=2))
-        for said in ("ANN", "ann"):
-            async with connect(host.url) as websocket:
-                assert (await hello(websocket, said))["bot"] == "Ann"
-                assert await refusal(host, "aNN") == ("refused", "name")
-                assert host.presence.count("blackjack") == 1
-                await websocket.send('{"type":"goodbye"}')
-                await websocket.wait_closed()
-        playing.cancel()
-    async with arena(tmp_path) as host, connect(host.url) as websocket:
-        assert (await hello(websocket, "aNN"))["bot"] == "Ann", "in a later arena, too"
-
-
 async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_path: Path) -> None:
     async with arena(tmp_path) as host:
         await host.launch_program(program("late"), "ann")
@@ -171,42 +152,6 @@ async def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> Non
         await come(host, "ann")
 
         assert "ann" not in host.ended
-
-
-async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> None:
-    """Each of its bots takes a match and drops its connection."""
-    game, players = "ace_king_queen", ("ann", "ben")
-    limits = Limits(hello_ms=20_000, grace_ms=300)
-    plan = plan_for(game, {"hands": 2}, players, Form.LADDER, limits=limits, pause_s=0.01)
-
-    async def ghosts(host: Host, names: Iterator[int]) -> None:
-        while True:
-            async with connect(host.url) as websocket:
-                await hello(websocket, f"eve/{next(names)}", game)
-                while '"match"' not in str(await websocket.recv()):
-                    pass
-                websocket.transport.abort()
-
-    with Store(tmp_path / "arena.db") as store:
-        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
-            names = itertools.count(1)
-            haunts = [asyncio.create_task(ghosts(host, names)) for _ in range(4)]
-            await come(host, *(f"eve/{n}" for n in range(1, 5)))
-            for name in players:
-                await host.launch((game, "honest"), name)
-            await come(host, *players)
-            ladder = host.compete(plan)
-            playing = asyncio.create_task(host.play(ladder))
-            met: Counter[bool] = Counter()
-            while met[True] < 20:
-                await asyncio.sleep(0.05)
-                results = store.results(ladder.id)
-                met = Counter(set(match.players) == {"ann", "ben"} for match in results)
-                assert met[False] <= 6
-            ladder.close()
-            await playing
-            for haunt in haunts:
-                haunt.cancel()
 
 
 def until_ruled(deed: str) -> Program:
@@ -297,104 +242,3 @@ async def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
     assert [verdict.forgiven for verdict in report.verdicts].count(False) == 1
     assert report.verdicts[-1].forgiven is False
     assert results.standings == report.standings
-
-
-# --- bots that connect by themselves ---
-
-# A bot over WebSocket that plays, or that ends as soon as it has been asked at all of its tables.
-REMOTE = """
-import json, os, sys
-from websockets.sync.client import connect
-url, tables, drops = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "drops"
-with connect(url) as socket:
-    def say(**message): socket.send(json.dumps(message))
-    say(type="hello", protocol=1, name="ann", games=["blackjack"], tables=tables)
-    asked = 0
-    for frame in socket:
-        heard = json.loads(frame)
-        if heard["type"] == "match":
-            say(type="ready", match=heard["match"], nonce="n")
-        elif heard["type"] == "ask":
-            asked += 1
-            if drops and asked == tables:
-                os._exit(0)
-            if not drops:
-                legal = heard["legal"]
-                value = legal["min"] if isinstance(legal, dict) else legal[0]
-                say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-"""
-
-
-async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> str:
-    """Play a league of ann, who loses her connection `drops` times amid all her matches; its id."""
-    limits = msgspec.structs.replace(LIMITS, grace_ms=200)
-    more: dict[str, Any] = {"limits": limits, "forgive": forgive, "matches": 3 * tables}
-    plan = plan_for("blackjack", {"hands": 2}, ("ann",), **more)
-    processes = []
-    with Store(folder / "arena.db") as store:
-        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
-            competition = host.compete(plan)
-            playing = asyncio.create_task(host.play(competition))
-            for deed in [*["drops"] * drops, "plays"]:
-                while "ann" in host.gateway.players:
-                    await host.wait_for_change()
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-c", REMOTE, host.url, str(tables), deed
-                )
-                processes.append(process)
-                if deed == "drops":
-                    await process.wait()
-            await playing
-            await store.flushed()
-    for process in processes:
-        await process.wait()
-    return competition.id
-
-
-def audited(folder: Path, competition: str) -> tuple[Any, tuple[Verdict, ...]]:
-    """The only row of a league, and its verdicts; an audit finds no flaw in it."""
-    with Store(folder / "arena.db", create=False) as store:
-        results = LiveResults(store, competition)
-        [row] = results.standings
-        [run] = examine(store)
-        assert run.flaws == ()
-        return row, results.verdicts
-
-
-async def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.referee.table_limit._FIRST", 64)  # at once, as it answers nothing
-    row, verdicts = audited(tmp_path, await dropping(tmp_path, 1, drops=1, tables=64))
-
-    assert (row.rank, row.played, row.forgiven) == (1, 192, 64)
-    assert len(verdicts) == 64
-    assert {(verdict.kind, verdict.forgiven) for verdict in verdicts} == {(Ending.DISCONNECT, True)}
-    assert len({verdict.event for verdict in verdicts}) == 1
-
-
-async def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.referee.table_limit._FIRST", 8)
-    row, verdicts = audited(tmp_path, await dropping(tmp_path, 1, drops=2, tables=8))
-
-    assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
-    assert row.eliminated.kind is Ending.DISCONNECT
-    assert [verdict.forgiven for verdict in verdicts] == [True] * 8 + [False]
-
-
-async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
-    competition = await dropping(tmp_path, 2, drops=2, tables=1)
-    with Store(tmp_path / "arena.db", create=False) as store:
-        first, second = store.verdicts(competition)
-    with sqlite3.connect(tmp_path / "arena.db") as database:
-        database.execute(
-            "UPDATE verdicts SET evidence = replace(evidence, ?, ?)", (second.event, first.event)
-        )
-    with Store(tmp_path / "arena.db", create=False) as store:
-        [run] = examine(store)
-
-    [flaw] = run.flaws
-    assert flaw.match == second.match
-    assert "its verdict is about the event" in flaw.text

@@ -1,0 +1,142 @@
+"""A whole arena and bots that connect by themselves: who they are, and what losing them costs."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.formats.spec import Form
+from arena.results.audit_database import examine
+from arena.storage.live_results import LiveResults
+from arena.storage.store import Store
+from protocol.messages import Ending, Limits, Verdict
+from tests.support.arena_in_memory import HostArena, in_host, plan_for
+
+pytestmark = pytest.mark.virtual_time(limit_s=600)
+
+LIMITS = Limits()
+
+
+async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
+    async with in_host(tmp_path) as arena:
+        arena.begin(plan_for("blackjack", ("Ann",), settings={"hands": 2}))
+        for said in ("ANN", "ann"):
+            async with arena.stranger(said) as bot:
+                assert (await bot.hello())["bot"] == "Ann"
+                assert (await arena.refuses("aNN"))[0] == "name"
+                assert arena.host.presence.count("blackjack") == 1
+                await bot.say(type="goodbye")
+                await bot.closed()
+    async with in_host(tmp_path) as arena, arena.stranger("aNN") as bot:
+        assert (await bot.hello())["bot"] == "Ann", "in a later arena, too"
+
+
+async def test_one_owner_with_many_names_does_not_hold_a_ladder_up() -> None:
+    """Each of its bots takes a match and drops its connection."""
+    names = itertools.count(1)
+
+    async def ghosts(arena: HostArena) -> None:
+        while True:
+            async with arena.bot(f"eve/{next(names)}") as ghost:
+                await ghost.hears("match")
+                await ghost.vanish()
+
+    async with in_host(limits=LIMITS) as arena:
+        for _ in range(4):
+            arena.beside(ghosts(arena))
+        await arena.come("ann", "ben")
+        plan = plan_for(
+            "ace_king_queen",
+            *(("ann", "ben"), Form.LADDER),
+            settings={"hands": 2},
+            limits=LIMITS,
+            pause_s=0.01,
+        )
+        ladder = arena.host.compete(plan)
+        playing = arena.begin(ladder)
+        await arena.until(lambda: ladder.played >= 30)
+        await arena.store.flushed()
+        results = arena.store.results(ladder.id)
+        met = Counter(set(match.players) == {"ann", "ben"} for match in results)
+        ladder.close()
+        await playing
+
+    assert met[False] <= 6
+    assert met[True] >= 20
+
+
+async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> str:
+    """Play a league of ann, who loses her connection `drops` times amid all her matches; its id."""
+    more: dict[str, Any] = {"limits": LIMITS, "forgive": forgive, "matches": 3 * tables}
+    plan = plan_for("blackjack", ("ann",), settings={"hands": 2}, **more)
+    async with in_host(folder, limits=LIMITS) as arena:
+        competition = arena.host.compete(plan)
+        playing = arena.begin(competition)
+        for _ in range(drops):
+            async with arena.bot("ann", tables=tables) as ann:
+                asked = 0
+                while asked < tables:
+                    message = await ann.hear()
+                    asked += message["type"] == "ask"
+                    if message["type"] == "match":
+                        await ann.say(type="ready", match=message["match"], nonce="n")
+                await ann.vanish()
+            await arena.until(lambda: "ann" not in arena.gateway.players)
+        if not playing.done():
+            await arena.come("ann", tables=tables)
+        await playing
+    return competition.id
+
+
+def audited(folder: Path, competition: str) -> tuple[Any, tuple[Verdict, ...]]:
+    """The only row of a league, and its verdicts; an audit finds no flaw in it."""
+    with Store(folder / "arena.db", create=False) as store:
+        results = LiveResults(store, competition)
+        [row] = results.standings
+        [run] = examine(store)
+        assert run.flaws == ()
+        return row, results.verdicts
+
+
+async def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.referee.table_limit._FIRST", 64)  # at once, as it answers nothing
+    row, verdicts = audited(tmp_path, await dropping(tmp_path, 1, drops=1, tables=64))
+
+    assert (row.rank, row.played, row.forgiven) == (1, 192, 64)
+    assert len(verdicts) == 64
+    assert {(verdict.kind, verdict.forgiven) for verdict in verdicts} == {(Ending.DISCONNECT, True)}
+    assert len({verdict.event for verdict in verdicts}) == 1
+
+
+async def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.referee.table_limit._FIRST", 8)
+    row, verdicts = audited(tmp_path, await dropping(tmp_path, 1, drops=2, tables=8))
+
+    assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
+    assert row.eliminated.kind is Ending.DISCONNECT
+    assert [verdict.forgiven for verdict in verdicts] == [True] * 8 + [False]
+
+
+async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
+    competition = await dropping(tmp_path, 2, drops=2, tables=1)
+    with Store(tmp_path / "arena.db", create=False) as store:
+        first, second = store.verdicts(competition)
+    with sqlite3.connect(tmp_path / "arena.db") as database:
+        database.execute(
+            "UPDATE verdicts SET evidence = replace(evidence, ?, ?)", (second.event, first.event)
+        )
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [run] = examine(store)
+
+    [flaw] = run.flaws
+    assert flaw.match == second.match
+    assert "its verdict is about the event" in flaw.text
