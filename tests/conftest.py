@@ -52,6 +52,19 @@ def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _nothing_is_downloaded() -> Iterator[None]:
+    """Whatever a test wants of an index of packages must be here before."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, off in (
+            ("PIP_NO_INDEX", "1"),
+            ("NPM_CONFIG_OFFLINE", "true"),
+            ("GOPROXY", "off"),
+        ):
+            patch.setenv(variable, off)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _analyses_in_time() -> Iterator[None]:
     """Arenas of tests analyse beside other tests, not after them."""
     with pytest.MonkeyPatch.context() as patch:
