@@ -31,7 +31,8 @@ class HostArena(GatewayArena):
         super().__init__(host.gateway, int(host.url.rpartition(":")[2]))
         self.host = host
         self.store = store
-        self.tasks: list[asyncio.Task[Any]] = []
+        self._playing: list[asyncio.Task[CompetitionReport]] = []
+        self._beside: list[asyncio.Task[Any]] = []
         tell = host.gateway.on_change
 
         def changed() -> None:
@@ -43,12 +44,22 @@ class HostArena(GatewayArena):
     def begin(self, plan: Plan | Competition) -> asyncio.Task[CompetitionReport]:
         """Begin to play a plan, or a competition."""
         competition = self.host.compete(plan) if isinstance(plan, Plan) else plan
-        return self.beside(self.host.play(competition))
+        self._playing.append(asyncio.ensure_future(self.host.play(competition)))
+        return self._playing[-1]
 
     def beside(self, work: Any) -> asyncio.Task[Any]:
-        """Run something until the arena closes."""
-        self.tasks.append(asyncio.ensure_future(work))
-        return self.tasks[-1]
+        """Run something until the arena closes; if it fails, so does `close`."""
+        self._beside.append(asyncio.ensure_future(work))
+        return self._beside[-1]
+
+    async def close(self) -> None:
+        """End all that runs beside the test."""
+        for task in (*self._playing, *self._beside):
+            task.cancel()
+        await asyncio.gather(*self._playing, return_exceptions=True)
+        for outcome in await asyncio.gather(*self._beside, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
 
     async def come(self, *names: str, **options: Any) -> None:
         """Have bots come that play until the arena closes."""
@@ -83,9 +94,7 @@ async def in_host(
             try:
                 yield arena
             finally:
-                for task in arena.tasks:
-                    task.cancel()
-                await asyncio.gather(*arena.tasks, return_exceptions=True)
+                await arena.close()
         await store.flushed()
 
 
