@@ -217,6 +217,7 @@ async def test_who_is_away_or_late_pays_for_its_own_part(title: str) -> None:
     words, _, verdict = ROWS[title].partition(" > ")
     begins, _, others = words.partition(" ")
     first = {"new": "", "idle": "", "match": "match"}.get(begins, "match ready ask")
+    virtual_loop().network.latency_s = 0.0
     async with in_host(limits=LIMITS) as arena:
         bot = AwayBot(arena, has_keepalive="cut" in words)
         if begins != "new":
