@@ -148,34 +148,6 @@ def test_a_competition_is_paused_and_goes_on(arena: InstructedArena) -> None:
     assert arena.acts() == [("pause", "Eva"), ("resume", "Eva")]
 
 
-def test_a_pause_outlasts_the_arena(arena: InstructedArena) -> None:
-    arena.serve(*THREE)
-    competition = arena.one()["competition"]
-    arena.says("pause")
-    arena.stops()
-    assert "(paused)" in arena.serve(*THREE, until=f"{competition} goes on")
-    assert arena.one()["state"] == "paused"
-
-    arena.says("resume")
-    [report] = arena.ends()
-    assert report["played"] == 24
-
-
-def test_a_stopped_competition_keeps_its_standings(arena: InstructedArena) -> None:
-    arena.serve(*THREE)
-    arena.until(first_results)
-    arena.says("stop")
-    [report] = arena.ends()
-
-    assert report["state"] == "stopped"
-    assert 0 < report["played"] < 24
-    with Store(arena.db, create=False) as store:
-        [competition] = store.competitions()
-        assert competition.state is CompetitionState.STOPPED
-        assert len(store.results(competition.id)) == report["played"]
-    assert arena.acts() == [("stop", "Eva")]
-
-
 def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     [first, *_] = arena.until(first_results)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.e2e.test_pipe import PYTHON, bot, write_bots
 from tests.support import independent_audit
-from tests.support.arena_process import printed, run
+from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -44,6 +44,11 @@ SETTLING = (
     "most = 40\nsettings = { hands = 10 }\n"
 )
 STOPPED = "x.db, and the same command goes on from there"
+
+
+def printed(*words: str) -> Any:
+    """What `arena WORDS --json` prints."""
+    return run_here(*words, "--json").document
 
 
 class Schedule(NamedTuple):
@@ -181,8 +186,8 @@ def test_every_pairing_counts_once_whatever_happens(
             rows = printed("standings", "--db", str(lives.db))["standings"]
             assert all(each["rank_low"] <= each["rank"] <= each["rank_high"] for each in rows)
             forged(lives.db, len(counted))
-            done = run("verify", str(lives.db))
-            assert (done.returncode, "asks for no pairing 1000" in done.stdout) == (1, True)
+            done = run_here("verify", str(lives.db))
+            assert (done.status, "asks for no pairing 1000" in done.out) == (1, True)
         case "not again":
             assert "evening is not played again: it was akq-" in said
         case "was not played at":

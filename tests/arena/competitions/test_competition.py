@@ -51,19 +51,6 @@ def test_every_game_has_its_form(game: str, form: Form) -> None:
     assert form_of(GAMES[game]) is form
 
 
-async def test_K1_in_a_round_robin_every_bot_meets_every_other(host: FakeHost) -> None:
-    host.come("ann", "ben", "cem")
-    report = await host.play("ann", "ben", "cem", matches=2)
-
-    pairs = {("ann", "ben"): 2, ("ann", "cem"): 2, ("ben", "cem"): 2}
-    assert host.book.counted() == pairs
-    assert report.played == 6
-    assert {row.name for row in report.standings} == {"ann", "ben", "cem"}
-    assert report.cross_table["ann"]["ben"].played == 2
-    assert report.verdicts == ()
-    assert len(host.book.finished) == 1
-
-
 async def test_A10_every_bot_meets_itself_if_it_has_two_tables(host: FakeHost) -> None:
     host.comes("ann", tables=2)
     host.comes("ben", tables=1)
@@ -79,6 +66,7 @@ async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(host: F
     assert host.book.counted() == {("ann", "ben"): 5}
 
 
+@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeHost) -> None:
     host.come("ann", "ben", "cem", tables=1)
     await host.play("ann", "ben", "cem", matches=4)
@@ -87,7 +75,6 @@ async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeH
     assert all(one != other for one, other in pairwise(met))
 
 
-@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 async def test_K3_in_a_league_every_bot_meets_the_dealer(host: FakeHost, game: str) -> None:
     host.comes("ann")
     host.comes("ben", tables=3)
@@ -459,21 +446,6 @@ async def test_a_store_that_fails_at_an_absence_ends_the_competition(host: FakeH
 
     with pytest.raises(StoreFailed, match="the disk is full"):
         await host.play("ann", "nobody", wait_s=SOON)
-
-
-async def test_stopping_a_competition_voids_what_is_being_played(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    task = asyncio.create_task(host.play("ann", "ben", matches=3))
-    await until(lambda: host.heard)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-    assert house.referee.tables == ()
-    [(_, result)] = host.book.matches
-    assert result.termination.kind is Ending.VOID
 
 
 async def test_J5_a_pairing_that_was_void_three_times_waits_and_the_others_go_on(

@@ -389,17 +389,6 @@ async def test_in_a_pause_nobody_is_paired(host: FakeHost, clock: FakeLoopTimers
     assert len(host.book.matches) == 2
 
 
-async def test_when_it_is_stopped_what_runs_is_void(host: FakeHost) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin("ann", "ben", **LADDER)
-    competition.stop(act("stop"))
-    report = await in_time(task)
-
-    assert report.state is CompetitionState.STOPPED
-    assert host.book.kinds() == {Ending.VOID: 1}
-    assert report.played == 0
-
-
 async def test_a_ladder_whose_time_is_over_before_it_has_begun(host: FakeHost) -> None:
     host.come("ann", "ben")
     competition = host.compete("ann", "ben", **LADDER)
@@ -408,33 +397,6 @@ async def test_a_ladder_whose_time_is_over_before_it_has_begun(host: FakeHost) -
 
     assert report.state is CompetitionState.FINISHED
     assert host.book.matches == []
-
-
-async def test_a_void_match_does_not_count_and_the_next_one_comes(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin("ann", "ben", **LADDER)
-    [table] = house.referee.tables
-    competition.void(table.id, act("void", match=table.id))
-    await turns()
-    [table] = house.referee.tables
-
-    host.plays("ann", first_legal)
-    host.plays("ben", first_legal)
-    await played(host, 3)
-    host.plays("ann", silent)
-    await turns()
-    counted = host.book.results()[0]
-    before = competition.played
-    competition.void(counted.id, act("void", match=counted.id))
-    assert competition.played == before - 1
-    report = await closed(competition, task)
-
-    assert report.played == len(host.book.results())
-    assert len({row.pairing for row in host.book.rows}) == len(host.book.rows)
-    rows = {row.name: row.played for row in report.standings}
-    assert rows["ann"] == rows["ben"] == report.played
 
 
 async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
@@ -462,25 +424,6 @@ async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
     *others, ben = report.standings
     assert (ben.name, ben.rank, ben.played) == ("ben", None, 0)
     assert {row.played for row in others} == {report.played - 1}, "but for ben's"
-
-
-async def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
-    host: FakeHost,
-) -> None:
-    host.come("ann", "ben", "cem")
-    competition, _ = await host.begin("ann", "ben", "cem", **LADDER)
-    await played(host, 9)
-    met = [row for row in host.book.results() if "ben" in row.players]
-    competition.remove("ben", act("remove", bot="ben"))
-    await competition.ledger.rated()
-    rows = {row.name: row for row in competition.ledger.book.rows}
-
-    assert met
-    assert rows["ben"].eliminated is not None
-    assert rows["ann"].played == rows["cem"].played
-    left = [row for row in host.book.results() if "ben" not in row.players]
-    assert rows["ann"].played == len(left)
-    assert competition.played == len(host.book.results())
 
 
 @pytest.mark.parametrize("gone", [("ben",), ("ben", "dan")])
