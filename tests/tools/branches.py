@@ -2,7 +2,7 @@
 
 Run as `python -m tests.tools.branches`, of a commit with `--commit`. It proves that tests that went
 reached nothing that no other reaches: the figures stand beside those of the yardstick. With `--data`
-it leaves coverage's data, which name the test functions that reach a line, and the seconds of each:
+it leaves coverage's data, which name the tests that reach a line, and the seconds of each:
 `python -m tests.tools.mutants` chooses tests by them. What runs in other processes is not measured."""
 
 from __future__ import annotations
@@ -25,27 +25,23 @@ __all__ = ["main", "seconds_file"]
 
 
 def seconds_file(data: Path) -> Path:
-    """Where the seconds of each test function stand, beside coverage's data."""
+    """Where the seconds of each test stand, beside coverage's data."""
     return data.with_name(data.name + ".seconds")
 
 
-class _ByFunction:
-    """Tells coverage which test function runs, and takes its time on the processor."""
+class _ByTest:
+    """Tells coverage which test runs, and takes its time on the processor."""
 
     def __init__(self, measured: coverage.Coverage) -> None:
         self._measured = measured
-        self._name = ""
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        name = item.nodeid.partition("[")[0]
-        if name != self._name:
-            self._name = name
-            self._measured.switch_context(name)
+        self._measured.switch_context(item.nodeid)
         began_s = time.process_time()
         result = yield
-        self.seconds[name] += time.process_time() - began_s
+        self.seconds[item.nodeid] = time.process_time() - began_s
         return result
 
 
@@ -55,7 +51,7 @@ def _measure(data: Path, tests: Sequence[str]) -> int:
     measured.set_option("run:relative_files", True)
     for pattern in "if TYPE_CHECKING:", "@overload", r"^ *\.\.\.$":
         measured.exclude(pattern)
-    plugin = _ByFunction(measured)
+    plugin = _ByTest(measured)
     measured.start()
     options = ("-q", "-n", "0", "-m", "not e2e", "-p", "no:cacheprovider", "--tb=line")
     status = pytest.main([*options, *tests], plugins=[plugin])

@@ -61,6 +61,12 @@ def git(*words: str, tree: Path = ROOT, text: bytes = b"") -> bytes:
     return done.stdout
 
 
+def _paths(*folders: str) -> list[str]:
+    """The files of the working tree below some folders, the new ones too."""
+    listed = git("ls-files", "-co", "--exclude-standard", "-z", "--", *folders).decode()
+    return sorted(path for path in {*listed.split("\0")} if (ROOT / path).is_file())
+
+
 def texts(commit: str = "", *folders: str) -> dict[str, str]:
     """The text files below some folders, by their paths.
 
@@ -69,11 +75,7 @@ def texts(commit: str = "", *folders: str) -> dict[str, str]:
         folders: paths from the top; without any all files.
     """
     if not commit:
-        listed = git("ls-files", "-co", "--exclude-standard", "-z", "--", *folders).decode()
-        files = [ROOT / path for path in sorted({*listed.split("\0")} - {""})]
-        read = [
-            (str(file.relative_to(ROOT)), file.read_bytes()) for file in files if file.is_file()
-        ]
+        read = [(path, (ROOT / path).read_bytes()) for path in _paths(*folders)]
     else:
         held = git("ls-tree", "-r", "--name-only", "-z", commit, "--", *folders).decode()
         if not held:
@@ -96,14 +98,9 @@ def scratch(commit: str = "") -> Iterator[Path]:
         if commit:
             with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as archive:
                 archive.extractall(tree, filter="data")
-        for path in (
-            git("ls-files", "-co", "--exclude-standard", "-z", "--", *(_PROOFS if commit else ()))
-            .decode()
-            .split("\0")
-        ):
-            if (ROOT / path).is_file():
-                (tree / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / path, tree / path)
+        for path in _paths(*(_PROOFS if commit else ())):
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, tree / path)
         yield tree
 
 
@@ -143,15 +140,6 @@ def kept(kind: str) -> dict[str, Any]:
 def write_kept(kind: str, entries: Mapping[str, object]) -> None:
     """Have the yardstick hold that of a proof, an entry a line."""
     whole = json.loads(YARDSTICK.read_bytes()) if YARDSTICK.exists() else {}
-    whole[kind] = dict(entries)
-    text = ",\n".join(
-        f"{json.dumps(name)}: {{\n"
-        + ",\n".join(f"{_json(key)}: {_json(value)}" for key, value in held.items())
-        + "\n}"
-        for name, held in sorted(whole.items())
-    )
-    YARDSTICK.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    whole[kind] = {**entries}
+    text = json.dumps(whole, indent=0, sort_keys=True, ensure_ascii=False)
+    YARDSTICK.write_text(f"{text}\n", encoding="utf-8")

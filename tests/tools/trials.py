@@ -24,7 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import cache_from_source
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NamedTuple
@@ -121,7 +121,8 @@ class _Trials:
             self._seconds = json.loads(seconds_file(Path(data)).read_bytes())
         self._found = found
         self._again = again
-        self._items: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+        self._items: dict[str, pytest.Item] = {}
+        self._of: defaultdict[str, list[str]] = defaultdict(list)  # a function's tests
         self._left_s = 0.0  # of the processor, for the change that is being tried
         self._failed = ""
         self._say: Callable[[str], object] = print
@@ -129,7 +130,8 @@ class _Trials:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         for item in session.items:
-            self._items[item.nodeid.partition("[")[0]].append(item)
+            self._items[item.nodeid] = item
+            self._of[item.nodeid.partition("[")[0]].append(item.nodeid)
         lines = map(json.loads, self._found.read_text().splitlines())
         tried = {name for name, outcome, _ in lines if outcome == "killed" or not self._again}
         for number, change in enumerate(self._changes, 1):
@@ -142,34 +144,43 @@ class _Trials:
         return True
 
     def _reaching(self, change: Change) -> list[str]:
-        """The test functions that may notice a change, in the order in which they are worth trying."""
+        """The tests that may notice a change, in the order in which they are worth trying."""
         killer = self._killers.get(change.name, "").partition("::")[0]
         folder, _, stem = change.path.removesuffix(".py").rpartition("/")
         own, near = f"tests/{folder}/test_{stem}.py", f"tests/{folder}/"
         reach: set[str] = set()
         if self._data:
             by_line = self._data.contexts_by_lineno(change.path)
-            reach = {name for line in change.lines for name in by_line.get(line, ())}
-        reach &= {*self._items}
+            contexts = {name for line in change.lines for name in by_line.get(line, ())}
+            reach = {*self._items} & {
+                one for name in contexts for one in self._of.get(name, [name])
+            }
         if not reach:  # it is reached in other processes, or nobody has measured it
             reach = {name for name in self._items if name.startswith((own, killer or own))}
             if not self._data:
                 reach |= {name for name in self._items if name.startswith(near)}
 
+        def seconds_of(name: str) -> float:
+            function = name.partition("[")[0]
+            whole_s = self._seconds.get(function, _UNKNOWN_S)
+            return self._seconds.get(name, whole_s / len(self._of[function]))
+
         def cost_s(name: str) -> float:
             handicap_s = 0.0 if name.startswith(own) else 0.1 if name.startswith(near) else 0.5
             if killer and name.startswith(killer):
                 handicap_s = -1.0
-            return self._seconds.get(name, _UNKNOWN_S) + handicap_s
+            return seconds_of(name) + handicap_s
 
         chosen: list[str] = []
         total_s = 0.0
         for name in sorted(sorted(reach), key=cost_s):
-            total_s += self._seconds.get(name, _UNKNOWN_S)
+            total_s += seconds_of(name)
             if total_s <= _TESTS_S or not chosen:
                 chosen.append(name)
-        files = [name.partition("::")[0] for name in chosen]  # their fixtures are set up once
-        return sorted(chosen, key=lambda name: files.index(name.partition("::")[0]))
+        by_file: dict[str, list[str]] = {}  # their fixtures are set up once
+        for name in chosen:
+            by_file.setdefault(name.partition("::")[0], []).append(name)
+        return [*chain(*by_file.values())]
 
     def _try(self, session: pytest.Session, change: Change) -> tuple[str, str]:
         """What comes of a change: killed, clock, survived or unreached; and the test that failed."""
@@ -179,21 +190,20 @@ class _Trials:
         for _ in range(_TRIES):
             if self._left_s < 1:
                 return "clock", ""
-            items = [item for name in names for item in self._items[name]]
-            failed, by_clock = self._run(session, items, change)
+            failed, by_clock = self._run(session, names, change)
             if not failed:
                 break
             if by_clock:
                 outcome = "clock"
             else:
-                alone = [item for item in items if item.nodeid == failed]
+                alone = [failed]
                 if not self._run(session, alone, None)[0] and self._run(session, alone, change)[0]:
                     return "killed", failed
-            names.remove(failed.partition("[")[0])
+            names.remove(failed)
         return outcome, ""
 
     def _run(
-        self, session: pytest.Session, items: Sequence[pytest.Item], change: Change | None
+        self, session: pytest.Session, names: Sequence[str], change: Change | None
     ) -> tuple[str, bool]:
         """The test that fails, none if all pass; and whether only a limit of time ended it."""
         said, write = os.pipe()
@@ -205,7 +215,7 @@ class _Trials:
                 os.setsid()
                 os.close(said)
                 self._say = lambda line: os.write(write, f"{line}\n".encode())
-                self._child(session, items, change)
+                self._child(session, names, change)
             finally:
                 os._exit(0)
         os.close(write)
@@ -238,9 +248,7 @@ class _Trials:
         is_crash = os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _OUR_SIGNALS
         return heard.removesuffix(_OVER).decode().splitlines(), is_crash
 
-    def _child(
-        self, session: pytest.Session, items: Sequence[pytest.Item], change: Change | None
-    ) -> None:
+    def _child(self, session: pytest.Session, names: Sequence[str], change: Change | None) -> None:
         """Run tests in a process of their own, until one fails."""
         limit_s = max(1, int(self._left_s))
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
@@ -250,6 +258,7 @@ class _Trials:
         if change:
             _become(change)
         hook = session.config.hook
+        items = [self._items[name] for name in names]
         for item, following in zip_longest(items, items[1:]):
             self._say(f"begun {item.nodeid}")
             hook.pytest_runtest_protocol(item=item, nextitem=following)
