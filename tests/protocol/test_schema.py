@@ -328,12 +328,13 @@ def test_what_is_not_described_is_an_error() -> None:
 VALUES: list[Any] = [None, "bet", 1.5, [[[[4]]]], {"a": {}}]
 START = {"type": "instruct", "protocol": 1, "token": "t", "action": "start"}
 STRANGE: list[Any] = ["Zz", -1.5, True, [[]], {"min": "1"}]
+BAD_SETTINGS: list[object] = [{"hands": [2]}, {"hands": {}}, [2]]
 WRONG: list[Any] = [
     # The two things that a schema cannot say are left out.
     *[said for said, text in REFUSED if "printable" not in text and "got `float`" not in text],
     *({**READY, "nonce": "n" * 65}, {**HELLO, "tables": None}, {**HELLO, "from_": 0}),
     {"type": "instruct", "protocol": 1, "token": "t", "action": "explode"},
-    *({**START, "settings": wrong} for wrong in ({"hands": [2]}, {"hands": {}}, [2])),
+    *({**START, "settings": wrong} for wrong in BAD_SETTINGS),
     *({**START, "matches": 0}, {**START, "matches": "2"}, {**START, "form": ""}),
     {**START, "text": 4},
 ]

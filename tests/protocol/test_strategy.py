@@ -44,19 +44,8 @@ def write(folder: Path, text: str, name: str = "mine.py") -> Path:
     return path
 
 
-def test_house_bots_are_found_by_game_in_alphabetical_order() -> None:
-    assert list(house_bots("ace_king_queen")) == ["bluffer", "honest", "learner", "nash", "random"]
-
-
 def test_a_game_without_house_bots_has_none() -> None:
     assert house_bots("ace_king") == {}
-
-
-def test_a_house_bot_is_found_by_its_name() -> None:
-    cls = find("ace_king_queen", "nash")
-
-    assert cls.__name__ == "Nash"
-    assert cls.game == "ace_king_queen"
 
 
 def test_a_module_of_house_bots_that_cannot_be_loaded_is_left_out(
@@ -120,89 +109,58 @@ def test_house_bots_of_a_game_that_is_not_here_are_left_out(
     ]
 
 
-def test_an_unknown_house_bot_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UnknownBot, match=r"no house bot 'hero' .* bluffer, honest"):
-        find("ace_king_queen", "hero")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (BOT, "Bot"),
+        ("from bots.ace_king_queen import Nash\nclass Mine(Nash): pass", "Mine"),
+        (BOT + "class Better(Bot): pass\nclass Best(Better): pass", "Best"),
+        (BOT + "Player = Bot", "Bot"),
+        (BOT + "class Memory: game = 'ace_king_queen'", "Bot"),
+        (f"from dataclasses import dataclass\n@dataclass\n{BOT.lstrip()}", "Bot"),
+    ],
+)
+def test_the_bot_of_a_file_is_its_last_class_with_the_interface(
+    tmp_path: Path, text: str, name: str
+) -> None:
+    cls = find("ace_king_queen", str(write(tmp_path, text)))
+
+    assert cls.__name__ == name
+    assert cls().decide is not None
 
 
-def test_an_unknown_game_has_no_bots() -> None:
-    with pytest.raises(UnknownBot, match="none is installed"):
-        find("poker", "nash")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = 1", r"found none$"),
+        *[(BOT.replace('"ace_king_queen"', game), r"found none$") for game in ("None", "5", "[]")],
+        (BOT.replace('"ace_king_queen"', "property(len)"), r"found none$"),
+        (BOT + BOT.replace("Bot", "Another"), r"found Another, Bot$"),
+    ],
+)
+def test_a_file_without_one_bot_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(UnknownBot, match=why):
+        load_file(write(tmp_path, text))
 
 
-def test_a_file_with_one_class_is_a_bot(tmp_path: Path) -> None:
-    cls = find("ace_king_queen", str(write(tmp_path, BOT)))
+@pytest.mark.parametrize(
+    ("game", "name", "why"),
+    [
+        ("ace_king_queen", "hero", r"no house bot 'hero' .* bluffer, honest"),
+        ("poker", "nash", "none is installed"),
+        ("gin_rummy", "{}/mine.py", "plays ace_king_queen, expected a bot for gin"),
+        ("ace_king_queen", "{}/nobody.py", "found no file"),
+        ("ace_king_queen", "{}/folder.py", "found no file"),
+    ],
+)
+def test_what_is_no_bot_for_a_game_is_refused(
+    tmp_path: Path, game: str, name: str, why: str
+) -> None:
+    write(tmp_path, BOT)
+    (tmp_path / "folder.py").mkdir()
 
-    assert cls.__name__ == "Bot"
-
-
-def test_a_file_may_be_for_another_game(tmp_path: Path) -> None:
-    path = write(tmp_path, BOT)
-
-    with pytest.raises(UnknownBot, match="plays ace_king_queen, expected a bot for gin"):
-        find("gin_rummy", str(path))
-
-
-def test_a_bot_may_be_built_on_one_of_ours(tmp_path: Path) -> None:
-    path = write(
-        tmp_path, "from bots.ace_king_queen import Nash, PlayerStrategy\nclass Mine(Nash): pass"
-    )
-
-    assert load_file(path).__name__ == "Mine"
-
-
-def test_of_a_family_of_classes_the_last_descendant_is_the_bot(tmp_path: Path) -> None:
-    path = write(tmp_path, BOT + "class Better(Bot): pass\nclass Best(Better): pass")
-
-    assert load_file(path).__name__ == "Best"
-
-
-@pytest.mark.parametrize("game", ["None", "5", "[]", "property(len)"])
-def test_a_class_whose_game_is_no_name_is_no_bot(tmp_path: Path, game: str) -> None:
-    with pytest.raises(UnknownBot, match=r"found none$"):
-        load_file(write(tmp_path, BOT.replace('"ace_king_queen"', game)))
-
-
-def test_a_class_with_two_names_is_one_bot(tmp_path: Path) -> None:
-    path = write(tmp_path, BOT + "Player = Bot")
-
-    assert load_file(path).__name__ == "Bot"
-
-
-def test_other_classes_do_not_count(tmp_path: Path) -> None:
-    path = write(tmp_path, BOT + "class Memory: game = 'ace_king_queen'")
-
-    assert load_file(path).__name__ == "Bot"
-
-
-def test_a_dataclass_may_be_a_bot(tmp_path: Path) -> None:
-    text = "from dataclasses import dataclass\n" + BOT.replace("class", "@dataclass\nclass", 1)
-
-    assert load_file(write(tmp_path, text))().decide is not None
-
-
-def test_two_bots_in_a_file_are_refused_by_name(tmp_path: Path) -> None:
-    path = write(tmp_path, BOT + BOT.replace("Bot", "Another"))
-
-    with pytest.raises(UnknownBot, match=r"found Another, Bot$"):
-        load_file(path)
-
-
-def test_a_file_without_a_bot_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnknownBot, match=r"found none$"):
-        load_file(write(tmp_path, "x = 1"))
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnknownBot, match="found no file"):
-        load_file(tmp_path / "nobody.py")
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "bot.py").mkdir()
-
-    with pytest.raises(UnknownBot, match="found no file"):
-        load_file(tmp_path / "bot.py")
+    with pytest.raises(UnknownBot, match=why):
+        find(game, name.format(tmp_path))
 
 
 @pytest.mark.parametrize(

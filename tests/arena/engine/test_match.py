@@ -18,8 +18,8 @@ from arena.engine.statistics import UnitSums
 from arena.games import GAMES
 from arena.games.replay import replay
 from bots.strategy import choose
-from protocol.ace_king_queen import HandOver, Open, Respond
-from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks
+from protocol.ace_king_queen import HandOver, Open
+from protocol.errors import BadDeck, IllegalAnswer
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News
 from tests.support.sample_database import from_outside
@@ -54,23 +54,6 @@ def finish(match: MatchState, seed: int = 1) -> MatchState:
 # ---- Playing
 
 
-def test_a_match_begins_with_the_first_question() -> None:
-    match = deal("AK")
-
-    assert match.pending == AskSeat(0, Open(1, "A"))
-    assert match.news == match.answers == []
-    assert match.scores == (0, 0)
-    assert match.termination is None
-
-
-def test_an_answer_leads_to_the_next_question() -> None:
-    match = deal("AK")
-    match.answer("bet")
-
-    assert match.pending == AskSeat(1, Respond(1, "K"))
-    assert match.answers == ["bet"]
-
-
 def test_what_is_told_waits_to_be_taken_once() -> None:
     match = deal("AK", "KQ")
     match.answer("check")
@@ -79,15 +62,6 @@ def test_what_is_told_waits_to_be_taken_once() -> None:
     assert isinstance(told, TellSeat)
     assert isinstance(told.news, HandOver)
     assert match.take_news() == []
-
-
-def test_a_match_ends_when_its_rules_do() -> None:
-    match = deal("AK")
-    match.answer("check")
-
-    assert match.pending is None
-    assert match.termination == Termination(Ending.COMPLETED)
-    assert match.result().scores == (1, -1)
 
 
 def test_nothing_is_dealt_before_the_start() -> None:
@@ -108,27 +82,7 @@ def test_a_match_that_never_started_has_a_result_too() -> None:
     assert result.record.decks == ()
 
 
-# ---- J1: illegal answers
-
-
-def test_J1_the_text_counts_seats_from_one() -> None:
-    match = deal("AK")
-    match.answer("bet")
-
-    with pytest.raises(IllegalAnswer) as refused:
-        match.answer("raise")
-    assert str(refused.value) == 'seat 2 answered "raise" to respond; legal: call, fold'
-
-
 # ---- J2, J3: offences
-
-
-def test_J2_an_offence_ends_a_match() -> None:
-    match = deal("AK")
-    match.end(Ending.ILLEGAL, 0, "why")
-
-    assert match.pending is None
-    assert match.result().termination == Termination(Ending.ILLEGAL, 0, "why")
 
 
 def test_J2_only_the_first_offence_ends_a_match() -> None:
@@ -145,22 +99,6 @@ def test_J2_an_offence_after_the_end_does_not_count() -> None:
     match.end(Ending.CRASH, 0, "too late")
 
     assert match.result().termination == Termination(Ending.COMPLETED)
-
-
-def test_J3_between_bots_the_scores_stay_as_they_stood() -> None:
-    match = deal("AK", "AK")
-    match.answer("check")
-    match.end(Ending.ILLEGAL, 0, "why")
-
-    assert match.result().scores == (1, -1)
-
-
-@pytest.mark.parametrize(("game", "stake"), [("three_card_poker", 1000), ("blackjack", 100)])
-def test_J3_against_the_dealer_the_whole_stake_is_lost(game: str, stake: int) -> None:
-    match = draw(game)
-    match.end(Ending.TIMEOUT, 0, "why")
-
-    assert match.result().scores == (-stake,)
 
 
 @pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
@@ -195,13 +133,6 @@ def test_J3_in_a_match_of_two_the_other_seat_wins_by_an_offence(
 # ---- Decks
 
 
-def test_too_few_decks_are_the_callers_error() -> None:
-    match = deal("AK", hands=2)
-
-    with pytest.raises(OutOfDecks, match="all that were given are used up"):
-        match.answer("check")
-
-
 def test_a_match_whose_rules_have_raised_asks_nothing_more() -> None:
     match = deal("AK", "AA")
     with pytest.raises(BadDeck):
@@ -209,11 +140,6 @@ def test_a_match_whose_rules_have_raised_asks_nothing_more() -> None:
 
     assert match.pending is None
     assert match.termination is None
-
-
-def test_a_first_deck_that_is_none_is_refused_at_once() -> None:
-    with pytest.raises(BadDeck, match="'X' is no card"):
-        deal("AX")
 
 
 def test_decks_may_come_without_end() -> None:
