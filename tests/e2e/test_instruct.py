@@ -20,6 +20,7 @@ from arena.storage.tokens import hashed
 from protocol.errors import ArenaError
 from protocol.messages import VERSION, Action, Ending, Instruct
 from tests.e2e.test_pipe import PYTHON, bot, slow, write_bots
+from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -58,7 +59,7 @@ class InstructedArena:
     def says(self, *words: str, status: int = 0, token: str | None = None) -> Any:
         """An instructor's command: its document, or the one line of its refusal."""
         secret = ("--url", self.url, "--token", token or self.token)
-        ended, out, err = self._start("arena", *words, *secret, "--json").ends()
+        ended, out, err = run_here(*words, *secret, "--json")
         assert ended == status, err
         if status:
             assert out == ""
@@ -70,9 +71,7 @@ class InstructedArena:
     def reads(self, *words: str, db: bool = True) -> Any:
         """A document that is made of the database alone."""
         where = ("--db", str(self.db)) if db else ()
-        status, out, err = self._start("arena", *words, *where, cwd=self.folder).ends()
-        assert status == 0, err
-        return json.loads(out)
+        return run_here(*words, *where).document
 
     def stops(self) -> None:
         assert self.program is not None
@@ -225,7 +224,7 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
         [note] = checked["notes"]
         assert note.endswith("a was removed after its end: none of its matches counts")
         arena.stops()
-    arena.reads("export", "out", "--json")
+    arena.reads("export", str(tmp_path / "out"), "--json")
     with (tmp_path / "out" / over.id / "standings.csv").open() as file:
         [*_, last] = csv.DictReader(file)
     assert (last["name"], last["eliminated"]) == ("a", "removed")
