@@ -78,14 +78,3 @@ def test_every_game_has_one_line_in_each_group(group: str, module: str) -> None:
     assert project["project"]["entry-points"][group] == {
         game: module.format(game) for game in SECTIONS
     }
-
-
-@pytest.mark.parametrize("game", SECTIONS)
-def test_every_word_of_a_game_has_its_kind(game: str) -> None:
-    words = VOCABULARIES[game]
-
-    for table in (words.questions, words.news):
-        for kind, cls in table.items():
-            assert cls.__struct_config__.tag == kind
-    for question in words.questions.values():
-        assert "legal" in question.__struct_fields__

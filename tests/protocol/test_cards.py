@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocol.cards import PACK, RANKS, SUITS, Coded, check_cards, coded, name
@@ -29,9 +31,6 @@ def test_the_pack_is_sorted_by_suit_then_rank() -> None:
 )
 def test_people_call_a_card_by_its_name(card: str, spoken: str) -> None:
     assert name(card) == spoken
-
-
-def test_every_card_has_a_name_of_its_own() -> None:
     assert len({name(card) for card in PACK}) == 52
 
 
@@ -47,40 +46,25 @@ def test_everything_else_travels_as_it_is(value: object) -> None:
     assert coded(value) is value
 
 
-def test_a_whole_pack_is_a_deck() -> None:
+def test_cards_of_a_pack_are_a_deck() -> None:
     check_cards(PACK, at_least=52)
-
-
-def test_a_few_cards_are_a_deck() -> None:
     check_cards(["As", "2c"])
-
-
-def test_a_game_may_have_a_pack_of_its_own() -> None:
     check_cards("KQ", "AKQ")
-
-    with pytest.raises(BadDeck, match="'As' is no card of this game"):
-        check_cards(["As"], "AKQ")
 
 
 @pytest.mark.parametrize(
-    "card", ["", "A", "as", "AS", "10s", "Asx", "sA", None, 4, True, ["As"], b"As"]
+    ("deck", "pack", "why"),
+    [
+        *[
+            (["2s", card], PACK, "is no card of this game")
+            for card in ("", "A", "as", "AS", "10s", "Asx", "sA", None, 4, True, ["As"], b"As")
+        ],
+        (["As"], "AKQ", "'As' is no card of this game"),
+        (["As", "2s", "As"], PACK, "'As' comes twice"),
+        (["As", "2s"], PACK, "at least 3 cards, got 2"),
+        *[(deck, PACK, "expected a list of cards") for deck in (5, None, {"As"}, iter(["As"]))],
+    ],
 )
-def test_what_is_no_card_is_refused(card: object) -> None:
-    with pytest.raises(BadDeck, match="is no card of this game"):
-        check_cards(["2s", card])
-
-
-def test_a_card_twice_is_refused() -> None:
-    with pytest.raises(BadDeck, match="'As' comes twice"):
-        check_cards(["As", "2s", "As"])
-
-
-def test_too_few_cards_are_refused() -> None:
-    with pytest.raises(BadDeck, match="at least 3 cards, got 2"):
-        check_cards(["As", "2s"], at_least=3)
-
-
-@pytest.mark.parametrize("deck", [5, None, {"As"}, iter(["As"])])
-def test_what_is_no_list_is_refused(deck: object) -> None:
-    with pytest.raises(BadDeck, match="expected a list of cards"):
-        check_cards(deck)  # type: ignore[arg-type]
+def test_what_is_no_deck_is_refused(deck: Any, pack: Any, why: str) -> None:
+    with pytest.raises(BadDeck, match=why):
+        check_cards(deck, pack, at_least=3 if deck == ["As", "2s"] else 0)
