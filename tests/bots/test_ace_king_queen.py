@@ -82,30 +82,6 @@ def test_A4_call_says_whether_to_call(will: bool, said: str) -> None:
     assert KeepsFeedback(calls=will).decide(Respond(1, "K")) == said
 
 
-def test_A6_feedback_sees_each_hand_from_its_own_side() -> None:
-    first, second = KeepsFeedback(), KeepsFeedback(calls=False)
-    meet(first, second, ["AK", "QA", "KQ"])
-
-    assert first.fed == [
-        ("A", "K", "bet", "fold", True),
-        ("Q", "A", "bet", "call", False),
-        ("K", "Q", "bet", "fold", True),
-    ]
-    assert second.fed == [
-        ("K", "A", "bet", "fold", False),
-        ("A", "Q", "bet", "call", True),
-        ("Q", "K", "bet", "fold", False),
-    ]
-
-
-def test_A6_feedback_sees_the_right_side_even_if_it_was_never_asked() -> None:
-    first, second = KeepsFeedback(bets=False), KeepsFeedback(bets=False)
-    meet(first, second, ["AK", "AQ"])
-
-    assert first.fed == [("A", "K", "check", None, True), ("A", "Q", "check", None, False)]
-    assert second.fed == [("K", "A", "check", None, False), ("Q", "A", "check", None, True)]
-
-
 def test_A9_after_a_reset_the_sides_are_right_again() -> None:
     bot = KeepsFeedback(bets=False)
     meet(bot, AlwaysBets(), ["AK"])

@@ -11,7 +11,6 @@ import pytest
 import arena
 from bots.blackjack import Competitor, Counting, PlayerStrategy, Simple
 from protocol.blackjack import Bet, Draw, Exposed, HandOver, Shuffled, hand_value
-from protocol.cards import Card
 from protocol.vocabulary import News, Question, Range
 
 UPCARDS = "23456789TJQKA"
@@ -168,50 +167,6 @@ def test_B12_competitor_plays_the_clear_hands_like_anybody() -> None:
 
 
 # --- The interface ---
-
-
-def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
-    class NotesCalls(PlayerStrategy):
-        def __init__(self) -> None:
-            self.notes: list[object] = []
-
-        def bet(self, bankroll: int, minimum: int) -> int:
-            self.notes.append(("bet", bankroll, minimum))
-            return minimum
-
-        def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
-            self.notes.append(("draw", upcard, hand, total, soft))
-            return super().draw(upcard, hand, total, soft)
-
-        def shuffled(self) -> None:
-            self.notes.append("shuffled")
-
-        def exposed(self, card: Card, to: str) -> None:
-            self.notes.append((card, to))
-
-        def hand_over(self, hand: HandOver) -> None:
-            self.notes.append((hand.outcome, hand.payoff))
-
-    player = NotesCalls()
-    arena.play(
-        "blackjack",
-        [player],
-        settings={"hands": 1, "shuffle": "uniform"},
-        decks=["As 9h 3s 9c 4d".split()],
-    )
-
-    assert player.notes == [
-        "shuffled",
-        ("bet", 100, 5),
-        ("As", "player"),
-        ("9h", "dealer"),
-        ("3s", "player"),
-        ("draw", "9h", ("As", "3s"), 14, True),
-        ("4d", "player"),
-        ("draw", "9h", ("As", "3s", "4d"), 18, True),
-        ("9c", "dealer"),
-        ("push", 0),
-    ]
 
 
 # --- In the long run ---

@@ -17,85 +17,23 @@ ONE_SHUFFLE = {"gap": 1, "max_shuffles": 1}
 NO_BIDS: Bids = (None, None, None, None)
 
 
-def deck_of(cards: str) -> list[str]:
-    """A deck that begins with these cards."""
-    first = cards.split()
-    return first + [card for card in PACK if card not in first]
-
-
-class NotesHighLowCalls(PlayerStrategy):
-    """Does nothing and quits, or what it is told, and writes down what it is asked and hears."""
-
-    def __init__(self, swaps: bool = False, bids: Bidding = "quit") -> None:
-        self.swaps, self.bids = swaps, bids
-        self.notes: list[tuple[Any, ...]] = []
-        self.seats: list[int | None] = []
-
-    def swap(self, *args: Any) -> bool:
-        self.seats.append(self.seat)
-        self.notes.append(("swap", *args))
-        return self.swaps
-
-    def bid(self, *args: Any) -> Bidding:
-        self.notes.append(("bid", *args))
-        return self.bids
-
-    def dealt(self, *args: Any) -> None:
-        self.notes.append(("dealt", *args))
-
-    def swapped(self, *args: Any) -> None:
-        self.notes.append(("swapped", *args))
-
-    def bid_made(self, *args: Any) -> None:
-        self.notes.append(("bid_made", *args))
-
-    def round_over(self, *args: Any) -> None:
-        self.notes.append(("round_over", *args))
-
-
 # ---- the interface
 
 
-def test_every_question_and_news_has_its_method() -> None:
-    bots = [
-        NotesHighLowCalls(),
-        NotesHighLowCalls(swaps=True, bids=4),
-        NotesHighLowCalls(bids=4),
-        NotesHighLowCalls(),
-    ]
+def test_a_strategy_knows_its_seat_until_it_is_reset() -> None:
+    class NotesSeat(PlayerStrategy):
+        def __init__(self) -> None:
+            self.seats: list[int | None] = []
 
-    play("high_low", bots, decks=[deck_of("As Kd 5h 9c 2s")] * 11, settings=ONE_SHUFFLE)
+        def swap(self, *args: Any) -> bool:
+            self.seats.append(self.seat)
+            return False
 
-    assert bots[1].notes[:12] == [
-        ("dealt", 1, 1, 0, "Kd", "2s"),
-        ("swapped", 0, False, "2s"),
-        ("swap", "Kd", "2s"),
-        ("swapped", 1, True, "Kd"),
-        ("swapped", 2, False, "Kd"),
-        ("swapped", 3, False, "Kd"),
-        ("bid_made", 0, "quit"),
-        ("bid", "2s", "Kd", ("quit", None, None, None), legal_bids(None)),
-        ("bid_made", 1, 4),
-        ("bid_made", 2, 4),
-        ("bid_made", 3, "quit"),
-        ("round_over", (None, "2s", "5h", None), 4, (-2, 2, 2, -2), (-2, 2, 2, -2)),
-    ]
-
-
-def test_a_strategy_knows_its_seat_from_its_first_question_on() -> None:
-    bots = [NotesHighLowCalls() for _ in range(4)]
-
+    bots = [NotesSeat() for _ in range(4)]
     play("high_low", bots, seed=1, settings=ONE_SHUFFLE)
+    assert [set(bot.seats) for bot in bots] == [{0}, {1}, {2}, {3}]
 
-    for seat, bot in enumerate(bots):
-        assert set(bot.seats) == {seat}
-
-
-def test_a_reset_forgets_the_seat() -> None:
-    bots = [NotesHighLowCalls() for _ in range(4)]
-    play("high_low", bots, seed=1, settings=ONE_SHUFFLE)
     play("high_low", bots[::-1], seed=1, settings=ONE_SHUFFLE)
-
     assert bots[0].seats[-1] == 3
     bots[0].reset()
     assert bots[0].seat is None

@@ -51,35 +51,6 @@ def test_a_strategy_antes_the_least_and_plays_everything_unless_it_says_otherwis
     assert plays(bot, *JUNK)
 
 
-def test_each_question_and_news_has_a_method_of_its_own() -> None:
-    class Noted(PlayerStrategy):
-        def __init__(self) -> None:
-            self.calls: list[tuple[Any, ...]] = []
-
-        def ante(self, cash: int, most: int) -> int:
-            self.calls.append(("ante", cash, most))
-            return 7
-
-        def play(self, hand: Hand, ante: int, cash: int) -> bool:
-            self.calls.append(("play", hand, ante, cash))
-            return False
-
-        def round_over(self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int) -> None:
-            self.calls.append(("round_over", hand, dealer, ante, outcome, cash))
-
-    bot = Noted()
-    result = arena.play(
-        "tcp", [bot], settings={"rounds": 1, "stake": 101}, decks=[[*ACES_UP, *NINES]]
-    )
-
-    assert result.scores == (-7,)
-    assert bot.calls == [
-        ("ante", 101, 50),
-        ("play", ACES_UP, 7, 101),
-        ("round_over", ACES_UP, NINES, 7, -1, 94),
-    ]
-
-
 # The house bots
 
 

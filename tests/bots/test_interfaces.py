@@ -1,0 +1,169 @@
+"""Every question and all news of a game have a method of their own: which calls come, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from arena.lab.in_process import play
+from protocol.blackjack import HandOver
+from protocol.cards import PACK
+from protocol.high_low import legal_bids
+from protocol.messages import Ending
+
+NOT_THEIRS = {"decide", "hear", "reset", "seed", "recall"}
+
+MINE = "As 2s 3s 7h 7d 7c Jc Qc Kc 5h".split()  # lacks 4h for gin
+OTHER = "9s 9h 4d 6d 8c Th Js 2h Kd Ks".split()
+GIN = [[*MINE, *OTHER, "Qd", "Qh", "3c", "5d", "8s", "Tc", "4h"]]
+MELDS = (("7h", "7d", "7c"), ("As", "2s", "3s"), ("Jc", "Qc", "Kc"))
+FIVE = "As Kd 5h 9c 2s".split()
+HIGH_LOW = [[*FIVE, *(card for card in PACK if card not in FIVE)]] * 11
+
+
+def noting(game: str, answers: Mapping[str, object]) -> Any:
+    """A strategy that notes its calls, and gives these answers or the base's."""
+    base = import_module(f"bots.{game}").PlayerStrategy
+
+    def method(name: str) -> Callable[..., object]:
+        def noted(self: Any, *told: object) -> object:
+            self.calls.append((name, *told))
+            return answers[name] if name in answers else getattr(base, name)(self, *told)
+
+        return noted
+
+    own = [name for name, value in vars(base).items() if callable(value) and name[0] != "_"]
+    methods = {name: method(name) for name in own if name not in NOT_THEIRS}
+    return type("Noting", (base,), {**methods, "calls": []})()
+
+
+Call = tuple[object, ...]
+Case = tuple[str, list[Any], Any, Any, int, list[Call]]
+"""A game, its decks and settings, what the seats answer, and the calls that one of them gets."""
+
+BETS: list[dict[str, object]] = [{"bet": True, "call": True}, {"bet": True, "call": False}]
+CHECKS: list[dict[str, object]] = [{"bet": False}, {"bet": False}]
+KNOCKS: list[dict[str, object]] = [{"knock": True, "get_melds": None}] * 2
+QUITS: dict[str, object] = {"swap": False, "bid": "quit"}
+CASES: list[Case] = [
+    (
+        *("ace_king_queen", ["AK", "QA", "KQ"], {"hands": 3}, BETS, 0),
+        [
+            ("bet", "A"),
+            ("feedback", "A", "K", "bet", "fold", True),
+            ("call", "Q"),
+            ("feedback", "Q", "A", "bet", "call", False),
+            ("bet", "K"),
+            ("feedback", "K", "Q", "bet", "fold", True),
+        ],
+    ),
+    (
+        *("ace_king_queen", ["AK", "QA", "KQ"], {"hands": 3}, BETS, 1),
+        [
+            ("call", "K"),
+            ("feedback", "K", "A", "bet", "fold", False),
+            ("bet", "A"),
+            ("feedback", "A", "Q", "bet", "call", True),
+            ("call", "Q"),
+            ("feedback", "Q", "K", "bet", "fold", False),
+        ],
+    ),
+    (  # the right side even if it was never asked
+        *("ace_king_queen", ["AK", "AQ"], {"hands": 2}, CHECKS, 1),
+        [
+            ("feedback", "K", "A", "check", None, False),
+            ("bet", "Q"),
+            ("feedback", "Q", "A", "check", None, True),
+        ],
+    ),
+    (
+        *("blackjack", ["As 9h 3s 9c 4d".split()], {"hands": 1, "shuffle": "uniform"}, [{}], 0),
+        [
+            ("shuffled",),
+            ("bet", 100, 5),
+            ("exposed", "As", "player"),
+            ("exposed", "9h", "dealer"),
+            ("exposed", "3s", "player"),
+            ("draw", "9h", ("As", "3s"), 14, True),
+            ("exposed", "4d", "player"),
+            ("draw", "9h", ("As", "3s", "4d"), 18, True),
+            ("exposed", "9c", "dealer"),
+            ("hand_over", HandOver(5, ("As", "3s", "4d"), ("9h", "9c"), "push", 0, 100)),
+        ],
+    ),
+    (  # both declined, so the starter draws from the stock (G5)
+        *("gin_rummy", GIN, {"max_rounds": 1}, KNOCKS, 0),
+        [
+            ("receive_initial_hand", tuple(MINE)),
+            ("will_take_top_discard", "Qd"),
+            ("offer_feedback", "Qd", False),
+            ("take_turn", "Qh"),
+            ("knock",),
+            ("get_melds",),
+            ("opponent_end_round_feedback", tuple(OTHER), ()),
+            ("end_game_feedback", True),
+        ],
+    ),
+    (
+        *("gin_rummy", GIN, {"max_rounds": 1}, KNOCKS, 1),
+        [
+            ("receive_initial_hand", tuple(OTHER)),
+            ("offer_feedback", "Qd", False),
+            ("will_take_top_discard", "Qd"),
+            ("opponent_end_turn_feedback", False, "Qd", "Qh"),
+            ("get_melds",),
+            ("opponent_end_round_feedback", tuple(MINE), MELDS),
+            ("end_game_feedback", False),
+        ],
+    ),
+    (
+        *("high_low", HIGH_LOW, {"gap": 1, "max_shuffles": 1}),
+        *([QUITS, {"swap": True, "bid": 4}, {"swap": False, "bid": 4}, QUITS], 1),
+        [
+            ("dealt", 1, 1, 0, "Kd", "2s"),
+            ("swapped", 0, False, "2s"),
+            ("swap", "Kd", "2s"),
+            ("swapped", 1, True, "Kd"),
+            ("swapped", 2, False, "Kd"),
+            ("swapped", 3, False, "Kd"),
+            ("bid_made", 0, "quit"),
+            ("bid", "2s", "Kd", ("quit", None, None, None), legal_bids(None)),
+            ("bid_made", 1, 4),
+            ("bid_made", 2, 4),
+            ("bid_made", 3, "quit"),
+            ("round_over", (None, "2s", "5h", None), 4, (-2, 2, 2, -2), (-2, 2, 2, -2)),
+        ],
+    ),
+    (
+        *("three_card_poker", ["As Ah Kd 9s 9h 5d".split()], {"rounds": 1, "stake": 101}),
+        *([{"ante": 7, "play": False}], 0),
+        [
+            ("ante", 101, 50),
+            ("play", ("As", "Ah", "Kd"), 7, 101),
+            ("round_over", ("As", "Ah", "Kd"), ("9s", "9h", "5d"), 7, -1, 94),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("game", "decks", "settings", "answers", "seat", "calls"),
+    CASES,
+    ids=[f"{case[0]}-{case[4]}" for case in CASES],
+)
+def test_every_question_and_news_has_its_method(
+    game: str,
+    decks: list[Any],
+    settings: dict[str, object],
+    answers: list[dict[str, object]],
+    seat: int,
+    calls: list[Call],
+) -> None:
+    bots = [noting(game, own) for own in answers]
+    result = play(game, bots, decks=decks, settings=settings)
+
+    assert result.termination.kind is Ending.COMPLETED
+    assert bots[seat].calls[: len(calls)] == calls
