@@ -16,6 +16,8 @@ from arena.authoring.conformance.run import quantile
 from arena.games import GAMES
 from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
 
+pytestmark = pytest.mark.virtual_time(limit_s=900)
+
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
