@@ -16,9 +16,10 @@ import sys
 from asyncio import create_subprocess_exec as start
 from asyncio.subprocess import PIPE
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
@@ -32,7 +33,7 @@ from tests.support.rogues.broken import LINES, WAYS
 
 BROKEN = str(Path(broken.__file__).resolve())
 TIMEOUT_S = 1_200.0  # of all checks, which take half a minute where nothing else runs
-AT_ONCE = 12  # most of a check is waiting
+AT_ONCE = 8  # most of a check is waiting
 ROUNDS = 40
 
 pytestmark = [
@@ -53,6 +54,14 @@ LIMITS = Limits(
     memory_mib=128,
 )
 
+PATIENCE_S = {
+    "connection._AFTERMATH_S": 8.0,
+    "connection_steps._END_S": 12.0,
+    "connection_steps._PONG_S": 12.0,
+    "session._SETTLE_S": 0.2,
+    "steps._LINGER_S": 1.5,
+}
+"""How long a check waits for what comes at once from a machine that does nothing else."""
 
 Failures = dict[str, tuple[StepOutcome, ...] | BaseException]
 Steps = Callable[[str], tuple[StepOutcome, ...]]
@@ -175,7 +184,10 @@ async def all_failures() -> Failures:
 @pytest.fixture(scope="module")
 def steps() -> Steps:
     """The steps of a broken bot, up to the first one that failed."""
-    failures = asyncio.run(all_failures())
+    with ExitStack() as stack:
+        for name, seconds in PATIENCE_S.items():
+            stack.enter_context(patch(f"arena.authoring.conformance.{name}", seconds))
+        failures = asyncio.run(all_failures())
 
     def steps_of(way: str) -> tuple[StepOutcome, ...]:
         found = failures[way]

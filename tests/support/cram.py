@@ -32,7 +32,7 @@ from unittest.mock import patch
 
 from tests.support.in_process import Ran, run_here
 
-__all__ = ["Case", "cases"]
+__all__ = ["Case", "cases", "write_bot"]
 
 NAMES = (
     ("python", re.escape(sys.executable)),
@@ -174,22 +174,27 @@ FILTERS: Mapping[str, Callable[..., list[str]]] = {
 # ---- What stands beside `arena`
 
 
+def write_bot(
+    file: Path, answer: str = "question.legal[0]", game: str = "ace_king_queen", init: str = "pass"
+) -> str:
+    """Write a bot by the expression that it answers, its game, and what it does at first."""
+    file.write_text(
+        f"class Mine:\n    game = {game!r}\n    def __init__(self): {init}\n"
+        f"    def decide(self, question): return {answer}\n"
+        "    def hear(self, news): pass\n    def reset(self): pass\n"
+    )
+    return str(file)
+
+
 def _write(said: str, file: str) -> Iterator[str]:
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     Path(file).write_text(said, encoding="utf-8")
     yield from ()
 
 
-def _bot(
-    said: str, file: str, answer: str, game: str = "ace_king_queen", init: str = "pass"
-) -> Any:
-    """A bot in a file: the expression that it answers, its game, and what it does at first."""
-    return _write(
-        f"class Mine:\n    game = {game!r}\n    def __init__(self): {init}\n"
-        f"    def decide(self, question): return {answer}\n"
-        "    def hear(self, news): pass\n    def reset(self): pass\n",
-        file,
-    )
+def _bot(said: str, file: str, *about: str) -> Iterator[str]:
+    write_bot(Path(file), *about)
+    yield from ()
 
 
 def _edit(said: str, file: str, old: str, new: str) -> Iterator[str]:

@@ -120,7 +120,10 @@ class CommandProcess:
 
 def _execute(code: str, words: list[str]) -> int:
     sys.argv = ["-c", *words]
-    exec(compile(code, "-c", "exec"), {"__name__": "__main__"})
+    try:
+        exec(compile(code, "-c", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        return int(end.code or 0)
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from protocol.messages import Action, Done, Ending, Instruct, Progress, Terminat
 from tests.arena.cli.analysed import analysing, bluffer_db
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
+from tests.support.cram import write_bot
 from tests.support.databases import rows
 from tests.support.in_process import Ran
 from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
@@ -62,45 +62,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def run_process() -> Run:
-    """Run a command line as people do."""
-
-    def call(*argv: str, **options: Any) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "arena", *argv],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            **options,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
-
-    return call
-
-
-@pytest.fixture
 def bot_file(tmp_path: Path) -> Callable[..., str]:
     """Write a student's bot and give its path; `answer` is the expression that it returns."""
-
-    def write(
-        name: str = "mine.py",
-        answer: str = "question.legal[0]",
-        init: str = "pass",
-        game: str = "ace_king_queen",
-    ) -> str:
-        path = tmp_path / name
-        path.write_text(
-            "class Mine:\n"
-            f"    game = {game!r}\n"
-            f"    def __init__(self): {init}\n"
-            f"    def decide(self, question): return {answer}\n"
-            "    def hear(self, news): pass\n"
-            "    def reset(self): pass\n"
-        )
-        return str(path)
-
-    return write
+    return lambda name="mine.py", **about: write_bot(tmp_path / name, **about)
 
 
 # ---- What the `*.cram` need: a command that only shows what it was asked, or `class.db`

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 
 from arena.games import GAMES
 from tests.support.game_packages import install_game
+from tests.support.in_process import CommandProcess
 
 Run = Callable[..., Any]
 NAME = next(iter(GAMES))
@@ -36,19 +35,16 @@ NAME = next(iter(GAMES))
     ],
 )
 def test_types_that_cannot_be_sent_leave_a_game_out_and_nothing_else(
-    run_process: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    edit: tuple[str, str],
-    why: str,
+    tmp_path: Path, edit: tuple[str, str], why: str
 ) -> None:
     install_game(tmp_path, "badly_typed", 2, {"vocabulary.py": (edit,)})
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    ran = run_process("check-game", "badly_typed")
+    with CommandProcess.beside(tmp_path) as commands:
+        ran = commands.arena(tmp_path, "check-game", "badly_typed")
+        good = commands.arena(tmp_path, "check-game", NAME, "--matches", "1")
     left_out, *_, refusal = ran.err.splitlines()
 
     assert (ran.status, ran.out) == (2, "")
     assert "badly_typed 0.1.0 is left out (protocol.games): " in left_out
     assert why in left_out
     assert refusal.startswith("arena: unknown game 'badly_typed'")
-    assert run_process("check-game", NAME, "--matches", "1").status == 0
+    assert good.status == 0

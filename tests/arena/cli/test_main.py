@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import io
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,16 +27,6 @@ def test_every_command_is_there(run: Run, name: str) -> None:
     assert isinstance(command, click.Command)
     assert command.name == name
     assert COMMANDS[name] in run("--help").out
-
-
-def test_the_list_of_commands_imports_none_of_them() -> None:
-    code = (
-        "import sys, arena.cli as c; c.main(['--help']); "
-        "print([m for m in sys.modules if m.startswith('arena.cli.') or m == 'rich'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_closed_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,98 +84,6 @@ def test_a_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     line = run("odds", "tcp", "--trials", "1", "--json").refusal(status=1)
 
     assert line == "No space left on device"
-
-
-def test_a_name_that_the_output_cannot_encode(
-    run_process: Run, tmp_path: Path, bot_file: Callable[..., str]
-) -> None:
-    path = bot_file("ж.py")
-    ran = run_process("cross", "akq", path, "--hands", "2", env={"PYTHONIOENCODING": "ascii"})
-
-    assert ran.status == 0
-    assert "?.py" in ran.out
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize(
-    "argv", [["play", "akq", "nash", "nobody"], ["cross", "nothing"], ["--bogus"]]
-)
-def test_errors_in_a_process_of_its_own(run_process: Run, argv: list[str]) -> None:
-    run_process(*argv).refusal(status=2)
-
-
-def piped(*argv: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-@pytest.mark.e2e
-def test_a_reader_that_goes_away() -> None:
-    with piped("-m", "arena", "driver", "1000000", "100000", "simple") as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        said = process.stderr.read()
-
-    assert process.returncode == 1
-    assert said == "arena: nobody reads the output any more\n"
-
-
-@pytest.mark.e2e
-@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
-    path = bot_file(init="import sys; print('ready', file=sys.stderr, flush=True)")
-    # Where the tests run in the background, Ctrl-C would be ignored by inheritance.
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from arena.cli import main; sys.exit(main())"
-    )
-    argv = ("cross", "akq", path, "nash", "--hands", "10000000", "--jobs", "1")
-    with piped("-c", code, *argv) as process:
-        assert process.stderr is not None
-        assert process.stdout is not None
-        assert process.stderr.readline() == "ready\n"
-        assert process.stderr.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        said = process.stderr.read()
-        out = process.stdout.read()
-
-    assert process.returncode == 130
-    assert out == ""
-    [line] = said.splitlines()
-    assert line.startswith("arena: interrupted after ")
-    assert "--seed " in line
-
-
-@pytest.mark.e2e
-@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_processes_of_long_work_end_with_the_command(
-    bot_file: Callable[..., str], number: signal.Signals
-) -> None:
-    path = bot_file(init="import os; os.write(2, b'%d\\n' % os.getpid())")
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from arena.cli import main; sys.exit(main())"
-    )
-    argv = ("cross", "akq", path, "nash", "--hands", "10000000", "--jobs", "2")
-    with piped("-c", code, *argv) as process:
-        assert process.stderr is not None
-        while int(process.stderr.readline()) == process.pid:
-            pass
-        process.send_signal(number)
-        # It ends when no process has its stderr open any more.
-        said = [line for line in process.stderr if not line.strip().isdecimal()]
-
-    if number == signal.SIGKILL:
-        assert (process.returncode, said) == (-number, [])
-    else:
-        assert process.returncode == 130
-        [line] = said
-        assert line.startswith("arena: interrupted after ")
-        assert "--seed " in line
 
 
 def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -97,16 +98,16 @@ def test_what_a_seat_saw_is_read_like_a_record(run: Run, file: str, tmp_path: Pa
 
 
 @pytest.mark.e2e
-def test_a_bot_that_answers_the_same(run_process: Run, honest: str) -> None:
-    ran = run_process("replay", honest, "--seat", "2", "--bot", "honest")
+def test_a_bot_that_answers_the_same(run: Run, honest: str) -> None:
+    ran = run("replay", honest, "--seat", "2", "--bot", "honest")
 
     assert ran.status == 0
     assert ran.out.endswith(" answers, all as recorded\n")
 
 
 @pytest.mark.e2e
-def test_a_bot_that_answers_otherwise(run_process: Run, honest: str) -> None:
-    ran = run_process("replay", honest, "--seat", "1", "--bot", "bluffer")
+def test_a_bot_that_answers_otherwise(run: Run, honest: str) -> None:
+    ran = run("replay", honest, "--seat", "1", "--bot", "bluffer")
 
     assert ran.status == 1
     head, *lines = ran.out.splitlines()
@@ -125,12 +126,10 @@ def test_a_bot_that_answers_otherwise(run_process: Run, honest: str) -> None:
 
 
 @pytest.mark.e2e
-def test_a_bot_in_a_file_that_fails(
-    run_process: Run, honest: str, bot_file: Callable[..., str]
-) -> None:
+def test_a_bot_in_a_file_that_fails(run: Run, honest: str, bot_file: Callable[..., str]) -> None:
     bot = bot_file(answer="1 / 0")
 
-    ran = run_process("replay", honest, "--seat", "1", "--bot", bot, "--json")
+    ran = run("replay", honest, "--seat", "1", "--bot", bot, "--json")
 
     assert ran.status == 1
     document = json.loads(ran.out)
@@ -145,9 +144,7 @@ def test_a_bot_in_a_file_that_fails(
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("prefix", ["", "stdio: "])
-def test_a_command_that_ends_in_a_file(
-    run_process: Run, honest: str, tmp_path: Path, prefix: str
-) -> None:
+def test_a_command_that_ends_in_a_file(run: Run, honest: str, tmp_path: Path, prefix: str) -> None:
     piped = """import json, sys
 def say(**message): print(json.dumps(message), flush=True)
 about, frames = {"name": "x"}, sys.stdin
@@ -170,7 +167,8 @@ for frame in frames:
     (tmp_path / "std.py").write_text((piped if prefix else connects) + plays)
     bot = f"{prefix}{shlex.quote(sys.executable)} std.py"
 
-    ran = run_process("replay", honest, "--seat", "1", "--bot", bot, cwd=tmp_path)
+    with contextlib.chdir(tmp_path):
+        ran = run("replay", honest, "--seat", "1", "--bot", bot)
 
     assert ran.status == 1, ran
     recorded, given = ran.out.splitlines()[-2:]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import pytest
 
 from arena.games import GAMES
 from protocol.strategy import house_bots
+from tests.support.in_process import CommandProcess
 from tests.support.toy_games import write_toy
 
 Run = Callable[..., Any]
@@ -32,22 +30,15 @@ def test_a_game_has_a_schema_and_a_transcript_of_each_house_bot(
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("seats", [1, 2, 3, 6])
-def test_a_game_from_outside_has_them_and_ours_stay_as_they_are(tmp_path: Path, seats: int) -> None:
-    game = write_toy(tmp_path / "toys", seats)
-    folder = str(tmp_path / "vectors")
-
-    def runs(*words: str) -> str:
-        paths = (str(tmp_path / "toys"), os.environ["PYTHONPATH"])
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        command = [sys.executable, "-m", *words]
-        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    assert runs("arena", "vectors", game, folder).count("wrote ") == 4  # a schema and three bots
-    assert runs("arena", "vectors", game, folder, "--check") == ""
-    assert "2 matches: all fit" in runs(
-        *("arena", "verify", f"{folder}/{game}-bold.jsonl", f"{folder}/{game}-timid.jsonl")
-    )
-    assert runs("protocol.schema", "--check") == ""
+def test_games_from_outside_have_them_and_ours_stay_as_they_are(tmp_path: Path) -> None:
+    games = [write_toy(tmp_path / "toys", seats) for seats in (1, 2, 3, 6)]
+    schemas = "import sys; from protocol.schema.__main__ import main; sys.exit(main(['--check']))"
+    with CommandProcess.beside(tmp_path / "toys") as commands:
+        for game in games:
+            written = commands.arena(tmp_path, "vectors", game, game).text
+            assert written.count("wrote ") == 4  # a schema and three bots
+            assert commands.arena(tmp_path, "vectors", game, game, "--check").text == ""
+            transcripts = [f"{game}/{game}-{bot}.jsonl" for bot in ("bold", "timid")]
+            verified = commands.arena(tmp_path, "verify", *transcripts).text
+            assert "2 matches: all fit" in verified
+        assert commands.python(tmp_path, schemas).text == ""

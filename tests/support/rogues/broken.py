@@ -52,7 +52,9 @@ class WebSocket:
     """A connection by a library, as most have one."""
 
     def __init__(self, url: str, max_size: int | None = None) -> None:
-        self._websocket = connect(url, compression=None, max_size=max_size)
+        # It is no fault of the bot's if an arena that does much else is late with a pong.
+        how: dict[str, Any] = {"compression": None, "ping_interval": None}
+        self._websocket = connect(url, max_size=max_size, **how)
 
     def receive(self) -> str:
         try:
