@@ -184,3 +184,13 @@ async def test_a_host_plays_a_league_and_writes_it() -> None:
             match.result.termination.kind for match in arena.store.results(report.competition)
         } == {Ending.COMPLETED}
         assert virtual_loop().time() - began_s < 4
+
+
+async def test_bots_with_one_table_play_three_competitions_at_once() -> None:
+    async with in_host() as arena:
+        await arena.come("ann", "ben")
+        games = ("ace_king_queen", "three_card_poker", "blackjack")
+        playing = [arena.begin(plan_for(game, ("ann", "ben"))) for game in games]
+        reports = [await report for report in playing]
+
+        assert [(report.played > 0, report.verdicts) for report in reports] == [(True, ())] * 3

@@ -22,6 +22,9 @@ from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
         (["stdio:", "sh", "x"], "expected 'stdio: COMMAND' as one word, in quotes"),
         (["stdio: sh", "--seed", "1"], "expected no --encoding, --seed or --session"),
         (["akq", "nash", "--tables", "x"], "invalid value for '--tables': 'x' is not a"),
+        (["akq", "nash", "--tables", "0"], "invalid value for '--tables': 0 is not in"),
+        (["akq", "nash", "--encoding", "xml"], "invalid value for '--encoding': 'xml' is not"),
+        (["akq", "nash", "honest"], "expected GAME NAME, FILE.py or 'stdio: COMMAND'"),
         (["akq", "nash", "--colour", "1"], "no such option"),
         (
             ["akq", "nash", "--session", "x.json", "--no-session"],

@@ -159,10 +159,14 @@ class MemoryTransport(asyncio.Transport):
 
     def read(self) -> bool:
         """Pass on what can be read now, as a loop does when a socket is ready."""
-        if not self.is_reading() or self._is_lost or not (self._unread or self._ended):
+        if not self.has_news or not self.is_reading() or self._is_lost:
             return False
         self._loop.call_soon(self._read)
         return True
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._unread or (self._ended and not self._is_closed))
 
     def tcp_info(self, size: int) -> bytes:
         """Linux's `tcp_info`, as far as the arena looks into it."""
@@ -280,6 +284,12 @@ class Line:
         ends = self.client, self.server
         return all(end._is_closed for end in ends) and not any(end.on_way for end in ends)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is on its way, and nothing waits to be read."""
+        client, server = self.client, self.server
+        return not (client.on_way or server.on_way or client.has_news or server.has_news)
+
     def arrives(self, now: float) -> None:
         """Everything arrives that is due."""
         for end in self.client, self.server:
@@ -369,6 +379,8 @@ class Network:
         """Let arrive what is due, and have it read: whether anything happens."""
         has_news = False
         for line in tuple(self.lines):
+            if line.is_quiet:
+                continue
             if not self._is_held(line):
                 line.arrives(now)
             has_news |= any([line.client.read(), line.server.read()])
