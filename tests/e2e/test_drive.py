@@ -17,6 +17,7 @@ from tests.tools.drive import Drive, Options, Report
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.timeout(1200),  # of a machine that does much else: fifteen seconds if it does not
     pytest.mark.skipif(sys.platform != "linux", reason="it looks for orphans in /proc"),
 ]
 

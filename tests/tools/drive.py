@@ -487,7 +487,7 @@ class Drive:
 
     def _ended(self, name: str) -> None:
         try:
-            status = self._processes[name].wait(2 * _ENDS_S)
+            status = self._processes[name].wait(_STARTS_S)
         except subprocess.TimeoutExpired:
             self.faults.append(f"{name} does not end")
         else:
