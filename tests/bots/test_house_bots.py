@@ -42,7 +42,7 @@ def test_house_bots_are_found_by_name(game: str) -> None:
 
 
 @pytest.mark.parametrize(("game", "name"), BOTS)
-def test_a_house_bot_plays_legally_to_the_end_and_a_seed_repeats_it(game: str, name: str) -> None:
+def test_a_house_bot_plays_legally_and_a_seed_repeats_it(game: str, name: str) -> None:
     bot = find(game, name)
     for seed in range(2):
         result = played(game, bot, seed)

@@ -160,7 +160,7 @@ ENDINGS = ("anything", "anything", "all level", "one out of all", "offences ever
     most=st.integers(0, 6),
     game=st.sampled_from(GAMES),
 )
-def test_K2_H11_H12_H13_J3_whatever_happens_it_is_as_the_rules_say(
+def test_K2_H11_to_H13_J3_whatever_happens_is_as_the_rules_say(
     count: int, data: st.DataObject, seed: int, most: int, game: Game
 ) -> None:
     seats = game.seats

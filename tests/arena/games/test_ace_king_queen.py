@@ -91,7 +91,7 @@ def test_A9_one_instance_may_not_play_itself() -> None:
 
 
 @pytest.mark.parametrize("pair", list(itertools.product([Nash, Learner, Bluffer], repeat=2)))
-def test_A9_A10_every_strategy_can_meet_every_strategy_and_itself(pair: tuple[Any, Any]) -> None:
+def test_A9_A10_every_strategy_can_meet_every_other_and_itself(pair: tuple[Any, Any]) -> None:
     result = arena.play("akq", [cls() for cls in pair], settings={"hands": 100}, seed=1)
 
     assert result.termination.kind == "completed"

@@ -140,7 +140,7 @@ def dealt(deck: Deck, number: int = 52) -> str:
     return " ".join(deck.deal() for _ in range(number))
 
 
-def test_B1_a_new_deck_is_spades_hearts_clubs_diamonds_twos_first() -> None:
+def test_B1_a_new_deck_is_spades_hearts_clubs_diamonds() -> None:
     deck = Deck()
     assert dealt(deck) == " ".join(new_deck()) == " ".join(NEW_DECK)
     deck.shuffle(26)
@@ -190,7 +190,7 @@ def test_B2_a_cut_outside_0_to_52_is_refused(cut: Any) -> None:
     assert dealt(deck) == " ".join(NEW_DECK)
 
 
-def test_B3_cards_left_counts_the_undealt_and_an_empty_deck_says_so() -> None:
+def test_B3_cards_left_counts_and_an_empty_deck_says_so() -> None:
     deck = Deck()
     for left in range(52, 0, -1):
         assert deck.cards_left == left

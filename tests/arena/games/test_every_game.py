@@ -76,7 +76,7 @@ def test_another_seed_or_nonce_deals_other_cards(name: str) -> None:
 @EACH
 @settings(max_examples=10)
 @given(st.data())
-def test_J1_J3_what_is_illegal_changes_nothing_until_it_ends_the_match(
+def test_J1_J3_an_illegal_answer_changes_nothing_until_the_end(
     name: str, data: st.DataObject
 ) -> None:
     game = GAMES[name]

@@ -229,7 +229,7 @@ def test_G11_what_each_knock_is_worth(
 # ---- What chance deals, and a pairing
 
 
-def test_G3_G4_dealt_decks_are_whole_packs_and_the_start_is_by_chance() -> None:
+def test_G3_G4_decks_are_whole_packs_and_the_start_is_by_chance() -> None:
     drawn = deals(GinRummySettings(), Stream(b"key"))
     some = [next(drawn) for _ in range(1000)]
 
@@ -239,7 +239,7 @@ def test_G3_G4_dealt_decks_are_whole_packs_and_the_start_is_by_chance() -> None:
 
 
 @pytest.mark.parametrize("starter", [None, 0, 1])
-def test_G4_chance_or_the_setting_decides_at_the_start_of_every_game(starter: Any) -> None:
+def test_G4_chance_or_the_setting_decides_who_starts_a_game(starter: Any) -> None:
     settings = GinRummySettings(starter=starter, games=6, max_rounds=3, max_turns=1)
     match = MatchState(GAME, settings, seed=seed_from_int(5))
     drawn = deals(settings, Stream(match_key(seed_from_int(5))))
