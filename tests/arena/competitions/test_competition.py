@@ -66,7 +66,6 @@ async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(host: F
     assert host.book.counted() == {("ann", "ben"): 5}
 
 
-@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeHost) -> None:
     host.come("ann", "ben", "cem", tables=1)
     await host.play("ann", "ben", "cem", matches=4)
@@ -75,6 +74,7 @@ async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeH
     assert all(one != other for one, other in pairwise(met))
 
 
+@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 async def test_K3_in_a_league_every_bot_meets_the_dealer(host: FakeHost, game: str) -> None:
     host.comes("ann")
     host.comes("ben", tables=3)
