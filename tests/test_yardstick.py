@@ -38,7 +38,7 @@ def test_a_mutant_changes_one_thing_in_a_function() -> None:
     }
     changed = made["count > LIMIT -> count >= LIMIT"]
     assert changed.code == CODE.replace("count > L", "count >= L")
-    assert [*changed.lines] == [13]
+    assert changed.lines == [13]
 
 
 def test_a_sample_has_some_mutants_of_each_package_and_those_of_all_first() -> None:

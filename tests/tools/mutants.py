@@ -69,7 +69,7 @@ def mutants_of(path: str, text: str) -> list[Change]:
         if seen[name] > 1:
             name += f" #{seen[name]}"
         code = text.encode()[:begin] + new.encode() + text.encode()[end:]
-        made.append(Change(path, name, range(lines[0], lines[1] + 1), code.decode()))
+        made.append(Change(path, name, [*range(lines[0], lines[1] + 1)], code.decode()))
     return made
 
 
