@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,6 @@ from arena.games import GAMES
 from tests.support.game_packages import install_game
 from tests.support.in_process import CommandProcess
 
-Run = Callable[..., Any]
 NAME = next(iter(GAMES))
 
 

@@ -22,7 +22,6 @@ from protocol.messages import Ending, Limits
 Run = Callable[..., Any]
 
 AKQ = GAMES["ace_king_queen"]
-STAKE = ("--stake", "9", "--goal", "10")
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,15 @@ from arena.records.seat_document import seat_document
 from arena.results import audit_database
 from arena.storage.store import Store
 from bots.ace_king_queen import Honest
-from tests.support.sample_database import SampleWriter, plan, play, write
+from tests.support.sample_database import SampleWriter, plan, play
 
 if TYPE_CHECKING:
     from tests.arena.cli.conftest import Run
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("replay")
-    return str(write(folder / "arena.db", ("gin_rummy", "ace_king_queen")))
+def file(sample_file: Path) -> str:
+    return str(sample_file)
 
 
 @pytest.fixture

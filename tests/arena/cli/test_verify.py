@@ -20,22 +20,13 @@ from protocol.entry_points import Package
 from tests.support.sample_database import write
 from tests.support.submitted_programs import enrol, hand_in
 
-TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
-
 if TYPE_CHECKING:
-    from tests.arena.cli.conftest import Ran, Run
+    from tests.arena.cli.conftest import Run
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return write(tmp_path / "arena.db", ("ace_king_queen", "three_card_poker"))
-
-
-def flaw(ran: Ran) -> str:
-    """The one flaw that a command printed, which is its exit status."""
-    assert ran.status == 1
-    [line] = ran.out.splitlines()
-    return line
+def file(class_db: None, tmp_path: Path) -> Path:
+    return tmp_path / "class.db"
 
 
 def change(file: Path, statement: str, *values: Any) -> None:

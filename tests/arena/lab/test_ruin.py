@@ -266,29 +266,12 @@ def chance_of(goal: int, stake: int, ante: int) -> float:
 
 
 @pytest.mark.stats
-@pytest.mark.parametrize(("ante", "trials"), [(5, 2000), (10, 4000), (25, 8000)])
+@pytest.mark.parametrize(("ante", "trials"), [(10, 1000), (25, 2000)])
 def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(ante: int, trials: int) -> None:
     result = tried(strategy_factory=lambda: Q64(ante), trials=trials)
 
     exact = chance_of(goal=200, stake=100, ante=ante)
     assert result.share == pytest.approx(exact, abs=4 * result.standard_error)
-
-
-@pytest.mark.stats
-def test_T10_bigger_antes_double_a_stake_more_often() -> None:
-    """The dealer has an edge: the fewer rounds it takes, the better (bold play)."""
-    small, medium, large = (
-        tried(strategy_factory=lambda ante=ante: Q64(ante), trials=2000) for ante in (5, 10, 25)
-    )
-
-    assert clearly_above(medium, small)
-    assert clearly_above(large, medium)
-    assert large.share < 1 / 2
-
-
-def clearly_above(a: Ruin, b: Ruin) -> bool:
-    """Whether the shares are more than four standard errors apart."""
-    return a.share - b.share > 4 * sqrt(a.standard_error**2 + b.standard_error**2)
 
 
 # ---- Attempts, wherever the strategy is
