@@ -93,6 +93,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
                 cwd=tmp_path,
                 env={
                     "PYTHONPATH": str(ROOT),
+                    "ARENA_TESTS_PATIENCE_S": "1",
                     **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
                 },
                 stdout=subprocess.PIPE,

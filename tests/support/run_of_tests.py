@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _MARK = "ARENA_TESTS"
-_PATIENCE_S = 10.0  # for what is just ending
+_PATIENCE_S = float(os.environ.get("ARENA_TESTS_PATIENCE_S", "10"))  # with what is just ending
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _SI_KERNEL = 0x80  # of a signal from the terminal, which all of its processes get
 _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD}
