@@ -4,6 +4,7 @@ And that frames fit the schemas.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 from collections.abc import Iterator
@@ -93,6 +94,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several processes share the tests, those that take long go first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+
+
+def pytest_collection_finish() -> None:
+    """What all tests share is no garbage: it is not looked through again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

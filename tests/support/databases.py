@@ -26,6 +26,7 @@ import sqlalchemy as sa
 
 from tests.support.arena_process import free_port
 from tests.support.needs import skip_without, tool
+from tests.support.run_of_tests import lasting
 
 __all__ = [
     "PASSWORD",
@@ -164,7 +165,8 @@ def _other_user() -> str | None:
 @functools.cache
 def postgres_server(*, fsync: bool = False) -> Server:
     """The server of this process, which the first call starts."""
-    server = Server(Path(tool("initdb")).resolve().parent, fsync=fsync)
+    with lasting("run"):
+        server = Server(Path(tool("initdb")).resolve().parent, fsync=fsync)
     atexit.register(server.remove)
     return server
 

@@ -34,6 +34,7 @@ __all__ = [
 
 _MARK = "ARENA_TESTS"
 _PATIENCE_S = float(os.environ.get("ARENA_TESTS_PATIENCE_S", "10"))  # with what is just ending
+_PYTHONS_OWN = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _SI_KERNEL = 0x80  # of a signal from the terminal, which all of its processes get
 _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD}
@@ -172,13 +173,18 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _marked(scopes: list[str]) -> set[RunningProcess]:
-    """All processes that end with one of these, and that a test of this process has started."""
+    """All processes that end with one of these, and that a test of this process has started.
+
+    Not those with which Python itself keeps what its processes share; they end with it.
+    """
     marks = {f"{_MARK}={os.getpid()} {scope}".encode() for scope in scopes}
     found = set()
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         with suppress(OSError):
             if marks & set(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")):
-                found |= running(int(pid))
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+                if not any(name in command for name in _PYTHONS_OWN):
+                    found |= running(int(pid))
     return found
 
 
