@@ -9,7 +9,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -200,52 +200,7 @@ async def test_a_lost_connection_comes_back(arena: Secure) -> None:
         assert result.termination.kind == "completed"
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="this system has no TCP_INFO")
-async def test_J4_the_link_is_measured_as_without(
-    in_arena: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
-    monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
-
-    async with in_arena() as arena, arena.bot("ann") as ann:
-        player = arena.gateway.players["ann"]
-        reading = asyncio.create_task(ann.hear())  # answers pings
-        while not player.link.is_known:
-            await asyncio.sleep(0.01)
-        reading.cancel()
-        assert player.connection is not None
-        least_ms = player.connection.min_rtt_ms
-
-        assert least_ms is not None
-        assert 0 < least_ms < 100
-        assert player.link.floor_ms < 100
-
-
 # --- accidents and attacks ---
-
-
-async def test_J2_a_frame_beyond_the_limit_is_oversize(arena: Secure) -> None:
-    async with arena.bot("ann") as ann:
-        await ann.websocket.send("x" * (LIMITS.frame_bytes + 1))
-
-        assert (await ann.refused())[::2] == ("oversize", 1009)
-    await arena.still_plays()
-
-
-async def test_a_flood_of_what_means_nothing_is_malformed(
-    in_arena: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
-    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
-
-    async with in_arena(msgspec.structs.replace(LIMITS, unanswered=10)) as arena:
-        async with arena.bot("ann") as ann:
-            with suppress(Exception):
-                for _ in range(200):
-                    await ann.websocket.send("[]")
-
-            assert (await ann.refused())[::2] == ("malformed", 1002)
-        await arena.still_plays()
 
 
 async def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
@@ -438,20 +393,6 @@ async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> N
         await RawBot(websocket, "ann").hello()
     await is_over.wait()
     server.close()
-
-
-async def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
-    in_arena: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.server.throttle._STEPS", 1)
-
-    async with in_arena() as arena:
-        async with AsyncExitStack() as stack:
-            bots = [arena.bot(f"bot {number}") for number in range(30)]
-            await asyncio.gather(*map(stack.enter_async_context, bots))
-
-            assert len(arena.gateway.players) == 30
-        await arena.still_plays()
 
 
 async def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:

@@ -417,19 +417,6 @@ async def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
         await all_play(rogue, asked.ben)
 
 
-async def test_a_bot_that_holds_back_ready_is_absent() -> None:
-    async with in_arena(start_ms=300) as arena, arena.bots("rogue", "ben") as (rogue, ben):
-        table = arena.open("ace_king_queen", "rogue", "ben")
-        await rogue.hears("match")
-        [over] = await ben.play()
-        result, verdict = await arena.result(table)
-
-        assert kind_of(over) == ("absent", 0)
-        assert result.winner == 1
-        assert verdict is not None
-        assert (verdict.bot, verdict.kind) == ("rogue", Ending.ABSENT)
-
-
 async def test_what_comes_after_goodbye_does_not_count(arena: GatewayArena) -> None:
     async with arena.asked("rogue") as asked:
         answer = asked.bot.an_answer(asked.ask, "all in")
@@ -439,19 +426,6 @@ async def test_what_comes_after_goodbye_does_not_count(arena: GatewayArena) -> N
 
         assert result.termination.kind is Ending.DISCONNECT
         assert await asked.bot.closed() == 1000
-
-
-async def test_J2_only_the_first_of_two_offences_in_a_frame_counts(arena: GatewayArena) -> None:
-    async with arena.asked("rogue") as asked:
-        rogue = asked.bot
-        await rogue.say(rogue.an_answer(asked.ask, "all in"), rogue.a_hello())
-        [over] = await asked.bens
-        result, _ = await arena.result(asked.table)
-
-        assert kind_of(over) == ("illegal", 0)
-        assert result.termination.kind is Ending.ILLEGAL
-        assert (await rogue.refused())[0] == "malformed"
-    await arena.still_plays()
 
 
 # --- other people's seats, and messages that come twice ---
@@ -635,28 +609,6 @@ async def test_J3_many_tables_on_one_lost_connection_are_one_offence() -> None:
         assert offences == [("ann", Ending.DISCONNECT)]
 
 
-async def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
-    arena: GatewayArena,
-) -> None:
-    async with arena.bot("ann", tables=2) as ann:
-        short, long = (arena.open("blackjack", "ann", hands=1) for _ in range(2))
-        short.chairs[0].grace_s = 0.1  # the rest was used before
-        await ann.ready()
-        await ann.ready()
-        await ann.vanish()
-        _, verdict = await arena.result(short)
-
-        assert verdict is not None
-        assert verdict.kind is Ending.DISCONNECT
-
-        async with arena.back(ann) as back:
-            heard = await back.hears("over")
-            await back.play()
-
-        assert heard["termination"]["kind"] == "disconnect"
-        assert (await arena.result(long))[1] is None
-
-
 async def test_nobody_takes_the_name_of_a_bot_that_may_come_back(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=4)
@@ -705,22 +657,6 @@ async def test_a_second_connection_with_the_session_replaces_the_first(arena: Ga
         await asked.bens
 
         assert (await arena.result(asked.table))[1] is None
-
-
-async def test_an_over_that_was_lost_with_the_connection_comes_again(arena: GatewayArena) -> None:
-    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben")
-        await ann.ready()
-        await ben.ready()
-        await ann.answer(await ann.hears("ask"), "all in")
-        await ben.vanish()  # at the very moment of `over`
-        await arena.result(table)
-        async with arena.back(ben) as back:
-            assert kind_of(await back.hears("over")) == ("illegal", 0)
-
-            arena.open("ace_king_queen", "ann", "ben", hands=2)
-            await ann.hears("over")
-            await all_play(ann, back)
 
 
 # --- lost memories ---
@@ -913,47 +849,6 @@ async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connectio
             assert budget.rests_until(virtual_loop().time()) is not None
 
 
-async def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes() -> None:
-    """Others play meanwhile, and in the end all answers are read, the good ones, too."""
-    most, each, rounds, a_read = 200, 100, 4, 16 * 1024 // 60
-
-    async with (
-        in_arena(unanswered=most, hard_ms=15_000, bank_ms=30_000) as arena,
-        arena.bots("rogue", "ann", "ben") as (rogue, ann, ben),
-    ):
-        loop = virtual_loop()
-        session = arena.gateway.players["rogue"].session
-        note, began, taken = session.note, loop.time(), 0
-
-        def counted(message: Any) -> bool:
-            nonlocal taken
-            counts = note(message)
-            taken += not counts
-            return counts
-
-        session.note = counted  # type: ignore[method-assign]
-        table = arena.open("three_card_poker", "rogue", rounds=rounds)
-        arena.open("ace_king_queen", "ann", "ben", hands=300)
-        others = asyncio.gather(ann.play(), ben.play())
-        match = (await rogue.ready())["match"]
-        stale = {"type": "answer", "match": match, "ask": f"{match}:1", "value": 0}
-        chunk = text_frame(json.dumps(stale).encode()) * each
-        poured = 0
-        while (message := await rogue.hear())["type"] == "ask":
-            if message["ask"] != stale["ask"]:
-                rogue.websocket.transport.write(chunk)
-                poured += each
-            await rogue.answer(message)
-        passed_s = loop.time() - began
-        [[over], _] = await others
-        result, verdict = await arena.result(table)
-
-        assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
-        assert taken == poured > 3 * most
-        assert taken <= most * (passed_s + 1) + a_read
-        assert kind_of(over) == ("completed", None)
-
-
 async def test_who_repeats_its_answers_after_a_resume_spends_nothing_once() -> None:
     async with in_arena(unanswered=5) as arena, arena.bot("ann", tables=4) as ann:
         for _ in range(4):
@@ -1011,30 +906,6 @@ async def test_in_practice_the_welcome_says_so(arena: GatewayArena) -> None:
             assert (await ann.hello())["practice"] is is_practice
 
 
-@pytest.mark.parametrize("encoding", ["json", "msgpack"])
-async def test_in_practice_an_illegal_answer_can_be_given_again(
-    arena: GatewayArena, encoding: str
-) -> None:
-    arena.gateway.referee.practice = True
-    async with arena.asked(encoding=encoding) as asked:
-        ann, ask = asked.bot, asked.ask
-        for value in ("raise", True, None):
-            await ann.say({**ann.an_answer(ask), "value": value})
-
-            refused = await ann.hears("refused")
-            assert (refused["code"], refused["legal"]) == ("illegal", ask["legal"])
-            assert (refused["match"], refused["ask"]) == (ask["match"], ask["ask"])
-            assert "legal: bet, check" in refused["text"]
-
-        await ann.answer(ask)
-        await ann.play()
-        await asked.bens
-        result, verdict = await arena.result(asked.table)
-
-        assert verdict is None
-        assert replay(result.record) == result
-
-
 async def test_in_practice_what_is_malformed_is_refused_and_the_match_goes_on(
     arena: GatewayArena,
 ) -> None:
@@ -1065,45 +936,6 @@ async def test_in_practice_what_is_malformed_is_refused_and_the_match_goes_on(
         await ann.play()
 
         assert (await arena.result(table))[1] is None
-
-
-# --- tokens ---
-
-
-async def test_so_many_connections_may_be_open_with_one_token() -> None:
-    async with in_arena(per_token=1) as arena, arena.stranger("ann") as ann:
-        await ann.hello(token="class")
-        async with arena.stranger("dora") as dora:
-            await dora.hello(token="another")
-
-        assert (await arena.refuses("cem", token="class"))[::2] == ("token", 4001)
-
-        async with arena.stranger("ann") as back:
-            await back.hello(token="class", resume=ann.session)
-            assert await ann.closed() == 4000, "who comes back is not counted twice"
-
-            await back.say(type="goodbye")
-            await back.closed()
-        async with arena.stranger("cem") as again:
-            await again.hello(token="class")
-
-
-async def test_a_token_that_is_expected_names_the_bot_and_is_good_once(arena: GatewayArena) -> None:
-    arena.gateway.admission.expect("ours", "secret")
-
-    assert (await arena.refuses("ours"))[::2] == ("name", 4001)
-
-    async with arena.stranger("whoever") as ours:
-        assert (await ours.hello(token="secret"))["bot"] == "ours"
-
-        arena.open("blackjack", "ours", hands=1)
-        await ours.play()
-        text = "this token was for once; go on with `resume`"
-
-        assert await arena.refuses("whoever", token="secret") == ("token", text, 4001)
-
-        async with arena.stranger("whoever") as back:
-            await back.hello(token="secret", resume=ours.session)
 
 
 # --- strangers ---
