@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from arena.engine.match import Result
 from arena.engine.rules import Game
 from arena.engine.shuffle import Stream, seed_from_int
-from arena.formats.elimination import advancing, elimination, saved
+from arena.formats.elimination import elimination, saved
 from arena.formats.schedule import Outcome, Pairing, Ranking, RankingPlace, Schedule, Stage
 from arena.games.high_low import GAME
 from protocol.errors import UsageError
@@ -109,15 +109,20 @@ def drawn_by_hand(
     return resting, sorted(tables, key=lambda table: chair[table[0]])
 
 
+GO_ON = {3: 1, 4: 2, 5: 2, 6: 3}
+"""How many go on from a table of so many seats where the game does not say: half of them."""
+
+
 def through_by_hand(game: Game, outcome: Outcome) -> Iterator[str]:
     """Who goes on: nobody by lot, and nobody is kept out by an offence of another."""
     played = outcome.result
     assert played is not None
+    most = game.advancing or GO_ON[game.seats]
     for seat, name in enumerate(outcome.pairing.players):
         if played.out:
             if seat not in played.out:
                 yield name
-        elif sum(score > played.scores[seat] for score in played.scores) < advancing(game):
+        elif sum(score > played.scores[seat] for score in played.scores) < most:
             yield name
 
 

@@ -8,7 +8,7 @@ from arena.engine.match import Record
 from arena.engine.rules import NOBODY
 from arena.games.replay import is_dealt, reopened, replay
 from bots.ace_king_queen import Bluffer, Nash
-from protocol.errors import UsageError
+from protocol.errors import IllegalAnswer, UsageError
 from tests.support.sample_database import play, void
 
 
@@ -22,6 +22,13 @@ def record() -> Record:
 def test_a_record_without_seed_and_decks_is_none(record: Record) -> None:
     with pytest.raises(UsageError, match="expected a record with a seed or decks"):
         replay(msgspec.structs.replace(record, seed=None))
+
+
+def test_a_completed_match_has_all_its_answers(record: Record) -> None:
+    shorter = msgspec.structs.replace(record, answers=record.answers[:-1])
+
+    with pytest.raises(IllegalAnswer, match="says completed, but has only"):
+        replay(shorter)
 
 
 @pytest.mark.parametrize("number", [-1, 6])
