@@ -13,6 +13,7 @@ import pytest
 import arena
 from bots.ace_king_queen import Bluffer, Honest, Learner, Nash, PlayerStrategy, Random
 from protocol.ace_king_queen import Card, HandOver, Open, Respond
+from tests.support.long import sized
 
 HANDS = 1000
 
@@ -172,23 +173,23 @@ def test_A9_the_learner_forgets_when_it_is_reset() -> None:
 def test_nash_takes_per_hand_what_the_equilibrium_does(
     other: type[PlayerStrategy], gain: float
 ) -> None:
-    won, error = per_hand(Nash, other, matches=200)
+    won, error = per_hand(Nash, other, matches=sized(200, 8))
 
     assert abs(won - gain) < 4 * error
-    assert error < 0.005
+    assert error < sized(1, 5) * 0.005
 
 
 @pytest.mark.stats
 @pytest.mark.parametrize("victim", [Honest, Bluffer])
 def test_the_learner_takes_more_than_nash_does(victim: type[PlayerStrategy]) -> None:
-    learner, learner_error = per_hand(Learner, victim, matches=60)
-    nash, nash_error = per_hand(Nash, victim, matches=60)
+    learner, learner_error = per_hand(Learner, victim, matches=sized(60, 6))
+    nash, nash_error = per_hand(Nash, victim, matches=sized(60, 6))
 
     assert learner - nash > 4 * sqrt(learner_error**2 + nash_error**2)
 
 
 @pytest.mark.stats
 def test_the_learner_gives_nash_nothing() -> None:
-    won, error = per_hand(Learner, Nash, matches=60)
+    won, error = per_hand(Learner, Nash, matches=sized(60, 6))
 
     assert abs(won) < 4 * error

@@ -12,6 +12,7 @@ import arena
 from bots.blackjack import Competitor, Counting, PlayerStrategy, Simple
 from protocol.blackjack import Bet, Draw, Exposed, HandOver, Shuffled, hand_value
 from protocol.vocabulary import News, Question, Range
+from tests.support.long import sized
 
 UPCARDS = "23456789TJQKA"
 
@@ -207,7 +208,7 @@ class _Ledger:
 
 @pytest.mark.stats
 def test_B12_simple_loses_0_0967_chips_a_hand() -> None:
-    hands = 1_000_000
+    hands = sized(1_000_000, 30_000)
     result = arena.play(
         "blackjack", [Simple()], settings={"bankroll": 100_000_000, "hands": hands}, seed=2024
     )
@@ -220,7 +221,8 @@ def test_B12_simple_loses_0_0967_chips_a_hand() -> None:
 def test_B12_competitor_wins_more_per_chip_and_ends_with_more() -> None:
     per_chip: dict[str, tuple[float, float]] = {}
     final: dict[str, tuple[float, float]] = {}
-    for cls, matches in ((Simple, 400), (Counting, 400), (Competitor, 400)):
+    matches = sized(400, 40)
+    for cls in Simple, Counting, Competitor:
         ledger = _Ledger(cls())
         ends = [ledger.play(1000, 100, "uniform", seed) for seed in range(matches)]
         mean = sum(ends) / matches
@@ -233,4 +235,4 @@ def test_B12_competitor_wins_more_per_chip_and_ends_with_more() -> None:
             (per_chip["Competitor"], per_chip[other]),
             (final["Competitor"], final[other]),
         ):
-            assert best - mean > 3 * math.hypot(error, its)
+            assert best - mean > sized(3, 0) * math.hypot(error, its)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
@@ -21,6 +20,7 @@ from protocol.gin_rummy import Draw, Melds, Offer, Turn, TurnAnswer
 from protocol.messages import Ending
 from protocol.strategy import Appraisal, Appraiser
 from protocol.vocabulary import News, Question
+from tests.support.long import LONG
 
 FEW = 16
 
@@ -251,7 +251,7 @@ def test_a_card_that_is_not_seen_is_in_the_stock_or_in_the_other_hand() -> None:
     assert (seen.takes, seen.turns, seen.top) == (1, [1, 1], CARD_BITS["9h"])
 
 
-@pytest.mark.skipif("CARD_ARENA_LONG" not in os.environ, reason="CARD_ARENA_LONG is not set")
+@pytest.mark.skipif(not LONG, reason="CARD_ARENA_LONG is not set")
 def test_G16_master_beats_simple_by_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     result = play(Master(), Simple(), games=60, seed=31)

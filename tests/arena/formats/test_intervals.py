@@ -20,6 +20,7 @@ from arena.formats.standings import League, LeagueRow, RoundRobin, Row
 from arena.games import GAMES
 from arena.strength.interval import FEWEST, Bounds, Interval, student, wilson
 from protocol.messages import Ending, Termination
+from tests.support.long import sized
 from tests.tools import coverage
 
 HAND = UnitKind("hand")
@@ -251,7 +252,7 @@ def test_a_game_says_what_its_units_are(
     ids=lambda it: it.__name__,
 )
 def test_at_most_1_in_20_intervals_is_wrong(simulated: coverage.Simulation) -> None:
-    found = list(simulated(30, 1))
+    found = list(simulated(sized(30, 25), 1))
 
     assert [str(covered) for covered in found if not covered.holds()] == []
     assert len(found) > 15
@@ -262,6 +263,9 @@ def test_at_most_1_in_20_intervals_of_a_share_is_wrong() -> None:
 
 
 def test_intervals_of_bankrolls_and_of_bots_that_adapt_keep_what_is_promised() -> None:
-    found = [*coverage.leagues(60, 20, 1), *coverage.adapting(60, 50, 1)]
+    found = [
+        *coverage.leagues(sized(200, 30), sized(120, 20), 1),
+        *coverage.adapting(sized(200, 30), sized(100, 20), 1),
+    ]
 
     assert [str(covered) for covered in found if not covered.holds()] == []

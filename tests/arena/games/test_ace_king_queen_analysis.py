@@ -5,7 +5,6 @@ The long measurements run where `CARD_ARENA_LONG` is set; small forms of them on
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -26,8 +25,7 @@ from bots.ace_king_queen import Random as RandomBot
 from protocol.ace_king_queen import AceKingQueenSettings, Card, Open, Respond
 from protocol.strategy import Strategy
 from protocol.vocabulary import Question
-
-LONG = pytest.mark.skipif("CARD_ARENA_LONG" not in os.environ, reason="CARD_ARENA_LONG is not set")
+from tests.support.long import sized
 
 GAME = GAMES["ace_king_queen"]
 SETTINGS = AceKingQueenSettings()
@@ -84,18 +82,8 @@ def test_a_bot_that_never_mixes_is_known_to_0_003(
     assert found.remark == remark
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(sized(20, 2)))
 def test_nash_is_within_0_015_of_perfect(seed: int) -> None:
-    check_nash(seed)
-
-
-@LONG
-def test_nash_is_within_0_015_of_perfect_with_20_seeds() -> None:
-    for seed in range(20):
-        check_nash(seed)
-
-
-def check_nash(seed: int) -> None:
     analysis = analysis_of(Nash(), seed=seed)
     found = figure(analysis, "exploitability")
 
@@ -165,7 +153,8 @@ def test_what_is_probed_is_the_same_with_the_same_seed() -> None:
 # ---- Bots that adapt
 
 
-def check_learner(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(sized(20, 1)))
+def test_a_bot_that_learns_is_found(seed: int) -> None:
     analysis = analysis_of(Learner(), seed=seed)
 
     assert analysis.adapts
@@ -190,12 +179,6 @@ def test_a_bot_that_learns_is_shown_as_it_was_probed() -> None:
     assert list(as_probed) == [f"won {title}" for title in SCRIPTS]
     best = as_probed["won against one that bets all and calls all"]
     assert best.value == pytest.approx(1 / 3, abs=0.01)  # nearly all that can be taken from it
-
-
-@LONG
-def test_the_learner_is_found_20_times_of_20() -> None:
-    for seed in range(20):
-        check_learner(seed)
 
 
 def test_a_bot_that_changes_in_a_match_is_found() -> None:
@@ -261,12 +244,7 @@ def coverage(probes: int) -> float:
 
 
 def test_bands_hold_in_95_of_100_probes() -> None:
-    assert coverage(60) >= 0.95
-
-
-@LONG
-def test_bands_hold_in_95_of_100_of_1000_probes() -> None:
-    assert coverage(1000) >= 0.95
+    assert coverage(sized(1000, 20)) >= 0.95
 
 
 def alarms(probes: int) -> int:
@@ -276,12 +254,7 @@ def alarms(probes: int) -> int:
 
 
 def test_a_bot_that_mixes_is_seldom_taken_for_one_that_adapts() -> None:
-    assert alarms(40) <= 1
-
-
-@LONG
-def test_at_most_1_bot_in_100_is_wrongly_taken_for_one_that_adapts() -> None:
-    assert alarms(400) <= 4
+    assert alarms(sized(400, 20)) <= sized(4, 0)
 
 
 # ---- From records

@@ -30,6 +30,7 @@ from protocol.gin_rummy import (
     TurnAnswer,
     turn_answers,
 )
+from tests.support.long import sized
 from tests.tools.luck_tables import MeasuredTable, samples
 
 SETTINGS = GinRummySettings()
@@ -271,9 +272,9 @@ def test_a_match_has_the_luck_of_each_game_and_what_each_won() -> None:
 
 
 def test_luck_is_0_in_the_mean_and_explains_a_third_of_the_games() -> None:
-    """150 games that the weights were not fitted on."""
+    """Games that the weights were not fitted on."""
     table = MeasuredTable("gin_rummy", ("simple", "simple"), {"games": 10}, per_round=True)
-    values = [value[0] for seed in range(15) for value in samples(table, 500 + seed)]
+    values = [value[0] for seed in range(sized(15, 5)) for value in samples(table, 500 + seed)]
     luck = [one.luck for one in values]
 
     assert abs(fmean(luck)) < 3.5 * stdev(luck) / sqrt(len(luck))

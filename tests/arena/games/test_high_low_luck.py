@@ -15,6 +15,7 @@ from arena.games.high_low import GAME, payoffs
 from arena.games.high_low_luck import TABLES, HighLowMeter, deal_luck
 from protocol.cards import PACK
 from protocol.high_low import Dealt, HighLowSettings, Points, RoundOver
+from tests.support.long import sized
 from tests.tools.luck_tables import LuckOfSeat, MeasuredTable, samples
 
 NEVER = 1_000_000_000
@@ -182,7 +183,7 @@ def test_luck_is_0_in_the_mean_and_half_of_what_bold_bots_gain() -> None:
     """100 matches of four shuffles."""
     settings = {"gap": NEVER, "max_shuffles": 4}
     table = MeasuredTable("high_low", ("bold", "bold", "timid", "timid"), settings)
-    values = values_of(table, range(100))
+    values = values_of(table, range(sized(100, 25)))
 
     for place in range(4):
         luck = [value[place].luck for value in values]

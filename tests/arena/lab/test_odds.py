@@ -11,6 +11,7 @@ from arena.lab.odds import exact_counts, odds
 from arena.sandbox import worker_pool
 from protocol.errors import UsageError
 from protocol.three_card_poker import CATEGORIES
+from tests.support.long import sized
 
 HANDS = 22_100
 
@@ -58,7 +59,7 @@ def test_T9_anything_but_a_whole_number_of_hands_is_refused(bad: Any) -> None:
 
 @pytest.mark.stats
 def test_T9_random_hands_approach_the_exact_shares() -> None:
-    n = 500_000
+    n = sized(500_000, 20_000)
     shares = odds(n, seed=2)
 
     for label, count in exact_counts().items():
