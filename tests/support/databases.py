@@ -210,6 +210,7 @@ def public() -> Iterator[Path]:
     try:
         yield folder
     finally:
+        folder.chmod(0o755)
         shutil.rmtree(folder)
 
 
