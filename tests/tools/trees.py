@@ -36,6 +36,7 @@ BASE = "3169ece"
 PRODUCT = ("arena", "protocol", "bots")
 YARDSTICK = ROOT / "tests/tools/yardstick.json"
 """What later runs of the proofs compare with."""
+_MODULES = Path(".ci", "node_modules")  # what tests find there and no commit holds
 _PROOFS = ("tests/tools/trees.py", "tests/tools/branches.py", "tests/tools/trials.py")
 _PART_OF = {
     "arena/engine": "arena/games",
@@ -101,6 +102,8 @@ def scratch(commit: str = "") -> Iterator[Path]:
         for path in _paths(*(_PROOFS if commit else ())):
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, tree / path)
+        if (ROOT / _MODULES).exists():
+            (tree / _MODULES).symlink_to(ROOT / _MODULES)
         yield tree
 
 
