@@ -6,32 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.needs import skip_without
 
 ROOT = Path(__file__).parent.parent
+CHECKS = (
+    ("ruff", "check", "--no-cache", "."),
+    ("ruff", "format", "--check", "--no-cache", "."),
+    ("mypy",),
+)
 
 
-def run(tool: str, *arguments: str) -> None:
-    """Run a checker over everything; it is missing only on a machine that is not ours."""
-    skip_without(tool)
-    done = subprocess.run(
-        [sys.executable, "-m", tool, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.timeout(1800)  # a minute on a machine that does nothing else
+@pytest.mark.parametrize("words", CHECKS, ids=" ".join)
+def test_a_checker_finds_nothing(words: tuple[str, ...]) -> None:
+    skip_without(words[0])
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_ruff_finds_nothing() -> None:
-    run("ruff", "check", "--no-cache", ".")
-
-
-def test_the_code_is_formatted() -> None:
-    run("ruff", "format", "--check", "--no-cache", ".")
-
-
-def test_mypy_finds_nothing() -> None:
-    run("mypy")
