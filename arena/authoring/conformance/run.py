@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -162,7 +161,7 @@ async def _progress(
 
 
 async def _step(check: CheckSession, planned: _Planned, done: Sequence[StepOutcome]) -> StepOutcome:
-    began = time.monotonic()
+    began = asyncio.get_running_loop().time()
     came: dict[str, Any] = {"status": StepStatus.OK}
     try:
         _raise_if_pointless(planned.step, check, done)
@@ -193,7 +192,7 @@ async def _step(check: CheckSession, planned: _Planned, done: Sequence[StepOutco
     except TimeoutError:  # each decision was within its own limit
         came = {"status": StepStatus.INCOMPLETE, "about": f"not done within {_STEP_S:,.0f} s"}
         await check.bot.stop()
-    took_ms = round((time.monotonic() - began) * 1000, 1)
+    took_ms = round((asyncio.get_running_loop().time() - began) * 1000, 1)
     return StepOutcome(
         number=len(done) + 1, step=planned.step, game=planned.game, took_ms=took_ms, **came
     )
