@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _LONG = ("tests/e2e/", "tests/test_")
+_PAGE = "tests/e2e/page/"
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -103,11 +104,18 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """The tests of a file stay in one process, and files are given away in their order."""
+    """The tests of a file stay in one process, and files are given away in their order.
+
+    Those of the page share a browser and an arena, so that all of them stay together.
+    """
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+    class Files(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return _PAGE if nodeid.startswith(_PAGE) else str(super()._split_scope(nodeid))
+
     config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
+    return Files(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -38,7 +38,7 @@ _ARGUMENTS = (
     "--disable-sync",
 )
 _NETWORK = "net::ERR_NETWORK_CHANGED"  # another program has changed the machine's network
-_WAIT_MS = 20_000  # for anything that is to appear, on a busy machine
+_WAIT_MS = 120_000  # for anything that is to appear, on a machine however busy
 
 _WIDER = """() => {
   const { scrollWidth } = document.scrollingElement;

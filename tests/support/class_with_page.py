@@ -78,10 +78,19 @@ class ClassWithPage:
         folder: the folder of the arena's files.
         live: the games in which slow bots play on and on.
         serve: more lines for the arena's `[serve]`, in TOML.
+        cups: the games in which the class plays a competition.
+        beside: folders with packages of games.
+        guests: more names on the roster.
     """
 
     def __init__(
-        self, folder: Path, live: Sequence[str] = tuple(RULES)[:1], serve: str = ""
+        self,
+        folder: Path,
+        live: Sequence[str] = tuple(RULES)[:1],
+        serve: str = "",
+        cups: Sequence[str] = tuple(RULES),
+        beside: Sequence[Path] = (),
+        guests: Sequence[str] = (),
     ) -> None:
         self.url = ""
         self.tokens: dict[str, str] = {}
@@ -89,12 +98,15 @@ class ClassWithPage:
         self._folder = folder
         self._live = live
         self._serve = serve
+        self._cups = cups
+        self._beside = beside
+        self._guests = guests
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> ClassWithPage:
         self._enrol()
         self._configure()
-        arena = self._start("-m", "arena", "serve", "--config", "class.toml")
+        arena = self.start("-m", "arena", "serve", "--config", "class.toml")
         try:
             self.url = self._address(arena)
             self._come()
@@ -120,6 +132,13 @@ class ClassWithPage:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start `python WORDS` beside the arena; it ends with the class."""
+        errors = "arena.err" if not self._processes else "bots.err"
+        started = arena_process.start(self._folder, errors, *words, beside=self._beside)
+        self._processes.append(started)
+        return started
 
     def said(self) -> str:
         """What the arena has written to stderr."""
@@ -157,7 +176,7 @@ class ClassWithPage:
 
         def all_over() -> bool:
             on = self.competitions()
-            return all(on.get(f"{game}-cup", {}).get("state") == "finished" for game in GAMES)
+            return all(on.get(f"{game}-cup", {}).get("state") == "finished" for game in self._cups)
 
         self.until(all_over, "the end of all cups")
 
@@ -207,7 +226,7 @@ class ClassWithPage:
 
     def _enrol(self) -> None:
         people, tokens = self._folder / "class.csv", self._folder / "tokens.csv"
-        lines = ["name", *_NAMES, ROGUE, *_SLOW]
+        lines = ["name", *_NAMES, ROGUE, *_SLOW, *self._guests]
         people.write_text("\n".join(lines), encoding="utf-8")
         database = ("--db", str(self._folder / "class.db"))
         arena_process.printed("roster", "import", str(people), *database, "--tokens", str(tokens))
@@ -220,7 +239,8 @@ class ClassWithPage:
         everybody = [*_NAMES, ROGUE]
         for game, rules in RULES.items():
             matches = _MATCHES.get(rules.seats, 1)
-            config += _run(f"{game}-cup", game, everybody, matches, rules.rounds(_ROUNDS))
+            if game in self._cups:
+                config += _run(f"{game}-cup", game, everybody, matches, rules.rounds(_ROUNDS))
             if game in self._live:
                 names = _SLOW[: rules.seats]
                 config += _run(f"{game}-live", game, names, 1, endless(game))
@@ -251,12 +271,7 @@ class ClassWithPage:
     def _bots(self, program: str, name: str, students: list[dict[str, Any]]) -> None:
         file = self._folder / f"{name}.json"
         file.write_text(json.dumps(students), encoding="utf-8")
-        self._start("-m", program, str(file), "--url", self.url.replace("http", "ws"))
-
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        errors = "arena.err" if not self._processes else "bots.err"
-        self._processes.append(arena_process.start(self._folder, errors, *words))
-        return self._processes[-1]
+        self.start("-m", program, str(file), "--url", self.url.replace("http", "ws"))
 
 
 def _run(

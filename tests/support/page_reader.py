@@ -1,18 +1,21 @@
-"""The reader process's documents, in this process: for tests of documents."""
+"""What the reader process answers, and the one that analyses, in this process: for tests."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from arena.records.visibility import Viewer, ViewerKind
+from arena.web.analysis_answers import AnalysisAnswers
+from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask, is_analysis
 from arena.web.play.recent import PersonalMatch
 from arena.web.reader_answers import DocumentAnswers
 from arena.web.reader_questions import ReaderQuestion, ReaderReply
 
-__all__ = ["INSTRUCTOR", "PUBLIC", "InProcessReader", "owner"]
+__all__ = ["INSTRUCTOR", "PUBLIC", "AnalysisReader", "InProcessReader", "owner"]
 
 PUBLIC = Viewer()
 INSTRUCTOR = Viewer(ViewerKind.INSTRUCTOR, "eva")
@@ -61,3 +64,39 @@ class InProcessReader:
         line = msgspec.json.decode(reply.body)["error"]
         assert "\n" not in line
         return reply.status, line
+
+
+class AnalysisReader(InProcessReader):
+    """Also does at once what is analysed, and what it has done once it knows."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self._analyses = AnalysisAnswers(str(file), self.log.append)
+        self._done: dict[bytes, bytes] = {}
+
+    def analysed(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> ReaderReply:
+        """As `reply`; of an analysis, the state that ends it."""
+        reply = self.reply(path, viewer, **query)
+        if not is_analysis(f"/api/{path}") or reply.status != 200:
+            return reply
+        if reply.body not in self._done:
+            task = msgspec.json.decode(reply.body, type=AnalysisTask)
+            assert not task.refused
+            answer = self._analyses.answer(AnalysisQuestion(id=1, task=task))
+            self._done[reply.body] = msgspec.json.encode(answer)
+        return ReaderReply(200, self._done[reply.body])
+
+    def analysis(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
+        """The state that ends an analysis."""
+        reply = self.analysed(path, viewer, **query)
+        assert reply.status == 200, reply.body
+        return json.loads(reply.body, parse_constant=_no_number)
+
+    def done(self, question: AnalysisQuestion) -> Any:
+        """As `analysis`, of a question that is made by hand."""
+        body = msgspec.json.encode(self._analyses.answer(question))
+        return json.loads(body, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> None:
+    raise AssertionError(f"{text} is no JSON")

@@ -153,7 +153,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
     """What a fixture has started may last as long as the fixture."""
     if fixturedef.scope == "function":
         return (yield)
-    with lasting("run" if fixturedef.scope == "session" else "file"):
+    with lasting("run" if fixturedef.scope in ("session", "package") else "file"):
         return (yield)
 
 

@@ -1,0 +1,114 @@
+"""One Chromium, one arena with a class, and one database for all tests of the page.
+
+They end with the last test of this folder: while Chromium is driven no coroutine can be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.games import GAMES
+from tests.support.browser import PROJECTOR, BrowserWindow, axe_source, browser
+from tests.support.class_with_page import ClassWithPage
+from tests.support.page_of_documents import documents_window, write_class
+from tests.support.page_reader import AnalysisReader
+from tests.support.toy_games import toy_name, write_toy
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+TOYS = (1, 2, 3, 6)
+"""The numbers of seats of the games from outside that the arena has."""
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="package")
+def axe() -> str | None:
+    return axe_source()
+
+
+@pytest.fixture(scope="package")
+def school(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClassWithPage]:
+    """An arena in which slow bots play all games; the class has played one cup."""
+    folder, toys = tmp_path_factory.mktemp("school"), tmp_path_factory.mktemp("toys")
+    for seats in TOYS:
+        write_toy(toys, seats)
+    guests = [toy_name(seats) for seats in TOYS]
+    with ClassWithPage(
+        folder, tuple(GAMES), cups=["ace_king_queen"], beside=[toys], guests=guests
+    ) as school:
+        school.played()
+        yield school
+
+
+@pytest.fixture(scope="package")
+def reader(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> AnalysisReader:
+    """The documents of a class that has played cups in all games."""
+    file = tmp_path_factory.mktemp("class") / "class.db"
+    write_class(file)
+    return AnalysisReader(file)
+
+
+class Windows:
+    """Opens windows at the arena's page, or at one of documents only, and closes them.
+
+    With `lasts`, a window that was opened before with the same options is used again.
+    """
+
+    def __init__(self, chromium: Browser, axe: str | None, *, lasts: bool = False) -> None:
+        self._chromium = chromium
+        self._axe = axe
+        self._lasts = lasts
+        self._opened: dict[str, BrowserWindow] = {}
+
+    def at(self, url: str, size: tuple[int, int] = PROJECTOR, **more: Any) -> BrowserWindow:
+        """A window at an arena's page."""
+        return self._open(partial(BrowserWindow, self._chromium, url), url, size, more)
+
+    def of(
+        self, reader: AnalysisReader | None, size: tuple[int, int] = PROJECTOR, **more: Any
+    ) -> BrowserWindow:
+        """A window at a page with the documents of a reader."""
+        opens = partial(documents_window, self._chromium, reader)
+        return self._open(opens, str(id(reader)), size, more)
+
+    def close(self) -> None:
+        while self._opened:
+            self._opened.popitem()[1].close()
+
+    def _open(
+        self,
+        opens: Callable[..., BrowserWindow],
+        where: str,
+        size: tuple[int, int],
+        more: dict[str, Any],
+    ) -> BrowserWindow:
+        key = f"{where} {size} {more}" if self._lasts else f"{len(self._opened)}"
+        if key not in self._opened:
+            self._opened[key] = opens(size, self._axe, **more)
+        return self._opened[key]
+
+
+@pytest.fixture
+def windows(chromium: Browser, axe: str | None) -> Iterator[Windows]:
+    """Windows that are closed at the end of the test."""
+    windows = Windows(chromium, axe)
+    yield windows
+    windows.close()
+
+
+@pytest.fixture(scope="package")
+def lasting(chromium: Browser, axe: str | None) -> Iterator[Windows]:
+    """Windows for tests that leave them as they were."""
+    windows = Windows(chromium, axe, lasts=True)
+    yield windows
+    windows.close()

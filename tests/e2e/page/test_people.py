@@ -1,0 +1,595 @@
+"""People at the page of an arena: they watch, play and log in; the instructor does all the rest."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow
+from tests.support.class_with_page import GAMES, LONG, ROGUE
+from tests.support.page_player import PagePlayer, sit_down
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page, WebSocketRoute
+
+    from tests.e2e.page.conftest import Windows
+    from tests.support.class_with_page import ClassWithPage
+
+pytestmark = pytest.mark.e2e
+
+SMALL_PHONE, LAPTOP = (360, 640), (1366, 768)
+PLAYED_AT = {
+    "a small phone": SMALL_PHONE,
+    "a phone": PHONE,
+    "a phone on its side": (844, 390),
+    "a laptop": LAPTOP,
+    "a projector": PROJECTOR,
+    "a laptop at 200 %": (683, 384),
+    "a projector at 200 %": (960, 540),
+}
+
+HIDDEN = """() => {
+  const wanted = [...document.querySelectorAll(".turn .moves, .turn button, .turn input, .felt .plate")];
+  const own = wanted.filter((one) => !one.matches(".plate") || one.innerText.includes("Pia"));
+  const out = own.filter((one) => {
+    const { left, top, right, bottom } = one.getBoundingClientRect();
+    return left < 0 || top < 0 || right > innerWidth + 1 || bottom > innerHeight + 1;
+  });
+  const covered = own.filter((one) => !out.includes(one)).filter((one) => {
+    const { left, top, right, bottom } = one.getBoundingClientRect();
+    const on = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return !one.contains(on) && !on?.contains(one);
+  });
+  return [...out, ...covered].map((one) => `${one.className}: ${one.innerText.slice(0, 30)}`).concat(scrollY ? [`scrolled by ${scrollY}`] : []);
+}"""
+CUT_NAMES = """() => [...document.querySelectorAll(".plate .who")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+  .map((one) => one.innerText)
+  .filter((name) => !name.startsWith("Pia"))"""
+OVERLAPPING = """() => {
+  const all = [...document.querySelectorAll(".controls :is(button, input, select)")].map((one) => [one, one.getBoundingClientRect()]);
+  const shown = all.filter(([, { width }]) => width);
+  const name = (one) => one.getAttribute("aria-label") ?? one.innerText ?? one.localName;
+  const on = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const pairs = shown.flatMap(([one, a], at) => shown.slice(at + 1).filter(([, b]) => on(a, b)).map(([other]) => `${name(one)} on ${name(other)}`));
+  return pairs.concat(shown.filter(([, { left, right }]) => left < 0 || right > innerWidth).map(([one]) => `${name(one)} is outside`));
+}"""
+BROKEN = """() => [...document.querySelectorAll(".bar nav a")].filter((one) => {
+  const range = document.createRange();
+  range.selectNodeContents(one);
+  const { left, right } = one.getBoundingClientRect();
+  const nav = one.parentElement.getBoundingClientRect();
+  return range.getClientRects().length !== 1 || left < Math.max(0, nav.left - 1) || right > Math.min(innerWidth, nav.right + 1);
+}).map((one) => one.innerText)"""
+DRAWN = "() => new Promise((done) => { scrollTo(0, 0); requestAnimationFrame(() => requestAnimationFrame(done)); })"
+WAITS = """() => {
+  const { setTimeout } = window;
+  window.waits = [];
+  window.setTimeout = (call, wait) => {
+    window.waits.push(wait);
+    return setTimeout(call, wait);
+  };
+}"""
+GO_ON_AT_ONCE = """() => {
+  const goOn = () => document.querySelector('[aria-label="Go on"] button')?.click();
+  new MutationObserver(goOn).observe(document.body, { childList: true, subtree: true });
+}"""
+
+
+@pytest.fixture(params=SIZES)
+def look(
+    request: pytest.FixtureRequest, lasting: Windows, school: ClassWithPage
+) -> Iterator[BrowserWindow]:
+    """A window of either size, without a fault at the end of the test."""
+    it = lasting.at(school.url, SIZES[request.param])
+    yield it
+    it.sound("at the end")
+
+
+@pytest.fixture
+def wide(lasting: Windows, school: ClassWithPage) -> Iterator[BrowserWindow]:
+    it = lasting.at(school.url)
+    yield it
+    it.sound("at the end")
+
+
+def resized(look: BrowserWindow, size: tuple[int, int]) -> None:
+    """Give a window another size, and let its page be drawn."""
+    look.page.set_viewport_size({"width": size[0], "height": size[1]})
+    look.page.evaluate(DRAWN)
+
+
+def question_of(person: PagePlayer) -> str:
+    """Go on to the next question; what it shows."""
+    while not person.may_move():
+        person.go_on.click()
+    return person.turn.inner_text()
+
+
+# ---- To watch
+
+
+def test_the_lobby_tells_what_goes_on(look: BrowserWindow, school: ClassWithPage) -> None:
+    page = look.to("#/")
+    competition = page.get_by_role("article").filter(has_text="ace_king_queen-live")
+
+    assert competition.get_by_text("running").is_visible()
+    assert page.get_by_text(LONG).first.is_visible()
+    tables = page.locator(".panel", has=page.get_by_role("heading", name="At the tables"))
+    tables.get_by_role("link", name="Slow").first.click()
+    page.get_by_role("button", name="Watch live").wait_for()
+
+
+def test_a_live_table_goes_on_while_one_looks(look: BrowserWindow, school: ClassWithPage) -> None:
+    page = look.to(school.route("m", school.at_table()["ace_king_queen"]))
+    told = page.get_by_role("region", name="What happened")
+    before = told.inner_text()
+    page.wait_for_function(
+        "before => document.querySelector('.steps').innerText !== before", arg=before
+    )
+
+    assert page.get_by_role("group", name="Ace-King-Queen table").is_visible()
+    page.get_by_role("timer").first.wait_for()
+    page.get_by_role("button", name="Watch live").click()
+    assert page.get_by_role("button", name="Watch live").get_attribute("aria-pressed") == "false"
+
+
+def test_controls_and_navigation_fit_windows_of_all_sizes(
+    windows: Windows, school: ClassWithPage
+) -> None:
+    look = windows.at(school.url, LAPTOP)
+    page = look.to("#/")
+    page.locator(".line .live").wait_for(state="attached")
+    for size in (SMALL_PHONE, PHONE, (683, 384)):
+        resized(look, size)
+        assert page.evaluate(BROKEN) == [], f"words of the navigation at {size}"
+    for game, match in school.at_table().items():
+        resized(look, LAPTOP)
+        look.to(school.route("m", match))
+        page.get_by_role("button", name="Watch live").wait_for()
+        page.locator(".felt").wait_for()
+        height = page.evaluate("() => document.scrollingElement.scrollHeight")
+        assert height <= LAPTOP[1], f"{game} fits a laptop"
+        for name, size in PLAYED_AT.items():
+            resized(look, size)
+            assert page.evaluate(OVERLAPPING) == [], f"{game} on {name}"
+
+
+def test_a_match_that_is_gone_has_no_clock(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url)
+    opened: list[WebSocketRoute] = []
+
+    def watch(route: WebSocketRoute) -> None:
+        route.connect_to_server()
+        opened.append(route)
+
+    look.page.route_web_socket("**/watch", watch)
+    page = look.to(school.route("m", school.at_table()["ace_king_queen"]))
+    page.get_by_role("timer").first.wait_for()
+    with look.expecting("404"):
+        for route in opened:
+            route.send('{"type": "gone"}')
+        page.get_by_text("the match is over").wait_for()
+
+        assert page.get_by_role("timer").count() == 0
+
+
+# ---- To play
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_round_is_played_by_clicking_at_all_sizes(
+    windows: Windows, school: ClassWithPage, game: str
+) -> None:
+    look = windows.at(school.url)
+    person = sit_down(look, game, f"Pia {game}")
+    person.page.get_by_label("Pace").select_option("at once")
+    asked = 0
+    while person.may_move():
+        for name, size in PLAYED_AT.items() if asked < 4 else ():
+            resized(look, size)
+            assert person.page.evaluate(HIDDEN) == [], f"question {asked} on {name}"
+            assert person.page.evaluate(CUT_NAMES) == [], f"question {asked} on {name}"
+            if asked == 0 and size in SIZES.values():
+                look.sound(f"a question in {game} on {name}")
+        person.move()
+        asked += 1
+
+    assert asked
+    for name, size in PLAYED_AT.items():
+        resized(look, size)
+        hidden = person.page.evaluate(HIDDEN)
+        assert not [each for each in hidden if "move main" in each], f"the end on {name}"
+        if size in SIZES.values():
+            look.sound(f"a round that is over in {game} on {name}")
+    before = person.shown()
+    person.go_on.click()
+    person.changed(before)
+    person.moves.or_(person.go_on).or_(person.result).first.wait_for()
+    person.stand_up()
+
+
+def test_a_match_is_played_by_keyboard_alone(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url, reduced_motion="reduce")
+    page = look.to("#/")
+    _tab_to(page, "Play", "Enter")
+    page.get_by_label("Your name").wait_for()
+    _tab_to(page, "Ace-King-Queen", "Space")
+    _tab_to(page, "Your name", "Control+A")
+    page.keyboard.type("Kim of the keys")
+    _tab_to(page, "Hands", "Control+A")
+    page.keyboard.type("2")
+    _tab_to(page, "Sit down", "Enter")
+    person = PagePlayer(page)
+    while person.may_move() or person.go_on.is_visible():
+        before = person.shown()
+        keys = person.turn.locator("[aria-keyshortcuts]")
+        is_move = person.moves.count() > 0
+        page.keyboard.press(
+            keys.first.get_attribute("aria-keyshortcuts") or "" if is_move else "Enter"
+        )
+        person.changed(before)
+    person.result.wait_for()
+
+    look.sound("the result")
+    _tab_to(page, "Step through the record", "Enter")
+    page.get_by_label("Step through the match").wait_for()
+    page.locator(".felt").wait_for()
+    page.keyboard.press("End")
+    page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
+    look.sound("the record of what was played")
+
+
+def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
+    windows: Windows, school: ClassWithPage
+) -> None:
+    look = windows.at(school.url)
+    person = sit_down(look, "ace_king_queen", "Quick Kim", Hands=3)
+    # A busy machine paints the button so late that it is pressed before its effects have run.
+    person.page.evaluate(GO_ON_AT_ONCE)
+    while person.may_move():
+        person.move()
+
+    person.result.wait_for()
+    look.sound("the result")
+
+
+def _tab_to(page: Page, name: str, key: str) -> None:
+    """Press Tab until an element of this name has the focus, and then a key."""
+    named = """() => {
+      const on = document.activeElement;
+      return (on.labels?.[0]?.innerText ?? on.innerText ?? "").trim();
+    }"""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(named).startswith(name):
+            return page.keyboard.press(key)
+    raise AssertionError(f"{name} cannot be reached with Tab")
+
+
+def test_what_the_arena_refuses_is_said_where_it_was_asked(look: BrowserWindow) -> None:
+    page = look.to("#/play/blackjack")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Sit down").click()
+
+    refusal = page.get_by_role("alert")
+    refusal.wait_for()
+    assert "Ada" in refusal.inner_text() or "token" in refusal.inner_text()
+
+
+def test_a_lost_connection_comes_back_to_the_same_table(wide: BrowserWindow) -> None:
+    person = sit_down(wide, "ace_king_queen", "Lea")
+    question = question_of(person)
+    wide.page.reload()
+    person.moves.first.wait_for()
+
+    assert person.turn.inner_text() == question
+    person.stand_up()
+
+
+def test_two_guests_behind_one_address_sit_down_as_they_find_it(
+    windows: Windows, school: ClassWithPage
+) -> None:
+    looks = [windows.at(school.url, PHONE) for _ in range(2)]
+    people = [sit_down(look, "ace_king_queen") for look in looks]
+    for person in people:
+        person.may_move()
+
+    tables = [person.page.locator(".felt").inner_text() for person in people]
+    assert all("Guest" in table for table in tables)
+    assert "Guest 2" in "".join(tables)
+    for person in people:
+        person.stand_up()
+    for look in looks:
+        look.sound("a guest")
+
+
+def test_the_pace_is_shown_and_does_what_it_says(wide: BrowserWindow) -> None:
+    page = sit_down(wide, "ace_king_queen", "Quinn").page
+    pace = page.get_by_label("Pace")
+    shown = "one => one.options[one.selectedIndex].text"
+    assert (pace.evaluate(shown), pace.input_value()) == ("brisk", "brisk")
+
+    for name in ("calm", "at once", "brisk", "calm"):
+        pace.select_option(label=name)
+        assert (pace.evaluate(shown), pace.input_value()) == (name, name)
+    page.reload()
+    pace.wait_for()
+    assert pace.evaluate(shown) == "calm", "it is kept"
+    # Shown one by one: events that are pending after a move are not shown at once.
+    page.evaluate(WAITS)
+    PagePlayer(page).move()
+    page.get_by_role("group", name="Go on").or_(
+        page.get_by_label("Your moves").locator("button:enabled").first
+    ).first.wait_for()
+    assert 900 in page.evaluate("() => window.waits")
+    pace.select_option(label="brisk")
+    PagePlayer(page).stand_up()
+
+
+ASKED_ANEW = """async () => {
+  document.querySelector("dialog button").click();
+  await null;  // the page has drawn itself; the browser's own event of the closed dialog is yet to come
+  await null;
+  document.activeElement.click();
+}"""
+FOCUSED = "name => document.activeElement?.innerText.trim() === name"
+
+
+def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None:
+    person = sit_down(look, "ace_king_queen", f"Stan {look.size[0]}")
+    page = person.page
+    question = question_of(person)
+    ask = page.get_by_role("button", name="Stand up…")
+    dialog = page.get_by_role("dialog", name="Stand up?")
+    ask.focus()
+    for leave in ("Escape", "Enter"):  # the first button is the one that changes nothing
+        page.keyboard.press("Enter")
+        dialog.wait_for()
+        look.sound("the question")
+        for key in "bcfk":  # no move is made behind it
+            page.keyboard.press(key)
+        page.keyboard.press(leave)
+        dialog.wait_for(state="detached")
+        page.wait_for_function(FOCUSED, arg="Stand up…")
+        assert person.turn.inner_text() == question
+
+    page.keyboard.press("Enter")
+    dialog.wait_for()
+    page.evaluate(ASKED_ANEW)
+    dialog.wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sit down").wait_for()
+
+
+def test_ones_own_match_is_ones_own_in_a_new_tab(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url)
+    first = sit_down(look, "ace_king_queen")
+    question = question_of(first)
+    lobby = look.page.context.new_page()
+    lobby.goto(f"{school.url}/#/")
+    lobby.get_by_role("link", name="Guest").first.click()
+    second = PagePlayer(lobby)
+    second.moves.first.wait_for()
+    assert second.turn.inner_text() == question, "with its cards"
+
+    first.turn.get_by_text("in another tab now").wait_for()
+    second.move()
+    second.may_move()
+    first.page.get_by_role("button", name="Play on here").click()
+    first.moves.or_(first.go_on).first.wait_for()
+    second.turn.get_by_text("in another tab now").wait_for()
+    form = look.page.context.new_page()
+    form.goto(f"{school.url}/#/play")
+    form.get_by_text("You sit at a table already").wait_for()
+    first.stand_up()
+    look.sound("the tabs")
+
+
+# ---- To log in
+
+
+@pytest.mark.parametrize("size", [(360, 640), PHONE, (1366, 768)])
+def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
+    windows: Windows, school: ClassWithPage, size: tuple[int, int]
+) -> None:
+    look = windows.at(school.url, size)
+    page = look.to("#/")
+    other = page.context.new_page()
+    other.goto(f"{school.url}/{school.route('m', school.at_table()['ace_king_queen'])}")
+    other.get_by_role("button", name="Watch live").wait_for()
+    assert page.get_by_role("alert").count() == 0
+
+    page.get_by_role("banner").get_by_role("button", name="Log in").click()
+    dialog = page.get_by_role("dialog", name="Log in")
+    look.sound("the way in")
+    dialog.get_by_label("Your token").fill(school.tokens["Ada"])
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="hidden")
+    for tab in (page, other):
+        tab.get_by_role("banner").get_by_role("button", name="Logged in as Ada").wait_for()
+        assert tab.get_by_role("alert").count() == 0
+    page.reload()
+    look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
+    assert page.locator(".bad, .failure").count() == 0, "it is no error"
+    page.get_by_role("button", name="Logged in as Ada").click()
+    look.sound("the way out")
+    page.get_by_role("button", name="Log out", exact=True).click()
+    for tab in (page, other):
+        tab.get_by_role("button", name="Log in", exact=True).wait_for()
+
+
+def test_an_owner_sees_its_cards_in_every_tab(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url)
+    page = look.to("#/")
+    page.get_by_role("button", name="Log in").click()
+    school.at_table()
+    match, owner = next(
+        (one["match"], one["players"][0])
+        for one in school.document("/api/lobby.json")["matches"]
+        if one["game"] == "ace_king_queen" and one["players"][0] in school.tokens
+    )
+    page.get_by_label("Your token").fill(school.tokens[owner])
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=f"Logged in as {owner}").wait_for()
+    tab = page.context.new_page()
+    sockets: list[str] = []
+    tab.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda data: sockets.append(str(data))),
+    )
+    tab.goto(f"{school.url}/{school.route('m', match)}")
+    tab.get_by_role("button", name="Watch live").wait_for()
+
+    scenes = [frame for frame in sockets if '"scene"' in frame]
+    assert scenes
+    assert all('"kind":"seat"' in scene for scene in scenes)
+
+
+def test_a_wrong_token_is_one_clear_line(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url)
+    page = look.to("#/")
+    page.get_by_role("button", name="Log in").click()
+    for wrong in ("a word that is none", "gu\u00e9ssed"):
+        with look.expecting("401"):
+            page.get_by_label("Your token").fill(wrong)
+            page.get_by_role("button", name="Log in").last.click()
+            said = page.get_by_role("dialog").get_by_role("status")
+            said.filter(has_text="does not know that token").wait_for()
+        assert "\n" not in said.inner_text()
+        assert page.evaluate("() => localStorage.getItem('arena.token')") is None
+    page.keyboard.press("Escape")
+    look.sound("a wrong token")
+
+
+# ---- The instructor
+
+
+def test_an_instructor_has_all_of_it_done(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url, PHONE)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill("a word that is none")
+    with look.expecting("."):
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("expected a token").wait_for()
+    page.get_by_label("Token").fill(school.instructor)
+    page.get_by_role("button", name="Enter").click()
+    page.get_by_role("heading", name="Competitions that are on").wait_for()
+    look.sound("the instructor's desk")
+
+    page.get_by_role("button", name="Pause ace_king_queen-live").click()
+    page.get_by_role("button", name="Resume ace_king_queen-live").click()
+    page.get_by_role("button", name="Pause ace_king_queen-live").wait_for()
+
+    before = school.at_table()["ace_king_queen"]
+    page.get_by_label("The match's id").fill(before)
+    page.get_by_role("button", name="Void it…").click()
+    look.sound("a question that is asked first")
+    page.get_by_role("dialog").get_by_role("button", name="Void it").click()
+    school.until(lambda: school.at_table()["ace_king_queen"] != before, "another match")
+
+    started = school.started()
+    page.get_by_label("What").select_option("blackjack")
+    page.get_by_label("Hands").fill("5")
+    page.get_by_role("button", name="Start", exact=True).click()
+    school.until(lambda: school.started() == started + 1, "one competition more")
+
+    page.get_by_label("or as text").fill("name,team\nZoë,blue")
+    page.get_by_role("button", name="Put on the roster").click()
+    page.get_by_role("button", name="Show them here").click()
+    assert "Zoë" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
+
+    page.get_by_label("Who", exact=True).fill("zoë")
+    page.get_by_label("New name").fill("Zoe Zhang")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("Zoë is Zoe Zhang now", exact=True).wait_for()
+    page.get_by_label("Who", exact=True).fill("Zoe Zhang")
+    page.get_by_role("button", name="Take off the roster…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take off").click()
+    page.get_by_text("Zoe Zhang is on the roster no longer").wait_for()
+    page.get_by_label("Who", exact=True).fill("Slow Sue")
+    page.get_by_label("New name").fill("Sue")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("not in use: Slow Sue is connected").wait_for()
+
+    page.get_by_role("button", name="See it").click()
+    page.get_by_label("what the arena has told").get_by_text(ROGUE).first.wait_for()
+    look.sound("the log")
+
+    page.get_by_label("Bot", exact=True).fill("Slow Sue")
+    page.get_by_role("button", name="Remove it…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    school.until(lambda: "Slow Sue" in school.out("ace_king_queen-live"), "a verdict")
+
+    where = page.get_by_label(re.compile(r"^From\s*every competition"))
+    over = where.locator("optgroup option").last
+    where.select_option(over.get_attribute("value"))
+    page.get_by_label("Bot", exact=True).fill("nobody")
+    page.get_by_role("button", name="Remove it…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    page.get_by_text("expected a bot that is in").wait_for()
+
+
+# ---- To start a competition
+
+
+def desk(windows: Windows, school: ClassWithPage) -> Page:
+    look = windows.at(school.url, PHONE)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill(school.instructor)
+    page.get_by_role("button", name="Enter").click()
+    page.get_by_role("heading", name="Competitions that are on").wait_for()
+    return page
+
+
+@pytest.mark.parametrize(
+    ("game", "forms"),
+    [
+        ("gin_rummy", ["round robin", "ladder"]),
+        ("high_low", ["elimination", "ladder"]),
+        ("blackjack", ["league"]),
+    ],
+)
+def test_only_forms_that_a_game_has_are_offered(
+    windows: Windows, school: ClassWithPage, game: str, forms: list[str]
+) -> None:
+    page = desk(windows, school)
+    page.get_by_label("What").select_option(game)
+
+    assert page.get_by_label("Form").locator("option").all_inner_texts() == forms
+
+
+def listed(school: ClassWithPage) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = school.document("/api/competitions.json")["competitions"]
+    return found
+
+
+def test_every_setting_has_its_field_and_a_bad_value_its_line(
+    windows: Windows, school: ClassWithPage
+) -> None:
+    page = desk(windows, school)
+    page.get_by_label("What").select_option("blackjack")
+    before = {one["id"] for one in listed(school)}
+
+    assert page.get_by_label("Bankroll").input_value() == "100"
+    assert page.get_by_label("Hands").input_value() == "1000"
+    assert page.get_by_label("Shuffle").input_value() == "uniform"
+    page.get_by_label("Hands").fill("-5")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_text("Expected a whole number from 0 to 10,000,000, got -5").wait_for()
+    assert page.get_by_label("Hands").get_attribute("aria-invalid") == "true"
+    assert {one["id"] for one in listed(school)} == before
+
+    page.get_by_label("Hands").fill("7")
+    page.get_by_label("Matches of each bot").fill("2")
+    page.get_by_role("button", name="Start", exact=True).click()
+    school.until(lambda: len(listed(school)) > len(before), "one competition more")
+    [id_] = {one["id"] for one in listed(school)} - before
+    started = school.document(f"/api/competitions/{id_}.json")
+    assert started["settings"] == {"bankroll": 100, "hands": 7, "shuffle": "uniform"}
+    assert started["matches"] == 2
