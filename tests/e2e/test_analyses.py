@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.competitions.arena_host import Host
 from arena.formats.schedule import Pairing
 from arena.storage.store import Store
 from arena.storage.tokens import Access, hashed
-from arena.web.web import Web
-from tests.e2e.test_web import ArenaWithPage
-from tests.support.gateway_bots import LIMITS
+from tests.support.arena_with_page import ArenaWithPage, in_page_host
 from tests.support.sample_database import SampleWriter, plan, play
 
 if TYPE_CHECKING:
@@ -25,7 +22,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 GAME = "ace_king_queen"
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
+WAITS = "waits while bots play that the arena has launched"
 ACCESS = Access(revision=1, players={hashed("anns"): "ann", hashed("bens"): "ben"})
 MISTAKES = "/api/matches/m/mistakes.json?seat=1"
 STRENGTH = "/api/competitions/c/strength.json?bot=ann"
@@ -37,10 +35,9 @@ async def house(tmp_path: Path) -> AsyncIterator[ArenaWithPage]:
     with Store(tmp_path / "arena.db") as store:
         writing = SampleWriter(store, plan(GAME), "c")
         writing.finished(Pairing(1, ("ann", "ben")), play(GAME), "m")
-        store.flush()
-        async with Host(store, limits=LIMITS, page=Web) as host:
-            host.gateway.roster_changed(ACCESS)
-            yield ArenaWithPage(host, None)
+    async with in_page_host(tmp_path) as house:
+        house.gateway.roster_changed(ACCESS)
+        yield house
 
 
 async def analysed(house: ArenaWithPage, path: str, **headers: str) -> Any:
@@ -78,13 +75,20 @@ async def test_an_analysis_waits_while_a_launched_bot_computes(
     bots = [SimpleNamespace(asks=5, pending=1)]
     monkeypatch.setattr(house.gateway.players, "launched", lambda: iter(bots))
     monkeypatch.setattr("arena.web.analysis_client._SLICE_S", 0.0)  # not even a second
-    first = await house.get(MISTAKES, Authorization="Bearer anns")
-    await asyncio.sleep(1.0)
-    waits = json.loads((await house.get(MISTAKES, Authorization="Bearer anns")).body)
+    async with asyncio.timeout(TIMEOUT_S):
+        while (waits := await status_of(house, MISTAKES))["text"] != WAITS:
+            assert waits["state"] in ("queued", "running")
+            await asyncio.sleep(0.05)
+    still = await status_of(house, MISTAKES)
     bots.clear()
     done = await analysed(house, MISTAKES, Authorization="Bearer anns")
 
-    assert first.status == 200
-    assert waits["state"] in ("queued", "running")
-    assert waits["text"] == "waits while bots play that the arena has launched"
+    assert still["text"] == WAITS
     assert done["state"] == "done"
+
+
+async def status_of(house: ArenaWithPage, path: str) -> Any:
+    """How far an analysis is that ann asks for."""
+    answer = await house.get(path, Authorization="Bearer anns")
+    assert answer.status == 200, answer.body
+    return json.loads(answer.body)

@@ -1,0 +1,633 @@
+"""The page over a network in memory: requests as browsers, proxies and rogues send them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from arena.server.reply import pack
+from arena.server.websocket import Connection
+from arena.storage.store import Store
+from arena.storage.tokens import Access, hashed
+from protocol.errors import StoreFailed
+from protocol.messages import Limits
+from tests.support.arena_with_page import UPGRADE, ArenaWithPage, Peer, heard, in_page_host, to_end
+from tests.support.gateway_bots import LIMITS, RawBot
+from tests.support.virtual_time import memory_folder
+
+pytestmark = pytest.mark.virtual_time(limit_s=600)
+
+BIG = 100  # connections at once
+WATCH_LOBBY = '{"type":"watch","topic":"lobby"}'
+LATER = "/docs/LICENSE"
+"""A path that is answered from a thread."""
+
+InHouse = Callable[..., AbstractAsyncContextManager[ArenaWithPage]]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with memory_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def in_house(folder: Path, caplog: pytest.LogCaptureFixture) -> InHouse:
+    """Opens arenas with a page, and checks that nothing is logged."""
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncIterator[ArenaWithPage]:
+        with caplog.at_level("WARNING"):
+            async with in_page_host(folder, **options) as house:
+                yield house
+        assert caplog.messages == []
+
+    return opened
+
+
+@pytest.fixture
+async def house(in_house: InHouse) -> AsyncIterator[ArenaWithPage]:
+    """An arena without options."""
+    async with in_house() as house:
+        yield house
+
+
+# --- files and documents ---
+
+
+async def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(
+    house: ArenaWithPage,
+) -> None:
+    page = await house.get("/")
+    packed = await house.get("/", Accept_Encoding="gzip, deflate, br")
+    again = await house.get("/", If_None_Match=page.headers["ETag"])
+
+    assert gzip.decompress(packed.body) == page.body
+    assert packed.headers["ETag"] == page.headers["ETag"]
+    assert (again.status, again.body) == (304, b"")
+
+
+async def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
+    house: ArenaWithPage,
+) -> None:
+    expected = {
+        "/": 200,
+        "/favicon.svg": 200,
+        "/static/0123456789abcdef/app.js": 404,
+        "/static/../../../etc/passwd": 404,
+        "/api/lobby.json": 200,
+        "/api/lobby.json?a=%ff": 400,
+        "/healthz": 200,
+        "/metrics": 200,
+        "/nothing": 404,
+        "/docs/": 200,
+        "/docs/?q=bank": 200,
+        "/docs/nothing": 404,
+    }
+    answers = {path: await house.get(path) for path in expected}
+
+    assert {path: answer.status for path, answer in answers.items()} == expected
+    for answer in answers.values():
+        assert answer.headers["Connection"] == "close"
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_the_lobby_is_packed_once_until_it_changes(
+    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[bytes] = []
+
+    def counting(body: bytes, effort: int) -> bytes | None:
+        packed.append(body)
+        return pack(body, effort)
+
+    monkeypatch.setattr("arena.web.web.pack", counting)
+    monkeypatch.setattr("arena.server.reply._TINY_BYTES", 100)
+    plain = await house.get("/api/lobby.json")
+    for _ in range(5):
+        answer = await house.get("/api/lobby.json", Accept_Encoding="gzip")
+
+        assert answer.headers["Content-Encoding"] == "gzip"
+        assert len(answer.body) == int(answer.headers["Content-Length"])
+        assert gzip.decompress(answer.body) == plain.body
+    assert len(packed) == 1
+
+    async with house.bot("ann"):
+        await asyncio.sleep(1.1)  # for a second the document is kept
+        await house.get("/api/lobby.json", Accept_Encoding="gzip")
+    assert len(packed) == 2
+
+
+async def test_where_the_database_is_that_fails_strangers_need_not_know(
+    house: ArenaWithPage, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(store: Store, within_s: float | None = None) -> None:
+        raise StoreFailed(f"cannot write the database {folder}: disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "flush", fails)
+        answer = await house.get("/healthz")
+
+    assert (answer.status, answer.body.count(b"\n")) == (503, 1)
+    assert str(folder).encode() not in answer.body
+
+
+async def test_a_program_that_offers_another_protocol_is_answered(house: ArenaWithPage) -> None:
+    answer = await house.get("/healthz", Connection="Upgrade", Upgrade="h2c")
+
+    assert (answer.status, answer.body) == (200, b"ok\n")
+
+
+async def test_limits_of_bots_are_not_those_of_the_page(in_house: InHouse) -> None:
+    """An answer may be longer than what may wait for a bot that reads slowly."""
+    async with in_house(limits=Limits(buffer_bytes=1024)) as house:
+        answer = await house.get(await a_script(house))
+
+        assert answer.status == 200
+        assert len(answer.body) == int(answer.headers["Content-Length"]) > 10_000
+
+
+async def a_script(house: ArenaWithPage) -> str:
+    """The path of a large file of the page."""
+    page = await house.get("/")
+    [script, *_] = re.findall(r'"(static/[^"]+/lib/preact.js)"', page.body.decode())
+    return f"/{script}"
+
+
+# --- browsers ---
+
+
+@pytest.mark.parametrize("path", ["/watch", "/"])
+async def test_only_our_own_page_may_watch_and_play(house: ArenaWithPage, path: str) -> None:
+    for host in (f"127.0.0.1:{house.port}", f"localhost:{house.port}"):
+        async with house.peer() as client:
+            client.asks(path, **UPGRADE, Host=host, Origin=f"http://{host}")
+            status, _ = (await client.reader.readuntil(b"\r\n")).split()[1:3]
+            assert status == b"101"
+    for origin in ("http://evil.example", "null", "http://localhost:1"):
+        refused, said = await house.refusal(path, Origin=origin)
+
+        assert refused == 403
+        assert said.startswith("expected an Origin that is this arena's own")
+        assert said.count("\n") == 1
+    evil = f"evil.example:{house.port}"  # a name that was made to point here
+    async with house.peer() as client:
+        answer = await client.gets(path, **UPGRADE, Host=evil, Origin=f"http://{evil}")
+        assert answer.status == 403
+    assert (await house.get("/api/lobby.json", Host=evil)).status == 403
+    await house.still_plays()
+
+
+async def test_a_proxy_that_was_named_may(in_house: InHouse) -> None:
+    async with (
+        in_house(origins=("https://arena.example.org",)) as house,
+        house.viewer(origin="https://arena.example.org") as viewer,
+    ):
+        await viewer.send(WATCH_LOBBY)
+
+        assert (await heard(viewer))["type"] == "lobby"
+
+
+# --- viewers ---
+
+
+async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: ArenaWithPage) -> None:
+    async with house.viewer() as viewer:
+        await viewer.send('{"type":"hello","protocol":1,"name":"x","games":[]}')
+
+        assert (await heard(viewer))["code"] == "malformed"
+        assert await to_end(viewer) == 1002
+    async with house.viewer("/") as bot:
+        await bot.send(WATCH_LOBBY)
+
+        assert (await heard(bot))["type"] == "refused"
+
+
+async def test_a_token_that_is_revoked_shows_nothing_more(house: ArenaWithPage) -> None:
+    house.gateway.roster_changed(Access(revision=1, instructors={hashed("hers"): "Eva"}))
+    async with house.viewer() as hers, house.viewer() as anybody, house.viewer() as wrong:
+        await hers.send('{"type":"watch","topic":"lobby","token":"hers"}')
+        await anybody.send(WATCH_LOBBY)
+        await wrong.send('{"type":"instruct","action":"stop","token":"guessed","protocol":1}')
+        await asyncio.gather(heard(hers), heard(anybody))
+        house.gateway.roster_changed(Access(revision=2))
+
+        assert await to_end(hers) == 4001
+        assert (await heard(wrong))["code"] == "token"
+        assert await to_end(wrong) == 4001
+        assert anybody.close_code is None
+
+
+@pytest.mark.parametrize(
+    ("frame", "times"),
+    [("nonsense", 1), (b"\x80", 1), ("x" * 70_000, 1), ('{"type":"unwatch"}', 1000)],
+    ids=["text", "binary", "large", "flood"],
+)
+async def test_nonsense_is_the_end_of_a_viewer_only(
+    house: ArenaWithPage, frame: str | bytes, times: int
+) -> None:
+    async with house.viewer() as viewer:
+        with suppress(ConnectionClosed):
+            for _ in range(times):
+                await viewer.send(frame)
+
+        assert await to_end(viewer) == (1009 if len(frame) > 64 * 1024 else 1002)
+    await house.still_plays()
+
+
+@asynccontextmanager
+async def raw_viewer(house: ArenaWithPage) -> AsyncIterator[Peer]:
+    """A viewer of which the test writes every byte."""
+    async with house.peer() as client:
+        client.asks("/watch", **UPGRADE)
+        await client.reader.readuntil(b"\r\n\r\n")
+        yield client
+
+
+@pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])
+async def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
+    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch, frame: bytes
+) -> None:
+    read: list[int] = []
+    reads = Connection.buffer_updated
+
+    def counting(connection: Connection, nbytes: int) -> None:
+        read.append(nbytes)
+        reads(connection, nbytes)
+
+    async with raw_viewer(house) as client:
+        monkeypatch.setattr(Connection, "buffer_updated", counting)
+        with suppress(ConnectionError):
+            while house.viewers:
+                client.writer.write(frame * 1000)
+                await client.writer.drain()
+
+    assert 0 < sum(read) <= 64 * 1024
+    await house.still_plays()
+
+
+async def test_who_watches_or_is_idle_is_no_stranger_any_more(
+    in_house: InHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.server.visitors._MOST_IDLE_NEAR", 5)
+    limits = msgspec.structs.replace(LIMITS, strangers=2)
+    async with in_house(limits=limits) as house, AsyncExitStack() as stack:
+        there = []
+        for _ in range(8):
+            await stack.enter_async_context(house.viewer())
+            there.append(await stack.enter_async_context(house.peer()))
+            await there[-1].gets("/healthz")
+        gone = [await client.reader.read() for client in there[:3]]
+
+        assert gone == [b""] * 3, "those who were idle for longest"
+        assert (house.idle, house.viewers, len(house.gateway.login.throttle)) == (5, 8, 0)
+        assert (await there[3].gets("/healthz")).status == 200
+        await house.still_plays()
+
+
+async def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
+    house: ArenaWithPage,
+) -> None:
+    async with raw_viewer(house) as deaf:
+        deaf.reads_nothing()
+        [watcher] = house.web._viewers._watchers.values()
+        most = 0
+        while house.viewers:
+            watcher.send(b'"' + b"x" * 100_000 + b'"')
+            transport = watcher.connection._transport  # type: ignore[attr-defined]
+            if transport is not None:
+                most = max(most, transport.get_write_buffer_size())
+            await asyncio.sleep(0)
+
+    assert 0 < most <= 512 * 1024
+    await house.still_plays()
+
+
+async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
+    house: ArenaWithPage,
+) -> None:
+    now = asyncio.get_running_loop().time
+    async with raw_viewer(house) as deaf:
+        deaf.reads_nothing()
+        [watcher] = house.web._viewers._watchers.values()
+        while not watcher.is_behind:
+            watcher.send(b'"' + b"x" * 100_000 + b'"')
+            await asyncio.sleep(0)
+        since = now()
+        while house.viewers:
+            await asyncio.sleep(0.1)
+
+    assert 20 <= now() - since <= 23
+    await house.still_plays()
+
+
+# --- rogues ---
+
+
+@pytest.mark.parametrize("more", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 300_000])
+async def test_what_follows_the_last_request_is_ignored(house: ArenaWithPage, more: bytes) -> None:
+    async with house.peer() as client:
+        client.writer.write(f"GET {LATER} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        while not house.visitors:
+            await asyncio.sleep(0)
+        client.writer.write(more)
+        said = b""
+        with suppress(ConnectionError):
+            said = await client.reader.read()
+
+    assert said.count(b"HTTP/1.1 ") <= 1
+    if not more:
+        assert said.startswith(b"HTTP/1.1 200")
+    await house.emptied()
+
+
+@pytest.mark.parametrize("path", ["/", LATER])
+async def test_who_says_that_it_will_say_no_more_gets_its_answer(
+    house: ArenaWithPage, path: str
+) -> None:
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    answer = await house.sends(request, ends=True)
+
+    assert answer.status == 200
+    assert len(answer.body) == int(answer.headers["Content-Length"])
+    await house.emptied()
+
+
+async def test_who_is_gone_before_its_answer_harms_nothing(house: ArenaWithPage) -> None:
+    for _ in range(BIG):
+        async with house.peer() as client:
+            client.asks(LATER)
+            await asyncio.sleep(0)
+    await house.emptied()
+
+    assert (await house.get(LATER)).status == 200
+
+
+async def floods(house: ArenaWithPage, asks: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Play matches while many clients send requests; then a bot comes from the same address."""
+    is_on, answered = True, 0
+
+    async def repeats() -> None:
+        nonlocal answered
+        while is_on:
+            with suppress(OSError, EOFError, ConnectionClosed, InvalidStatus, TimeoutError):
+                await asks()
+            answered += 1
+            await asyncio.sleep(0)
+
+    async with house.bot("ann") as ann, house.bot("ben") as ben:
+        crowd = [asyncio.ensure_future(repeats()) for _ in range(20)]
+        for _ in range(5):
+            house.open("ace_king_queen", "ann", "ben", hands=20)
+            await asyncio.gather(ann.play(), ben.play())
+        async with house.bot("late"):
+            is_on = False
+        await asyncio.gather(*crowd)
+
+    assert answered >= 20
+    assert {result.termination.kind.value for result, _ in house.over.values()} == {"completed"}
+
+
+async def _watches(house: ArenaWithPage) -> None:
+    async with house.viewer() as viewer:
+        for _ in range(5):
+            await viewer.send(WATCH_LOBBY)
+            await heard(viewer)
+
+
+async def _pipelines(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        for _ in range(200):
+            client.asks("/api/lobby.json")
+        for _ in range(200):
+            await client.hears()
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda house: house.get("/"),
+        lambda house: house.get("/api/lobby.json"),
+        lambda house: house.get("/docs/?q=card"),
+        lambda house: house.get("/api/lobby.json", Authorization="Bearer guessed"),
+        _watches,
+        _pipelines,
+    ],
+    ids=["files", "documents", "search", "guesses", "viewers", "pipelines"],
+)
+async def test_a_flood_harms_no_match(
+    house: ArenaWithPage, request: pytest.FixtureRequest, asks: Callable[..., Any]
+) -> None:
+    await floods(house, partial(asks, house))
+
+    if "guesses" in request.node.name:
+        assert house.gateway.login.throttle._is_failing("127.0.0.1")
+
+
+async def test_whoever_asks_without_end_is_put_off_and_others_play(
+    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.server.throttle._ASKS", 15)
+    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
+    await floods(house, lambda: house.get("/"))
+
+    assert house.gateway.login.throttle._is_failing("127.0.0.1")
+
+
+async def test_who_asks_without_end_over_one_connection_stands_in_line(
+    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.server.throttle._ASKS", 100)
+    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
+    throttle = house.gateway.login.throttle
+    async with house.bot("ann") as ann, house.peer() as client:
+        for _ in range(111):
+            await client.gets("/healthz")
+        house.open("blackjack", "ann", hands=1)
+        throttle._credit_s = -0.005
+        client.asks("/healthz")
+        while not throttle._line:
+            await asyncio.sleep(0.001)
+
+        assert throttle._is_failing("127.0.0.1")
+
+        await client.hears()  # in its turn
+        await ann.play()
+
+
+async def test_there_is_an_end_to_visitors_that_do_not_read(
+    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.server.visitors._MOST", 10)
+    async with AsyncExitStack() as stack:
+        for _ in range(30):
+            client = await stack.enter_async_context(house.peer())
+            client.reads_nothing()
+            client.asks("/")
+        while len(house.gateway.login.throttle):
+            await asyncio.sleep(0)
+
+        assert 0 < house.visitors <= 10
+        assert (await house.get("/")).status == 200
+
+
+# --- one connection for many requests ---
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_requests_that_come_at_once_are_answered_in_order(
+    house: ArenaWithPage, ends: bool
+) -> None:
+    async with house.peer() as client:
+        paths = [LATER, "/healthz", "/nothing", "/metrics"] * 50
+        for path in paths:
+            client.asks(path)
+        if ends:
+            client.writer.write_eof()
+        for path in paths:
+            answer = await client.hears()
+            assert answer.status == (404 if path == "/nothing" else 200)
+            assert (answer.body == b"ok\n") is (path == "/healthz")
+        if ends:
+            assert await client.reader.read() == b""
+    await house.emptied()
+    await house.still_plays()
+
+
+async def test_head_is_answered_like_get_without_the_body(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        for path in ("/", "/api/lobby.json", "/healthz", "/docs/", LATER):
+            head = await client.gets(path, "HEAD")
+            got = await client.gets(path)
+            # The lobby's document has a clock in it.
+            assert (head.status, head.headers.keys()) == (200, got.headers.keys())
+            assert head.headers.get("ETag") == got.headers.get("ETag")
+            assert int(head.headers["Content-Length"]) > 0
+
+
+async def test_a_request_with_a_body_is_refused_in_one_line(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        await client.gets("/healthz")
+        client.asks("/healthz", "POST", Content_Length="5")
+        client.writer.write(b"hello")
+        answer = await client.hears()
+
+        assert (answer.status, answer.body.count(b"\n")) == (400, 1)
+        assert b"without a body" in answer.body
+        assert answer.headers["Connection"] == "close"
+        assert await client.reader.read() == b""
+
+
+async def test_a_request_in_pieces_after_another_is_answered(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        client.writer.write(whole + whole[:10])
+        await client.hears()
+        for byte in whole[10:]:
+            client.writer.write(bytes([byte]))
+            await asyncio.sleep(0.001)
+
+        assert (await client.hears()).body == b"ok\n"
+
+
+async def test_a_connection_that_has_fetched_may_become_a_websocket(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        await client.gets("/healthz")
+        client.asks("/watch", **UPGRADE)
+        client.writer.write(b"\x81\xa0\0\0\0\0" + WATCH_LOBBY.encode())
+        answer = await client.hears()
+        frame = await client.reader.readuntil(b'"type":"lobby"')
+
+        assert (answer.status, frame[0]) == (101, 0x81)
+        assert (house.viewers, house.idle) == (1, 0)
+
+
+async def test_who_is_idle_for_long_is_closed(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        await client.gets("/healthz")
+        since = asyncio.get_running_loop().time()
+
+        assert await client.reader.read() == b""
+        assert asyncio.get_running_loop().time() - since > 30
+    await house.emptied()
+    assert not house.gateway.login.throttle._failures, "it was no failure"
+
+
+async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: ArenaWithPage) -> None:
+    async with house.peer() as client:
+        script = await a_script(house)
+        client.reads_nothing()
+        for _ in range(1000):
+            client.asks(script)
+        await asyncio.sleep(5)  # there is nothing else to do meanwhile
+
+        assert 0 < house.web._site.served[200] < 900
+        waiting = (
+            connection._transport.get_write_buffer_size()  # type: ignore[attr-defined]
+            for connection in house.gateway._connections
+        )
+        assert 0 < sum(waiting) < 200_000
+
+
+# --- below a path, and without a page ---
+
+
+async def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: InHouse) -> None:
+    async with in_house(base_path="/arena/") as house:
+        page = await house.get("/arena/")
+        named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
+        documents = ("docs/", "docs/bots/README.md", "docs/?q=bank")
+        for path in ("api/lobby.json", "healthz", *named, *documents):
+            assert (await house.get(f"/arena/{path}")).status == 200, path
+        for path in ("/", "/api/lobby.json", "/healthz", "/favicon.svg", "/arenas/"):
+            answer = await house.get(path)
+
+            assert answer.status == 404
+            assert answer.body == b"there is nothing here; this arena is at /arena/\n"
+        assert len(named) > 3
+        assert house.url == f"ws://127.0.0.1:{house.port}/arena/"
+        for path, where in (("/arena?a=1", "/arena/?a=1"), ("/arena/docs", "docs/")):
+            moved = await house.get(path)
+            assert (moved.status, moved.headers["Location"]) == (307, where)
+
+
+async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: InHouse) -> None:
+    limits = msgspec.structs.replace(LIMITS, grace_ms=1)
+    async with in_house(base_path="/arena/", limits=limits) as house:
+        async with house.viewer("watch") as viewer:
+            await viewer.send(WATCH_LOBBY)
+            assert (await heard(viewer))["type"] == "lobby"
+            assert house.viewers == 1
+        for url in (house.url, house.url[:-1], house.url.removesuffix("arena/")):
+            async with connect(url) as bot:
+                await RawBot(bot, "ann").hello()
+            while house.gateway.players:
+                await asyncio.sleep(0.01)
+        house.url = house.url.removesuffix("/arena/")
+        await house.still_plays()
+
+
+async def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: InHouse) -> None:
+    async with in_house(page=None) as house:
+        for path in ("/", "/healthz", "/api/lobby.json"):
+            answer = await house.get(path)
+
+            assert (answer.status, answer.headers["Connection"]) == (200, "close")
+            assert b"Card Arena is running here" in answer.body
+        assert (await house.refusal("/", Origin="http://evil.example"))[0] == 403
+        async with house.viewer() as bot:  # any path is a bot's
+            await bot.send(WATCH_LOBBY)
+            assert (await heard(bot))["type"] == "refused"
+        await house.still_plays()
