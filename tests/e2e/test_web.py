@@ -7,16 +7,20 @@ import json
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+from websockets.asyncio.client import connect
 
 from arena.server.listener import Certificate
 from arena.server.reply import text
+from arena.server.websocket import Connection
 from tests.e2e.test_tls import logged, make
 from tests.support.arena_with_page import ArenaWithPage, heard, in_page_host, to_end
+from tests.support.gateway_bots import LIMITS, RawBot
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -39,13 +43,13 @@ def in_house(tmp_path: Path, files: tuple[Path, Path], caplog: pytest.LogCapture
     """Opens arenas with a page, and checks that nothing is logged."""
 
     @asynccontextmanager
-    async def opened(is_encrypted: bool = False) -> AsyncIterator[ArenaWithPage]:
-        trust, more = None, {}
+    async def opened(is_encrypted: bool = False, **options: Any) -> AsyncIterator[ArenaWithPage]:
+        trust = None
         if is_encrypted:
             trust = ssl.create_default_context(cafile=files[0])
-            more = {"tls": Certificate(*files).current}
+            options["tls"] = Certificate(*files).current
         with caplog.at_level("WARNING"):
-            async with in_page_host(tmp_path, trust, **more) as house:
+            async with in_page_host(tmp_path, trust, **options) as house:
                 yield house
         assert logged(caplog) == []
 
@@ -145,6 +149,84 @@ async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
             assert len((await client.hears()).body) == size
             assert await client.reader.read() == b""  # now it was idle
         await house.emptied()
+
+
+async def test_who_asks_without_end_over_one_connection_stands_in_line(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.server.throttle._ASKS", 100)
+    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
+
+    async with in_house() as house:
+        throttle = house.gateway.login.throttle
+        async with house.bot("ann") as ann, house.peer() as client:
+            for _ in range(111):
+                await client.gets("/healthz")
+            house.open("blackjack", "ann", hands=1)
+            throttle._credit_s = -0.005
+            client.asks("/healthz")
+            while not throttle._line:
+                await asyncio.sleep(0)
+
+            assert throttle._is_failing("127.0.0.1")
+
+            await client.hears()  # in its turn
+            await ann.play()
+
+
+@pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])
+async def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch, frame: bytes
+) -> None:
+    async with in_house() as house:
+        read: list[int] = []
+        reads = Connection.buffer_updated
+
+        def counting(connection: Connection, nbytes: int) -> None:
+            read.append(nbytes)
+            reads(connection, nbytes)
+
+        async with house.raw_viewer() as client:
+            monkeypatch.setattr(Connection, "buffer_updated", counting)
+            with suppress(ConnectionError):
+                while house.viewers:
+                    client.writer.write(frame * 1000)
+                    await client.writer.drain()
+
+        assert 0 < sum(read) <= 64 * 1024
+        await house.still_plays()
+
+
+async def test_there_is_an_end_to_visitors_that_do_not_read(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.server.visitors._MOST", 10)
+    async with in_house() as house, AsyncExitStack() as stack:
+        for _ in range(30):
+            client = await stack.enter_async_context(house.peer())
+            client.reads_nothing()
+            client.asks("/")
+        while len(house.gateway.login.throttle):
+            await asyncio.sleep(0)
+
+        assert house.visitors <= 10
+        assert (await house.get("/")).status == 200
+
+
+async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -> None:
+    limits = msgspec.structs.replace(LIMITS, grace_ms=1)
+    async with in_house(base_path="/arena/", limits=limits) as house:
+        async with house.viewer("watch") as viewer:
+            await viewer.send('{"type":"watch","topic":"lobby"}')
+            assert (await heard(viewer))["type"] == "lobby"
+            assert house.viewers == 1
+        for url in (house.url, house.url[:-1], house.url.removesuffix("arena/")):
+            async with connect(url) as bot:
+                await RawBot(bot, "ann").hello()
+            while house.gateway.players:
+                await asyncio.sleep(0.01)
+        house.url = house.url.removesuffix("/arena/")
+        await house.still_plays()
 
 
 # --- as it is served ---

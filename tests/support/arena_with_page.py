@@ -128,6 +128,14 @@ class ArenaWithPage(GatewayArena):
         async with connect(url, compression=None, max_size=None, **options) as socket:
             yield socket
 
+    @asynccontextmanager
+    async def raw_viewer(self) -> AsyncIterator[Peer]:
+        """A viewer of which the test writes every byte."""
+        async with self.peer() as client:
+            client.asks("/watch", **UPGRADE)
+            await client.reader.readuntil(b"\r\n\r\n")
+            yield client
+
     async def refusal(self, path: str, **headers: str) -> tuple[int, str]:
         """The status and the line with which a WebSocket is refused."""
         with pytest.raises(InvalidStatus) as refused:

@@ -31,7 +31,7 @@ from tests.support import arena_process
 from tests.support.random_matches import endless
 from tests.support.student_bots import student
 
-__all__ = ["GAMES", "LONG", "ROGUE", "ClassWithPage", "main"]
+__all__ = ["GAMES", "LONG", "ROGUE", "TOYS", "ClassWithPage", "main"]
 
 GAMES = {game: tuple(house_bots(game)) for game in RULES}
 """The bots of the class, by game."""
@@ -39,6 +39,9 @@ GAMES = {game: tuple(house_bots(game)) for game in RULES}
 ROGUE = "Mallory"
 LONG = "Wolfeschlegelsteinhausenbergerdorff-Maximiliane-Theodora-the-2nd"
 """A name of the greatest length."""
+
+TOYS = (1, 2, 3, 6)
+"""The numbers of seats of the games from outside that tests of the page play."""
 
 _NAMES = (LONG, "Ada", "Ben", "Çem Öztürk", "李小龍", "Eva", "Fay", "Gus")
 _SLOW = ("Slow Sam", "Slow Sue", "Slow Sid", "Slow Sol")
@@ -183,31 +186,6 @@ class ClassWithPage:
     def route(self, *parts: object) -> str:
         """The address of a view, as arena/web/page/route.js has it."""
         return "#/" + "/".join(quote(str(part), safe="") for part in parts)
-
-    def views(self, game: str) -> dict[str, str]:
-        """The views of one game's cup, by what they show."""
-        id_ = self.competitions()[f"{game}-cup"]["id"]
-        document = self.document(f"/api/competitions/{id_}.json")
-        listed = self.document(f"/api/competitions/{id_}/matches.json")["matches"]
-        found = {
-            "competition": self.route("c", id_),
-            "matches": self.route("c", id_, "matches"),
-            "verdicts": self.route("c", id_, "verdicts"),
-            "rules": self.route("c", id_, "rules"),
-            "bot": self.route("c", id_, "bot", LONG),
-            "rogue": self.route("c", id_, "bot", ROGUE),
-            "match": self.route("m", self.fair(listed)["id"]),
-        }
-        if document["form"] == "round_robin":
-            found["cross"] = self.route("c", id_, "cross")
-            found["pairing"] = self.route("c", id_, "pairing", LONG, "Ada")
-        if document["form"] == "elimination":
-            found["standings"] = self.route("c", id_, "standings")
-        return found
-
-    def fair(self, listed: list[dict[str, Any]]) -> dict[str, Any]:
-        """One of these matches that was played to its end."""
-        return next(match for match in listed if match["kind"] == "completed")
 
     def at_table(self) -> dict[str, str]:
         """The matches that go on and on, by game; matches of people are in no competition."""

@@ -44,6 +44,7 @@ __all__ = [
     "LIMIT_S",
     "SLOW_WRITER",
     "VirtualTimeLoop",
+    "all_done",
     "in_virtual_time",
     "memory_folder",
     "pytest_asyncio_loop_factories",
@@ -211,6 +212,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         assert port is not None
         local_host = "127.0.0.1" if local_addr is None else local_addr[0]
         return await self.network.connect(protocol_factory, host, port, local_host)
+
+
+async def all_done() -> None:
+    """Wait until nothing is left to do: only then does virtual time pass."""
+    await asyncio.sleep(1e-6)
 
 
 def virtual_loop() -> VirtualTimeLoop:

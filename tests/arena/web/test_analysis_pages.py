@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 from itertools import chain
@@ -22,43 +21,17 @@ from arena.records import seat_transcript
 from arena.records.visibility import LADDER_S, Viewer
 from arena.storage.store import Store
 from arena.web import analysis_pages
-from arena.web.analysis_answers import AnalysisAnswers
 from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask
 from arena.web.play.recent import PersonalMatch
 from protocol.vocabulary import News, Question
 from tests.support import databases
-from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, InProcessReader, owner
 from tests.support.sample_database import SampleWriter, plan, play, write
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 QUICK = [name for name, game in GAMES.items() if game.judging and not game.judging.is_slow]
 GAME = "ace_king_queen"
 NOT_INSTALLED = "numpy and scipy are not installed: pip install 'card-arena[analysis]'"
-
-
-class AnalysisReader(InProcessReader):
-    """Also does at once what is analysed."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__(file)
-        self._analyses = AnalysisAnswers(str(file), self.log.append)
-
-    def analysis(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
-        """The state that ends an analysis."""
-        reply = self.reply(path, viewer, **query)
-        assert reply.status == 200, reply.body
-        task = msgspec.json.decode(reply.body, type=AnalysisTask)
-        assert not task.refused
-        return self.done(AnalysisQuestion(id=1, task=task))
-
-    def done(self, question: AnalysisQuestion) -> Any:
-        return json.loads(
-            msgspec.json.encode(self._analyses.answer(question)), parse_constant=_no_number
-        )
-
-
-def _no_number(text: str) -> None:
-    raise AssertionError(f"{text} is no JSON")
 
 
 class EavesdroppingGame:

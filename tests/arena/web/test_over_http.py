@@ -13,17 +13,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from arena.server.reply import pack
-from arena.server.websocket import Connection
 from arena.storage.store import Store
 from arena.storage.tokens import Access, hashed
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
-from tests.support.arena_with_page import UPGRADE, ArenaWithPage, Peer, heard, in_page_host, to_end
-from tests.support.gateway_bots import LIMITS, RawBot
+from tests.support.arena_with_page import UPGRADE, ArenaWithPage, heard, in_page_host, to_end
+from tests.support.gateway_bots import LIMITS
 from tests.support.virtual_time import memory_folder
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
@@ -247,37 +245,6 @@ async def test_nonsense_is_the_end_of_a_viewer_only(
     await house.still_plays()
 
 
-@asynccontextmanager
-async def raw_viewer(house: ArenaWithPage) -> AsyncIterator[Peer]:
-    """A viewer of which the test writes every byte."""
-    async with house.peer() as client:
-        client.asks("/watch", **UPGRADE)
-        await client.reader.readuntil(b"\r\n\r\n")
-        yield client
-
-
-@pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])
-async def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
-    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch, frame: bytes
-) -> None:
-    read: list[int] = []
-    reads = Connection.buffer_updated
-
-    def counting(connection: Connection, nbytes: int) -> None:
-        read.append(nbytes)
-        reads(connection, nbytes)
-
-    async with raw_viewer(house) as client:
-        monkeypatch.setattr(Connection, "buffer_updated", counting)
-        with suppress(ConnectionError):
-            while house.viewers:
-                client.writer.write(frame * 1000)
-                await client.writer.drain()
-
-    assert 0 < sum(read) <= 64 * 1024
-    await house.still_plays()
-
-
 async def test_who_watches_or_is_idle_is_no_stranger_any_more(
     in_house: InHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,7 +267,7 @@ async def test_who_watches_or_is_idle_is_no_stranger_any_more(
 async def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
     house: ArenaWithPage,
 ) -> None:
-    async with raw_viewer(house) as deaf:
+    async with house.raw_viewer() as deaf:
         deaf.reads_nothing()
         [watcher] = house.web._viewers._watchers.values()
         most = 0
@@ -319,7 +286,7 @@ async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
     house: ArenaWithPage,
 ) -> None:
     now = asyncio.get_running_loop().time
-    async with raw_viewer(house) as deaf:
+    async with house.raw_viewer() as deaf:
         deaf.reads_nothing()
         [watcher] = house.web._viewers._watchers.values()
         while not watcher.is_behind:
@@ -340,8 +307,6 @@ async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
 async def test_what_follows_the_last_request_is_ignored(house: ArenaWithPage, more: bytes) -> None:
     async with house.peer() as client:
         client.writer.write(f"GET {LATER} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-        while not house.visitors:
-            await asyncio.sleep(0)
         client.writer.write(more)
         said = b""
         with suppress(ConnectionError):
@@ -436,53 +401,6 @@ async def test_a_flood_harms_no_match(
         assert house.gateway.login.throttle._is_failing("127.0.0.1")
 
 
-async def test_whoever_asks_without_end_is_put_off_and_others_play(
-    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.server.throttle._ASKS", 15)
-    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
-    await floods(house, lambda: house.get("/"))
-
-    assert house.gateway.login.throttle._is_failing("127.0.0.1")
-
-
-async def test_who_asks_without_end_over_one_connection_stands_in_line(
-    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.server.throttle._ASKS", 100)
-    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
-    throttle = house.gateway.login.throttle
-    async with house.bot("ann") as ann, house.peer() as client:
-        for _ in range(111):
-            await client.gets("/healthz")
-        house.open("blackjack", "ann", hands=1)
-        throttle._credit_s = -0.005
-        client.asks("/healthz")
-        while not throttle._line:
-            await asyncio.sleep(0.001)
-
-        assert throttle._is_failing("127.0.0.1")
-
-        await client.hears()  # in its turn
-        await ann.play()
-
-
-async def test_there_is_an_end_to_visitors_that_do_not_read(
-    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.server.visitors._MOST", 10)
-    async with AsyncExitStack() as stack:
-        for _ in range(30):
-            client = await stack.enter_async_context(house.peer())
-            client.reads_nothing()
-            client.asks("/")
-        while len(house.gateway.login.throttle):
-            await asyncio.sleep(0)
-
-        assert 0 < house.visitors <= 10
-        assert (await house.get("/")).status == 200
-
-
 # --- one connection for many requests ---
 
 
@@ -560,7 +478,7 @@ async def test_who_is_idle_for_long_is_closed(house: ArenaWithPage) -> None:
         since = asyncio.get_running_loop().time()
 
         assert await client.reader.read() == b""
-        assert asyncio.get_running_loop().time() - since > 30
+        assert 15 <= asyncio.get_running_loop().time() - since <= 17
     await house.emptied()
     assert not house.gateway.login.throttle._failures, "it was no failure"
 
@@ -601,22 +519,6 @@ async def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: InHous
         for path, where in (("/arena?a=1", "/arena/?a=1"), ("/arena/docs", "docs/")):
             moved = await house.get(path)
             assert (moved.status, moved.headers["Location"]) == (307, where)
-
-
-async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: InHouse) -> None:
-    limits = msgspec.structs.replace(LIMITS, grace_ms=1)
-    async with in_house(base_path="/arena/", limits=limits) as house:
-        async with house.viewer("watch") as viewer:
-            await viewer.send(WATCH_LOBBY)
-            assert (await heard(viewer))["type"] == "lobby"
-            assert house.viewers == 1
-        for url in (house.url, house.url[:-1], house.url.removesuffix("arena/")):
-            async with connect(url) as bot:
-                await RawBot(bot, "ann").hello()
-            while house.gateway.players:
-                await asyncio.sleep(0.01)
-        house.url = house.url.removesuffix("/arena/")
-        await house.still_plays()
 
 
 async def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: InHouse) -> None:

@@ -25,6 +25,9 @@ from arena.web.manual_pages import ManualPages
 from arena.web.reader_client import ReaderAnswer
 from arena.web.site import Site
 from protocol.errors import StoreFailed, UsageError
+from tests.support.virtual_time import all_done
+
+pytestmark = pytest.mark.virtual_time
 
 LOBBY = b'{"bots":[]}'
 
@@ -153,10 +156,8 @@ def get(site: Site) -> Get:
         visitor = FakeVisitor()
         named = Headers({name.replace("_", "-"): value for name, value in headers.items()})
         site.answer(visitor, Request(path, named, method))
-        for _ in range(0 if waits else 10):
-            await asyncio.sleep(0)
-        while path.startswith("/docs") and not visitor.status:
-            await asyncio.sleep(0.001)
+        if not waits:
+            await all_done()
         return visitor
 
     return get
@@ -302,8 +303,7 @@ async def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
     assert not any(visitor.status for visitor in waiting)
 
     sources.holds.set()
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await all_done()
 
     assert {visitor.status for visitor in waiting} == {200}
     assert (await get("/api/one-more.json")).status == 200
@@ -317,8 +317,7 @@ async def test_nobody_is_answered_by_an_arena_that_has_closed(
     visitor = await get("/api/a.json")
     site.close()
     sources.holds.set()
-    for _ in range(10):
-        await asyncio.sleep(0)
+    await all_done()
 
     assert visitor.status == 0
 

@@ -13,16 +13,13 @@ import pytest
 
 from arena.games import GAMES
 from tests.support.browser import PROJECTOR, BrowserWindow, axe_source, browser
-from tests.support.class_with_page import ClassWithPage
+from tests.support.class_with_page import TOYS, ClassWithPage
 from tests.support.page_of_documents import documents_window, write_class
 from tests.support.page_reader import AnalysisReader
 from tests.support.toy_games import toy_name, write_toy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-TOYS = (1, 2, 3, 6)
-"""The numbers of seats of the games from outside that the arena has."""
 
 
 @pytest.fixture(scope="package")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.page.conftest import TOYS
 from tests.support.browser import PHONE
+from tests.support.class_with_page import TOYS
 from tests.support.page_player import PagePlayer, sit_down
 from tests.support.toy_games import toy_name
 

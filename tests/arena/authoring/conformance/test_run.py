@@ -64,7 +64,7 @@ async def test_what_its_decisions_took_is_told() -> None:
     assert played == f"20 rounds, {report.decisions} decisions"
     assert report.p50_ms is not None
     assert report.max_ms is not None
-    assert 0 <= report.p50_ms <= report.max_ms < 100
+    assert 0 <= report.p50_ms <= report.max_ms
     assert report.memory_mib is None
     assert report.cpu_ms is None
 

@@ -30,7 +30,9 @@ from protocol.messages import Ending, Limits, Mechanism
 from protocol.watching import Seat, Sit
 from tests.arena.referee.test_timers import FakeLoop, timers
 from tests.support.fake_bots import FakeArena, FakeBot
-from tests.support.fake_host import turns
+from tests.support.virtual_time import all_done
+
+pytestmark = pytest.mark.virtual_time
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=3_000, hard_ms=5_000, start_ms=2_000)
 NEAR = "10.0.0.1"
@@ -213,7 +215,7 @@ async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(host: FakeP
     assert record.verdict is None
     assert msgspec.json.decode(msgspec.json.encode(record), type=PersonalMatch)
     assert host.people.tables == ()
-    await turns()
+    await all_done()
     assert host.dismissed == ["Pat: the match is over"]
     assert host.people.non_competing == set()
     assert host.freed_names == [("Pat", "bob")]
@@ -227,7 +229,7 @@ async def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
     async with opened() as host:
         one = host.sits("akq", "house:random")
         other = host.sits("akq", "house:random", name="Sue", socket=FakePersonSocket())
-        await turns()
+        await all_done()
         assert host.called == [("ace_king_queen", "house:random", "random", 512)]
         assert host.people.is_non_competing("house:random")
         host.arrives(one)
@@ -241,7 +243,7 @@ async def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
         assert host.supervisor == set()
 
         host.sits("akq", "house:random", socket=FakePersonSocket())
-        await turns()
+        await all_done()
         assert len(host.called) == 2
 
 
@@ -252,10 +254,10 @@ async def test_a_house_bot_that_is_wanted_again_in_time_stays(
 
     async with opened() as host:
         host.sits("akq", "house:random")
-        await turns()
+        await all_done()
         host.people.stand(host.socket)
         host.sits("akq", "house:random", name="Sue", socket=FakePersonSocket())
-        await turns()
+        await all_done()
         assert host.supervisor == {"house:random"}
         assert len(host.called) == 1
 
@@ -265,7 +267,7 @@ async def test_one_house_bot_takes_several_chairs_of_a_table(host: FakePlayHost)
     seat = host.sits("high_low", *against, settings={"max_shuffles": 1})
     host.arrives(seat)
     assert not host.people.tables, "the house bot is on its way"
-    await turns()
+    await all_done()
     [table] = host.people.tables
     names = [chair.player.name for chair in table.chairs]
     assert names == ["Pat", *against]
@@ -275,7 +277,7 @@ async def test_one_house_bot_takes_several_chairs_of_a_table(host: FakePlayHost)
 async def test_the_same_house_bot_in_another_game_has_another_name(host: FakePlayHost) -> None:
     host.sits("akq", "house:random")
     host.sits("gin", "house:random", name="Sue", socket=FakePersonSocket())
-    await turns()
+    await all_done()
     names = [name for _, name, _, _ in host.called]
     assert names == ["house:random", "house:random (gin)"]
 
@@ -473,7 +475,7 @@ async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_
     bob = host.comes("bob")
     pat = host.arrives(host.sits("akq", "house:random"))
     sue = host.arrives(host.sits("tcp", name="Sue", socket=FakePersonSocket()))
-    await turns()
+    await all_done()
     house = host.players["house:random"]
 
     assert bob.player.share is None
@@ -497,7 +499,7 @@ async def test_nobody_has_two_chairs(host: FakePlayHost) -> None:
     host.sits("tcp")
     assert "to stand up first" in host.refuses("tcp", name="Pat again")
     host.people.stand(host.socket)
-    await turns()
+    await all_done()
     host.sits("tcp", name="Pat")
 
 
@@ -556,7 +558,7 @@ async def test_who_does_not_come_within_a_minute_has_no_chair(
             await asyncio.sleep(0)
         [refused] = host.socket.told
         assert (refused["code"], refused["text"]) == ("sit", "not all came within 0 s")
-        await turns()
+        await all_done()
         assert host.people.non_competing == set()
         with pytest.raises(KeyError):
             host.gateway.admission._expected[hashed(seat.token)]
@@ -565,21 +567,21 @@ async def test_who_does_not_come_within_a_minute_has_no_chair(
 async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(host: FakePlayHost) -> None:
     host.fails = ArenaError("no memory")
     person = host.arrives(host.sits("akq", "house:random"))
-    await turns()
+    await all_done()
     assert host.socket.told[-1]["text"] == "house:random cannot be started: no memory"
     assert host.dismissed[-1].startswith("Pat: house:random cannot be started")
     assert person.player.name not in host.players
 
     host.fails, host.comes_at_once = None, False
     host.arrives(host.sits("akq", "house:random"))
-    await turns()
+    await all_done()
     host.ends("house:random")
     assert host.socket.told[-1]["text"] == "house:random has left"
 
-    await turns()
+    await all_done()
     host.comes_at_once = True
     host.arrives(host.sits("akq", "house:random"))
-    await turns()
+    await all_done()
     assert len(host.people.tables) == 1, "it is started once more"
 
 
@@ -599,7 +601,7 @@ async def test_a_person_who_plays_another_game_is_sent_away(host: FakePlayHost) 
     bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
     host.players.add(bot.player)
     host.people.changed()
-    await turns()
+    await all_done()
     assert host.dismissed == ["Pat: expected hello with the game three_card_poker"]
 
 
@@ -612,7 +614,7 @@ async def test_who_stands_up_has_lost_and_nobody_is_told(host: FakePlayHost) -> 
     assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
     assert ended.text == "stood up in the middle of the match"
     assert host.socket.told == []
-    await turns()
+    await all_done()
     assert "bob" in host.players
     assert host.people.non_competing == set()
     host.people.stand(host.socket)  # there is nothing to give up any more
@@ -623,7 +625,7 @@ async def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it
 ) -> None:
     host.sits("tcp")
     host.people.disconnected(host.socket)
-    await turns()
+    await all_done()
     assert (host.people.non_competing, host.socket.told) == (set(), [])
 
     host.arrives(host.sits("tcp", settings={"rounds": 2}))
@@ -677,13 +679,13 @@ async def test_who_has_lost_its_connection_at_the_end_may_come_back_to_hear_of_i
     person.goes()
     gone = _left("left")
     host.referee.offence(host.players["bob"], gone)
-    await turns()
+    await all_done()
     assert host.dismissed == []
     assert host.people.is_non_competing("Pat")
 
     person.comes_back()
     host.people.changed()
-    await turns()
+    await all_done()
     assert host.dismissed == ["Pat: the match is over"]
     assert not host.people.is_non_competing("Pat")
 
@@ -694,7 +696,7 @@ async def test_the_same_person_plays_again_though_its_last_connection_is_lost(
     person = host.arrives(host.sits("tcp", settings={"rounds": 1}))
     person.goes()
     host.referee.void(host.people.tables[0], "for the test")
-    await turns()
+    await all_done()
     assert host.people.is_non_competing("Pat")
 
     host.arrives(host.sits("tcp", settings={"rounds": 1}))
@@ -716,7 +718,7 @@ async def test_an_offence_ends_its_match_and_that_is_all(host: FakePlayHost) -> 
     record = host.record
     assert record.verdict is not None
     assert (record.verdict.bot, record.verdict.kind) == ("bob", Ending.ILLEGAL)
-    await turns()
+    await all_done()
     host.arrives(host.sits("akq", "bob"))
     assert len(host.people.tables) == 1, "it can be played against again"
 
@@ -734,7 +736,7 @@ async def test_a_competition_that_needs_a_bot_gets_it_at_once(host: FakePlayHost
     assert ended.text == "bob has to play in a competition"
     assert host.players["bob"].chairs == {}
     assert socket.told[-1]["text"] == "ann has to play in a competition"
-    await turns()
+    await all_done()
     assert [table.chairs[0].player.name for table in host.people.tables] == ["Tim"]
 
 
@@ -744,7 +746,7 @@ async def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_hous
     host.comes("bob")
     host.arrives(host.sits("akq", "bob"))
     host.arrives(host.sits("akq", "house:random", name="Sue", socket=FakePersonSocket()))
-    await turns()
+    await all_done()
     host.people.competition_started(competition(form=Form.LADDER))
 
     [table] = host.people.tables
@@ -756,6 +758,6 @@ async def test_a_person_gives_way_to_a_bot_of_its_name_that_a_competition_awaits
 ) -> None:
     host.arrives(host.sits("tcp", name="zoe"))
     host.people.competition_started(competition("zoe"))
-    await turns()
+    await all_done()
     assert host.dismissed == ["zoe: zoe has to play in a competition"]
     assert "zoe" not in host.taken

@@ -1,4 +1,4 @@
-"""Programs handed in on the page in a real Chromium: by a student, and seen by an instructor."""
+"""Programs handed in on the page: by a student, and seen by an instructor."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from arena.storage.programs import Programs
 from arena.storage.store import Store
 from arena.storage.submissions import Submissions
 from tests.support import arena_process
-from tests.support.browser import PHONE, PROJECTOR, BrowserWindow, axe_source, browser
+from tests.support.browser import PHONE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
+
+    from tests.e2e.page.conftest import Windows
+    from tests.support.browser import BrowserWindow
 
 pytestmark = [
     pytest.mark.e2e,
@@ -130,26 +133,13 @@ def _zip(**files: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as chromium:
-        yield chromium
-
-
-@pytest.fixture(scope="module")
-def axe() -> str | None:
-    return axe_source()
-
-
-@pytest.fixture(scope="module")
 def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenArena]:
     with OpenArena(tmp_path_factory.mktemp("arena")).serving() as it:
         yield it
 
 
-def test_a_student_with_only_a_browser(
-    chromium: Browser, arena: OpenArena, axe: str | None
-) -> None:
-    look = BrowserWindow(chromium, arena.url, PHONE, axe)
+def test_a_student_with_only_a_browser(windows: Windows, arena: OpenArena) -> None:
+    look = windows.at(arena.url, PHONE)
     page = look.to("#/submit")
     page.get_by_text("Log in first.").wait_for()
     assert page.get_by_role("link", name="Hand in").count() == 0
@@ -193,13 +183,10 @@ def test_a_student_with_only_a_browser(
     page.get_by_role("button", name="Use v1 in Ace-King-Queen").click()
     page.get_by_text("v1 is in play").wait_for()
     page.get_by_role("button", name="Use v2 in Ace-King-Queen").wait_for()
-    look.close()
 
 
-def test_an_instructor_takes_a_version_out(
-    chromium: Browser, arena: OpenArena, axe: str | None
-) -> None:
-    look = BrowserWindow(chromium, arena.url, PROJECTOR, axe)
+def test_an_instructor_takes_a_version_out(windows: Windows, arena: OpenArena) -> None:
+    look = windows.at(arena.url)
     page = arena.enter(look, "instructor")
     page.get_by_role("link", name="Instructor").click()
     page.get_by_label("Of whom").fill("ann")
@@ -214,17 +201,15 @@ def test_an_instructor_takes_a_version_out(
     page.get_by_role("button", name="Allow again first.py of ann").click()
     page.get_by_role("button", name="Disable first.py of ann").wait_for()
     assert page.get_by_role("alert").count() == 0, "programs are isolated"
-    look.close()
 
 
 def test_who_hands_in_where_nothing_is_isolated_reads_so_in_red(
-    chromium: Browser, tmp_path: Path
+    windows: Windows, tmp_path: Path
 ) -> None:
     without_bubblewrap = ("/usr/bin/env", f"PATH={tmp_path}")
     option = "--submissions-without-isolation"
     with OpenArena(tmp_path).serving(option, within=without_bubblewrap) as arena:
         for who, view in (("instructor", "#/instructor"), ("ann", "#/submit")):
-            look = BrowserWindow(chromium, arena.url)
+            look = windows.at(arena.url)
             arena.enter(look, who)
             look.to(view).get_by_role("alert").get_by_text("not isolated").wait_for()
-            look.close()
