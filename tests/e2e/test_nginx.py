@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.e2e.test_access import ANN, BEN, REFUSED, ROSTER, opened
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
 from arena.storage.tokens import Access
+from tests.arena.server.test_access import ANN, BEN, REFUSED, ROSTER, opened
 from tests.e2e.test_tls import make
 from tests.support import proxy
 from tests.support.arena_process import free_port
