@@ -26,6 +26,7 @@ import pytest
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run
+from arena.authoring.conformance.session import CheckSession
 from arena.sandbox.launcher import read_program
 from protocol.messages import Limits
 from tests.support.rogues import broken
@@ -58,7 +59,6 @@ PATIENCE_S = {
     "connection._AFTERMATH_S": 8.0,
     "connection_steps._END_S": 12.0,
     "connection_steps._PONG_S": 4.0,
-    "session._SETTLE_S": 0.6,
     "steps._LINGER_S": 1.5,
 }
 """How long a check waits for what comes at once from a machine that does nothing else."""
@@ -187,6 +187,8 @@ def steps() -> Steps:
     with ExitStack() as stack:
         for name, seconds in PATIENCE_S.items():
             stack.enter_context(patch(f"arena.authoring.conformance.{name}", seconds))
+        # Its usual time is the default of an argument.
+        stack.enter_context(patch.object(CheckSession.settle, "__defaults__", (0.6,)))
         failures = asyncio.run(all_failures())
 
     def steps_of(way: str) -> tuple[StepOutcome, ...]:

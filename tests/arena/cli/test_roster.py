@@ -100,9 +100,6 @@ def test_tokens_that_do_not_count_are_not_left_behind(
     assert hashes(tmp_path) == {}
 
 
-# --- list ---
-
-
 # --- rotate, revoke ---
 
 
