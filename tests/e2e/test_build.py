@@ -258,6 +258,7 @@ async def test_what_a_build_leaves_running_ends_with_it(workshop: Workshop) -> N
     assert time.monotonic() - began_s < BUILD_S / 2
 
 
+@pytest.mark.needs("bwrap")
 async def test_a_build_that_is_cancelled_leaves_nothing(workshop: Workshop) -> None:
     building = asyncio.create_task(workshop.build(LEAVE + "time.sleep(1000)"))
     while not living("build"):
