@@ -208,60 +208,6 @@ def test_the_session_has_a_new_secret_after_every_resume(house: FakeArena) -> No
     assert len(ann.player.secret) == 32
 
 
-def test_J7_the_clock_stands_while_a_bot_is_away(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    [ask] = playing(house, ann, ben)
-    house.now += 1.5  # half a second of its bank
-    ann.goes()
-    house.now += 60.0
-    house.referee.tick()
-    ann.comes_back()
-    [again] = ann.asks()
-    house.now += 1.5
-    house.answer(ann, again, "check")
-    [chair] = ann.player.chairs.values()
-
-    assert again == ask
-    assert not house.results
-    assert chair.clock.bank_ms == 3000 - 2000
-
-
-def test_J7_the_clock_goes_on_where_it_stood(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    playing(house, ann, ben)
-    house.now += 3.0
-    ann.goes()
-    house.now += 3.0
-    ann.comes_back()
-    ann.reads()
-    house.now += 0.9
-    house.referee.tick()
-
-    assert not house.results
-
-    house.now += 0.5
-    house.referee.tick()
-    [(_, result, _)] = house.results
-
-    assert result.termination.kind is Ending.TIMEOUT
-
-
-def test_J7_the_clock_of_a_question_asked_while_away_begins_when_it_is_written(
-    house: FakeArena,
-) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    [ask] = playing(house, ann, ben)
-    ben.goes()
-    house.answer(ann, ask, "bet")
-    house.now += 3.0
-    ben.comes_back()
-    [asked] = ben.asks()
-    [chair] = ben.player.chairs.values()
-
-    assert asked.question.kind == "respond"
-    assert chair.asked_at == house.now
-
-
 def test_J7_every_loss_uses_the_grace_of_its_matches(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
@@ -345,63 +291,6 @@ def test_J7_a_machine_that_acknowledges_nothing_is_away_while_its_bot_is_waited_
     assert chair.grace_s == pytest.approx(1.0 - 20.0)
 
 
-def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    playing(house, ann, ben)
-    silent(ann, house)
-    house.now += 20
-    house.referee.tick()
-    ann.wire.silent = None
-    house.now += 0.25
-    house.referee.tick()
-
-    assert ann.player.loss is None
-
-    house.now += 3.9
-    house.referee.tick()
-
-    assert not house.results
-
-    house.now += 0.25
-    house.referee.tick()
-    [(_, result, _)] = house.results
-
-    assert result.termination.kind is Ending.TIMEOUT
-
-
-def test_J7_a_bot_whose_machine_is_awake_is_out_of_time(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    playing(house, ann, ben)
-    for _ in range(20):
-        house.now += 0.5
-        house.referee.tick()
-    [(_, result, _)] = house.results
-
-    assert result.termination.kind is Ending.TIMEOUT
-    # After a second that is free, two seconds, and at the end of its bank.
-    assert len(ann.wire.pings) == 2
-
-
-def test_J7_what_is_on_its_way_for_less_than_a_second_is_no_silence_and_no_delay(
-    house: FakeArena,
-) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    playing(house, ann, ben)
-    house.now += 3.5
-    silent(ann, house)
-    house.now += 0.6
-    house.referee.tick()
-
-    assert not house.results
-
-    ann.wire.silent = None
-    house.now += 0.25
-    house.referee.tick()
-    [(_, result, _)] = house.results
-
-    assert result.termination.kind is Ending.TIMEOUT
-
-
 def test_J7_who_always_has_something_on_its_way_is_out_of_time_all_the_same(
     house: FakeArena,
 ) -> None:
@@ -427,19 +316,6 @@ def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(house: FakeA
     ann.reads()
 
     assert ann.player.last_answer == house.now
-
-
-def test_J7_the_credit_of_a_verdict_ends_with_the_connection(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    playing(house, ann, ben)
-    ann.goes()
-    house.held_up(20.0)
-    house.referee.tick()
-    house.referee.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
-    [(_, _, verdict)] = house.results
-
-    assert verdict is not None
-    assert verdict.credit_ms == 0
 
 
 def test_J3_a_table_that_was_opened_before_a_loss_was_noticed_is_of_its_event(

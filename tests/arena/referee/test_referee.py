@@ -531,60 +531,6 @@ def test_in_practice_a_legal_answer_after_that_plays_on(
     assert replay(result.record) == result
 
 
-def test_in_practice_time_runs_on_from_the_question(
-    practice: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(practice, ann, ben)
-    ask = only(ann.asks())
-    for _ in range(4):
-        practice.now += 0.99
-        practice.answer(ann, ask, "raise")
-        practice.referee.tick()
-
-    assert practice.results == []
-
-    practice.now += 0.1
-    practice.referee.tick()
-    _, result, verdict = only(practice.results)
-
-    assert result.termination.kind is Ending.TIMEOUT
-    assert verdict.waited_ms == pytest.approx(4060)
-
-
-def test_in_practice_the_bank_pays_once_for_all_the_time_that_it_took(
-    practice: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    table = begun(practice, ann, ben)
-    ask = only(ann.asks())
-    for _ in range(3):
-        practice.now += 0.5
-        practice.answer(ann, ask, "raise")
-
-        assert table.chairs[0].clock.bank_ms == 3000
-
-    practice.now += 0.5
-    practice.answer(ann, ask, "check")
-
-    assert table.chairs[0].clock.bank_ms == pytest.approx(2000, abs=1)
-
-
-def test_in_practice_a_refused_answer_is_no_answer_to_any_other_question(
-    practice: FakeArena,
-) -> None:
-    """Else a bot could stop the clock of its other tables by nonsense."""
-    ann = practice.bot("ann", tables=2)
-    tables = [practice.open(ann, game="three_card_poker") for _ in range(2)]
-    practice.sit(ann)
-    first, second = ann.asks()
-    practice.now += 1.5
-    practice.answer(ann, first, "nonsense")
-    practice.now += 0.1
-    practice.answer(ann, second)
-
-    # It was second in line: it had 1 s for the first, which it has not answered.
-    assert tables[1].chairs[0].clock.bank_ms == pytest.approx(2400, abs=1)
-
-
 def test_in_practice_who_comes_back_is_asked_again_what_it_answered_wrongly(
     practice: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
@@ -654,79 +600,6 @@ def test_J5_all_seats_are_told_why_a_match_is_void(
 # --- J7 ---
 
 
-def test_J7_who_does_not_answer_is_out_of_time(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(house, ann, ben)
-    only(ann.asks())
-    house.now += 3.75
-    house.referee.tick()
-
-    assert house.results == []
-
-    house.now += 0.5
-    house.referee.tick()
-    _, result, verdict = only(house.results)
-
-    assert result.termination.kind is Ending.TIMEOUT
-    assert result.winner == 1
-    assert verdict.taken_ms == 4250.0
-    assert verdict.got is None
-    assert verdict.text == (
-        "out of time: 4,250 ms for a decision (limit 4,000 ms, credit 0 ms), bank empty"
-    )
-
-
-def test_J7_an_answer_that_comes_after_its_time_is_late_before_any_tick(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(house, ann, ben)
-    ask = only(ann.asks())
-    house.now += 4.1
-    house.answer(ann, ask)
-
-    assert only(house.results)[1].termination.kind is Ending.TIMEOUT
-
-
-def test_J7_time_runs_from_the_writing_of_the_frame(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(house, ann, ben)
-    house.now += 3.0
-    ask = only(ann.asks())
-    house.now += 3.75
-    house.referee.tick()
-    house.answer(ann, ask, "check")
-
-    assert house.results == []
-
-
-def test_J7_what_is_left_in_the_bank_comes_with_the_question(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(house, ann, ben)
-    ask = only(ann.asks())
-    house.now += 1.5
-    house.answer(ann, ask, "bet")
-    house.answer(ben, only(ben.asks()), "fold")
-    house.answer(ben, only(ben.asks()), "bet")
-
-    assert ask.bank_ms == 3000
-    assert only(ann.asks()).bank_ms == 2500
-
-
-def test_J7_a_full_bank_does_not_lift_the_limit_of_one_decision(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    limits = msgspec.structs.replace(LIMITS, bank_ms=60_000)
-    begun(house, ann, ben, limits=limits)
-    only(ann.asks())
-    house.now += 5.001
-    house.referee.tick()
-
-    assert only(house.results)[1].termination.kind is Ending.TIMEOUT
-
-
 def ten_tables(house: FakeArena) -> tuple[FakeBot, list[Ask]]:
     """A bot with a question at each of ten tables."""
     ann = house.bot("ann", tables=10)
@@ -790,36 +663,6 @@ def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(house: FakeAr
     assert (result.termination.kind, verdict.bot) == (Ending.TIMEOUT, "ann")
 
 
-def test_J2_who_is_not_ready_in_time_is_absent(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    house.open(ann, ben)
-    house.sit(ann)
-    house.now += 1.9
-    house.referee.tick()
-
-    assert house.results == []
-
-    house.now += 0.2
-    house.referee.tick()
-    _, result, verdict = only(house.results)
-
-    assert result.winner == 0
-    assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "ben")
-    assert verdict.text == "not ready within 2,000 ms after match"
-
-
-def test_J2_start_ms_may_be_less_than_decision_ms(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    house.open(ann, ben, limits=msgspec.structs.replace(LIMITS, start_ms=500))
-    house.sit(ann)
-    house.now += 0.6
-    house.referee.tick()
-
-    assert only(house.results)[1].termination.kind is Ending.ABSENT
-
-
 def test_a_deadline_that_was_met_is_forgotten(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
     begun(house, ann, ben, hands=2)
     house.play_out(ann, ben)
@@ -827,21 +670,6 @@ def test_a_deadline_that_was_met_is_forgotten(house: FakeArena, ann: FakeBot, be
     house.referee.tick()
 
     assert len(house.results) == 1
-
-
-def test_who_waits_for_the_other_is_not_on_the_clock(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(house, ann, ben)
-    for _ in range(3):
-        house.answer(ann, only(ann.asks()), "bet")
-        house.now += 0.9
-        house.referee.tick()
-        house.answer(ben, only(ben.asks()), "fold")
-        house.answer(ben, only(ben.asks()), "check")
-
-    assert house.results == []
-    assert [chair.clock.bank_ms for chair in house.referee.tables[0].chairs] == [3000, 3000]
 
 
 def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: FakeArena) -> None:
@@ -885,18 +713,6 @@ def test_J4_the_evidence_is_of_the_table_where_a_bot_is_asked(house: FakeArena) 
 
     assert first is not None
     assert first.asked is not None
-
-
-def test_J4_a_verdict_has_no_times_of_another_decision(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    begun(house, ann, ben)
-    ask = only(ann.asks())
-    house.now += 1.7
-    house.answer(ann, ask, "bet")
-    house.referee.offence(ann.player, found(Ending.CRASH, "crashed"))
-    _, _, verdict = only(house.results)
-
-    assert (verdict.asked, verdict.taken_ms, verdict.waited_ms) == (None, None, None)
 
 
 # --- limits of a seat's own ---
@@ -1083,23 +899,6 @@ def test_J3_the_verdict_says_whether_it_is_forgiven(house: FakeArena) -> None:
     [over] = [message for message in bot.reads() if isinstance(message, Over)]
     assert over.verdict is not None
     assert over.verdict.forgiven
-
-
-def test_J7_a_question_that_is_not_written_yet_is_not_late_by_the_one_before(
-    house: FakeArena,
-) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    house.open(ann, ben, hands=3)
-    house.sit(ann, ben)
-    [first] = ann.asks()
-    house.answer(ann, first, "check")
-    [his] = ben.asks()
-    house.passes(3.9)
-    house.answer(ben, his, "bet")
-    house.passes(0.2)  # its frame waits: more than its time since the first question
-
-    assert house.results == []
-    assert [ask.question.kind for ask in ann.asks()] == ["respond"]
 
 
 def test_J7_an_old_stall_is_no_credit_for_a_question_that_comes_while_a_bot_is_away(
