@@ -201,7 +201,10 @@ class Drive:
         self._enrol()
         self._write_files()
         try:
-            self._start_bus()
+            if self._options.workers:
+                self._start_bus()
+            for number in range(self._options.workers):
+                self._start_worker(f"worker-{number + 1}")
             self._start_arena()
             files = self._open_files()
             self._come()
@@ -283,16 +286,14 @@ class Drive:
         self._processes[name] = arena_process.start(self._folder, f"{name}.err", *words)
 
     def _start_bus(self) -> None:
-        if not self._options.workers:
-            return
+        ready = "Server is ready"
+        before = self._said("bus").count(ready)
         words = [nats_program() or "", "-a", "127.0.0.1", "-p", str(self._bus_port), "-js"]
         with (self._folder / "bus.err").open("ab") as errors:
             self._processes["bus"] = subprocess.Popen(
                 [*words, "-sd", str(self._folder / "bus")], stdout=errors, stderr=errors
             )
-        self._until(lambda: "Server is ready" in self._said("bus"), "the bus", _STARTS_S)
-        for number in range(self._options.workers):
-            self._start_worker(f"worker-{number + 1}")
+        self._until(lambda: self._said("bus").count(ready) > before, "the bus", _STARTS_S)
 
     def _start_worker(self, name: str) -> None:
         words = ("-m", "arena", "worker", "--bus", f"nats://127.0.0.1:{self._bus_port}")
