@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -198,7 +199,8 @@ def test_the_lock_of_a_process_that_was_killed_is_open(path: Path) -> None:
     path.parent.mkdir()
     path.with_name("ann.json.lock").touch()
 
-    SessionFile(path).close()
+    with closing(SessionFile(path)) as session:
+        assert session.read(URL, "ann") is None
 
 
 @POSIX

@@ -390,7 +390,7 @@ async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> N
     server = await asyncio.start_server(through, "127.0.0.1", 0)
     near = server.sockets[0].getsockname()[1]
     async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
-        await RawBot(websocket, "ann").hello()
+        assert (await RawBot(websocket, "ann").hello())["bot"] == "ann"
     await is_over.wait()
     server.close()
 

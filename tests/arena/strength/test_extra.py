@@ -10,10 +10,6 @@ from arena.strength.extra import need_analysis
 from protocol.errors import UsageError
 
 
-def test_nothing_is_said_where_both_packages_are_installed() -> None:
-    need_analysis()
-
-
 @pytest.mark.parametrize("package", ["numpy", "scipy"])
 def test_one_line_says_what_to_install_where_one_is_missing(
     package: str, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pytest
 
@@ -20,6 +20,8 @@ from tests.support.nats_server import NatsServer, nats_server
 from tests.support.stalling_proxy import StallingProxy
 
 __all__ = ["nats_server"]
+
+T = TypeVar("T")
 
 NOT_FOR_WORKERS = {
     "make a queue": "$JS.API.CONSUMER.DURABLE.CREATE.ARENA_JOBS.mine",
@@ -96,13 +98,12 @@ async def is_down(bus: NatsBus) -> None:
             await asyncio.sleep(0.01)
 
 
-async def repeated(call: Callable[[], Awaitable[object]]) -> None:
-    """Until the bus takes it, as those who use a bus do."""
+async def repeated(call: Callable[[], Awaitable[T]]) -> T:
+    """Call until the bus takes it, as those who use a bus do."""
     async with asyncio.timeout(SOON_S):
         while True:
             with suppress(BusDown):
-                await call()
-                return
+                return await call()
             await asyncio.sleep(0.05)
 
 
@@ -199,7 +200,7 @@ async def test_a_worker_that_is_added_may_join_when_the_server_has_reloaded(
 
     await repeated(lambda: joined("w3"))
     await is_up(worker)
-    await repeated(lambda: worker.announce("a1", "w1", b"x"))
+    assert await repeated(lambda: worker.announce("a1", "w1", b"x")) == b"granted w1 x"
 
 
 async def test_a_key_of_another_bus_is_refused_with_one_line(

@@ -1,0 +1,95 @@
+"""Forms in which no test is written here: it could not fail, or would fail by a machine's speed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+
+from tests.support.arena_process import ROOT
+
+_SAYS = {"fail", "raises", "warns", "expect", "expecting"}  # of pytest, and of a browser
+_CHECKERS = {"api_test", "conventions"}  # these raise, as those whose names begin with `check_`
+_OF_ANYTHING = {"close", "main", "open", "read"}  # say nothing of who asserts
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The code of each file in `tests`."""
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    return {
+        str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in files
+    }
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, Function):
+                yield file, node
+
+
+def called_in(function: Function) -> set[str]:
+    """The last names of all that it calls."""
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {ast.unparse(each).rpartition(".")[2] for each in calls}
+
+
+def asserts(function: Function) -> bool:
+    """Whether it asserts something itself."""
+    called = called_in(function)
+    is_checked = any(name.startswith("check_") for name in called)
+    return (
+        is_checked
+        or bool((_SAYS | _CHECKERS) & called)
+        or any(
+            isinstance(node, ast.Assert)
+            or (isinstance(node, ast.Raise) and "AssertionError" in ast.unparse(node))
+            for node in ast.walk(function)
+        )
+    )
+
+
+def places(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, kinds):
+                yield f"{file}:{getattr(node, 'lineno', 0)}", node
+
+
+def test_every_test_asserts_something_or_calls_what_does() -> None:
+    helpers = {each.name for _, each in functions() if asserts(each)} - _OF_ANYTHING
+    silent = [
+        f"{file}::{each.name}"
+        for file, each in functions()
+        if each.name.startswith("test_") and not asserts(each) and not helpers & called_in(each)
+    ]
+
+    assert silent == []
+
+
+def test_nothing_is_compared_with_itself() -> None:
+    found = [
+        where
+        for where, node in places(ast.Compare)
+        if isinstance(node, ast.Compare)
+        and not any(isinstance(each, ast.Call | ast.Await) for each in ast.walk(node))
+        and ast.unparse(node.left) in map(ast.unparse, node.comparators)
+    ]
+
+    assert found == []
+
+
+def test_no_turns_of_the_event_loop_are_counted() -> None:
+    """What happens in how many may change: wait for what is to happen, or in virtual time."""
+    found = [
+        where
+        for where, node in places(ast.For)
+        if isinstance(node, ast.For)
+        and ast.unparse(node.iter).startswith("range(")
+        and [ast.unparse(line) for line in node.body] == ["await asyncio.sleep(0)"]
+    ]
+
+    assert found == []
