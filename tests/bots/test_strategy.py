@@ -45,8 +45,9 @@ def test_a_seed_makes_a_strategy_repeatable() -> None:
 
 def test_two_strategies_draw_different_numbers_from_sources_of_their_own() -> None:
     first, second = BaseStrategy(), BaseStrategy()
+    source = first.random
 
-    assert first.random is first.random
+    assert first.random is source
     assert first.random.random() != second.random.random()
 
 

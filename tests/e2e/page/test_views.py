@@ -257,7 +257,9 @@ def test_the_cross_table_is_gone_through_with_arrows(
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Home", "Enter"):
         page.keyboard.press(key)
 
-    page.get_by_role("heading", name=" against ").wait_for()
+    heading = page.get_by_role("heading", name=" against ")
+    heading.wait_for()
+    assert heading.is_visible()
 
 
 def test_G15_a_defeat_in_gin_is_not_painted_as_a_draw(
