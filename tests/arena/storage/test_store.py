@@ -5,13 +5,14 @@ import contextlib
 import hashlib
 import json
 import logging
+import random
 import secrets
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -114,99 +115,184 @@ def act(what: str, **more: Any) -> Act:
 # --- round trips ---
 
 
-def test_a_competition_comes_back_as_it_was_set_up(store: Store) -> None:
-    plan = Plan(
-        game="high_low",
-        form=Form.ELIMINATION,
-        settings={"max_shuffles": 1, "gap": 7},
-        players=("ann", "Łukasz ♠"),
-        matches=3,
-        with_itself=True,
-        limits=Limits(decision_ms=7),
-        wait_s=12.5,
-        pause_s=0.5,
-        teams={"ann": "red"},
-        house=("Ada",),
-        seed="00ff",
-        run="monday",
-        due_at=99.5,
-        bots=(RelaunchSpec(name="ann", words=("python3", "ann.py"), folder="/home/ann"),),
-    )
-    store.competition_started("hl-1", plan, 100.5)
-    store.flush()
-
-    competition = CompetitionRow(
-        id="hl-1",
-        plan=plan,
-        state=CompetitionState.RUNNING,
-        revision=0,
-        started_at=100.5,
-        finished_at=None,
-        ranking=(),
-    )
-    assert store.competitions() == (competition,)
-    assert store.competition("hl-1") == competition
+FULL_PLAN = Plan(
+    game="high_low",
+    form=Form.ELIMINATION,
+    settings={"max_shuffles": 1, "gap": 7},
+    players=("ann", "Łukasz ♠"),
+    matches=3,
+    with_itself=True,
+    limits=Limits(decision_ms=7),
+    wait_s=12.5,
+    pause_s=0.5,
+    teams={"ann": "red"},
+    house=("Ada",),
+    seed="00ff",
+    run="monday",
+    due_at=99.5,
+    bots=(RelaunchSpec(name="ann", words=("python3", "ann.py"), folder="/home/ann"),),
+)
+UNITS = UnitSums(3, (10.0, -10.5), (140.0, 140.25))
+RANKING = (
+    RankingPlace(rank=1, names=("ann",), stage=2),
+    RankingPlace(rank=2, names=("ben", "cem"), stage=1, offence=True),
+)
 
 
-def test_a_finished_competition_has_its_ranking(store: Store) -> None:
-    ranking = (
-        RankingPlace(rank=1, names=("ann",), stage=2),
-        RankingPlace(rank=2, names=("ben", "cem"), stage=1, offence=True),
-    )
-    first, second = start(store), start(store)
-    store.competition_finished(second, 200.0, ranking)
-    store.flush()
-
-    over = store.competition(second)
-    assert over.ranking == ranking
-    assert over.finished_at == 200
-    assert over.state is CompetitionState.FINISHED
-    assert store.competition(first).finished_at is None
+def summed(units: UnitSums | None = UNITS) -> MatchResult:
+    return msgspec.structs.replace(RESULT, units=units)
 
 
-def test_a_competition_is_paused_and_goes_on_and_it_is_known_by_whom(store: Store) -> None:
-    competition = start(store)
-    pause, resume = (
-        act(what, competition=competition, text=f"{what}d") for what in ("pause", "resume")
-    )
-    store.state_changed(competition, CompetitionState.PAUSED, pause)
-    store.flush()
-    assert store.competition(competition).state is CompetitionState.PAUSED
-    store.state_changed(competition, CompetitionState.RUNNING, resume)
-    store.flush()
-
-    assert store.competition(competition).state is CompetitionState.RUNNING
-    assert store.actions() == store.actions(competition) == (pause, resume)
+def of_versions(*versions: str) -> MatchResult:
+    record = msgspec.structs.replace(RESULT.record, versions=versions)
+    return msgspec.structs.replace(RESULT, record=record)
 
 
-def test_a_competition_that_has_ended_can_go_on(store: Store) -> None:
-    competition = start(store)
-    stop = act("stop", competition=competition)
-    ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
-    store.competition_finished(competition, 200.0, ranking, CompetitionState.STOPPED, stop)
-    store.flush()
-    assert store.competition(competition).state is CompetitionState.STOPPED
-    store.state_changed(competition, CompetitionState.RUNNING, act("resume"))
-    store.flush()
+class Model:
+    """What is in a store, in dicts and lists; whatever it does, it does to both."""
 
-    again = store.competition(competition)
-    assert (again.state, again.finished_at, again.ranking) == ("running", None, ())
-    assert again.plan == PLAN
-    assert store.actions(competition) == (stop,)
-    assert store.actions() == (stop, act("resume"))
+    def __init__(self, store: Store, seed: int) -> None:
+        self.store = store
+        self.random = random.Random(seed)
+        self.rows: dict[str, CompetitionRow] = {}
+        self.matches: list[MatchRow] = []
+        self.acts: list[Act] = []
+        self.verdicts: list[tuple[str, Verdict]] = []
+        self.changes: list[tuple[str, VersionChange]] = []
+        self.open_pairings: list[int] = []
+
+    def any_competition(self) -> CompetitionRow:
+        return self.random.choice([*self.rows.values()])
+
+    def act(self, what: str, **more: Any) -> Act:
+        self.acts.append(Act(at=self.random.random(), who="prof", what=what, text="why", **more))
+        return self.acts[-1]
+
+    def starts(self) -> None:
+        row = CompetitionRow(
+            id=f"c-{len(self.rows)}",
+            plan=self.random.choice((PLAN, FULL_PLAN)),
+            state=CompetitionState.RUNNING,
+            revision=0,
+            started_at=self.random.random(),
+            finished_at=None,
+            ranking=(),
+        )
+        self.rows[row.id] = row
+        self.store.competition_started(row.id, row.plan, row.started_at)
+
+    def plays(self) -> None:
+        competition, number = self.any_competition().id, len(self.matches) + 1
+        offence = ended(Termination(VERDICT.kind, VERDICT.seat, VERDICT.text))
+        versions = of_versions("v3", "connected"), of_versions("", "v1")
+        result = self.random.choice((RESULT, VOID, offence, summed(), *versions))
+        verdict = (
+            msgspec.structs.replace(VERDICT, match=f"m-{number}") if result is offence else None
+        )
+        pairing = self.open_pairings.pop() if self.open_pairings else number
+        if result is VOID:
+            self.open_pairings.append(pairing)
+        of = {id(versions[0]): ("v3", "connected"), id(versions[1]): (None, "v1")}
+        played = MatchRow(
+            number=number,
+            id=f"m-{number}",
+            competition=competition,
+            pairing=pairing,
+            counts=result is not VOID,
+            game="ace_king_queen",
+            players=("ann", "ben"),
+            result=Result(result.scores, result.points, result.termination),
+            started_at=101,
+            finished_at=102,
+            digest="",
+            sums=MatchSums(result.units),
+            versions=of.get(id(result), ()),
+        )
+        self.matches.append(played)
+        finish_match(self.store, competition, played.id, pairing, result, verdict=verdict)
+        if verdict is not None:
+            self.verdicts.append((competition, verdict))
+
+    def takes_back(self) -> None:
+        if counted := [played for played in self.matches if played.counts]:
+            played = self.random.choice(counted)
+            self.matches[played.number - 1] = msgspec.structs.replace(played, counts=False)
+            row = self.rows[played.competition]
+            self.rows[row.id] = msgspec.structs.replace(row, revision=row.revision + 1)
+            void = self.act("void", competition=row.id, match=played.id)
+            self.store.taken_back(row.id, played.id, void)
+
+    def pauses_or_goes_on(self) -> None:
+        row = self.any_competition()
+        state = self.random.choice((CompetitionState.PAUSED, CompetitionState.RUNNING))
+        self.rows[row.id] = msgspec.structs.replace(row, state=state, finished_at=None, ranking=())
+        self.store.state_changed(row.id, state, self.act("pause", competition=row.id))
+
+    def ends(self) -> None:
+        row = self.any_competition()
+        state = self.random.choice((CompetitionState.FINISHED, CompetitionState.STOPPED))
+        over = msgspec.structs.replace(row, state=state, finished_at=200.0, ranking=RANKING)
+        self.rows[row.id] = over
+        stop = self.act("stop", competition=row.id) if state == "stopped" else None
+        self.store.competition_finished(row.id, 200.0, RANKING, state, stop)
+
+    def notes(self) -> None:
+        competition = self.random.choice((None, self.any_competition().id))
+        played = self.random.choice((None, *self.matches))
+        match = played and played.id
+        what = self.random.choice(("flag", VERSION))
+        self.store.acted(self.act(what, competition=competition, match=match, bot="ann"))
+        if what == VERSION and competition is not None:
+            change = VersionChange("ann", match, played.number if played else 0)
+            self.changes.append((competition, change))
+
+    def is_what_is_stored(self) -> None:
+        store = self.store
+        store.flush()
+        by_start = sorted(self.rows.values(), key=lambda row: row.started_at)
+        assert store.competitions() == tuple(by_start)
+        assert store.actions() == tuple(self.acts)
+        assert store.verdicts() == tuple(verdict for _, verdict in self.verdicts)
+        for row in self.rows.values():
+            mine = [played for played in self.matches if played.competition == row.id]
+            counted = [played for played in mine if played.counts]
+            middle = mine[len(mine) // 2].number if mine else 0
+            assert store.competition(row.id) == row
+            assert unsealed(store.matches(row.id)) == mine
+            assert unsealed(store.results(row.id)) == counted
+            assert unsealed(store.results(row.id, middle)) == [
+                played for played in counted if played.number > middle
+            ]
+            assert unsealed(store.latest(row.id, 3)) == mine[:-4:-1]
+            for_it = (self.verdicts, self.changes)
+            verdicts, changes = ([one for of, one in what if of == row.id] for what in for_it)
+            assert store.verdicts(row.id) == tuple(verdicts)
+            assert store.version_changes(row.id) == tuple(changes)
+            assert store.actions(row.id) == tuple(a for a in self.acts if a.competition == row.id)
+        assert unsealed(store.played(played.id) for played in self.matches) == self.matches
 
 
-def test_what_was_done_is_kept_with_match_and_bot(store: Store) -> None:
-    competition, other = start(store), start(store)
-    flag = act("flag", competition=competition, match="m-1", bot="ann", text="why")
-    start_ = Act(at=1.5, who="arena", what="start")
-    for done in (flag, start_):
-        store.acted(done)
-    store.flush()
+def unsealed(matches: Iterable[MatchRow]) -> list[MatchRow]:
+    return [msgspec.structs.replace(played, digest="") for played in matches]
 
-    assert store.actions() == (flag, start_)
-    assert store.actions(competition) == (flag,)
-    assert store.actions(other) == ()
+
+@pytest.mark.parametrize("seed", range(3))
+def test_J5_what_was_put_in_comes_out_again(database: str, seed: int) -> None:
+    """Whatever it was, in the order of writing; also once the store was opened again."""
+    with Store(database) as store:
+        model = Model(store, seed)
+        model.starts()
+        steps = [model.starts, model.pauses_or_goes_on, model.ends, model.takes_back, model.notes]
+        for number in range(90):
+            model.random.choice((*steps, *[model.plays] * 5))()
+            if number % 30 == 0:
+                model.is_what_is_stored()
+        assert any(played.counts is False for played in model.matches)
+        assert model.verdicts
+        assert model.changes
+    with Store(database) as model.store:
+        model.plays()
+        model.is_what_is_stored()
 
 
 def test_a_new_id_says_the_game_and_is_another_every_time() -> None:
@@ -216,14 +302,6 @@ def test_a_new_id_says_the_game_and_is_another_every_time() -> None:
     assert first.startswith("akq-")
     assert len(first) == len("akq-3f2a1c9e")
     assert new_id("gin_rummy").startswith("gin-")
-
-
-def test_competitions_come_in_the_order_of_their_start(store: Store) -> None:
-    for started_at in (3.0, 1.0, 2.0):
-        store.competition_started(new_id("blackjack"), PLAN, started_at)
-    store.flush()
-
-    assert [competition.started_at for competition in store.competitions()] == [1, 2, 3]
 
 
 def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(store: Store) -> None:
@@ -259,67 +337,7 @@ def test_nothing_is_found_where_there_is_nothing(store: Store) -> None:
             store.find(text)
 
 
-def test_a_match_comes_back_by_seat(store: Store) -> None:
-    competition = start(store)
-    finish_match(store, competition, "m-1", 7)
-    store.flush()
-
-    (played,) = store.matches(competition)
-    assert played == MatchRow(
-        number=1,
-        id="m-1",
-        competition=competition,
-        pairing=7,
-        counts=True,
-        game="ace_king_queen",
-        players=("ann", "ben"),
-        result=Result(RESULT.scores, RESULT.points, RESULT.termination),
-        started_at=101,
-        finished_at=102,
-        digest=played.digest,
-        sums=MatchSums(),
-    )
-    assert store.played("m-1") == played
-    assert store.results(competition) == (played,)
-
-
-def test_matches_come_in_the_order_in_which_they_were_put_in(store: Store) -> None:
-    competition, other = start(store), start(store)
-    for match in "cab":
-        finish_match(store, competition, match)
-        finish_match(store, other, f"other {match}")
-    store.flush()
-
-    assert [played.id for played in store.matches(competition)] == ["c", "a", "b"]
-    assert store.matches("no such competition") == ()
-
-
 # --- what counts ---
-
-
-def test_J5_a_void_match_does_not_count_and_its_pairing_is_played_again(store: Store) -> None:
-    competition = start(store)
-    finish_match(store, competition, "m-1", 3, VOID)
-    finish_match(store, competition, "m-2", 3)
-    store.flush()
-
-    assert [played.counts for played in store.matches(competition)] == [False, True]
-    assert [played.id for played in store.results(competition)] == ["m-2"]
-
-
-def test_a_match_that_is_taken_back_stays_and_does_not_count(store: Store) -> None:
-    competition, other = start(store), start(store)
-    void = act("void", competition=competition, match="m-1")
-    for match in ("m-1", "m-2"):
-        finish_match(store, competition, match)
-    store.taken_back(competition, "m-1", void)
-    store.flush()
-
-    assert [played.id for played in store.results(competition)] == ["m-2"]
-    assert [played.counts for played in store.matches(competition)] == [False, True]
-    assert store.competition(competition).revision == 1
-    assert store.competition(other).revision == 0
-    assert store.actions(competition) == (void,)
 
 
 def test_changes_take_place_in_the_order_in_which_they_were_put_in(
@@ -355,22 +373,6 @@ def test_a_pairing_never_counts_twice(database: str) -> None:
         assert [played.id for played in again.matches(competition)] == ["m-1"]
 
 
-def test_results_are_read_on_from_where_one_was(store: Store) -> None:
-    competition = start(store)
-    seen: list[str] = []
-    after = 0
-    for number in range(6):
-        finish_match(store, competition, f"m-{number}", number)
-        store.flush()
-        if number % 2:
-            new = store.results(competition, after)
-            seen += [played.id for played in new]
-            assert len(new) == 2
-            after = new[-1].number
-    assert seen == [f"m-{number}" for number in range(6)]
-    assert store.results(competition, after) == ()
-
-
 # --- records and seals ---
 
 
@@ -385,17 +387,6 @@ def test_J6_a_record_from_the_database_replays_to_the_same_result(store: Store, 
     record = store.record("m")
     assert record.to_json() == result.record.to_json()
     assert replay(record) == replay(result.record) == result
-
-
-def test_J4_a_verdict_comes_with_its_match(store: Store) -> None:
-    termination = Termination(VERDICT.kind, VERDICT.seat, VERDICT.text)
-    competition, other = start(store), start(store)
-    finish_match(store, competition, "m-2", result=ended(termination), verdict=VERDICT)
-    store.flush()
-
-    assert store.verdicts() == store.verdicts(competition) == (VERDICT,)
-    assert store.verdicts(other) == ()
-    assert store.played("m-2").result.termination == termination
 
 
 def test_an_unknown_match_has_no_record(store: Store) -> None:
@@ -506,16 +497,6 @@ def test_what_is_too_much_for_one_transaction_goes_into_the_next_without_a_pause
     assert rows(database, "SELECT count(*) FROM matches") == [(35,)]
 
 
-def test_what_was_put_in_before_a_flush_is_there_for_others(store: Store, database: str) -> None:
-    competition = start(store)
-    for number in range(50):
-        finish_match(store, competition, f"m-{number}")
-    store.flush()
-
-    assert rows(database, "SELECT count(*) FROM matches") == [(50,)]
-    assert rows(database, "SELECT count(*) FROM seats") == [(100,)]
-
-
 def test_closing_writes_what_is_left_and_may_be_repeated(database: str) -> None:
     store = Store(database)
     finish_match(store, start(store), "m-1")
@@ -540,23 +521,7 @@ def test_the_file_is_in_wal_mode_and_commits_reach_the_disk(file: Path) -> None:
     assert rows(file, "PRAGMA journal_mode") == [("wal",)]
 
 
-def test_an_arena_goes_on_with_its_database(database: str) -> None:
-    with Store(database) as store:
-        first = start(store)
-    with Store(database) as store:
-        finish_match(store, first, "m-1")
-        store.flush()
-
-        assert [played.id for played in store.matches(first)] == ["m-1"]
-
-
 # --- the sums of a match ---
-
-UNITS = UnitSums(3, (10.0, -10.5), (140.0, 140.25))
-
-
-def summed(units: UnitSums | None = UNITS) -> MatchResult:
-    return msgspec.structs.replace(RESULT, units=units)
 
 
 def without_sums(where: str) -> None:
@@ -570,18 +535,6 @@ def columns(where: str, table: str = "matches") -> list[str]:
         return [column["name"] for column in sa.inspect(engine).get_columns(table)]
     finally:
         engine.dispose()
-
-
-def test_a_match_is_written_with_the_sums_of_its_units(store: Store) -> None:
-    competition = start(store)
-    finish_match(store, competition, "m-1", result=summed())
-    finish_match(store, competition, "m-2", result=summed(None))
-    store.flush()
-
-    first, second = store.results(competition)
-    assert (first.sums, first.units) == (MatchSums(UNITS), UNITS)
-    assert (second.sums, second.units) == (MatchSums(), None)
-    assert store.played("m-1") == first == store.latest(competition, 2)[1]
 
 
 def test_sums_are_not_under_the_seal(store: Store) -> None:
@@ -645,24 +598,6 @@ def test_an_arena_that_is_refused_adds_nothing_to_a_database_of_before(database:
 # --- the versions of bots ---
 
 
-def of_versions(*versions: str) -> MatchResult:
-    record = msgspec.structs.replace(RESULT.record, versions=versions)
-    return msgspec.structs.replace(RESULT, record=record)
-
-
-def test_a_match_has_the_versions_of_its_record_by_seat(store: Store) -> None:
-    competition = start(store)
-    finish_match(store, competition, "m-1", result=of_versions("v3", "connected"))
-    finish_match(store, competition, "m-2", result=of_versions("", "v1"))
-    finish_match(store, competition, "m-3")
-    store.flush()
-    found = store.results(competition)
-
-    assert [played.versions for played in found] == [("v3", "connected"), (None, "v1"), ()]
-    assert store.latest(competition, 9) == found[::-1]
-    assert [played for played, _ in store.sealed_matches(competition)] == list(found)
-
-
 def test_a_database_of_before_has_no_versions_and_an_arena_adds_them(database: str) -> None:
     with Store(database) as store:
         competition = start(store)
@@ -691,25 +626,6 @@ def test_a_database_of_before_that_lacks_all_later_columns_gets_them(database: s
     Store(database).close()
 
     assert (columns(database)[-1], columns(database, "seats")[-1]) == ("sums", "version")
-
-
-def test_K4_version_changes_come_with_the_match_that_they_follow(store: Store) -> None:
-    competition, other = start(store), start(store)
-    acts = ((None, "ann"), ("m-1", "ben"), ("m-1", "ann"), ("m-2", "ann"))
-    for number, match in enumerate(("m-1", "m-2"), start=1):
-        finish_match(store, competition, match, number)
-    for follows, bot in acts:
-        store.acted(act(VERSION, competition=competition, match=follows, bot=bot))
-    store.acted(act(VERSION, competition=other, bot="cem"))
-    store.acted(act("pause", competition=competition))
-    store.flush()
-
-    assert store.version_changes(competition) == (
-        VersionChange("ann", None, 0),
-        VersionChange("ben", "m-1", 1),
-        VersionChange("ann", "m-1", 1),
-        VersionChange("ann", "m-2", 2),
-    )
 
 
 @pytest.mark.parametrize(
