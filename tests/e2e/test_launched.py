@@ -282,10 +282,12 @@ def test_who_sleeps_is_out_of_time_by_the_wall(season: LaunchedOutcome) -> None:
     # Its bank is of CPU time, which it has not used.
     found = re.fullmatch(
         r"out of time: ([\d,]+) ms for a decision "
-        r"\(limit 1,500 ms, credit [\d,]+ ms\)",
+        r"\(limit ([\d,]+) ms, credit [\d,]+ ms\)",
         verdict.text,
     )
     assert found, verdict.text
+    # More by what it waited for a core, on a machine that has much to do.
+    assert int(found[2].replace(",", "")) >= WALLED.wall_ms
     assert verdict.waited_ms is not None
     assert verdict.waited_ms >= WALLED.wall_ms
     assert verdict.mechanism == "wall cap"

@@ -239,7 +239,7 @@ class Model:
     def notes(self) -> None:
         competition = self.random.choice((None, self.any_competition().id))
         played = self.random.choice((None, *self.matches))
-        match = played and played.id
+        match = played.id if played else None
         what = self.random.choice(("flag", VERSION))
         self.store.acted(self.act(what, competition=competition, match=match, bot="ann"))
         if what == VERSION and competition is not None:
