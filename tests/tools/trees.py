@@ -107,7 +107,7 @@ def scratch(commit: str = "") -> Iterator[Path]:
         yield tree
 
 
-def run_in(tree: Path, module: str, *words: str, stdout: int | None = None) -> int:
+def run_in(tree: Path, module: str, *words: str) -> int:
     """The exit status of one of the proofs, run in a scratch copy."""
     environment = {
         **{name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"},
@@ -116,7 +116,7 @@ def run_in(tree: Path, module: str, *words: str, stdout: int | None = None) -> i
         "OPENBLAS_NUM_THREADS": "1",  # a process that forks has no threads
     }
     command = [sys.executable, "-m", module, *words]
-    with subprocess.Popen(command, cwd=tree, env=environment, stdout=stdout) as process:
+    with subprocess.Popen(command, cwd=tree, env=environment) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:  # the terminal's has reached it, too: it keeps what it has found

@@ -17,7 +17,6 @@ import os
 import resource
 import select
 import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -199,7 +198,7 @@ class _Trials:
                 alone = [failed]
                 if not self._run(session, alone, None)[0] and self._run(session, alone, change)[0]:
                     return "killed", failed
-            names.remove(failed)
+            names = [name for name in names if name != failed]
         return outcome, ""
 
     def _run(
@@ -334,7 +333,7 @@ def try_all(kind: str, changes: Sequence[Change], options: argparse.Namespace) -
     with scratch(options.commit) as tree, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job"
         file.write_text(json.dumps(job))
-        run_in(tree, "tests.tools.trials", str(file), stdout=subprocess.DEVNULL)
+        run_in(tree, "tests.tools.trials", str(file))
     lines = [json.loads(line) for line in options.found.read_text().splitlines()]
     results = {name: (outcome, test.partition("::")[0]) for name, outcome, test in lines}
     tried = {change.name: results[change.name] for change in changes if change.name in results}
