@@ -789,14 +789,6 @@ def pongs(house: FakeArena, bot: FakeBot, round_trip_s: float) -> None:
     bot.player.link_probe.ponged(payload, house.now)
 
 
-def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: FakeArena) -> None:
-    ann = house.bot("ann")
-    for round_trip_s, floor_ms in ((0.06, 0), (0.05, 0), (0.07, 50)):
-        pongs(house, ann, round_trip_s)
-
-        assert ann.player.link.floor_ms == pytest.approx(floor_ms)
-
-
 def test_pings_cannot_be_foreseen(house: FakeArena) -> None:
     ann = house.bot("ann")
     seen = set()
@@ -833,75 +825,6 @@ def test_J7_a_pong_counts_once(house: FakeArena) -> None:
     assert not ann.player.link.is_known
 
 
-def test_J7_who_is_asked_something_is_not_pinged(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    playing(house, ann, ben)
-    house.now += 60
-    ann.player.link_probe.probe(house.now)
-    ben.player.link_probe.probe(house.now)
-
-    assert ann.wire.pings == []
-    assert len(ben.wire.pings) == 1
-
-
-def test_J7_a_pong_counts_only_if_the_bot_had_nothing_else_to_do_meanwhile(
-    house: FakeArena,
-) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    pongs(house, ann, 0.08)
-    pongs(house, ann, 0.08)
-    ann.player.link_probe.probe(house.now)
-    house.answer(ann, playing(house, ann, ben)[0], "check")
-    ann.player.link_probe.ponged(ann.wire.pings[0], house.now)
-
-    assert not ann.player.link.is_known
-
-    pongs(house, ann, 0.08)
-
-    assert ann.player.link.floor_ms == pytest.approx(80)
-
-
-def test_a_link_that_is_known_is_measured_ever_more_rarely(house: FakeArena) -> None:
-    ann = house.bot("ann")
-    for _ in range(3):
-        pongs(house, ann, 0.01)
-    for pause_s in (5, 10, 20, 20):
-        house.now += pause_s - 0.1
-        assert ann.player.link_probe.probe(house.now) == pytest.approx(house.now + 0.1)
-        assert ann.wire.pings == []
-
-        house.now += 0.2
-        pongs(house, ann, 0.0)
-
-
-def test_a_new_connection_is_measured_as_often_as_the_first(house: FakeArena) -> None:
-    ann = house.bot("ann")
-    for _ in range(6):
-        house.now += 20
-        pongs(house, ann, 0.01)
-    ann.goes()
-    ann.comes_back()
-    ann.reads()
-    for _ in range(3):
-        pongs(house, ann, 0.01)
-    house.now += 5
-    pongs(house, ann, 0.01)
-
-
-def test_an_idle_bot_that_leaves_a_ping_unanswered_for_35_seconds_is_not_there(
-    house: FakeArena,
-) -> None:
-    ann = house.bot("ann")
-    ann.player.link_probe.probe(house.now)
-    house.now += 34.9
-
-    assert ann.player.link_probe.probe(house.now) == pytest.approx(house.now + 0.1)
-
-    house.now += 0.2
-
-    assert ann.player.link_probe.probe(house.now) is None
-
-
 def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(house: FakeArena) -> None:
     ann = house.bot("ann")
     for _ in range(6):
@@ -913,39 +836,6 @@ def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(house: F
         at = ann.player.link_probe.probe(house.now)
 
     assert 50 < house.now - died_at < 60
-
-
-def test_while_the_arena_stood_still_nobody_was_silent(house: FakeArena) -> None:
-    ann = house.bot("ann")
-    lag = house.referee.lag
-    ann.player.link_probe.probe(house.now, lag.total_s(house.now))
-    house.now += 20
-    house.held_up(60)
-
-    at = ann.player.link_probe.probe(house.now, lag.total_s(house.now))
-
-    assert at is not None
-    house.now += 14.9
-    assert ann.player.link_probe.probe(house.now, lag.total_s(house.now)) is not None
-    house.now += 0.3
-    assert ann.player.link_probe.probe(house.now, lag.total_s(house.now)) is None
-
-
-def test_who_was_asked_something_may_have_thought_until_now(house: FakeArena) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
-    ann.player.link_probe.probe(house.now)
-    house.open(ann, ben)
-    house.sit(ann, ben)
-    assert ann.asks()
-    house.now += 34
-    house.referee.void(house.referee.tables[0], "it was stopped")
-    house.now += 2
-
-    assert ann.player.link_probe.probe(house.now) is not None
-
-    house.now += 36
-
-    assert ann.player.link_probe.probe(house.now) is None
 
 
 def test_who_has_no_link_or_no_connection_is_not_pinged(house: FakeArena) -> None:

@@ -44,6 +44,7 @@ class Timeline:
         self._tables: list[LiveMatch] = []
         self._asks: dict[str, dict[str, Ask]] = {}  # by bot and match, the latest at the end
         self._invitations: list[tuple[FakeBot, Match]] = []
+        self._next_probes: dict[str, float | None] = {}
 
     def play(self, steps: str) -> None:
         for line in steps.splitlines():
@@ -159,6 +160,26 @@ class Timeline:
     def do_heard(self, name: str) -> None:
         self._bot(name).wire.silent = None
 
+    def do_void(self) -> None:
+        self._house.referee.void(self._tables[0], "it was stopped")
+
+    def do_probe(self, name: str) -> None:
+        """Its link is looked at, and it may be pinged."""
+        now = self._house.now
+        lag_s = self._house.referee.lag.total_s(now)
+        self._next_probes[name] = self._bot(name).player.link_probe.probe(now, lag_s)
+
+    def do_replies(self, name: str) -> None:
+        bot = self._bot(name)
+        bot.player.link_probe.ponged(bot.wire.pings.pop(), self._house.now)
+
+    def do_pong(self, name: str, round_trip_s: str) -> None:
+        """It is pinged, and answers."""
+        self.do_probe(name)
+        self.do_here(name)
+        self.do_wait(round_trip_s)
+        self.do_replies(name)
+
     # --- what a bot does ---
 
     def bot_says(self, bot: FakeBot, text: str) -> None:
@@ -260,3 +281,15 @@ class Timeline:
 
     def do_there(self, name: str) -> None:
         assert self._bot(name).player.loss is None
+
+    def do_floor(self, name: str, floor_ms: str) -> None:
+        assert self._bot(name).player.link.floor_ms == pytest.approx(float(floor_ms))
+
+    def do_next(self, name: str, in_s: str) -> None:
+        assert self._next_probes[name] == pytest.approx(self._house.now + float(in_s))
+
+    def do_here(self, name: str) -> None:
+        assert self._next_probes[name] is not None
+
+    def do_gone(self, name: str) -> None:
+        assert self._next_probes[name] is None
