@@ -140,18 +140,6 @@ async def test_J7_nobody_is_out_for_the_load_of_others(tmp_path: Path) -> None:
     assert arena.gate.waiting == 0
 
 
-@pytest.mark.usefixtures("busy_machine")
-async def test_J7_who_sleeps_is_out_by_the_cap_on_the_wall(tmp_path: Path) -> None:
-    async with matches(tmp_path) as arena:
-        _, verdict = await arena.play("three_card_poker", ("sleeps", "60000"))
-
-    assert verdict is not None
-    assert (verdict.kind, verdict.mechanism) == (Ending.TIMEOUT, Mechanism.WALL_CAP)
-    assert verdict.taken_ms is not None
-    assert verdict.taken_ms < 2 * LIMITS.wall_ms
-    assert verdict.bot == "bot 0"
-
-
 async def test_J7_who_computes_while_others_decide_is_charged(tmp_path: Path) -> None:
     async with matches(tmp_path, cores=2) as arena:
         _, verdict = await arena.play("ace_king_queen", ("always", "0"), ("sleeps", "400"))

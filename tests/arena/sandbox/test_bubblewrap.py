@@ -76,22 +76,23 @@ def test_it_is_tried_once_with_and_once_without_a_network(calls: list[list[str]]
     assert ["--unshare-net" in words for words in calls] == [False, True]
 
 
-def test_one_that_hangs_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (subprocess.TimeoutExpired("bwrap", 10), "does not end within 10 s"),
+        (PermissionError(13, "Permission denied"), "does not start: Permission denied"),
+    ],
+    ids=["hangs", "cannot be executed"],
+)
+def test_one_that_does_not_run_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
     def run(words: list[str], **_: object) -> None:
-        raise subprocess.TimeoutExpired(words, 10)
+        raise error
 
     monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
 
-    assert bubblewrap.probe() == "bubblewrap does not end within 10 s"
-
-
-def test_one_that_cannot_be_executed_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(words: list[str], **_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
-
-    assert bubblewrap.probe() == "bubblewrap does not start: Permission denied"
+    assert bubblewrap.probe() == f"bubblewrap {said}"
 
 
 # ---- Its command line

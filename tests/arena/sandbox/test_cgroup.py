@@ -283,46 +283,41 @@ def test_a_name_does_not_lead_out_of_the_group(kernel: Kernel, name: str) -> Non
 # ---- What the kernel has noted
 
 
-def test_a_group_that_kept_its_limits_has_nothing_against_it(group: Cgroup) -> None:
-    say(
-        group,
-        memory_events="low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\noom_group_kill 0\n",
-        pids_events="max 0\n",
-    )
-
-    assert group.finding() is None
-
-
-def test_a_bot_that_the_kernel_killed_for_memory_is_found(group: Cgroup) -> None:
-    say(group, memory_events="max 90\noom 1\noom_kill 3\noom_group_kill 1\n")
-
-    assert group.finding() == Finding(
-        kind=Ending.MEMORY, text="memory over 256 MiB (cgroup)", mechanism=Mechanism.CGROUP
-    )
-
-
-def test_a_kernel_that_knows_the_peak_is_quoted(group: Cgroup) -> None:
-    say(group, memory_events="oom 1\noom_kill 1\n", memory_peak=f"{256 << 20}\n")
-    finding = group.finding()
-
-    assert finding is not None
-    assert finding.text == ("memory over 256 MiB: had 256 MiB and wanted more (cgroup)")
-
-
-def test_a_bot_that_died_because_the_machine_ran_out_is_not_to_blame(group: Cgroup) -> None:
-    say(group, memory_events="max 0\noom 0\noom_kill 1\noom_group_kill 0\n")
-
-    assert group.finding() is None
+NOTED: dict[str, tuple[dict[str, str], tuple[Ending, str] | None]] = {
+    "limits that were kept": (
+        {
+            "memory_events": "low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\noom_group_kill 0\n",
+            "pids_events": "max 0\n",
+        },
+        None,
+    ),
+    "killed for memory": (
+        {"memory_events": "max 90\noom 1\noom_kill 3\noom_group_kill 1\n"},
+        (Ending.MEMORY, "memory over 256 MiB (cgroup)"),
+    ),
+    "a kernel that knows the peak": (
+        {"memory_events": "oom 1\noom_kill 1\n", "memory_peak": f"{256 << 20}\n"},
+        (Ending.MEMORY, "memory over 256 MiB: had 256 MiB and wanted more (cgroup)"),
+    ),
+    "killed as the machine ran out": (
+        {"memory_events": "max 0\noom 0\noom_kill 1\noom_group_kill 0\n"},
+        None,
+    ),
+    "a fork that was refused": (
+        {"memory_events": "oom 0\noom_kill 0\n", "pids_events": "max 7\n"},
+        (Ending.PROCESSES, "processes and threads over 64 (cgroup)"),
+    ),
+}
 
 
-def test_a_fork_that_the_kernel_refused_is_found(group: Cgroup) -> None:
-    say(group, memory_events="oom 0\noom_kill 0\n", pids_events="max 7\n")
+@pytest.mark.parametrize(("files", "found"), NOTED.values(), ids=NOTED)
+def test_what_the_kernel_has_noted_is_found(
+    group: Cgroup, files: dict[str, str], found: tuple[Ending, str] | None
+) -> None:
+    say(group, **files)
 
-    assert group.finding() == Finding(
-        kind=Ending.PROCESSES,
-        text="processes and threads over 64 (cgroup)",
-        mechanism=Mechanism.CGROUP,
-    )
+    finding = found and Finding(kind=found[0], text=found[1], mechanism=Mechanism.CGROUP)
+    assert group.finding() == finding
 
 
 def test_a_group_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:

@@ -657,18 +657,6 @@ class SlowWriter:
         self._commit(changes)
 
 
-def test_many_changes_share_a_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = SlowWriter(store, monkeypatch)
-    competition = start(store)
-    assert slow.started.wait(10)
-    for number in range(20):
-        finish_match(store, competition, f"m-{number}")
-    slow.release.set()
-    store.flush()
-
-    assert slow.groups == [1, 20]
-
-
 def test_records_are_encoded_in_the_writers_thread(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
