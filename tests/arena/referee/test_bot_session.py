@@ -49,32 +49,33 @@ def playing(house: FakeArena, *bots: FakeBot) -> list[Ask]:
 # --- frames ---
 
 
-def test_all_that_waits_travels_in_one_frame(house: FakeArena) -> None:
-    ann = house.bot("ann", tables=3)
-    for number in range(3):
+@pytest.mark.parametrize(
+    ("tables", "batch", "most", "frames"),
+    [
+        pytest.param(3, True, 10_000, [3], id="all in one"),
+        pytest.param(1, True, 10_000, [0], id="one without an array"),
+        pytest.param(3, False, 10_000, [0] * 3, id="a bot that wants none"),
+        pytest.param(3, True, 100, [0] * 3, id="longer than a batch"),
+    ],
+)
+def test_what_waits_travels_in_as_few_frames_as_it_may(
+    house: FakeArena,
+    monkeypatch: pytest.MonkeyPatch,
+    tables: int,
+    batch: bool,
+    most: int,
+    frames: list[int],
+) -> None:
+    """By frame, how many messages are in its array, or 0 if it is a message itself."""
+    monkeypatch.setattr("arena.referee.bot_session._FRAME_BYTES", most)
+    ann = house.bot("ann", tables=tables, batch=batch)
+    for number in range(tables):
         house.open(ann, house.bot(f"ben {number}"))
     ann.player.flush(house.now)
 
-    [frame] = ann.wire.frames
-    assert [message["type"] for message in msgspec.json.decode(frame)] == ["match"] * 3
-
-
-def test_one_message_travels_without_an_array(house: FakeArena) -> None:
-    ann = house.bot("ann")
-    house.open(ann, house.bot("ben"))
-    ann.player.flush(house.now)
-
-    [frame] = ann.wire.frames
-    assert msgspec.json.decode(frame)["type"] == "match"
-
-
-def test_a_bot_that_wants_no_arrays_gets_a_frame_per_message(house: FakeArena) -> None:
-    ann = house.bot("ann", tables=3, batch=False)
-    for number in range(3):
-        house.open(ann, house.bot(f"ben {number}"))
-    ann.player.flush(house.now)
-
-    assert len(ann.wire.frames) == 3
+    sent = [msgspec.json.decode(frame) for frame in ann.wire.frames]
+    assert [len(one) if isinstance(one, list) else 0 for one in sent] == frames
+    assert [type(message) for message in ann.wire.read()] == [Match] * tables
 
 
 @pytest.mark.parametrize("encoding", Encoding)
@@ -122,27 +123,6 @@ def test_after_goodbye_nothing_is_answered(house: FakeArena) -> None:
     ann.player.session.note(Goodbye())
 
     assert ann.player.answering(Answer(ask.match, ask.ask, "bet")) is None
-
-
-def test_a_message_that_is_longer_than_a_batch_travels_alone(
-    house: FakeArena, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.referee.bot_session._FRAME_BYTES", 100)
-    ann = house.bot("ann", tables=3)
-    for number in range(3):
-        house.open(ann, house.bot(f"ben {number}"))
-    ann.player.flush(house.now)
-
-    assert len(ann.wire.frames) == len(ann.wire.read()) == 3
-
-
-def test_the_bot_is_answered_in_its_encoding(house: FakeArena) -> None:
-    ann = house.bot("ann", encoding=Encoding.MSGPACK)
-    house.open(ann, house.bot("ben"))
-    ann.player.flush(house.now)
-
-    [frame] = ann.wire.frames
-    assert msgspec.msgpack.decode(frame)["type"] == "match"
 
 
 def test_it_asks_to_be_written_once_until_it_is(house: FakeArena) -> None:

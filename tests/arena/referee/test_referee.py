@@ -205,24 +205,6 @@ def test_over_comes_to_all_seats_with_the_last_news_and_the_seed(
     assert house.referee.tables == ()
 
 
-@pytest.mark.parametrize("game", GAMES)
-def test_every_game_is_played_to_its_end(house: FakeArena, game: str) -> None:
-    short: dict[str, Any] = {
-        "ace_king_queen": {"hands": 4},
-        "gin_rummy": {"max_rounds": 2},
-        "high_low": {"max_shuffles": 1},
-        "three_card_poker": {"rounds": 5},
-        "blackjack": {"hands": 5},
-    }[game]
-    bots = [house.bot(f"bot {seat}") for seat in range(GAMES[game].seats)]
-    begun(house, *bots, game=game, **short)
-    house.play_out(*bots)
-    _, result, _ = only(house.results)
-
-    assert result.termination.kind is Ending.COMPLETED
-    assert replay(result.record) == result
-
-
 def test_a_bot_sits_at_both_sides_of_a_table(house: FakeArena) -> None:
     ann = house.bot("ann", tables=2)
     begun(house, ann, ann, hands=4)
