@@ -270,21 +270,6 @@ def test_J3_against_the_dealer_the_whole_stake_is_lost(house: FakeArena, ann: Fa
     assert result.scores == (-300,)
 
 
-def test_J2_only_the_first_offence_ends_a_match(
-    house: FakeArena, ann: FakeBot, ben: FakeBot
-) -> None:
-    begun(house, ann, ben)
-    house.answer(ann, only(ann.asks()), "raise")
-    house.referee.offence(ben.player, found(Ending.DISCONNECT, "left"))
-    house.referee.offence(ann.player, found(Ending.CRASH, "crashed"))
-    house.now += 60
-    house.referee.tick()
-    _, result, verdict = only(house.results)
-
-    assert result.termination.kind is Ending.ILLEGAL
-    assert (verdict.kind, verdict.bot) == (Ending.ILLEGAL, "ann")
-
-
 def test_an_offence_ends_all_matches_of_that_player_and_no_other(house: FakeArena) -> None:
     ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
     first = begun(house, ann, ben)
@@ -311,15 +296,6 @@ def test_an_offence_before_the_match_has_begun_has_a_result_too(
     assert result.winner == 1
     assert result.record.nonces == ("", "nonce of ben")
     assert verdict.asked is None
-
-
-def test_answers_after_the_end_are_ignored(house: FakeArena, ann: FakeBot, ben: FakeBot) -> None:
-    begun(house, ann, ben)
-    ask = only(ann.asks())
-    house.referee.offence(ben.player, found(Ending.CRASH, "crashed"))
-    house.answer(ann, ask)
-
-    assert len(house.results) == 1
 
 
 def test_what_makes_of_a_result_cannot_stop_the_matches(
