@@ -195,13 +195,14 @@ class IdleBots:
             return trace
 
         gc.disable()  # hypothesis listens to it
+        before = sys.gettrace()  # coverage measures by it
         sys.settrace(trace)
         try:
             action()
             for _ in range(5):
                 await asyncio.sleep(0)
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
             gc.enable()
         return count
 
