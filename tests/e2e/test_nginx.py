@@ -20,12 +20,19 @@ from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
 from arena.storage.tokens import Access
-from tests.arena.server.test_access import ANN, BEN, REFUSED, ROSTER, opened
+from tests.arena.server.test_access import ANN, BEN, REFUSED, ROSTER
 from tests.e2e.test_tls import make
 from tests.support import proxy
 from tests.support.arena_process import free_port
 from tests.support.browser import BrowserWindow, browser
-from tests.support.gateway_bots import LIMITS, TIMEOUT_S, GatewayArena, RawBot, StartedProgram
+from tests.support.gateway_bots import (
+    LIMITS,
+    TIMEOUT_S,
+    GatewayArena,
+    RawBot,
+    StartedProgram,
+    in_arena_with,
+)
 from tests.support.page_player import sit_down
 
 pytestmark = pytest.mark.e2e
@@ -73,7 +80,7 @@ def behind(nginx: Callable[[int], int]) -> Callable[..., AbstractAsyncContextMan
         access: Access | None = ROSTER, requires_token: bool = True, **limits: int
     ) -> AsyncIterator[Proxied]:
         changed = msgspec.structs.replace(LIMITS, **limits)
-        async with opened(access, changed, requires_token=requires_token) as arena:
+        async with in_arena_with(changed, access=access, requires_token=requires_token) as arena:
             arena.gateway.entrance.proxies.trust(["127.0.0.1"])
             port = await asyncio.to_thread(nginx, arena.port)
             yield Proxied(arena, port)
@@ -186,7 +193,7 @@ def says(address: str, *messages: dict[str, Any]) -> bytes:
 @asynccontextmanager
 async def failing(address: str) -> AsyncIterator[tuple[GatewayArena, Callable[[bytes], Any]]]:
     """An arena with a match, where a client has guessed too often; connects as a proxy does."""
-    async with opened(ROSTER, LIMITS, requires_token=True) as arena:
+    async with in_arena_with(LIMITS, access=ROSTER, requires_token=True) as arena:
         arena.gateway.entrance.proxies.trust(["127.0.0.1"])
 
         async def connected(said: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
