@@ -99,7 +99,7 @@ class Server:
     def start(self) -> None:
         """Start the server, and wait until it answers."""
         # The shell ends it when the pipe from here is closed, even by our death.
-        with (self.folder / "log").open("ab") as log:
+        with (self.folder / "log").open("ab") as log, lasting("run"):
             self._process = process = subprocess.Popen(
                 [
                     *("sh", "-c", '"$@" & read _; kill -INT $!; wait $!', "sh"),
@@ -165,8 +165,7 @@ def _other_user() -> str | None:
 @functools.cache
 def postgres_server(*, fsync: bool = False) -> Server:
     """The server of this process, which the first call starts."""
-    with lasting("run"):
-        server = Server(Path(tool("initdb")).resolve().parent, fsync=fsync)
+    server = Server(Path(tool("initdb")).resolve().parent, fsync=fsync)
     atexit.register(server.remove)
     return server
 
