@@ -1,0 +1,144 @@
+"""What the instructor does at the page; last at the class's arena, as it ends what others look at."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.browser import PHONE
+from tests.support.class_with_page import ROGUE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.e2e.page.conftest import Windows
+    from tests.support.class_with_page import ClassWithPage
+
+pytestmark = pytest.mark.e2e
+
+
+def test_an_instructor_has_all_of_it_done(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url, PHONE)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill("a word that is none")
+    with look.expecting("."):
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("expected a token").wait_for()
+    page.get_by_label("Token").fill(school.instructor)
+    page.get_by_role("button", name="Enter").click()
+    page.get_by_role("heading", name="Competitions that are on").wait_for()
+    look.sound("the instructor's desk")
+
+    page.get_by_role("button", name="Pause ace_king_queen-live").click()
+    page.get_by_role("button", name="Resume ace_king_queen-live").click()
+    page.get_by_role("button", name="Pause ace_king_queen-live").wait_for()
+
+    before = school.at_table()["ace_king_queen"]
+    page.get_by_label("The match's id").fill(before)
+    page.get_by_role("button", name="Void it…").click()
+    look.sound("a question that is asked first")
+    page.get_by_role("dialog").get_by_role("button", name="Void it").click()
+    school.until(lambda: school.at_table()["ace_king_queen"] != before, "another match")
+
+    started = school.started()
+    page.get_by_label("What").select_option("blackjack")
+    page.get_by_label("Hands").fill("5")
+    page.get_by_role("button", name="Start", exact=True).click()
+    school.until(lambda: school.started() == started + 1, "one competition more")
+
+    page.get_by_label("or as text").fill("name,team\nZoë,blue")
+    page.get_by_role("button", name="Put on the roster").click()
+    page.get_by_role("button", name="Show them here").click()
+    assert "Zoë" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
+
+    page.get_by_label("Who", exact=True).fill("zoë")
+    page.get_by_label("New name").fill("Zoe Zhang")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("Zoë is Zoe Zhang now", exact=True).wait_for()
+    page.get_by_label("Who", exact=True).fill("Zoe Zhang")
+    page.get_by_role("button", name="Take off the roster…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take off").click()
+    page.get_by_text("Zoe Zhang is on the roster no longer").wait_for()
+    page.get_by_label("Who", exact=True).fill("Slow Sue")
+    page.get_by_label("New name").fill("Sue")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("not in use: Slow Sue is connected").wait_for()
+
+    page.get_by_role("button", name="See it").click()
+    page.get_by_label("what the arena has told").get_by_text(ROGUE).first.wait_for()
+    look.sound("the log")
+
+    page.get_by_label("Bot", exact=True).fill("Slow Sue")
+    page.get_by_role("button", name="Remove it…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    school.until(lambda: "Slow Sue" in school.out("ace_king_queen-live"), "a verdict")
+
+    where = page.get_by_label(re.compile(r"^From\s*every competition"))
+    over = where.locator("optgroup option").last
+    where.select_option(over.get_attribute("value"))
+    page.get_by_label("Bot", exact=True).fill("nobody")
+    page.get_by_role("button", name="Remove it…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    page.get_by_text("expected a bot that is in").wait_for()
+
+
+# ---- To start a competition
+
+
+def desk(windows: Windows, school: ClassWithPage) -> Page:
+    look = windows.at(school.url, PHONE)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill(school.instructor)
+    page.get_by_role("button", name="Enter").click()
+    page.get_by_role("heading", name="Competitions that are on").wait_for()
+    return page
+
+
+@pytest.mark.parametrize(
+    ("game", "forms"),
+    [
+        ("gin_rummy", ["round robin", "ladder"]),
+        ("high_low", ["elimination", "ladder"]),
+        ("blackjack", ["league"]),
+    ],
+)
+def test_only_forms_that_a_game_has_are_offered(
+    windows: Windows, school: ClassWithPage, game: str, forms: list[str]
+) -> None:
+    page = desk(windows, school)
+    page.get_by_label("What").select_option(game)
+
+    assert page.get_by_label("Form").locator("option").all_inner_texts() == forms
+
+
+def listed(school: ClassWithPage) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = school.document("/api/competitions.json")["competitions"]
+    return found
+
+
+def test_every_setting_has_its_field_and_a_bad_value_its_line(
+    windows: Windows, school: ClassWithPage
+) -> None:
+    page = desk(windows, school)
+    page.get_by_label("What").select_option("blackjack")
+    before = {one["id"] for one in listed(school)}
+
+    assert page.get_by_label("Bankroll").input_value() == "100"
+    assert page.get_by_label("Hands").input_value() == "1000"
+    assert page.get_by_label("Shuffle").input_value() == "uniform"
+    page.get_by_label("Hands").fill("-5")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_text("Expected a whole number from 0 to 10,000,000, got -5").wait_for()
+    assert page.get_by_label("Hands").get_attribute("aria-invalid") == "true"
+    assert {one["id"] for one in listed(school)} == before
+
+    page.get_by_label("Hands").fill("7")
+    page.get_by_label("Matches of each bot").fill("2")
+    page.get_by_role("button", name="Start", exact=True).click()
+    school.until(lambda: len(listed(school)) > len(before), "one competition more")
+    [id_] = {one["id"] for one in listed(school)} - before
+    started = school.document(f"/api/competitions/{id_}.json")
+    assert started["settings"] == {"bankroll": 100, "hands": 7, "shuffle": "uniform"}
+    assert started["matches"] == 2
