@@ -47,6 +47,8 @@ def test_clean(of_the_file):
 
 def test_interrupts():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ignores = "import signal, sys; sys.exit(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)"
+    subprocess.run([sys.executable, "-c", ignores], check=True)
 """
 LEAVES = """
 def test_child(): start()
@@ -140,7 +142,7 @@ def until_it_lasts(process: subprocess.Popen[str], folder: Path) -> set[RunningP
 
 
 def test_interrupts_are_set_right_where_a_shell_ignores_them(run: Run) -> None:
-    ignoring = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+    ignoring = ("sh", "-c", "trap '' INT HUP; exec \"$@\"", "sh")
     shown, _ = run("", within=ignoring).communicate(timeout=TIMEOUT_S)
 
     assert "2 passed" in shown

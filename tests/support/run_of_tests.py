@@ -50,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.platform != "linux":
         return
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup: the run goes on ignoring it
+        signal.signal(signal.SIGHUP, lambda *_: None)  # what it starts does not
     if not hasattr(config, "workerinput"):
         _go_on_below_a_guard(config.pluginmanager.getplugin("capturemanager"))
     _mark("test")
