@@ -55,6 +55,13 @@ def test_child(): start()
 def test_orphan(): orphan()
 def test_last(of_the_file): pass
 """
+LINELESS = """
+def test_lineless():
+    def fails():
+        raise ValueError("of no line")
+    fails.__code__ = fails.__code__.replace(co_linetable=b"")
+    fails()
+"""
 FAILS = (
     """
 import ast, gc
@@ -146,6 +153,14 @@ def test_interrupts_are_set_right_where_a_shell_ignores_them(run: Run) -> None:
     shown, _ = run("", within=ignoring).communicate(timeout=TIMEOUT_S)
 
     assert "2 passed" in shown
+
+
+def test_a_failure_in_a_frame_of_no_line_is_written_down(run: Run) -> None:
+    shown, _ = run(LINELESS).communicate(timeout=TIMEOUT_S)
+
+    assert "FAILED test_it.py::test_lineless" in shown
+    assert "ValueError: of no line" in shown
+    assert "1 failed, 2 passed" in shown
 
 
 def test_a_failure_is_written_down_though_garbage_parses_source_meanwhile(run: Run) -> None:

@@ -14,7 +14,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -96,15 +97,24 @@ def _reap(run: int) -> int | None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    """No garbage is collected while a failure is written down.
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """No garbage is collected while a failure is written down, and one always is.
 
     A finalizer that fails then is reported with a traceback, for which Python parses source while
     pytest does so. Before 3.12 the outer parser takes that for a fault of its own, and pytest ends.
+    It also ends at a traceback with a frame of no line, which a signal may leave.
     """
     gc.disable()
     try:
         return (yield)
+    except Exception:
+        assert call.excinfo is not None, "what passes has no traceback"
+        frames = traceback.walk_tb(call.excinfo.tb)
+        ways = [f"{at.f_code.co_filename}:{line}: in {at.f_code.co_name}" for at, line in frames]
+        shown = "\n".join([*ways, *traceback.format_exception_only(call.excinfo.value)])
+        return pytest.TestReport(item.nodeid, item.location, {}, "failed", shown, call.when)
     finally:
         gc.enable()
 
