@@ -17,7 +17,7 @@ from hypothesis import settings
 from arena.web.analysis_process import NICENESS
 from tests.support import frame_validation
 from tests.support.needs import skip_without
-from tests.support.rules_coverage import pytest_runtest_protocol
+from tests.support.rules_coverage import pytest_runtest_protocol, pytest_sessionfinish
 from tests.support.run_of_tests import (
     begin,
     pytest_configure,
@@ -34,6 +34,7 @@ __all__ = [
     "pytest_runtest_makereport",
     "pytest_runtest_protocol",
     "pytest_runtest_teardown",
+    "pytest_sessionfinish",
 ]
 
 _LONG = ("tests/e2e/", "tests/test_")

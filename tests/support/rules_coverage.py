@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from coverage import Coverage
 
-__all__ = ["pytest_runtest_protocol"]
+__all__ = ["pytest_runtest_protocol", "pytest_sessionfinish"]
 
 _SWITCH = "COVERAGE_PROCESS_START"
 _MIRRORS = ("tests/protocol/", "tests/arena/games/")
@@ -45,6 +45,12 @@ class RulesCoverage:
             self._is_on = is_on
             (self._coverage.start if is_on else self._coverage.stop)()
 
+    def save(self) -> None:
+        """Write down what was measured."""
+        self.switch(False)
+        if self._coverage is not None:
+            self._coverage.save()
+
 
 def _load_all() -> None:
     """Load all that is measured: some modules are loaded late, perhaps while it is halted."""
@@ -62,3 +68,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Measure what a test of the rules or the wire reaches; not the long averages."""
     _measured.switch(item.nodeid.startswith(_MIRRORS) and item.get_closest_marker("stats") is None)
     return (yield)
+
+
+def pytest_sessionfinish() -> None:
+    """Save it while there is time: xdist kills a process that takes long to end after its tests."""
+    _measured.save()
