@@ -111,12 +111,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-    class Files(LoadFileScheduling):  # type: ignore[misc]
+    class FilesTogether(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             return _PAGE if nodeid.startswith(_PAGE) else str(super()._split_scope(nodeid))
 
     config.option.loadscopereorder = False
-    return Files(config, log)
+    return FilesTogether(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

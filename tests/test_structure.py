@@ -161,7 +161,7 @@ def test_beside_tests_and_fixtures_there_are_only_support_and_tools() -> None:
         path.relative_to(ROOT / "tests").as_posix()
         for path in TESTS
         if path.relative_to(ROOT / "tests").parts[0] not in ("support", "tools")
-        and path.name != "conftest.py"
+        and path.name not in ("conftest.py", "__init__.py")
         and not path.name.startswith("test_")
     }
 

@@ -17,7 +17,7 @@ from tests.support.virtual_time import run_in_virtual_time, virtual_loop
 pytestmark = pytest.mark.virtual_time
 
 
-class Peer(asyncio.Protocol):
+class EchoPeer(asyncio.Protocol):
     """Notes what happens to it, and when."""
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class Peer(asyncio.Protocol):
         self.note("resume")
 
 
-async def two_peers() -> tuple[Peer, Peer]:
+async def two_peers() -> tuple[EchoPeer, EchoPeer]:
     """A client, and the server that it has reached."""
-    loop, server = virtual_loop(), Peer()
+    loop, server = virtual_loop(), EchoPeer()
     listening = await loop.create_server(lambda: server, "127.0.0.1", 0)
-    _, client = await loop.create_connection(Peer, *listening.sockets[0].getsockname())
+    _, client = await loop.create_connection(EchoPeer, *listening.sockets[0].getsockname())
     await asyncio.sleep(0)
     return client, server
 

@@ -272,7 +272,7 @@ def as_written(said: dict[str, Any]) -> str:
     return str(said["type"])
 
 
-class Transcript:
+class ClientTranscript:
     """A case of `client.cases`, line by line.
 
     with OPTION=…     options of the client; `file` is a session file
@@ -361,12 +361,12 @@ ERRORS = {
 }
 BLOCKS = re.split("^== ", Path(__file__).with_name("client.cases").read_text(), flags=re.MULTILINE)
 TRANSCRIPTS = [
-    Transcript(title, lines) for title, *lines in (block.splitlines() for block in BLOCKS[1:])
+    ClientTranscript(title, lines) for title, *lines in (block.splitlines() for block in BLOCKS[1:])
 ]
 
 
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=repr)
-async def test_transcript(transcript: Transcript, dial: Dial, file: Path) -> None:
+async def test_transcript(transcript: ClientTranscript, dial: Dial, file: Path) -> None:
     await transcript.play(dial, file)
 
 

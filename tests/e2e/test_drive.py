@@ -13,7 +13,7 @@ import pytest
 from tests.support import independent_audit
 from tests.support.independent_audit import AuditedDatabase
 from tests.support.needs import tool
-from tests.tools.drive import Drive, Options, Report
+from tests.tools.drive import Drive, DriveOptions, Report
 
 pytestmark = [
     pytest.mark.e2e,
@@ -28,7 +28,7 @@ ROBIN, CUP = "ace_king_queen", "high_low"
 def driven(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
     drive = Drive(
         tmp_path_factory.mktemp("drive"),
-        Options(
+        DriveOptions(
             bots=6,
             kinds=("house", "house", "pipes", "launched", "python"),
             games=(ROBIN, CUP),
@@ -56,7 +56,7 @@ def test_nobody_is_out_and_nothing_is_lost(driven: tuple[Path, Report]) -> None:
 
 def test_nothing_is_lost_when_workers_and_the_bus_are_killed(tmp_path: Path) -> None:
     tool("nats-server")
-    options = Options(
+    options = DriveOptions(
         bots=3,
         kinds=("launched",),
         games=(ROBIN,),

@@ -22,7 +22,7 @@ from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ArenaWithPage", "HttpResponse", "Peer", "heard", "in_page_host", "to_end"]
+__all__ = ["ArenaWithPage", "HttpResponse", "PagePeer", "heard", "in_page_host", "to_end"]
 
 UPGRADE = {
     "Upgrade": "websocket",
@@ -48,7 +48,7 @@ def read_head(head: bytes) -> tuple[int, dict[str, str]]:
     return int(first.split()[1]) if first else 0, headers
 
 
-class Peer:
+class PagePeer:
     """A client that sends all requests over one connection, as a browser does."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -86,12 +86,12 @@ class ArenaWithPage(GatewayArena):
         host.gateway.on_change = self.changed
 
     @asynccontextmanager
-    async def peer(self) -> AsyncIterator[Peer]:
+    async def peer(self) -> AsyncIterator[PagePeer]:
         """A connection for requests."""
         streams = await asyncio.open_connection(
             "127.0.0.1", self.port, ssl=self.trust, limit=1 << 20
         )
-        yield Peer(*streams)
+        yield PagePeer(*streams)
         streams[1].transport.abort()
 
     async def sends(self, request: bytes, *, ends: bool = False) -> HttpResponse:
@@ -129,7 +129,7 @@ class ArenaWithPage(GatewayArena):
             yield socket
 
     @asynccontextmanager
-    async def raw_viewer(self) -> AsyncIterator[Peer]:
+    async def raw_viewer(self) -> AsyncIterator[PagePeer]:
         """A viewer of which the test writes every byte."""
         async with self.peer() as client:
             client.asks("/watch", **UPGRADE)

@@ -32,7 +32,7 @@ from unittest.mock import patch
 
 from tests.support.in_process import Ran, run_here
 
-__all__ = ["Case", "cases", "write_bot"]
+__all__ = ["CramCase", "cases", "write_bot"]
 
 NAMES = (
     ("python", re.escape(sys.executable)),
@@ -44,7 +44,7 @@ NAMES = (
 BORDERS = ("┏", "┡", "└")
 
 
-class Case:
+class CramCase:
     """A paragraph of a file, without its heading."""
 
     def __init__(self, file: Path, title: str, head: list[str], lines: list[str]) -> None:
@@ -111,14 +111,14 @@ class Case:
         self.file.write_text(text.replace(heading + old, heading + new), encoding="utf-8")
 
 
-def cases(folder: Path) -> list[Case]:
+def cases(folder: Path) -> list[CramCase]:
     """All cases of the files in a folder."""
     found = []
     for file in sorted(folder.glob("*.cram")):
         head, *parts = re.split(r"^== ", file.read_text(encoding="utf-8"), flags=re.M)
         for part in parts:
             title, *lines = part.split("\n")[:-1]
-            found.append(Case(file, title, head.splitlines(), lines))
+            found.append(CramCase(file, title, head.splitlines(), lines))
     return found
 
 

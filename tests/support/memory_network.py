@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["Line", "MemoryServer", "MemoryTransport", "Network", "line_of"]
+__all__ = ["MemoryLine", "MemoryServer", "MemoryTransport", "Network", "line_of"]
 
 _READ_BYTES = 256 * 1024  # read at once, as asyncio does
 _HIGH_BYTES = 64 * 1024  # asyncio's default, from which on a writer is paused
@@ -56,7 +56,7 @@ class MemoryTransport(asyncio.Transport):
     """One end of a line."""
 
     def __init__(
-        self, line: Line, name: tuple[str, int], peer: tuple[str, int], protocol: Any
+        self, line: MemoryLine, name: tuple[str, int], peer: tuple[str, int], protocol: Any
     ) -> None:
         super().__init__({"sockname": name, "peername": peer, "socket": _MemorySocket(name, self)})
         self.line = line
@@ -256,7 +256,7 @@ class MemoryTransport(asyncio.Transport):
                 self._put(b"")
 
 
-class Line:
+class MemoryLine:
     """Two transports that are joined.
 
     Attributes:
@@ -344,7 +344,7 @@ class Network:
         self.window_bytes = 256 * 1024
         self.dead = set[str]()
         self.servers: dict[int, MemoryServer] = {}
-        self.lines: list[Line] = []
+        self.lines: list[MemoryLine] = []
         self._ports = _FIRST_PORT
 
     def listen(self, make: Callable[[], Any], host: str | None, port: int | None) -> MemoryServer:
@@ -366,7 +366,7 @@ class Network:
         if server is None:
             name = (host, port)
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {name}")
-        line = Line(self, (local_host, self._next_port()), ("127.0.0.1", port))
+        line = MemoryLine(self, (local_host, self._next_port()), ("127.0.0.1", port))
         protocol = make()
         transport = line.join(protocol, server.make())
         self.lines.append(line)
@@ -398,7 +398,7 @@ class Network:
         )
         return min((end.on_way[0].due for end in ends if end.on_way), default=None)
 
-    def _is_held(self, line: Line) -> bool:
+    def _is_held(self, line: MemoryLine) -> bool:
         return line.is_held or line.host in self.dead
 
     def _next_port(self) -> int:
@@ -406,7 +406,7 @@ class Network:
         return self._ports
 
 
-def line_of(transport: asyncio.BaseTransport) -> Line:
+def line_of(transport: asyncio.BaseTransport) -> MemoryLine:
     """The line of one of its ends."""
     assert isinstance(transport, MemoryTransport), "only in virtual time"
     return transport.line

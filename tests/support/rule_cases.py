@@ -36,7 +36,7 @@ from arena.games import GAMES
 from protocol import errors
 from protocol.cards import PACK
 
-__all__ = ["Case", "Words", "cases", "rules_named", "value", "words_of"]
+__all__ = ["RuleCase", "Words", "cases", "rules_named", "value", "words_of"]
 
 Words = Callable[[MatchState, str], Iterator[object] | None]
 """A game's own words: the answers that a line gives, one after another; None for a usual line."""
@@ -70,7 +70,7 @@ def _decks(text: str) -> list[list[str]]:
     return [cards + rest] * int(times or 1)
 
 
-class Case:
+class RuleCase:
     """A paragraph of a file."""
 
     def __init__(self, game: str, title: str, lines: list[str], words: Words) -> None:
@@ -177,7 +177,7 @@ def _no_words(match: MatchState, line: str) -> None:
     return None
 
 
-def cases(file: Path, words: Words = _no_words) -> list[Case]:
+def cases(file: Path, words: Words = _no_words) -> list[RuleCase]:
     """The cases of a file, which is named after its game."""
     head, *blocks = re.split(r"^== ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
     common = [line for line in head.splitlines() if line.startswith("set ")]
@@ -193,7 +193,7 @@ def cases(file: Path, words: Words = _no_words) -> list[Case]:
     for block in blocks:
         title, *lines = block.rstrip().split("\n")
         steps = [named(line) for line in lines if line and not line.startswith("#")]
-        found.append(Case(file.stem, title, common + steps, words))
+        found.append(RuleCase(file.stem, title, common + steps, words))
     return found
 
 

@@ -110,7 +110,8 @@ def pytest_runtest_makereport(
     try:
         return (yield)
     except Exception:
-        assert call.excinfo is not None, "what passes has no traceback"
+        if call.excinfo is None or call.when == "collect":
+            raise
         frames = traceback.walk_tb(call.excinfo.tb)
         ways = [f"{at.f_code.co_filename}:{line}: in {at.f_code.co_name}" for at, line in frames]
         shown = "\n".join([*ways, *traceback.format_exception_only(call.excinfo.value)])

@@ -52,7 +52,7 @@ from tests.support.stalling_proxy import StallingProxy
 from tests.support.student_bots import student
 from tests.support.token_guesses import guess
 
-__all__ = ["FAULTS", "KINDS", "Drive", "Options", "Report", "main"]
+__all__ = ["FAULTS", "KINDS", "Drive", "DriveOptions", "Report", "main"]
 
 KINDS = ("house", "python", "javascript", "launched", "pipes", "submitted")
 """House bots under students' names, the examples in two languages, programs that the arena launches
@@ -123,7 +123,7 @@ for line in sys.stdin:
 """
 
 
-class Options(msgspec.Struct, kw_only=True):
+class DriveOptions(msgspec.Struct, kw_only=True):
     """What is driven; `faults` says how often each of `FAULTS` comes."""
 
     bots: int = 60
@@ -169,7 +169,7 @@ class Report(msgspec.Struct, kw_only=True):
 class Drive:
     """One class with its arena, in a folder of its own."""
 
-    def __init__(self, folder: Path, options: Options) -> None:
+    def __init__(self, folder: Path, options: DriveOptions) -> None:
         assert not options.workers or nats_program(), "nats-server is not installed"
         self.database = folder / "class.db"
         self.faults: list[str] = []
@@ -623,7 +623,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the faults")
     parser.add_argument("--folder", type=Path, help="keep everything there")
     asked = parser.parse_args()
-    options = Options(
+    options = DriveOptions(
         bots=asked.bots,
         kinds=tuple(asked.kinds.split(",")),
         games=tuple(asked.games.split(",")),

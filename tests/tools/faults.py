@@ -16,12 +16,12 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from tests.tools.trees import PRODUCT, git, kept, texts
-from tests.tools.trials import Change, parser, try_all
+from tests.tools.trials import TriedChange, parser, try_all
 
 __all__ = ["fault", "main"]
 
 
-def fault(name: str, text: str) -> Change | None:
+def fault(name: str, text: str) -> TriedChange | None:
     """A module as it was before a commit; None if it is other code now, or differs in more than the
     bodies of functions.
 
@@ -45,7 +45,9 @@ def fault(name: str, text: str) -> Change | None:
             return None
         code = file.read_text(encoding="utf-8")
     lines = _other_lines(text, code)
-    return Change(path, name, lines, code) if lines and _outline(text) == _outline(code) else None
+    return (
+        TriedChange(path, name, lines, code) if lines and _outline(text) == _outline(code) else None
+    )
 
 
 def _other_lines(text: str, code: str) -> list[int]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 
 from tests.tools.trees import PRODUCT, group_of, kept, texts
-from tests.tools.trials import Change, parser, try_all
+from tests.tools.trials import TriedChange, parser, try_all
 
 __all__ = ["main", "mutants_of", "sample"]
 
@@ -53,12 +53,12 @@ _OPERATORS: dict[type[ast.operator], ast.operator] = {
 }
 
 
-def mutants_of(path: str, text: str) -> list[Change]:
+def mutants_of(path: str, text: str) -> list[TriedChange]:
     """All mutants of a module."""
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    made: list[Change] = []
+    made: list[TriedChange] = []
     seen: Counter[str] = Counter()
     for function, lines, node, new in _places(ast.parse(text), ""):
         begin = starts[node.lineno - 1] + node.col_offset
@@ -69,7 +69,7 @@ def mutants_of(path: str, text: str) -> list[Change]:
         if seen[name] > 1:
             name += f" #{seen[name]}"
         code = text.encode()[:begin] + new.encode() + text.encode()[end:]
-        made.append(Change(path, name, [*range(lines[0], lines[1] + 1)], code.decode()))
+        made.append(TriedChange(path, name, [*range(lines[0], lines[1] + 1)], code.decode()))
     return made
 
 
@@ -163,13 +163,13 @@ def _other_expression(node: ast.expr) -> ast.expr | None:
     return None
 
 
-def sample(files: dict[str, str], size: int, seed: int) -> list[Change]:
+def sample(files: dict[str, str], size: int, seed: int) -> list[TriedChange]:
     """Mutants drawn by chance: of each package as many as it must have, then of all.
 
     They take turns by package, so that those that are tried first are of all packages.
     """
     drawn = random.Random(seed)
-    groups: defaultdict[str, list[Change]] = defaultdict(list)
+    groups: defaultdict[str, list[TriedChange]] = defaultdict(list)
     for path, text in files.items():
         if path.endswith(".py") and "/examples/" not in path and path.count("/"):
             groups[group_of(path)] += mutants_of(path, text)

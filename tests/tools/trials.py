@@ -34,7 +34,7 @@ import pytest
 from tests.tools.branches import seconds_file
 from tests.tools.trees import ROOT, group_of, kept, run_in, scratch, write_kept
 
-__all__ = ["Change", "parser", "try_all"]
+__all__ = ["TriedChange", "parser", "try_all"]
 
 _CPU_S = 60
 _TESTS_S = 30.0  # of tests a change, as long as they took when they were measured
@@ -47,7 +47,7 @@ _OUR_SIGNALS = (signal.SIGXCPU, signal.SIGKILL)
 _OUTCOMES = ("killed", "survived", "clock", "unreached")
 
 
-class Change(NamedTuple):
+class TriedChange(NamedTuple):
     """A module with other code in some of its functions.
 
     Attributes:
@@ -74,7 +74,7 @@ def _functions(code: CodeType) -> Iterator[CodeType]:
             yield from [inner] if is_function else _functions(inner)
 
 
-def _become(change: Change) -> None:
+def _become(change: TriedChange) -> None:
     """Give this process and those that it starts the changed code."""
     file = ROOT / change.path
     before, after = (
@@ -105,7 +105,7 @@ class _Trials:
 
     def __init__(
         self,
-        changes: Sequence[Change],
+        changes: Sequence[TriedChange],
         killers: dict[str, str],
         data: str,
         found: Path,
@@ -142,7 +142,7 @@ class _Trials:
             print(f"{number}/{len(self._changes)} {outcome:<9}{change.name}", file=sys.stderr)
         return True
 
-    def _reaching(self, change: Change) -> list[str]:
+    def _reaching(self, change: TriedChange) -> list[str]:
         """The tests that may notice a change, in the order in which they are worth trying."""
         killer = self._killers.get(change.name, "").partition("::")[0]
         folder, _, stem = change.path.removesuffix(".py").rpartition("/")
@@ -181,7 +181,7 @@ class _Trials:
             by_file.setdefault(name.partition("::")[0], []).append(name)
         return [*chain(*by_file.values())]
 
-    def _try(self, session: pytest.Session, change: Change) -> tuple[str, str]:
+    def _try(self, session: pytest.Session, change: TriedChange) -> tuple[str, str]:
         """What comes of a change: killed, clock, survived or unreached; and the test that failed."""
         names = self._reaching(change)
         outcome = "survived" if names else "unreached"
@@ -202,7 +202,7 @@ class _Trials:
         return outcome, ""
 
     def _run(
-        self, session: pytest.Session, names: Sequence[str], change: Change | None
+        self, session: pytest.Session, names: Sequence[str], change: TriedChange | None
     ) -> tuple[str, bool]:
         """The test that fails, none if all pass; and whether only a limit of time ended it."""
         said, write = os.pipe()
@@ -247,7 +247,9 @@ class _Trials:
         is_crash = os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _OUR_SIGNALS
         return heard.removesuffix(_OVER).decode().splitlines(), is_crash
 
-    def _child(self, session: pytest.Session, names: Sequence[str], change: Change | None) -> None:
+    def _child(
+        self, session: pytest.Session, names: Sequence[str], change: TriedChange | None
+    ) -> None:
         """Run tests in a process of their own, until one fails."""
         limit_s = max(1, int(self._left_s))
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
@@ -279,7 +281,7 @@ class _Trials:
 class _Job(NamedTuple):
     """What the process that tries changes is told."""
 
-    changes: list[Change]
+    changes: list[TriedChange]
     killers: Mapping[str, str]
     data: str
     found: str
@@ -289,7 +291,7 @@ class _Job(NamedTuple):
 def _try_here(job: Path) -> int:
     """Try changes in this copy of the tree."""
     changes, killers, data, found, again = json.loads(job.read_bytes())
-    trials = _Trials([Change(*one) for one in changes], killers, data, Path(found), again)
+    trials = _Trials([TriedChange(*one) for one in changes], killers, data, Path(found), again)
     options = ("-q", "-s", "-n", "0", "-p", "no:cacheprovider", "-m", "not e2e and not stats")
     return int(pytest.main([*options, "--basetemp", f"{job}.tmp"], plugins=[trials]))
 
@@ -315,7 +317,7 @@ def parser(prose: str | None, found: str) -> argparse.ArgumentParser:
     return made
 
 
-def try_all(kind: str, changes: Sequence[Change], options: argparse.Namespace) -> int:
+def try_all(kind: str, changes: Sequence[TriedChange], options: argparse.Namespace) -> int:
     """Try changes, and print how many of each package had which outcome.
 
     Args:

@@ -22,9 +22,9 @@ from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
 from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
-from tests.arena.cli.analysed import analysing, bluffer_db
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
+from tests.support.analysed import analysing, bluffer_db
 from tests.support.cram import write_bot
 from tests.support.databases import rows
 from tests.support.in_process import Ran

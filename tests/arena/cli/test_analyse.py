@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.arena.cli.analysed import GAME
+from tests.support.analysed import GAME
 
 if TYPE_CHECKING:
     from tests.arena.cli.conftest import Run

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cram import Case, cases
+from tests.support.cram import CramCase, cases
 
 CASES = cases(Path(__file__).parent)
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_commands_print(
-    case: Case, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: CramCase, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

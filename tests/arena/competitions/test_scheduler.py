@@ -64,7 +64,7 @@ def fields(words: Iterable[str]) -> dict[str, str]:
 class FakeCompetition:
     """Stands in for a competition: it is over when a case says so."""
 
-    def __init__(self, host: FakeHost, name: str, plan: Plan, is_paused: bool = False) -> None:
+    def __init__(self, host: EveningHost, name: str, plan: Plan, is_paused: bool = False) -> None:
         self._host = host
         self.id = name
         self.plan = plan
@@ -88,7 +88,7 @@ class FakeCompetition:
             self.end()
 
 
-class FakeHost:
+class EveningHost:
     """Stands in for the host and its store, and says what is played."""
 
     def __init__(self, says: Any) -> None:
@@ -114,7 +114,7 @@ class FakeHost:
     # --- as a host ---
 
     @property
-    def presence(self) -> FakeHost:
+    def presence(self) -> EveningHost:
         return self
 
     @property
@@ -247,7 +247,7 @@ class Evening:
         self._start = MONDAY
         self._started_at = asyncio.get_running_loop().time()
         self.out: list[str] = []
-        self.host = FakeHost(self.says)
+        self.host = EveningHost(self.says)
         self.roster: Sequence[str] = CLASS
         self.teams: dict[str, str] = {}
         self._runs: list[PlannedRun] = []
@@ -384,7 +384,7 @@ class Evening:
                 self._start += moment_of(time) - self.now()
             case ["restart"]:
                 await self._ends()
-                self.host = FakeHost(self.says)
+                self.host = EveningHost(self.says)
                 self.host.written = host.written
                 self._begins()
             case [*names, "come" | "comes"]:

@@ -11,7 +11,7 @@ import pytest
 from arena.engine.match import MatchState
 from arena.games import GAMES
 from protocol.gin_rummy import Melds, Turn, TurnAnswer
-from tests.support.rule_cases import Case, Words, cases, value, words_of
+from tests.support.rule_cases import RuleCase, Words, cases, value, words_of
 
 
 def high_low_words(match: MatchState, line: str) -> Iterator[object] | None:
@@ -58,5 +58,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
-def test_case(case: Case) -> None:
+def test_case(case: RuleCase) -> None:
     case.play()

@@ -230,7 +230,7 @@ async def test_who_leaves_late_does_not_take_its_successor_along(arena: GatewayA
 
 
 @dataclass(frozen=True)
-class Offence:
+class WireOffence:
     """What a rogue does while it is asked, and what it is out for."""
 
     does: Callable[[RawBot], Awaitable[None]]
@@ -285,38 +285,42 @@ VIOLATIONS = {
     "a close reason that is no UTF-8": frame(0x88, struct.pack("!H", 1000) + b"\xff"),
 }
 FEW, SOON = {"unanswered": 100}, {"grace_ms": 200}
-OFFENCES: dict[str, Offence] = {
+OFFENCES: dict[str, WireOffence] = {
     **{
-        f"J2 {what}": Offence(sends(payload, text), "malformed", closed=1002)
+        f"J2 {what}": WireOffence(sends(payload, text), "malformed", closed=1002)
         for what, (payload, text) in MALFORMED.items()
     },
     **{
-        f"J2 on the wire: {what}": Offence(writes(data), "malformed", "not a WebSocket frame")
+        f"J2 on the wire: {what}": WireOffence(writes(data), "malformed", "not a WebSocket frame")
         for what, data in VIOLATIONS.items()
     },
-    "J2 a frame beyond the limit": Offence(
+    "J2 a frame beyond the limit": WireOffence(
         sends("x" * 20_000), "oversize", "at most 16384 bytes", closed=1009
     ),
-    "J2 fragments beyond the limit": Offence(sends(["x" * 10_000] * 2), "oversize"),
-    "in practice a frame beyond the limit": Offence(
+    "J2 fragments beyond the limit": WireOffence(sends(["x" * 10_000] * 2), "oversize"),
+    "in practice a frame beyond the limit": WireOffence(
         sends("x" * 20_000), "oversize", practice=True, closed=1009
     ),
-    "no answer": Offence(
+    "no answer": WireOffence(
         does_nothing, "timeout", limits={"decision_ms": 300, "bank_ms": 200, "hard_ms": 400}
     ),
-    "a goodbye": Offence(says({"type": "goodbye"}, {"type": "goodbye"}), "disconnect", closed=1000),
-    "J2 a crash": Offence(
+    "a goodbye": WireOffence(
+        says({"type": "goodbye"}, {"type": "goodbye"}), "disconnect", closed=1000
+    ),
+    "J2 a crash": WireOffence(
         closes(1011, "KeyError: \x1b[31m'deck'"),
         "crash",
         "KeyError: \N{REPLACEMENT CHARACTER}[31m'deck'",
     ),
-    "J2 a crash without a reason": Offence(closes(1011), "crash", "it gave no reason"),
-    "a clean close": Offence(closes(1000), "disconnect", "within 200 ms", SOON),
-    "J2 a connection that stays lost": Offence(
+    "J2 a crash without a reason": WireOffence(closes(1011), "crash", "it gave no reason"),
+    "a clean close": WireOffence(closes(1000), "disconnect", "within 200 ms", SOON),
+    "J2 a connection that stays lost": WireOffence(
         lambda rogue: rogue.vanish(), "disconnect", "did not come back within 200 ms", SOON
     ),
     **{
-        f"a flood of {what}": Offence(writes(begun + trifle * 1_001), "malformed", "100 mess", FEW)
+        f"a flood of {what}": WireOffence(
+            writes(begun + trifle * 1_001), "malformed", "100 mess", FEW
+        )
         for what, begun, trifle in (
             ("empty fragments", frame(0x01), frame(0x00)),
             ("pings", b"", frame(0x89)),
@@ -324,7 +328,7 @@ OFFENCES: dict[str, Offence] = {
             ("empty arrays", b"", text_frame(b"[]")),
         )
     },
-    "in practice a flood of nonsense": Offence(
+    "in practice a flood of nonsense": WireOffence(
         floods_with_nonsense, "malformed", limits={"unanswered": 10}, practice=True, closed=1002
     ),
 }
