@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from arena.games import GAMES
 from arena.records.verify import check_record
 from arena.referee.live_match import Forgives, LiveMatch
 from arena.sandbox.command import Program
-from arena.storage.attempts import AttemptRow, AttemptState
+from arena.storage.attempts import AttemptRow
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, draw_attempt
 from arena.workers.attempt_log import MemoryAttempts
 from arena.workers.bus import BusDown
@@ -42,7 +41,7 @@ from arena.workers.messages import (
 from arena.workers.result_check import CheckedAttempt, ExpectedAttempt, ResultChecker
 from arena.workers.worker import Worker
 from bots.strategy import choose
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Verdict
 from protocol.version import __version__
 from tests.support.faulty_bus import Faults, FaultyBus
@@ -94,16 +93,15 @@ def a_report(worker: str = "w1", **more: Any) -> WorkerReport:
     return WorkerReport(**{"worker": worker, "memory_mib": 1_000, **fields, **more})
 
 
+def begin_rules(seed: bytes, **more: Any) -> MatchState:
+    settings = GAME.vocabulary.read_settings(SETTINGS)
+    return MatchState(GAME, settings, seed=seed, commitment=commitment(seed), **more)
+
+
 def play_rules(job: object, seed: bytes) -> MatchState:
     """A match of these rules, played to its end."""
     rng = random.Random(seed)
-    match = MatchState(
-        GAME,
-        GAME.vocabulary.read_settings(SETTINGS),
-        seed=seed,
-        nonces=("n1", "n2"),
-        commitment=commitment(seed),
-    )
+    match = begin_rules(seed, nonces=("n1", "n2"))
     while match.pending is not None:
         match.answer(choose(match.pending.question.choices, rng), None, 1)
     return match
@@ -129,14 +127,7 @@ class RulesPlayer:
             del self._ends[attempt.id]
         if not end.done():
             return PlayedAttempt(record=play_rules(attempt.job, attempt.seed).result().record)
-        match = MatchState(
-            GAME,
-            GAME.vocabulary.read_settings(SETTINGS),
-            seed=attempt.seed,
-            nonces=("", ""),
-            commitment=attempt.commitment,
-            start=False,
-        )
+        match = begin_rules(attempt.seed, nonces=("", ""), start=False)
         match.end(*end.result())
         return PlayedAttempt(record=match.result().record)
 
@@ -184,12 +175,15 @@ class FakePrograms:
 
 
 class RecordChecker(ResultChecker):
-    """The least that a check looks at, without processes."""
+    """The least that a check looks at, without processes; with a `fault` none can be made."""
 
     def __init__(self) -> None:
         self.checks = 0
+        self.fault = ""
 
     async def check(self, data: bytes, expected: ExpectedAttempt) -> CheckedAttempt:
+        if self.fault:
+            raise ArenaError(self.fault)
         self.checks += 1
         await asyncio.sleep(WRITING_S)
         result: AttemptResult = decode(data, AttemptResult)
@@ -248,10 +242,6 @@ class FakeDatabase(MemoryAttempts):
     def is_recorded(self, attempt: str) -> bool:
         return attempt in self._matches
 
-    @property
-    def lost(self) -> list[AttemptRow]:
-        return [row for row in self.rows.values() if row.state is AttemptState.LOST]
-
 
 class StageJobWatcher:
     """A `JobWatcher` that keeps what it is told, and passes on the end."""
@@ -290,13 +280,11 @@ class BusStage:
         self.faults = faults or Faults()
         self.database = FakeDatabase()
         self.told: list[str] = []
-        self.voids: Counter[int] = Counter()
         self.decided: set[int] = set()
         self.again: list[str] = []  # what was done a second time in one arena
         self.players: dict[str, RulesPlayer] = {}
         self.workers: dict[str, Worker] = {}
         self.buses: dict[str, FaultyBus] = {}
-        self.more: dict[str, Any] = {}  # of its jobs
         self._pairings = range(pairings)
         self._numbers = itertools.count()
         self._plays_here = plays_here
@@ -360,7 +348,7 @@ class BusStage:
                 await self.database.flushed()
 
     def _put(self, number: int) -> None:
-        job = a_job(number, f"c-{number}-{next(self._numbers)}", **self.more)
+        job = a_job(number, f"c-{number}-{next(self._numbers)}")
         self._open[number] = job.id
 
         def on_done(job: str, match: str, result: MatchResult) -> None:
@@ -369,7 +357,6 @@ class BusStage:
             if self._is_stopping:
                 return
             if result.termination.kind is Ending.VOID:
-                self.voids[number] += 1
                 self._put(number)
             elif number in self.decided:
                 self.again.append(match)

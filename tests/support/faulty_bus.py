@@ -11,7 +11,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from arena.server.background import BackgroundTasks
-from arena.workers.bus import BusDown, JobDelivery, ResultDelivery
+from arena.workers.bus import BusDown, ResultDelivery
 from tests.support.memory_bus import MemoryBroker, MemoryBus
 
 __all__ = ["Faults", "FaultyBus"]
@@ -80,10 +80,6 @@ class FaultyBus(MemoryBus):
         await self._lost("the order")
         await super().withdraw(worker_class, job)
 
-    async def fetch(self, worker_class: str, timeout_s: float) -> JobDelivery | None:
-        delivery = await super().fetch(worker_class, timeout_s)
-        return None if delivery is None else _FaultyJob(self, delivery)
-
     async def hand_in(self, arena: str, worker: str, attempt: str, data: bytes) -> None:
         await self._lost("the result")
         await self._delayed()
@@ -100,15 +96,18 @@ class FaultyBus(MemoryBus):
         on_result: Callable[[ResultDelivery], Awaitable[None]],
     ) -> None:
         async def twice(delivery: ResultDelivery) -> None:
-            faulty = _FaultyResult(self, delivery)
-            if self.faults.happen():
-                await asyncio.gather(on_result(faulty), on_result(faulty))
-            else:
-                await on_result(faulty)
+            await asyncio.gather(*(on_result(delivery) for _ in range(1 + self.faults.happen())))
 
         await super().open_arena(
             arena, on_report, on_announcement, on_program_request, on_frames, twice
         )
+
+    def carries(self) -> bool:
+        return super().carries() and not self.faults.happen()
+
+    async def before_reading(self) -> None:
+        await self._lost("the result")
+        await super().before_reading()
 
     async def _delayed(self) -> None:
         if self.faults.happen():
@@ -122,52 +121,3 @@ class FaultyBus(MemoryBus):
 
 async def _forget(reply: Awaitable[bytes]) -> None:
     await reply
-
-
-class _FaultyJob:
-    """A `JobDelivery` whose acknowledgement may be lost."""
-
-    def __init__(self, bus: FaultyBus, delivery: JobDelivery) -> None:
-        self._bus = bus
-        self._delivery = delivery
-
-    @property
-    def data(self) -> bytes:
-        return self._delivery.data
-
-    @property
-    def ack_wait_s(self) -> float:
-        return self._delivery.ack_wait_s
-
-    async def in_progress(self) -> None:
-        if not self._bus.faults.happen():
-            await self._delivery.in_progress()
-
-    async def ack(self) -> None:
-        if not self._bus.faults.happen():
-            await self._delivery.ack()
-
-    async def give_back(self, delay_s: float) -> None:
-        if not self._bus.faults.happen():
-            await self._delivery.give_back(delay_s)
-
-
-class _FaultyResult:
-    """A `ResultDelivery` that may not be read, and whose acknowledgement may be lost."""
-
-    def __init__(self, bus: FaultyBus, delivery: ResultDelivery) -> None:
-        self._bus = bus
-        self._delivery = delivery
-        self.worker, self.attempt = delivery.worker, delivery.attempt
-
-    async def read(self) -> bytes:
-        await self._bus._lost("the result")
-        return await self._delivery.read()
-
-    async def ack(self) -> None:
-        if not self._bus.faults.happen():
-            await self._delivery.ack()
-
-    async def give_back(self, delay_s: float) -> None:
-        if not self._bus.faults.happen():
-            await self._delivery.give_back(delay_s)

@@ -187,6 +187,14 @@ class MemoryBus:
         if not self.is_up:
             raise BusDown("the bus cannot be reached")
 
+    def carries(self) -> bool:
+        """Whether what is said of a delivery arrives; it is not said again."""
+        return self.is_up
+
+    async def before_reading(self) -> None:
+        """Raises `BusDown` if a result cannot be read now."""
+        self.check()
+
     # --- for arenas ---
 
     async def open_arena(
@@ -356,11 +364,11 @@ class MemoryDelivery:
     message: StoredMessage[tuple[str, str]]
 
     async def ack(self) -> None:
-        if self.bus.is_up:
+        if self.bus.carries():
             self.message.remove()
 
     async def give_back(self, delay_s: float) -> None:
-        if self.bus.is_up:
+        if self.bus.carries():
             self.message.hold(delay_s)
 
 
@@ -376,7 +384,7 @@ class MemoryJob(MemoryDelivery):
         return self.bus.broker.ack_wait_s
 
     async def in_progress(self) -> None:
-        if self.bus.is_up:
+        if self.bus.carries():
             self.message.hold(self.ack_wait_s)
 
 
@@ -388,7 +396,7 @@ class MemoryResult(MemoryDelivery):
         self.worker, self.attempt = message.key
 
     async def read(self) -> bytes:
-        self.bus.check()
+        await self.bus.before_reading()
         if not self.message.is_there:
             raise BusDown("the bus has lost the result")
         return self.message.data

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from arena.workers import nats_bus
-from arena.workers.bus import Bus, BusDown
+from arena.workers.bus import Bus, BusDown, JobDelivery
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.memory_bus import MemoryBroker
 from tests.support.nats_server import NatsServer, nats_server
@@ -46,15 +46,34 @@ async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
         await bus.close()
 
 
-async def test_a_job_is_there_once_and_is_gone_when_it_is_acknowledged(connect: Connect) -> None:
+Opened: TypeAlias = tuple[Bus, Bus]
+"""An arena with a queue of jobs, and a worker."""
+
+
+@pytest.fixture
+async def opened(connect: Connect) -> Opened:
     arena, worker = await connect("arena"), await connect("w1")
     await BusListener().open(arena, "a1")
     await arena.open_class("c1")
+    return arena, worker
+
+
+async def fetched(worker: Bus) -> JobDelivery:
+    delivery = await worker.fetch("c1", SOON_S)
+    assert delivery is not None
+    return delivery
+
+
+async def two_of(queue: asyncio.Queue[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    return sorted([await asyncio.wait_for(queue.get(), SOON_S) for _ in range(2)])
+
+
+async def test_a_job_is_there_once_and_is_gone_when_it_is_acknowledged(opened: Opened) -> None:
+    arena, worker = opened
 
     assert await arena.put("c1", "j1", JOB)
     assert not await arena.put("c1", "j1", JOB)
-    delivery = await worker.fetch("c1", SOON_S)
-    assert delivery is not None
+    delivery = await fetched(worker)
     assert delivery.data == JOB
     assert not await arena.put("c1", "j1", JOB)
     assert await worker.fetch("c1", 0.05) is None
@@ -62,62 +81,37 @@ async def test_a_job_is_there_once_and_is_gone_when_it_is_acknowledged(connect: 
     assert await arena.put("c1", "j1", JOB)
 
 
-async def test_a_job_that_nobody_keeps_up_is_delivered_again(connect: Connect) -> None:
-    arena, worker = await connect("arena"), await connect("w1")
-    await BusListener().open(arena, "a1")
-    await arena.open_class("c1")
+async def test_a_job_that_nobody_keeps_up_is_delivered_again(
+    connect: Connect, opened: Opened
+) -> None:
+    arena, worker = opened
     await arena.put("c1", "j1", JOB)
 
-    first = await worker.fetch("c1", SOON_S)
-    again = await (await connect("w2")).fetch("c1", SOON_S)
-    assert first is not None
-    assert again is not None
+    await fetched(worker)
+    again = await fetched(await connect("w2"))
     assert again.data == JOB
     await again.give_back(0.0)
-    assert await worker.fetch("c1", SOON_S) is not None
+    assert await fetched(worker)
 
 
-async def test_a_job_that_is_withdrawn_is_not_delivered(connect: Connect) -> None:
-    arena, worker = await connect("arena"), await connect("w1")
-    await BusListener().open(arena, "a1")
-    await arena.open_class("c1")
+async def test_a_job_that_is_withdrawn_is_gone_and_can_be_put_again(opened: Opened) -> None:
+    arena, worker = opened
     await arena.put("c1", "j1", JOB)
     await arena.put("c1", "j2", b"another")
-
     await arena.withdraw("c1", "j1")
-    delivery = await worker.fetch("c1", SOON_S)
+    assert (await fetched(worker)).data == b"another"
 
-    assert delivery is not None
-    assert delivery.data == b"another"
+    await arena.withdraw("c1", "j2")  # a worker has it
 
-
-async def test_a_job_that_is_withdrawn_from_its_worker_can_be_put_again(connect: Connect) -> None:
-    arena, worker = await connect("arena"), await connect("w1")
-    await BusListener().open(arena, "a1")
-    await arena.open_class("c1")
-    await arena.put("c1", "j1", JOB)
-    await worker.fetch("c1", SOON_S)
-
-    await arena.withdraw("c1", "j1")
-
-    assert await arena.put("c1", "j1", b"once more")
-    again = await worker.fetch("c1", SOON_S)
-    assert again is not None
+    assert await arena.put("c1", "j2", b"once more")
+    again = await fetched(worker)
     assert again.data == b"once more"
     await again.ack()
-    await arena.withdraw("c1", "j1")
+    await arena.withdraw("c1", "j2")
     assert await worker.fetch("c1", 0.05) is None
 
 
-async def test_jobs_of_a_class_that_nobody_opened_are_not_to_be_had(connect: Connect) -> None:
-    worker = await connect("w1")
-    await BusListener().open(await connect("arena"), "a1")
-
-    with pytest.raises(BusDown, match="c9"):
-        await worker.fetch("c9", 0.05)
-
-
-async def test_requests_reach_the_arena_that_they_name(connect: Connect) -> None:
+async def test_requests_reach_whom_they_name_or_fail(connect: Connect) -> None:
     worker = await connect("w1")
     await BusListener().open(await connect("arena"), "a1")
 
@@ -125,46 +119,33 @@ async def test_requests_reach_the_arena_that_they_name(connect: Connect) -> None
     assert await worker.program_part("a1", "w1", b"y") == b"part for w1 y"
     with pytest.raises(BusDown, match="a2"):
         await worker.announce("a2", "w1", b"x")
+    with pytest.raises(BusDown, match="c9"):  # a class that nobody has opened
+        await worker.fetch("c9", 0.05)
 
 
-async def test_reports_reach_all_arenas_and_frames_one(connect: Connect) -> None:
-    worker = await connect("w1")
-    one = await BusListener().open(await connect("arena"), "a1")
+async def test_messages_reach_those_whom_they_are_for(connect: Connect) -> None:
+    """Reports all arenas and operators, frames one arena, and a command its worker."""
+    w1, w2, operator = await connect("w1"), await connect("w2"), await connect("arena")
+    arena = await connect("arena")
+    one = await BusListener().open(arena, "a1")
     other = await BusListener().open(await connect("arena"), "a2")
-
-    await worker.report("w1", b"here")
-    await worker.frames("a1", "w1", "m1", b"seen")
-
-    for listener in (one, other):
-        assert await asyncio.wait_for(listener.reports.get(), SOON_S) == ("w1", b"here")
-    assert await asyncio.wait_for(one.frames.get(), SOON_S) == ("w1", "m1", b"seen")
-    assert other.frames.empty()
-
-
-async def test_an_operator_hears_all_workers_and_opens_no_arena(connect: Connect) -> None:
-    operator, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
-    heard: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
-    await operator.on_reports(lambda worker, data: heard.put_nowait((worker, data)))
+    reports: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    commands: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+    await operator.on_reports(lambda worker, data: reports.put_nowait((worker, data)))
+    await w1.on_command("w1", lambda data: commands.put_nowait(("w1", data)))
+    await w2.on_command("w2", lambda data: commands.put_nowait(("w2", data)))
 
     await w1.report("w1", b"here")
     await w2.report("w2", b"here too")
-
-    said = [await asyncio.wait_for(heard.get(), SOON_S) for _ in range(2)]
-    assert sorted(said) == [("w1", b"here"), ("w2", b"here too")]
-
-
-async def test_commands_reach_the_worker_that_they_name(connect: Connect) -> None:
-    arena, w1, w2 = await connect("arena"), await connect("w1"), await connect("w2")
-    await BusListener().open(arena, "a1")
-    heard: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
-    await w1.on_command("w1", lambda data: heard.put_nowait(("w1", data)))
-    await w2.on_command("w2", lambda data: heard.put_nowait(("w2", data)))
-
+    await w1.frames("a1", "w1", "m1", b"seen")
     await arena.command("w2", b"for two")
     await arena.command("w1", b"for one")
 
-    said = [await asyncio.wait_for(heard.get(), SOON_S) for _ in range(2)]
-    assert sorted(said) == [("w1", b"for one"), ("w2", b"for two")]
+    here = [("w1", b"here"), ("w2", b"here too")]
+    assert [await two_of(queue) for queue in (one.reports, other.reports, reports)] == [here] * 3
+    assert await two_of(commands) == [("w1", b"for one"), ("w2", b"for two")]
+    assert await asyncio.wait_for(one.frames.get(), SOON_S) == ("w1", "m1", b"seen")
+    assert other.frames.empty()
 
 
 @pytest.mark.parametrize("size", [10, 3 << 20], ids=["small", "larger than a message"])
@@ -199,9 +180,7 @@ async def test_a_result_waits_for_an_arena_that_is_closed(connect: Connect) -> N
     assert await result.read() == RESULT
 
 
-async def test_an_arena_that_is_closed_forever_leaves_nothing_but_what_is_others(
-    connect: Connect,
-) -> None:
+async def test_closed_forever_an_arena_leaves_what_is_of_others(connect: Connect) -> None:
     arena, other, worker = await connect("arena"), await connect("arena"), await connect("w1")
     await BusListener().open(arena, "a1")
     await BusListener().open(other, "a2")

@@ -23,10 +23,8 @@ WORKERS = ("w1", "w2")
 WHICH = st.integers(0, PAIRINGS - 1)
 BREAKS = st.sampled_from(
     (
-        *("kill worker", "cut worker", "drain worker", "resume worker"),
-        *("kill arena", "stop arena", "cut arena"),
-        *("stop bus", "lose everything", "redeliver"),
-        "cancel",
+        *("kill worker", "cut worker", "drain worker", "resume worker", "kill arena", "stop arena"),
+        *("cut arena", "stop bus", "lose everything", "redeliver", "cancel"),
     )
 )
 PLANS = st.lists(st.tuples(st.floats(0, 8), BREAKS, WHICH), max_size=8)
@@ -41,22 +39,17 @@ async def suffer(stage: BusStage, what: str, which: int) -> None:
             await stage.kill_worker(worker)
             await asyncio.sleep(which)
             stage.start_worker(worker)
-        case "cut worker":
-            await cut(stage, worker)
         case "drain worker" | "resume worker":
             await stage.jobs.drain(worker, what == "drain worker")
-        case "kill arena":
-            await stage.kill_arena()
+        case "kill arena" | "stop arena":
+            await (stage.kill_arena() if what == "kill arena" else stage.stop_arena())
             await asyncio.sleep(which)
             await stage.start_arena()
-        case "stop arena":
-            await stage.stop_arena()
-            await asyncio.sleep(which)
-            await stage.start_arena()
-        case "cut arena":
-            stage.bus.is_cut = True
+        case "cut arena" | "cut worker":
+            bus = stage.bus if what == "cut arena" else stage.buses[worker]
+            bus.is_cut = True
             await asyncio.sleep(DOWN_S)
-            stage.bus.is_cut = False
+            bus.is_cut = False
         case "stop bus":
             stage.broker.stop()
             await asyncio.sleep(which * 7)
@@ -67,13 +60,6 @@ async def suffer(stage: BusStage, what: str, which: int) -> None:
             stage.broker.redeliver()
         case _:
             stage.cancel(which)
-
-
-async def cut(stage: BusStage, worker: str) -> None:
-    bus = stage.buses[worker]
-    bus.is_cut = True
-    await asyncio.sleep(DOWN_S)
-    bus.is_cut = False
 
 
 async def play_through(rate: float, seed: int, plan: list[tuple[float, str, int]]) -> BusStage:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import pytest
 
@@ -86,15 +86,27 @@ async def joined(nats_server: NatsServer) -> AsyncIterator[Connect]:
         await bus.close()
 
 
-async def is_up(bus: NatsBus) -> None:
-    async with asyncio.timeout(SOON_S):
-        while not bus.is_up:
-            await asyncio.sleep(0.01)
+class OpenBus(NamedTuple):
+    """An arena with a queue of jobs `c1`, what it hears, and its worker."""
+
+    arena: NatsBus
+    worker: NatsBus
+    listener: BusListener
 
 
-async def is_down(bus: NatsBus) -> None:
+@pytest.fixture
+async def opened(joined: Connect) -> OpenBus:
+    opened = OpenBus(await joined("arena"), await joined("w1"), BusListener())
+    await opened.listener.open(opened.arena, "a1")
+    await opened.arena.open_class("c1")
+    await opened.arena.open_worker("w1")
+    return opened
+
+
+async def becomes(bus: NatsBus, *, up: bool) -> None:
+    """Wait until a client is connected, or is not."""
     async with asyncio.timeout(SOON_S):
-        while bus.is_up:
+        while bus.is_up is not up:
             await asyncio.sleep(0.01)
 
 
@@ -189,7 +201,7 @@ async def test_a_key_is_good_for_one_name_alone(nats_server: NatsServer) -> None
         await connect(nats_server.address("w1"), "w2", "w2")
 
 
-async def test_a_worker_that_is_added_may_join_when_the_server_has_reloaded(
+async def test_a_worker_that_is_added_may_join_after_a_reload(
     joined: Connect, nats_server: NatsServer
 ) -> None:
     arena, worker = await joined("arena"), await joined("w1")
@@ -199,26 +211,22 @@ async def test_a_worker_that_is_added_may_join_when_the_server_has_reloaded(
     nats_server.reload()
 
     await repeated(lambda: joined("w3"))
-    await is_up(worker)
+    await becomes(worker, up=True)
     assert await repeated(lambda: worker.announce("a1", "w1", b"x")) == b"granted w1 x"
 
 
-async def test_a_key_of_another_bus_is_refused_with_one_line(
-    nats_server: NatsServer, tmp_path: Path
+@pytest.mark.parametrize(
+    ("is_of_our_key", "why"), [(False, "know this key"), (True, "certificate verify failed")]
+)
+async def test_a_stranger_is_refused_with_one_line(
+    nats_server: NatsServer, tmp_path: Path, is_of_our_key: bool, why: str
 ) -> None:
-    strange = set_up(tmp_path / "another", ["localhost"], ["w1"]).key("w1")
-    address = nats_server.address("w1")
+    """A worker with a key of another bus, and a server of another CA."""
+    other, ours = set_up(tmp_path / "another", ["localhost"], ["w1"]), nats_server.address("w1")
+    key, ca = (ours.key, other.ca) if is_of_our_key else (other.key("w1"), ours.ca)
 
-    with pytest.raises(BusDown, match="know this key"):
-        await connect(BusAddress(address.url, strange, address.ca), "w1", "w1")
-
-
-async def test_a_server_of_another_ca_is_refused(nats_server: NatsServer, tmp_path: Path) -> None:
-    strange = set_up(tmp_path / "another", ["localhost"], []).ca
-    address = nats_server.address("w1")
-
-    with pytest.raises(BusDown, match="certificate verify failed"):
-        await connect(BusAddress(address.url, address.key, strange), "w1", "w1")
+    with pytest.raises(BusDown, match=why):
+        await connect(BusAddress(ours.url, key, ca), "w1", "w1")
 
 
 async def test_a_bus_that_is_not_there_is_said_at_once(nats_server: NatsServer) -> None:
@@ -232,36 +240,27 @@ async def test_a_bus_that_is_not_there_is_said_at_once(nats_server: NatsServer) 
 
 
 async def test_jobs_and_results_are_there_after_kill_9(
-    joined: Connect, nats_server: NatsServer
+    opened: OpenBus, nats_server: NatsServer
 ) -> None:
-    arena, worker = await joined("arena"), await joined("w1")
-    listener = await BusListener().open(arena, "a1")
-    await arena.open_class("c1")
-    await arena.open_worker("w1")
+    arena, worker, listener = opened
     await arena.put("c1", "j1", b"a job")
     await worker.hand_in("a1", "w1", "m1", b"a result")
     await (await listener.result()).give_back(0.0)
 
     nats_server.kill()
-    await is_down(worker)
+    await becomes(worker, up=False)
     nats_server.start()
-    async with asyncio.timeout(SOON_S):
-        await is_up(worker)
-        await is_up(arena)
+    await becomes(worker, up=True)
+    await becomes(arena, up=True)
 
-    delivery = await worker.fetch("c1", SOON_S)
-    assert delivery is not None
-    assert delivery.data == b"a job"
+    assert await fetched(worker) == b"a job"
     assert await (await listener.result()).read() == b"a result"
 
 
 async def test_all_is_made_again_when_the_store_is_wiped(
-    joined: Connect, nats_server: NatsServer
+    opened: OpenBus, nats_server: NatsServer
 ) -> None:
-    arena, worker = await joined("arena"), await joined("w1")
-    listener = await BusListener().open(arena, "a1")
-    await arena.open_class("c1")
-    await arena.open_worker("w1")
+    arena, worker, listener = opened
     await arena.put("c1", "j1", b"a job")
     waiting = asyncio.create_task(worker.fetch("c2", SOON_S))
 
@@ -271,8 +270,7 @@ async def test_all_is_made_again_when_the_store_is_wiped(
     nats_server.start()
 
     await repeated(lambda: arena.put("c1", "j1", b"again"))
-    delivery = await fetched(worker)
-    assert delivery == b"again"
+    assert await fetched(worker) == b"again"
     large = bytes(1 << 20)
     await repeated(lambda: worker.hand_in("a1", "w1", "m1", large))
     assert await (await listener.result()).read() == large
@@ -280,20 +278,14 @@ async def test_all_is_made_again_when_the_store_is_wiped(
 
 
 async def fetched(worker: NatsBus) -> bytes:
-    jobs = []
-
-    async def fetch() -> None:
-        job = await worker.fetch("c1", SOON_S)
-        assert job is not None
-        jobs.append(job.data)
-
-    await repeated(fetch)
-    return jobs[0]
+    """The job that is fetched, once the bus takes that."""
+    job = await repeated(lambda: worker.fetch("c1", SOON_S))
+    assert job is not None
+    return job.data
 
 
-async def test_a_stream_that_somebody_removes_is_made_again(joined: Connect) -> None:
-    arena, worker = await joined("arena"), await joined("w1")
-    listener = await BusListener().open(arena, "a1")
+async def test_a_stream_that_somebody_removes_is_made_again(opened: OpenBus) -> None:
+    arena, worker, listener = opened
 
     await arena._connection.request("$JS.API.STREAM.DELETE.ARENA_RESULTS", b"", "removing it")
 
@@ -301,10 +293,8 @@ async def test_a_stream_that_somebody_removes_is_made_again(joined: Connect) -> 
     assert await (await listener.result()).read() == b"a result"
 
 
-async def test_an_object_that_is_lost_is_said(joined: Connect) -> None:
-    arena, worker = await joined("arena"), await joined("w1")
-    listener = await BusListener().open(arena, "a1")
-    await arena.open_worker("w1")
+async def test_an_object_that_is_lost_is_said_and_none_is_left(opened: OpenBus) -> None:
+    arena, worker, listener = opened
     await worker.hand_in("a1", "w1", "m1", bytes(1 << 20))
     result = await listener.result()
 
@@ -316,16 +306,7 @@ async def test_an_object_that_is_lost_is_said(joined: Connect) -> None:
     again = await listener.result()
     await worker.hand_in("a1", "w1", "m1", bytes(1 << 20))
     assert await again.read() == bytes(1 << 20)
-
-
-async def test_a_result_that_is_acknowledged_leaves_no_object(joined: Connect) -> None:
-    arena, worker = await joined("arena"), await joined("w1")
-    listener = await BusListener().open(arena, "a1")
-    await arena.open_worker("w1")
-    await worker.hand_in("a1", "w1", "m1", bytes(1 << 20))
-
-    await (await listener.result()).ack()
-
+    await again.ack()
     info = await arena._connection.request("$JS.API.STREAM.INFO.OBJ_records-w1", b"", "asking")
     assert b'"messages":0' in info
 
@@ -333,7 +314,7 @@ async def test_a_result_that_is_acknowledged_leaves_no_object(joined: Connect) -
 async def test_a_client_that_is_cut_off_notices_and_comes_back(
     joined: Connect, nats_server: NatsServer
 ) -> None:
-    proxy = StallingProxy(nats_server.port)
+    proxy = await StallingProxy(nats_server.port).open()
     arena, worker = await joined("arena"), await joined("w1", proxy.port)
     await BusListener().open(arena, "a1")
     await arena.open_class("c1")
@@ -345,8 +326,7 @@ async def test_a_client_that_is_cut_off_notices_and_comes_back(
     with pytest.raises(BusDown):
         await waiting
     proxy.go_on()
-    async with asyncio.timeout(SOON_S):
-        await is_up(worker)
+    await becomes(worker, up=True)
 
     await arena.command("w1", b"go")
     assert await asyncio.wait_for(heard.get(), SOON_S) == b"go"
@@ -364,8 +344,8 @@ async def test_a_connection_that_hears_no_replies_is_made_again(joined: Connect)
 
     client._remove_sub(replies._id)  # as nats-py loses it: #667
 
-    await is_down(worker)
-    await is_up(worker)
+    await becomes(worker, up=False)
+    await becomes(worker, up=True)
     assert connection._client is not client
     await connection.request(connection.echo, b"", "an echo")
 
