@@ -44,22 +44,17 @@ async def operator(broker: MemoryBroker, workers: list[ReportingWorker]) -> BusO
     return operator
 
 
-async def test_all_that_report_are_listed_by_name(
+async def test_all_that_report_are_listed_by_the_name_that_the_bus_knows(
     operator: BusOperator, broker: MemoryBroker
 ) -> None:
+    fault = encode(report_of("w1", last_error="\x1b[2J\nw9 is fine"))
     await broker.client().report("w4", b"of another version")
+    await broker.client().report("w5", fault)
+    views = await operator.workers()
 
-    assert [view.name for view in await operator.workers()] == ["w1", "w2", "w3"]
-
-
-async def test_a_worker_is_listed_by_the_name_that_the_bus_knows_with_a_fault_in_one_line(
-    operator: BusOperator, broker: MemoryBroker
-) -> None:
-    await broker.client().report("w4", encode(report_of("w1", last_error="\x1b[2J\nw9 is fine")))
-
-    [view] = [view for view in await operator.workers() if "w9" in view.last_error]
-    assert view.name == "w4"
-    assert view.last_error.isprintable()
+    assert [view.name for view in views] == ["w1", "w2", "w3", "w5"]
+    assert "w9" in views[-1].last_error
+    assert views[-1].last_error.isprintable()
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["orders are lost", "at once"])
@@ -75,11 +70,15 @@ async def test_a_worker_drains_and_takes_matches_again(
     assert (resumed.state, worker.is_draining) == ("idle", False)
 
 
-async def test_a_worker_that_does_not_report_is_not_known(operator: BusOperator) -> None:
-    with pytest.raises(UsageError, match=r"reports \(w1, w2, w3\), got 'w9'"):
-        await operator.drain("w9", True)
-
-
-async def test_a_worker_that_does_not_obey_is_named(operator: BusOperator) -> None:
-    with pytest.raises(ArenaError, match="worker w3 has not obeyed; it was told 5 times"):
-        await operator.drain("w3", True)
+@pytest.mark.parametrize(
+    ("name", "error", "why"),
+    [
+        ("w9", UsageError, r"reports \(w1, w2, w3\), got 'w9'"),
+        ("w3", ArenaError, "worker w3 has not obeyed; it was told 5 times"),
+    ],
+)
+async def test_a_worker_that_is_not_there_or_does_not_obey_is_named(
+    operator: BusOperator, name: str, error: type[ArenaError], why: str
+) -> None:
+    with pytest.raises(error, match=why):
+        await operator.drain(name, True)

@@ -12,35 +12,23 @@ from arena.workers.nats_connection import seed_of
 from protocol.errors import UsageError
 
 
-def test_another_worker_is_added_and_the_rest_is_kept(tmp_path: Path) -> None:
-    files = set_up(tmp_path, ["localhost"], ["w1"])
+def test_what_is_added_or_removed_changes_that_alone(tmp_path: Path) -> None:
+    files = set_up(tmp_path, ["arena.example.org"], ["w1"])
     files.server_conf.write_text("# edited")
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
     set_up(tmp_path, [], ["w2"])
-
     after = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert after.keys() - before.keys() == {"w2.nk"}
     assert [name for name in before if before[name] != after[name]] == ["users.conf"]
     assert files.workers() == ["w1", "w2"]
 
-
-def test_another_host_is_added_to_the_certificate(tmp_path: Path) -> None:
-    files = set_up(tmp_path, ["arena.example.org"], [])
-    ca = files.ca.read_bytes()
-
     set_up(tmp_path, ["192.0.2.1", "arena.example.org"], [])
-
     assert files.hosts() == ["arena.example.org", "192.0.2.1"]
-    assert files.ca.read_bytes() == ca
-
-
-def test_a_worker_whose_key_is_removed_is_forgotten(tmp_path: Path) -> None:
-    files = set_up(tmp_path, ["localhost"], ["w1", "w2"])
+    assert files.ca.read_bytes() == before[files.ca.name]
 
     files.key("w1").unlink()
     set_up(tmp_path, [], [])
-
     assert "arena.report.w1" not in files.users_conf.read_text()
     assert "arena.report.w2" in files.users_conf.read_text()
 
@@ -54,17 +42,21 @@ def test_what_is_secret_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert secret == {"arena.nk", "ca-key.pem", "server-key.pem", "w1.nk"}
 
 
-@pytest.mark.parametrize("name", ["arena", "a.b", "w 1", "w*", "", "ä", "../w", "w" * 33])
-def test_a_name_that_subjects_do_not_take_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="expected a worker's name"):
-        set_up(tmp_path / "bus", ["localhost"], [name])
-
-    assert not (tmp_path / "bus").exists()
-
-
-def test_without_a_host_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected --host"):
-        set_up(tmp_path / "bus", [], ["w1"])
+@pytest.mark.parametrize(
+    ("hosts", "name", "why"),
+    [
+        *(
+            (["localhost"], name, "expected a worker's name")
+            for name in ("arena", "a.b", "w 1", "w*", "", "ä", "../w", "w" * 33)
+        ),
+        ([], "w1", "expected --host"),
+    ],
+)
+def test_what_is_missing_or_no_name_is_refused_and_nothing_written(
+    tmp_path: Path, hosts: list[str], name: str, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        set_up(tmp_path / "bus", hosts, [name])
 
     assert not (tmp_path / "bus").exists()
 
@@ -72,12 +64,8 @@ def test_without_a_host_nothing_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "# a comment alone\n", "no key\n", "SUAAAA\n"])
 def test_a_file_without_a_key_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "w1.nk"
+    with pytest.raises(UsageError, match="cannot read"):
+        seed_of(file)
     file.write_text(text)
-
     with pytest.raises(UsageError, match="expected a key"):
         seed_of(file)
-
-
-def test_a_key_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read"):
-        seed_of(tmp_path / "none.nk")

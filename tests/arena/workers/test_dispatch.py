@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.workers.dispatch import Dispatch, JobNeed, WorkerPower, missing, need_of, worker_class
-from arena.workers.messages import Bundle, HouseBot, Source
+from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
 from tests.support.bus_stage import GAME, KIND, a_job
 
 NEED = JobNeed(game=GAME.name, languages=("python",))
@@ -53,55 +53,44 @@ def test_a_class_spans_a_factor_of_one_and_a_half(speed: float, factor: float) -
         assert factor <= 1.5 + 1e-6
 
 
+ISOLATED = msgspec.structs.replace(KIND, isolation="namespaces")
+PYTHON, NATIVE = Source("k", 1, "python"), a_bundle(is_native=True)
+
+
 @pytest.mark.parametrize(
-    ("programs", "machine", "lacks"),
+    ("programs", "more", "lacks"),
     [
-        ((HouseBot("h"), Source("k", 1, "python")), "", ""),
-        ((HouseBot("h"), Source("k", 1, "rust")), "", "programs in rust"),
-        ((a_bundle(needs="node"),), "", "the program node"),
-        ((a_bundle(is_native=True),), "linux aarch64", "a machine of linux aarch64"),
-        ((a_bundle(is_native=True),), "linux x86_64", ""),
+        ((HouseBot("h"), PYTHON), {}, ""),
+        ((HouseBot("h"), Source("k", 1, "rust")), {}, "programs in rust"),
+        ((a_bundle(needs="node"),), {}, "the program node"),
+        ((NATIVE,), {"machine": "linux aarch64"}, "a machine of linux aarch64"),
+        ((NATIVE,), {"machine": "linux x86_64"}, ""),
+        ((), {"package": "leduc 1.0"}, "the game leduc 1.0"),
+        ((HouseBot("h"),), {"is_isolated": True}, ""),
+        ((PYTHON,), {"is_isolated": True}, "isolation of bots"),
+        ((PYTHON,), {"is_isolated": True, "kind": ISOLATED}, ""),
     ],
 )
 def test_a_worker_lacks_what_a_program_needs(
-    programs: tuple[HouseBot | Source | Bundle, ...], machine: str, lacks: str
+    programs: tuple[SeatProgram, ...], more: dict[str, Any], lacks: str
 ) -> None:
-    assert missing(KIND, need_of(a_job(), programs, machine, is_isolated=False)) == lacks
+    about = {"machine": "", "package": None, "is_isolated": False, "kind": KIND, **more}
+    job = a_job(package=about["package"])
+    need = need_of(job, programs, about["machine"], is_isolated=about["is_isolated"])
+
+    assert missing(about["kind"], need) == lacks
 
 
-def test_a_worker_has_the_package_of_a_game() -> None:
-    need = need_of(a_job(package="leduc 1.0"), (), "", is_isolated=False)
-
-    assert missing(KIND, need) == "the game leduc 1.0"
-
-
-def test_bots_of_others_are_isolated_where_they_are_isolated_here() -> None:
-    of_ours = need_of(a_job(), (HouseBot("h"),), "", is_isolated=True)
-    of_others = need_of(a_job(), (Source("k", 1, "python"),), "", is_isolated=True)
-    isolated = msgspec.structs.replace(KIND, isolation="namespaces")
-
-    assert missing(KIND, of_ours) == missing(isolated, of_others) == ""
-    assert missing(KIND, of_others) == "isolation of bots"
-
-
-def test_two_jobs_for_each_slot_are_on_the_bus_the_oldest_first() -> None:
+def test_jobs_on_the_bus_are_the_oldest_two_for_each_slot() -> None:
     dispatch = dispatch_to(SLOW)
     for job in "abcd":
         dispatch.add(job, NEED)
 
     assert sent(dispatch) == [("a", class_of(SLOW)), ("b", class_of(SLOW))]
+    dispatch.again("a")
+    assert sent(dispatch) == [("a", class_of(SLOW))], "it comes before those put later"
     dispatch.remove("b")
     assert sent(dispatch) == [("c", class_of(SLOW))]
-
-
-def test_a_lost_job_comes_before_those_that_were_put_later() -> None:
-    dispatch = dispatch_to(SLOW)
-    for job in "abcd":
-        dispatch.add(job, NEED)
-    sent(dispatch)
-    dispatch.again("a")
-
-    assert sent(dispatch) == [("a", class_of(SLOW))]
 
 
 def test_who_finishes_sooner_gets_more() -> None:
@@ -118,18 +107,14 @@ def test_who_finishes_sooner_gets_more() -> None:
         assert [name for _, name in on_bus] == [class_of(FAST)] * 4
 
 
-def test_a_job_goes_to_those_who_can_play_it() -> None:
+def test_a_job_goes_to_who_can_play_it_or_is_taken_out() -> None:
     able = WorkerPower(RUST_KIND, 10.0, 1)
     dispatch = dispatch_to(SLOW, able)
     dispatch.add("r", RUST)
-
     assert sent(dispatch) == [("r", class_of(able))]
 
-
-def test_what_no_worker_can_play_is_taken_out_after_a_while() -> None:
-    dispatch = dispatch_to(SLOW)
-    dispatch.add("r", RUST)
-
+    dispatch.workers_are((SLOW,))
+    dispatch.again("r")
     assert sent(dispatch) == []
     assert dispatch.homeless(1.0, 3.0) == []
     assert dispatch.homeless(4.0, 3.0) == [("r", RUST)]
@@ -148,8 +133,11 @@ def test_jobs_on_the_queue_of_a_class_that_is_gone_are_found() -> None:
     assert sent(dispatch) == [("a", class_of(FAST))]
 
 
-def test_alike_matches_of_the_same_bots_go_to_one_speed() -> None:
+@pytest.mark.parametrize("before", [None, 9], ids=["", "as before a restart"])
+def test_alike_matches_of_the_same_bots_go_to_one_speed(before: int | None) -> None:
     dispatch = dispatch_to(SLOW, FAST)
+    if before is not None:
+        dispatch.plays_at(GROUP, before)
     for number in range(60):
         dispatch.add(str(number), NEED, GROUP if number % 2 else OTHERS)
     classes: dict[int, set[str]] = {0: set(), 1: set()}
@@ -159,6 +147,7 @@ def test_alike_matches_of_the_same_bots_go_to_one_speed() -> None:
             dispatch.remove(job)
 
     assert [len(names) for names in classes.values()] == [1, 1]
+    assert before is None or classes[1] == {class_of(FAST)}
 
 
 def test_alike_matches_wait_for_their_speed_and_that_is_said_once() -> None:
@@ -186,12 +175,3 @@ def test_alike_matches_that_the_arena_has_begun_stay_there() -> None:
     dispatch.workers_are((SLOW,))
     assert not dispatch.add("b", NEED, GROUP)
     assert dispatch.add("c", NEED, OTHERS)
-
-
-def test_alike_matches_go_on_where_they_were_before_a_restart() -> None:
-    dispatch = dispatch_to(SLOW, FAST)
-    dispatch.plays_at(GROUP, 9)
-    for job in "abc":
-        dispatch.add(job, NEED, GROUP)
-
-    assert {name for _, name in sent(dispatch)} == {class_of(FAST)}

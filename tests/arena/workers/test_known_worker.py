@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arena.workers.known_worker import SILENT_S, KnownWorker, views_of
+from arena.workers.known_worker import SILENT_S, KnownWorker
 from arena.workers.messages import RunningAttempt
 from protocol.instructions import WORKER_STATES
 from tests.support.worker_reports import report_of
@@ -42,9 +42,3 @@ def test_a_view_says_what_was_reported() -> None:
     assert (view.system, view.speed, view.seen_s) == ("linux x86_64", 3.5, 2.5)
     assert view.last_error == "the disk is full"
     assert view.why == ""
-
-
-def test_workers_are_shown_by_name() -> None:
-    views = views_of([known(name="w2"), known(name="w1")], 100.0)
-
-    assert [view.name for view in views] == ["w1", "w2"]

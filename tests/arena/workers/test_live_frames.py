@@ -44,9 +44,7 @@ class SendingWorker:
 
 
 @EACH_GAME
-def test_J8_nothing_leaves_the_worker_that_not_all_seats_were_told(
-    house: FakeArena, game: str
-) -> None:
+def test_J8_nothing_leaves_the_worker_that_one_was_not_told(house: FakeArena, game: str) -> None:
     played = begun(house, game)
     arena = WatchedArena(house)
     owners = [arena.comes(played.table, Viewer(ViewerKind.OWNER, name)) for name in NAMES]
@@ -81,19 +79,7 @@ def test_there_are_four_frames_a_second_at_most_and_one_at_least(house: FakeAren
     assert not any(read(data).events for data in quiet[1:])
 
 
-def test_frames_are_numbered_and_the_first_begins_a_round(house: FakeArena) -> None:
-    played = begun(house)
-    worker = SendingWorker(house, played)
-    frames = []
-    for _ in range(5):
-        frames += [read(data) for data in worker.sends(0.3)]
-        played.goes_on()
-
-    assert [frame.number for frame in frames] == list(range(len(frames)))
-    assert [frame.reset for frame in frames] == [True] + [False] * (len(frames) - 1)
-
-
-def test_asked_again_it_begins_with_the_present_round(house: FakeArena) -> None:
+def test_frames_are_numbered_and_begin_a_round_when_asked_again(house: FakeArena) -> None:
     played = begun(house, "high_low")
     worker = SendingWorker(house, played)
     frames = []
@@ -104,8 +90,9 @@ def test_asked_again_it_begins_with_the_present_round(house: FakeArena) -> None:
     worker.frames.again()
     [whole] = [read(data) for data in worker.sends(0.3)]
 
+    assert [frame.number for frame in (*frames, whole)] == [*range(len(frames) + 1)]
+    assert [frame.reset for frame in (*frames, whole)] == [True, *[False] * (len(frames) - 1), True]
     assert {frame.present_round for frame in frames} == {1}, "one round is not over in this test"
-    assert whole.reset
     assert whole.events == tuple(event for frame in frames for event in frame.events)
     assert whole.present == len(whole.events)
 

@@ -26,8 +26,10 @@ DATA = encode(HONEST)
 
 
 @pytest.fixture
-async def checker() -> AsyncIterator[ResultChecker]:
-    checker = ResultChecker()
+async def checker(request: pytest.FixtureRequest) -> AsyncIterator[ResultChecker]:
+    """One with processes of ours, or with fake ones that do what a test's parameter says."""
+    body = getattr(request, "param", None)
+    checker = ResultChecker() if body is None else ResultChecker(command=fake(body))
     yield checker
     await checker.close()
 
@@ -45,23 +47,19 @@ def fake(body: str) -> tuple[str, ...]:
     return sys.executable, "-c", "\n".join(lines)
 
 
-async def test_an_honest_result_counts_with_its_units(checker: ResultChecker) -> None:
-    checked = await checker.check(DATA, EXPECTED)
+async def test_an_honest_result_counts_with_its_units_or_its_verdict(
+    checker: ResultChecker,
+) -> None:
+    offence = ruled_out()
+    honest = await checker.check(DATA, EXPECTED)
+    ruled = await checker.check(encode(offence), expected_of(offence))
 
-    assert checked.result is not None
-    assert encode(checked.result) == DATA
-    assert checked.match_result.record.to_json() == HONEST.record.to_json()
-    assert checked.match_result.units is not None
-    assert checked.match_result.scores == HONEST.record.scores
-
-
-async def test_an_offence_counts_with_its_verdict(checker: ResultChecker) -> None:
-    result = ruled_out()
-    checked = await checker.check(encode(result), expected_of(result))
-
-    assert checked.result is not None
-    assert checked.result.verdict == result.verdict
-    assert checked.match_result.offender == 0
+    assert encode(honest.result) == DATA
+    assert honest.match_result.record.to_json() == HONEST.record.to_json()
+    assert honest.match_result.units is not None
+    assert honest.match_result.scores == HONEST.record.scores
+    assert encode(ruled.result) == encode(offence)
+    assert ruled.match_result.offender == 0
 
 
 async def test_what_does_not_fit_is_refused_and_the_next_is_checked(checker: ResultChecker) -> None:
@@ -95,16 +93,16 @@ async def test_the_job_is_the_one_that_was_put(checker: ResultChecker) -> None:
 
 
 async def test_more_than_256_MiB_are_refused_unread(checker: ResultChecker) -> None:
-    checked = await checker.check(bytes(result_check.MOST_BYTES + 1), EXPECTED)
+    too_many = bytes(result_check.MOST_BYTES + 1)
 
-    assert checked.why == "it has more than 256 MiB"
+    assert (await checker.check(too_many, EXPECTED)).why == "it has more than 256 MiB"
 
 
 async def test_a_small_result_before_does_not_limit_a_large_one(checker: ResultChecker) -> None:
     await checker.check(DATA, EXPECTED)
-    checked = await checker.check(bytes(160 << 20), EXPECTED)
+    large = await checker.check(bytes(160 << 20), EXPECTED)
 
-    assert checked.why == "it cannot be read: expected `object`, got `int`"
+    assert large.why == "it cannot be read: expected `object`, got `int`"
 
 
 async def test_a_memory_bomb_is_refused_and_the_next_is_checked(checker: ResultChecker) -> None:
@@ -120,45 +118,40 @@ async def test_a_memory_bomb_is_refused_and_the_next_is_checked(checker: ResultC
     assert (await checker.check(DATA, EXPECTED)).result is not None
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "os._exit(0)",
-        "os.abort()",
-        "os.kill(os.getpid(), 9)",
-        "write(b'oh no')",
-        "write(b'\\xff\\xff\\xff\\xff')",
-        "write(LENGTH.pack(3) + b'\\xc1\\xc1\\xc1')",
-    ],
-)
-async def test_a_process_that_dies_or_says_something_else_is_one_line(body: str) -> None:
-    checker = ResultChecker(command=fake(body))
+ENDED = "its check has ended its process"
+CPU_S = """\
+import arena.workers.result_check_process as process
+process._CPU_S = 0
+process._limit(0)
+while True: pass
+"""
 
+
+@pytest.mark.parametrize(
+    ("checker", "why"),
+    [
+        ("os._exit(0)", ENDED),
+        ("os.abort()", ENDED),
+        ("os.kill(os.getpid(), 9)", ENDED),
+        ("write(b'oh no')", ENDED),
+        ("write(b'\\xff\\xff\\xff\\xff')", ENDED),
+        ("write(LENGTH.pack(3) + b'\\xc1\\xc1\\xc1')", ENDED),
+        (CPU_S, "its check took too much CPU time"),
+    ],
+    indirect=["checker"],
+)
+async def test_a_process_that_does_something_else_is_one_line(
+    checker: ResultChecker, why: str
+) -> None:
     for _ in range(2):
-        checked = await checker.check(DATA, EXPECTED)
-        assert checked.why == "its check has ended its process"
-    await checker.close()
+        assert (await checker.check(DATA, EXPECTED)).why == why
 
 
 async def test_a_process_that_hangs_is_killed() -> None:
     checker = ResultChecker(within_s=0.5, command=fake("time.sleep(600)"))
 
     for _ in range(2):
-        checked = await checker.check(DATA, EXPECTED)
-        assert checked.why == "its check took longer than 0.5 s"
-    await checker.close()
-
-
-async def test_a_check_that_computes_for_ever_is_ended_by_its_CPU_time() -> None:
-    body = (
-        "import arena.workers.result_check_process as process\n"
-        "process._CPU_S = 0\n"
-        "process._limit(0)\n"
-        "while True: pass"
-    )
-    checker = ResultChecker(command=fake(body))
-
-    assert (await checker.check(DATA, EXPECTED)).why == "its check took too much CPU time"
+        assert (await checker.check(DATA, EXPECTED)).why == "its check took longer than 0.5 s"
     await checker.close()
 
 

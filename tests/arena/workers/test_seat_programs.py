@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from arena.sandbox.bundle import bundle_key
 from arena.submissions import service
 from arena.submissions.service import SubmissionService
 from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
-from arena.workers.program_cache import ProgramCache
 from arena.workers.seat_programs import PART_BYTES, SeatPrograms
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -25,6 +23,7 @@ from tests.support.submitted_programs import read_program_bytes
 from tests.support.submitting import RunningSubmissions, strategy
 
 GAME = "ace_king_queen"
+NAMES = ("rex", "ann", "bob", "eve")
 
 
 class FakeLaunches:
@@ -60,6 +59,11 @@ def programs_of(
     return SeatPrograms(launches, submissions, cache, hidden, most_bytes)
 
 
+@pytest.fixture
+def programs(launches: FakeLaunches) -> SeatPrograms:
+    return programs_of(launches)
+
+
 def job_of(*players: str, submissions: Sequence[int | None] = (), game: str = GAME) -> MatchJob:
     return MatchJob(
         id="j",
@@ -88,8 +92,7 @@ async def tar_of(programs: SeatPrograms, program: SeatProgram) -> bytes:
 # ---- Launched bots
 
 
-async def test_a_job_s_programs_come_by_seat(launches: FakeLaunches) -> None:
-    programs = programs_of(launches)
+async def test_a_job_s_programs_come_by_seat(programs: SeatPrograms) -> None:
     house, ann = await programs.of(job_of("rex", "ann"))
 
     assert house == HouseBot("nash")
@@ -100,9 +103,7 @@ async def test_a_job_s_programs_come_by_seat(launches: FakeLaunches) -> None:
     assert bundle_key(ann.words, ann.stdio, GAME, hashlib.sha256(tar).hexdigest()) == ann.key
 
 
-async def test_a_part_begins_at_any_offset_and_is_empty_behind_the_end(
-    launches: FakeLaunches,
-) -> None:
+async def test_a_part_begins_anywhere_and_is_empty_behind_the_end(launches: FakeLaunches) -> None:
     (launches.course / "ann/data").write_bytes(bytes(range(256)) * 4096)
     programs = programs_of(launches)
     ann = await bundle_of(programs, "ann")
@@ -122,10 +123,9 @@ async def test_files_of_the_arena_are_never_served(launches: FakeLaunches) -> No
     assert b"results" not in tar
 
 
-async def test_workers_play_what_was_there_at_the_first_job_until_it_is_launched_again(
-    launches: FakeLaunches,
+async def test_workers_play_what_was_there_until_it_is_launched_again(
+    launches: FakeLaunches, programs: SeatPrograms
 ) -> None:
-    programs = programs_of(launches)
     first = await bundle_of(programs, "ann")
     (launches.course / "ann/bot.py").write_text("print('bye')")
 
@@ -138,23 +138,17 @@ async def test_workers_play_what_was_there_at_the_first_job_until_it_is_launched
     assert b"bye" in await tar_of(programs, again)
 
 
-async def test_an_arena_that_starts_again_serves_what_it_had_announced(
-    launches: FakeLaunches,
+async def test_what_was_announced_is_served_after_a_restart_and_a_loss(
+    launches: FakeLaunches, programs: SeatPrograms
 ) -> None:
-    ann = await bundle_of(programs_of(launches), "ann")
-    launches.specs.clear()
-
-    assert b"hello" in await tar_of(programs_of(launches), ann)
-
-
-async def test_a_bundle_whose_file_was_removed_is_packed_again(launches: FakeLaunches) -> None:
-    programs = programs_of(launches)
     ann = await bundle_of(programs, "ann")
     for file in (launches.course.parent / "cache").iterdir():
         file.unlink()
 
     assert b"hello" in await tar_of(programs, ann)
     assert await bundle_of(programs, "ann") == ann
+    launches.specs.clear()
+    assert b"hello" in await tar_of(programs_of(launches), ann)
 
 
 async def test_what_was_not_read_for_long_makes_room_but_not_what_runs(
@@ -189,48 +183,39 @@ async def test_nothing_half_written_stays(
 # ---- What cannot be sent
 
 
-async def test_a_bot_that_is_not_portable_is_known_before_and_after_it_is_packed(
-    launches: FakeLaunches,
+async def test_who_is_not_portable_is_known_before_and_after_packing(
+    launches: FakeLaunches, programs: SeatPrograms
 ) -> None:
     launches.launch("bob", "python3", sys.executable)
     (launches.course / "ann/model").symlink_to("../../model")
-    programs = programs_of(launches)
 
-    assert programs.is_portable("rex", GAME)
-    assert programs.is_portable("ann", GAME)
-    assert not programs.is_portable("bob", GAME)
-    assert not programs.is_portable("eve", GAME)
-    with pytest.raises(UsageError, match=r"^ann: expected links inside the bot's folder"):
-        await programs.of(job_of("rex", "ann"))
-    with pytest.raises(UsageError, match=r"^bob: .*other machines do not have it"):
-        await programs.of(job_of("bob"))
-    with pytest.raises(UsageError, match=r"^eve: expected a bot that was launched here"):
-        await programs.of(job_of("eve"))
-    assert not programs.is_portable("ann", GAME)
-
-
-async def test_a_bot_that_is_launched_again_is_looked_at_again(launches: FakeLaunches) -> None:
-    (launches.course / "ann/model").symlink_to("../../model")
-    programs = programs_of(launches)
-    with pytest.raises(UsageError):
-        await bundle_of(programs, "ann")
+    assert [programs.is_portable(name, GAME) for name in NAMES] == [True, True, False, False]
+    for names, why in (
+        (("rex", "ann"), r"^ann: expected links inside the bot's folder"),
+        (("bob",), r"^bob: .*other machines do not have it"),
+        (("eve",), r"^eve: expected a bot that was launched here"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            await programs.of(job_of(*names))
+    assert [programs.is_portable(name, GAME) for name in NAMES] == [True, False, False, False]
     (launches.course / "ann/model").unlink()
     launches.launch("ann", "python3", "ann/bot.py")
-
-    assert programs.is_portable("ann", GAME)
+    assert programs.is_portable("ann", GAME), "it is looked at again"
     assert (await bundle_of(programs, "ann")).size
 
 
-@pytest.mark.parametrize("key", ["../arena", "", "A" * 64, "0" * 63, "0" * 64 + "\n"])
-async def test_only_keys_name_a_program(launches: FakeLaunches, key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "offset"),
+    [
+        *((key, 0) for key in ("../arena", "", "A" * 64, "0" * 63, "0" * 64 + "\n")),
+        *(("0" * 64, offset) for offset in (-1, 1 << 70)),
+    ],
+)
+async def test_only_keys_and_offsets_name_a_part(
+    programs: SeatPrograms, key: str, offset: int
+) -> None:
     with pytest.raises(UsageError, match="expected a program and an offset"):
-        await programs_of(launches).part(key, 0)
-
-
-@pytest.mark.parametrize("offset", [-1, 1 << 70])
-async def test_only_offsets_in_a_program_are_read(launches: FakeLaunches, offset: int) -> None:
-    with pytest.raises(UsageError, match="expected a program and an offset"):
-        await programs_of(launches).part("0" * 64, offset)
+        await programs.part(key, offset)
 
 
 # ---- Submissions
@@ -282,36 +267,12 @@ async def test_what_is_not_accepted_or_not_there_is_no_program(
     one = await submissions.decided(await submissions.hand_in("ann", strategy("nothing")))
     programs = programs_of(launches, submissions.service)
 
-    with pytest.raises(UsageError, match="ann: expected an accepted submission"):
-        await programs.of(job_of("ann", submissions=[one.number]))
-    with pytest.raises(UsageError, match="ann: "):
-        await programs.of(job_of("ann", submissions=[99]))
+    for which, number, why in (
+        (programs, one.number, "ann: expected an accepted submission"),
+        (programs, 99, "ann: "),
+        (programs_of(launches), 1, "takes no submissions"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            await which.of(job_of("ann", submissions=[number]))
     with pytest.raises(UsageError, match="expected a program that is in"):
         await programs.part("0" * 64, 0)
-    with pytest.raises(UsageError, match="takes no submissions"):
-        await programs_of(launches).of(job_of("ann", submissions=[1]))
-
-
-# ---- With a worker's cache
-
-
-async def test_a_worker_gets_what_the_arena_sends(
-    launches: FakeLaunches, submissions: RunningSubmissions, tmp_path: Path
-) -> None:
-    (launches.course / "ann/data").write_bytes(bytes(3 * PART_BYTES))
-    one = await submissions.decided(await submissions.hand_in("bob", strategy(GAME)))
-    programs = programs_of(launches, submissions.service)
-    cache = ProgramCache(tmp_path / "worker")
-    job = job_of("ann", "bob", "rex", submissions=[None, one.number, None])
-    ann, bob, rex = [
-        await cache.program(program, GAME, name, partial(programs.part, program.key))
-        for name, program in zip(job.players, await programs.of(job), strict=True)
-    ]
-    await cache.close()
-
-    assert ann.folder is not None
-    assert (ann.folder / "ann/data").stat().st_size == 3 * PART_BYTES
-    assert bob.folder is not None
-    assert (bob.folder / "bot.py").read_bytes() == strategy(GAME)
-    assert bob.words == (await submissions.service.program(one.number)).words
-    assert rex.folder is None

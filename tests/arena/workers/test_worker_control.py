@@ -69,24 +69,15 @@ async def test_the_workers_are_seen_and_what_they_have_lost(control: BusWorkers)
     ]
 
 
-async def test_a_worker_is_drained_and_takes_matches_again(
+async def test_a_worker_is_drained_and_takes_matches_again_or_it_is_said(
     control: BusWorkers, jobs: FakeBusJobs
 ) -> None:
     await control.drain("w1", True)
     await control.drain("w1", False)
-
-    assert jobs.orders == [("w1", True), ("w1", False)]
-
-
-async def test_a_worker_that_nobody_knows_cannot_be_drained(control: BusWorkers) -> None:
     with pytest.raises(UsageError, match=r"expected a worker \(w1\), got 'w9'"):
         await control.drain("w9", True)
-
-
-async def test_an_order_that_the_bus_does_not_carry_is_refused_in_one_line(
-    control: BusWorkers, jobs: FakeBusJobs
-) -> None:
     jobs.is_down = True
-
     with pytest.raises(UsageError, match="carries the order: no route to host"):
         await control.drain("w1", True)
+
+    assert jobs.orders == [("w1", True), ("w1", False)]

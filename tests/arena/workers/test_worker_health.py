@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from arena.workers import worker_health
@@ -41,18 +42,10 @@ def machine() -> MeasuredMachine:
 def verdict(
     kind: Ending, mechanism: Mechanism = Mechanism.WALL_CAP, exit_status: int | None = None
 ) -> Verdict:
-    return Verdict(
-        kind=kind,
-        match="m",
-        game="g",
-        bot="ann",
-        seat=0,
-        text="",
-        mechanism=mechanism,
-        exit_status=exit_status,
-        bank_ms=0,
-        limits=Limits(),
+    found = Verdict(
+        kind=kind, match="m", game="g", bot="ann", seat=0, text="", bank_ms=0, limits=Limits()
     )
+    return msgspec.structs.replace(found, mechanism=mechanism, exit_status=exit_status)
 
 
 TROUBLES = {
@@ -116,24 +109,16 @@ def test_J5_bot_that_was_killed_is_not_charged_when_memory_was_short(
     assert bool(machine.health.excuse(killed, since=99.0)) is is_excused
 
 
-def test_trouble_before_a_match_was_opened_excuses_nothing(machine: MeasuredMachine) -> None:
-    machine.be_in("lag")
-
-    assert machine.health.excuse(verdict(Ending.TIMEOUT), since=100.5) == ""
-
-
-def test_healthy_worker_excuses_nothing(machine: MeasuredMachine) -> None:
+def test_what_is_no_trouble_excuses_nothing(machine: MeasuredMachine) -> None:
     machine.health.lagged(400)
     machine.health.look(FINE)
     machine.health.started(0.2)
+    machine.health.look(MachineState())  # a machine that does not say what it has
+    for ending in (Ending.ABSENT, Ending.MEMORY):
+        assert machine.health.excuse(verdict(ending), since=0.0) == ""
+    machine.be_in("lag")
 
-    assert machine.health.excuse(verdict(Ending.ABSENT), since=0.0) == ""
-
-
-def test_machine_that_does_not_say_what_it_has_is_in_no_trouble(machine: MeasuredMachine) -> None:
-    machine.health.look(MachineState())
-
-    assert machine.health.excuse(verdict(Ending.MEMORY), since=0.0) == ""
+    assert machine.health.excuse(verdict(Ending.TIMEOUT), since=100.5) == "", "it was before"
 
 
 def test_trouble_of_an_hour_ago_is_forgotten(machine: MeasuredMachine) -> None:

@@ -15,45 +15,34 @@ from protocol.errors import UsageError
 from protocol.version import __version__
 
 
-def program(folder: Path, name: str, status: int) -> None:
+def program(folder: Path, name: str, text: str) -> None:
     file = folder / name
-    file.write_text(f"#!/bin/sh\nexit {status}\n")
+    file.write_text(f"#!/bin/sh\n{text}\n")
     file.chmod(0o755)
 
 
+@pytest.mark.parametrize(("text", "try_s"), [("exit 1", 20.0), ("exec sleep 60", 0.05)])
 def test_command_counts_only_if_it_starts_with_success(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, try_s: float
 ) -> None:
-    program(tmp_path, "ruby", 0)
-    program(tmp_path, "julia", 1)
+    def find(name: str) -> str | None:
+        return str(tmp_path / name) if (tmp_path / name).exists() else None
+
+    program(tmp_path, "julia", text)
     (tmp_path / "perl").write_text("")
-    monkeypatch.setattr(module, "find_program", lambda name: _in(tmp_path, name))
-
-    assert working_commands() == ("ruby",)
-
-
-def _in(folder: Path, name: str) -> str | None:
-    return str(folder / name) if (folder / name).exists() else None
-
-
-def test_command_that_does_not_end_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "ruby"
-    file.write_text("#!/bin/sh\nexec sleep 60\n")
-    file.chmod(0o755)
-    monkeypatch.setattr(module, "find_program", lambda name: _in(tmp_path, name))
-    monkeypatch.setattr(module, "_TRY_S", 0.05)
-
+    monkeypatch.setattr(module, "find_program", find)
+    monkeypatch.setattr(module, "_TRY_S", try_s)
     assert working_commands() == ()
+
+    program(tmp_path, "ruby", "exit 0")
+    monkeypatch.setattr(module, "_TRY_S", 20.0)
+    (tmp_path / "julia").unlink()
+    assert working_commands() == ("ruby",)
 
 
 def test_all_games_are_played_unless_some_are_named() -> None:
     assert len(known_games()) == len(GAMES)
     assert known_games(["gin_rummy", "blackjack"]) == ("blackjack", "gin_rummy")
-
-
-def test_unknown_game_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match=r"unknown game 'chess'; expected some of: .*gin_rummy"):
         known_games(["chess"])
 
