@@ -76,6 +76,7 @@ def test_what_is_no_bot(here: Path, text: str, expected: str) -> None:
         ("sh", "sh"),
         ("/bin/sh -c 'echo !'", "echo"),
         ("sh -c '  ! !a'", "a"),
+        ("sh -c " + "x" * 100, "x" * 24),  # short enough for a table
     ],
 )
 def test_a_bot_without_a_name_is_called_what_its_author_would(
@@ -84,41 +85,30 @@ def test_a_bot_without_a_name_is_called_what_its_author_would(
     assert names(command) == [name]
 
 
-def test_a_name_is_short_enough_for_a_table() -> None:
-    [name] = names("sh -c " + "x" * 100)
-
-    assert name == "x" * 24
-
-
 def test_a_word_that_makes_no_name() -> None:
     assert named([BotSpec(Program(("/",)))])[0].name == "bot"
 
 
 def test_bots_that_would_have_the_same_name_are_numbered(here: Path) -> None:
-    assert names("./mybot", "mybot=sh", "./mybot", "./mybot", "mybot-3=sh") == [
-        "mybot-2",
-        "mybot",
-        "mybot-4",
-        "mybot-5",
-        "mybot-3",
-    ]
+    found = names("./mybot", "mybot=sh", "./mybot", "./mybot", "mybot-3=sh")
+
+    assert found == ["mybot-2", "mybot", "mybot-4", "mybot-5", "mybot-3"]
 
 
-def test_a_name_that_is_given_twice() -> None:
-    with pytest.raises(UsageError, match="by another name, got 'ann' twice"):
-        names("ann=sh", "ann=sh -c x")
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        ("ann=sh -c x", "by another name, got 'ann' twice"),
+        ("ANN=sh", "got 'ann' and 'ANN', which look alike"),
+    ],
+)
+def test_names_that_are_given_twice_or_look_alike(second: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        names("ann=sh", second)
 
 
-def test_two_names_that_look_alike() -> None:
-    with pytest.raises(UsageError, match="got 'ann' and 'ANN', which look alike"):
-        names("ann=sh", "ANN=sh")
-
-
-def test_a_name_that_looks_like_somebodys_gets_a_number_too() -> None:
-    assert unused("ANN", {"ann", "Ann-2"}) == "ANN-3"
-
-
-def test_a_name_that_somebody_has_gets_the_next_number() -> None:
-    taken = {"ann", "ann-2", "ben-2"}
-
-    assert [unused(name, taken) for name in ("ann", "ben", "ann-2")] == ["ann-3", "ben", "ann-2-2"]
+@pytest.mark.parametrize(
+    ("name", "number"), [("ann", "ann-3"), ("ben", "ben"), ("ann-2", "ann-2-2"), ("ANN", "ANN-3")]
+)
+def test_a_name_that_somebody_has_gets_the_next_number(name: str, number: str) -> None:
+    assert unused(name, {"ann", "Ann-2", "ben-2"}) == number

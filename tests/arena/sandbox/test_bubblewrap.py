@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,29 +12,36 @@ import pytest
 from arena.sandbox import bubblewrap
 from arena.sandbox.command import VisiblePath
 
+MODULE = "arena.sandbox.bubblewrap"
+RUN = f"{MODULE}.subprocess.run"
 
-def fake(monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = "") -> list[list[str]]:
-    """Install a fake bubblewrap that ends like this, and return its command lines."""
-    calls: list[list[str]] = []
 
-    def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        calls.append(words)
-        return subprocess.CompletedProcess(words, status, "", stderr)
+def ended(status: int, stderr: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.CompletedProcess(["bwrap"], status, "", stderr)
 
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(
-        "arena.sandbox.bubblewrap.shutil.which", lambda name, **_: f"/usr/bin/{name}"
-    )
-    monkeypatch.setattr("arena.sandbox.bubblewrap.knows", lambda option: True)
-    monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
-    return calls
+
+def raising(error: Exception) -> Callable[..., None]:
+    def run(*_: object, **__: object) -> None:
+        raise error
+
+    return run
 
 
 @pytest.fixture(autouse=True)
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[str]]]:
     """The command lines of a fake bubblewrap that works."""
+    calls: list[list[str]] = []
+
+    def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        calls.append(words)
+        return ended(0)
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(f"{MODULE}.shutil.which", lambda name, **_: f"/usr/bin/{name}")
+    monkeypatch.setattr(f"{MODULE}.knows", lambda option: True)
+    monkeypatch.setattr(RUN, run)
     bubblewrap.probe.cache_clear()
-    yield fake(monkeypatch, 0)
+    yield calls
     bubblewrap.probe.cache_clear()
 
 
@@ -49,25 +56,25 @@ def binds(words: list[str]) -> list[tuple[str, str]]:
 # ---- Whether it works
 
 
-def test_where_it_is_not_installed_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr("arena.sandbox.bubblewrap.shutil.which", lambda _: None)
-
-    assert bubblewrap.probe() == "bubblewrap is not installed (no bwrap on PATH)"
+BLOCKED = "bwrap: setting up uid map: Permission denied"
 
 
-def test_elsewhere_than_on_linux_it_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
+@pytest.mark.parametrize(
+    ("part", "stand_in", "said"),
+    [
+        ("sys.platform", "darwin", "is there for Linux only"),
+        (f"{MODULE}.shutil.which", lambda _: None, "is not installed (no bwrap on PATH)"),
+        (RUN, lambda *_, **__: ended(1, f"{BLOCKED}\n"), f"is blocked on this machine: {BLOCKED}"),
+        (RUN, raising(subprocess.TimeoutExpired("bwrap", 10)), "does not end within 10 s"),
+        (RUN, raising(PermissionError(13, "Not allowed")), "does not start: Not allowed"),
+    ],
+)
+def test_where_it_does_not_work_it_says_why(
+    monkeypatch: pytest.MonkeyPatch, part: str, stand_in: object, said: str
+) -> None:
+    monkeypatch.setattr(part, stand_in)
 
-    assert bubblewrap.probe() == "bubblewrap is there for Linux only"
-
-
-def test_where_it_is_blocked_its_own_words_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake(monkeypatch, 1, "bwrap: setting up uid map: Permission denied\n")
-
-    assert bubblewrap.probe() == (
-        "bubblewrap is blocked on this machine: bwrap: setting up uid map: Permission denied"
-    )
+    assert bubblewrap.probe() == f"bubblewrap {said}"
 
 
 def test_it_is_tried_once_with_and_once_without_a_network(calls: list[list[str]]) -> None:
@@ -76,43 +83,20 @@ def test_it_is_tried_once_with_and_once_without_a_network(calls: list[list[str]]
     assert ["--unshare-net" in words for words in calls] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (subprocess.TimeoutExpired("bwrap", 10), "does not end within 10 s"),
-        (PermissionError(13, "Permission denied"), "does not start: Permission denied"),
-    ],
-    ids=["hangs", "cannot be executed"],
-)
-def test_one_that_does_not_run_does_not_work(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
-) -> None:
-    def run(words: list[str], **_: object) -> None:
-        raise error
-
-    monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
-
-    assert bubblewrap.probe() == f"bubblewrap {said}"
-
-
 # ---- Its command line
 
 
-def test_the_command_stands_at_the_end_and_starts_in_its_directory(tmp_path: Path) -> None:
+def test_a_command_runs_alone_and_ends_with_its_supervisor(tmp_path: Path) -> None:
     words = bubblewrap.wrap(["python3", "--", "bot.py"], scratch=tmp_path)
 
     assert words[-6:] == ["--chdir", str(tmp_path), "--", "python3", "--", "bot.py"]
     assert "--bind" not in words  # it fills no disk
     assert f"--size {64 << 20} --tmpfs {tmp_path}" in " ".join(words)
-
-
-def test_it_has_namespaces_of_its_own_and_ends_with_its_supervisor(tmp_path: Path) -> None:
-    words = bubblewrap.wrap(["true"], scratch=tmp_path)
-
     assert {
         *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
         *("--die-with-parent", "--new-session", "--disable-userns"),
     } <= set(words)
+    assert ("/proc/sys", "/proc/sys") in binds(words[words.index("--proc") :])
     assert "--unshare-net" not in words
     assert "--unshare-net" in bubblewrap.wrap(["true"], scratch=tmp_path, network=False)
 
@@ -137,15 +121,14 @@ def test_a_python_has_its_packages_and_the_arena_is_not_among_them(tmp_path: Pat
 
 def test_what_is_hidden_among_the_systems_files_leaves_a_gap(tmp_path: Path) -> None:
     hidden = [Path("/usr/local/arena.db")]
-    places = {
-        place for _, place in binds(bubblewrap.wrap(["true"], scratch=tmp_path, hidden=hidden))
-    }
+    words = bubblewrap.wrap(["true"], scratch=tmp_path, hidden=hidden)
+    places = {place for _, place in binds(words)}
 
     assert not {"/usr", "/usr/local", "/usr/local/arena.db"} & places
     assert {"/usr/bin", "/usr/local/bin"} <= places
 
 
-def test_what_only_our_account_may_read_of_the_systems_settings_is_covered(tmp_path: Path) -> None:
+def test_what_only_our_account_may_read_in_the_system_is_covered(tmp_path: Path) -> None:
     for name in ("keys", "open"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "secret").touch(0o640)
@@ -156,12 +139,6 @@ def test_what_only_our_account_may_read_of_the_systems_settings_is_covered(tmp_p
         str(tmp_path / "keys"),
         str(tmp_path / "open" / "secret"),
     )
-
-
-def test_what_the_kernel_lets_root_set_can_only_be_read(tmp_path: Path) -> None:
-    words = bubblewrap.wrap(["true"], scratch=tmp_path)
-
-    assert ("/proc/sys", "/proc/sys") in binds(words[words.index("--proc") :])
 
 
 @pytest.mark.parametrize(
@@ -183,14 +160,14 @@ def test_a_program_comes_with_its_installation_but_never_with_a_home(
     path.parent.mkdir(parents=True)
     path.touch(0o755)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr("arena.sandbox.bubblewrap.find_program", lambda _: str(path))
+    monkeypatch.setattr(f"{MODULE}.find_program", lambda _: str(path))
     words = bubblewrap.wrap([path.name], scratch=tmp_path / "scratch")
 
     places = [place for _, place in binds(words) if place.startswith(str(home))]
     assert places == [str(home / bound)]
 
 
-def test_a_program_behind_links_comes_with_all_that_they_lead_to(
+def test_a_program_comes_with_all_its_links_lead_to(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("venv", "python"):
@@ -198,19 +175,17 @@ def test_a_program_behind_links_comes_with_all_that_they_lead_to(
     (tmp_path / "python/bin/python3.11").touch(0o755)
     (tmp_path / "python/bin/python3").symlink_to("python3.11")
     (tmp_path / "venv/bin/python").symlink_to(tmp_path / "python/bin/python3")
-    monkeypatch.setattr(
-        "arena.sandbox.bubblewrap.find_program", lambda _: f"{tmp_path}/venv/bin/python"
-    )
+    monkeypatch.setattr(f"{MODULE}.find_program", lambda _: f"{tmp_path}/venv/bin/python")
     words = bubblewrap.wrap(["python"], scratch=tmp_path / "scratch")
 
     places = [place for _, place in binds(words) if place.startswith(str(tmp_path))]
     assert sorted(places) == [f"{tmp_path}/python", f"{tmp_path}/venv"]
 
 
-def test_where_it_cannot_bound_files_in_memory_there_are_none(
+def test_files_in_memory_it_cannot_bound_are_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("arena.sandbox.bubblewrap.knows", lambda option: False)
+    monkeypatch.setattr(f"{MODULE}.knows", lambda option: False)
     words = " ".join(bubblewrap.wrap(["true"], scratch=tmp_path))
 
     assert "--tmpfs /tmp --remount-ro /tmp" in words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import sys
 
 import pytest
@@ -22,6 +24,10 @@ NAMES = (
 )
 
 
+ALL_SEEN = "((?!does not see all memory).)*"
+GOOD_FOR = "at most 1,024: good for about 960 bots that connect or 120 launched ones"
+
+
 def layer(name: str) -> Layer:
     [found] = [layer for layer in examine().layers if layer.name == name]
     return found
@@ -32,6 +38,7 @@ def _all_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (cgroup, process_table, bubblewrap):
         monkeypatch.setattr(module, "probe", lambda **_: None)
     monkeypatch.setattr(bubblewrap, "knows", lambda _: True)
+    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
 
 
 def test_every_layer_has_a_line() -> None:
@@ -39,48 +46,58 @@ def test_every_layer_has_a_line() -> None:
 
     assert tuple(layer.name for layer in layers) == NAMES
     assert all(layer.detail and "\n" not in layer.detail for layer in layers)
+    found = {layer.name: layer for layer in layers}
+    assert all(found[name].active for name in NAMES[:3])
+    assert found["CPU metering"].active
+    assert found["subreaper"].active is (sys.platform == "linux")
+    assert "monotonic clock: steps of" in found["clock"].detail
+    assert platform.python_version() in found["Python and platform"].detail
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(process_table, "sampler"), (cgroup, "memory by cgroup v2")]
+    ("name", "part", "found", "is_active", "detail"),
+    [
+        ("sampler", "process_table.probe", "the moon is full", False, "the moon is full"),
+        ("memory by cgroup v2", "cgroup.probe", "not delegated", False, "not delegated"),
+        (
+            *("isolation by bubblewrap", "bubblewrap.probe", "not installed", False),
+            r"not isolated: not installed\. .*start only bots that you trust.*",
+        ),
+        (
+            *("CPU metering", "process_table.probe", "no psutil", False),
+            "no psutil; launched bots are charged the time on the wall",
+        ),
+        ("CPU metering", "process_table.cpu_resolution_ms", None, True, ".*psutil.*"),
+        *(
+            (
+                "clock",
+                "doctor._loop_resolution_s",
+                step_s,
+                step_s < 0.001,
+                f".* loop: steps of {text}",
+            )
+            for step_s, text in ((1.5, "1.5 s"), (0.015625, "15.6 ms"), (4.83e-7, "483 ns"))
+        ),
+        ("submissions", "doctor.unsafe_because", (), True, f"safe here; memory for {ALL_SEEN}"),
+        ("submissions", "cgroup.probe", "not delegated", True, ".*does not see all memory.*"),
+        (
+            *("submissions", "doctor.unsafe_because", ("no bwrap", "no /proc"), False),
+            "not safe here: no bwrap; no /proc",
+        ),
+    ],
 )
-def test_a_layer_that_does_not_work_says_why(
-    monkeypatch: pytest.MonkeyPatch, module: object, name: str
+def test_a_layer_says_what_is_wrong_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    part: str,
+    found: object,
+    is_active: bool,
+    detail: str,
 ) -> None:
-    assert layer(name).active
-    monkeypatch.setattr(module, "probe", lambda: "the moon is full")
+    monkeypatch.setattr(f"arena.sandbox.{part}", lambda *_, **__: found)
 
-    assert layer(name) == Layer(name, False, "the moon is full")
-
-
-def test_what_is_not_isolated_says_so_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert layer("isolation by bubblewrap").active
-    monkeypatch.setattr(bubblewrap, "probe", lambda **_: "bubblewrap is not installed")
-    found = layer("isolation by bubblewrap")
-
-    assert not found.active
-    assert found.detail.startswith("not isolated: bubblewrap is not installed. ")
-    assert "start only bots that you trust" in found.detail
-
-
-def test_without_a_sampler_cpu_time_is_not_metered(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert layer("CPU metering").active
-    monkeypatch.setattr(process_table, "probe", lambda: "no psutil")
-
-    assert layer("CPU metering") == Layer(
-        "CPU metering", False, "no psutil; launched bots are charged the time on the wall"
-    )
-
-
-def test_the_steps_of_psutil_are_not_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_table, "cpu_resolution_ms", lambda: None)
-
-    assert "psutil" in layer("CPU metering").detail
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="this is not Linux")
-def test_linux_has_a_subreaper() -> None:
-    assert layer("subreaper").active
+    assert layer(name).active is is_active
+    assert re.fullmatch(detail, layer(name).detail)
 
 
 def test_elsewhere_there_is_no_subreaper(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,31 +106,12 @@ def test_elsewhere_there_is_no_subreaper(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not layer("subreaper").active
 
 
-def test_a_coarse_clock_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "monotonic clock: steps of" in layer("clock").detail
-    monkeypatch.setattr(doctor, "_loop_resolution_s", lambda: 0.015625)
-    found = layer("clock")
-
-    assert not found.active
-    assert found.detail.endswith("event loop: steps of 15.6 ms")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 @pytest.mark.parametrize(
     ("limits", "active", "detail"),
     [
-        (
-            (1024, 4096),
-            True,
-            "at most 1,024: good for about 960 bots that connect or 120 launched ones; "
-            "ulimit -n can raise it (up to: 4,096)",
-        ),
-        (
-            (1024, -1),
-            True,
-            "at most 1,024: good for about 960 bots that connect or 120 launched ones; "
-            "ulimit -n can raise it (up to: no limit)",
-        ),
+        ((1024, 4096), True, f"{GOOD_FOR}; ulimit -n can raise it (up to: 4,096)"),
+        ((1024, -1), True, f"{GOOD_FOR}; ulimit -n can raise it (up to: no limit)"),
         ((-1, -1), True, "no limit"),
         ((64, 64), False, "at most 64: good for about 0 bots that connect or 0 launched ones"),
     ],
@@ -121,40 +119,6 @@ def test_a_coarse_clock_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_open_files_are_told_in_bots(
     monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], active: bool, detail: str
 ) -> None:
-    import resource
-
-    monkeypatch.setattr(resource, "getrlimit", lambda which: limits)
+    monkeypatch.setattr("resource.getrlimit", lambda which: limits)
 
     assert layer("open files") == Layer("open files", active, detail)
-
-
-def test_python_is_told_with_its_version() -> None:
-    version = ".".join(str(number) for number in sys.version_info[:3])
-
-    assert version in layer("Python and platform").detail
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(1.5, "1.5 s"), (0.015625, "15.6 ms"), (4.83e-7, "483 ns"), (1e-9, "1 ns")],
-)
-def test_steps_are_told_in_a_unit_that_suits_them(seconds: float, text: str) -> None:
-    assert doctor._short(seconds) == text
-
-
-@pytest.mark.parametrize("why", [None, "not delegated"])
-def test_where_only_the_sampler_holds_memory_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, why: str | None
-) -> None:
-    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
-    monkeypatch.setattr("arena.sandbox.cgroup.probe", lambda: why)
-
-    assert ("does not see all memory" in layer("submissions").detail) is (why is not None)
-
-
-def test_where_submissions_are_not_safe_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
-    assert layer("submissions").detail.startswith("safe here; memory for ")
-    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ("no bwrap", "no /proc"))
-
-    assert layer("submissions") == Layer("submissions", False, "not safe here: no bwrap; no /proc")

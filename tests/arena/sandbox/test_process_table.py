@@ -38,24 +38,22 @@ STAT = (
 
 
 @pytest.mark.parametrize(
-    "name", [b"python", b"a b", b") R 1 1 (", b"))", b"(", b"", "ä".encode()[:1]]
+    ("name", "state", "threads", "is_zombie"),
+    [
+        *((name, b"S", 1, False) for name in (b"python", b"a b", b") R 1 1 (", b"))", b"(", b"")),
+        ("ä".encode()[:1], b"S", 1, False),
+        (b"bot", b"Z", 1, True),
+        (b"bot", b"Z", 2, False),  # threads are left
+    ],
 )
-def test_a_stat_line_is_read_whatever_the_process_calls_itself(name: bytes) -> None:
-    stat = parse_stat(STAT % (name, b"S", 1))
+def test_a_stat_line_is_read_whatever_the_process_calls_itself(
+    name: bytes, state: bytes, threads: int, is_zombie: bool
+) -> None:
+    stat = parse_stat(STAT % (name, state, threads))
 
     assert stat is not None
-    assert stat.entry == ProcessEntry(42, 7, name.decode(errors="replace"), 12345, False)
+    assert stat.entry == ProcessEntry(42, 7, name.decode(errors="replace"), 12345, is_zombie)
     assert (stat.own_ticks, stat.reaped_ticks) == (200, 50)
-
-
-def test_a_zombie_is_one_only_when_no_thread_is_left() -> None:
-    ended = parse_stat(STAT % (b"bot", b"Z", 1))
-    headless = parse_stat(STAT % (b"bot", b"Z", 2))
-
-    assert ended is not None
-    assert ended.entry.is_zombie
-    assert headless is not None
-    assert not headless.entry.is_zombie
 
 
 @pytest.mark.parametrize("line", [b"", b"42", b"42 (bot) S 7", b"42 bot S 7"])

@@ -37,6 +37,7 @@ def text_of(finding: Finding | None) -> str:
 # ---- judge
 
 
+SANDBOX = [reading(pid, 1)._replace(is_structure=True) for pid in (98, 99)]
 JUDGED: dict[str, tuple[list[ProcessReading], str]] = {
     "nothing": ([], ""),
     "at the limit": ([reading(1, 256)], ""),
@@ -49,6 +50,12 @@ JUDGED: dict[str, tuple[list[ProcessReading], str]] = {
         "memory 260 MiB > 256 MiB (sampled)",
     ),
     "a share that is not known": ([reading(1, 250, pss=250), reading(2, 140)], ""),
+    "as many processes as it may have": ([reading(pid, 1) for pid in range(4)], ""),
+    "the sandbox, which is none": ([*SANDBOX, *(reading(pid, 1) for pid in range(4))], ""),
+    "memory of the sandbox": (
+        [*SANDBOX, reading(1, 300)._replace(is_structure=True)],
+        "memory 300 MiB > 256 MiB (sampled)",
+    ),
 }
 
 
@@ -57,53 +64,29 @@ def test_what_a_tree_holds_is_judged(tree: list[ProcessReading], found: str) -> 
     assert text_of(judge(tree, LIMITS)) == found
 
 
-def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again() -> None:
-    finding = judge([reading(1, 20, peak=312)], LIMITS)
-
-    assert finding == Finding(
-        kind=Ending.MEMORY, text="memory 312 MiB > 256 MiB (sampled)", mechanism=Mechanism.SAMPLED
-    )
-
-
-def test_one_process_too_many_is_found() -> None:
+def test_a_finding_says_what_it_is_and_how_it_was_found() -> None:
     tree = [reading(pid, 1) for pid in range(5)]
 
-    assert judge(tree[:4], LIMITS) is None
     assert judge(tree, LIMITS) == Finding(
         kind=Ending.PROCESSES, text="processes 5 > 4 (sampled)", mechanism=Mechanism.SAMPLED
     )
-
-
-def test_the_sandbox_is_no_process_of_the_bot_but_its_memory_is() -> None:
-    tree = [reading(pid, 1)._replace(is_structure=pid < 2) for pid in range(6)]
-    fat = reading(1, 300)._replace(is_structure=True)
-
-    assert judge(tree, LIMITS) is None
-    assert text_of(judge([*tree, fat], LIMITS)) == "memory 300 MiB > 256 MiB (sampled)"
+    assert judge([reading(1, 20, peak=312)], LIMITS) == Finding(
+        kind=Ending.MEMORY, text="memory 312 MiB > 256 MiB (sampled)", mechanism=Mechanism.SAMPLED
+    )
 
 
 # ---- Peak
 
 
-def test_a_peak_is_the_most_of_a_process_or_of_all_at_one_moment() -> None:
+def test_a_peak_is_the_most_at_one_moment_and_stays() -> None:
     one = Peak().and_now([reading(1, 20, peak=300)])
     two = Peak().and_now([reading(1, 200), reading(2, 150)])
 
     assert (one.memory_bytes, one.processes) == (300 * MIB, 1)
     assert (two.memory_bytes, two.processes) == (350 * MIB, 2)
-
-
-def test_a_peak_stays_when_the_processes_have_gone() -> None:
-    peak = Peak().and_now([reading(1, 20), reading(2, 20)])
-
-    assert peak.and_now([]) == peak
-    assert peak.and_now([reading(1, 50)]) == Peak(50 * MIB, 2)
-
-
-def test_the_sandbox_is_none_of_the_processes_at_the_peak() -> None:
-    bwrap = reading(1, 1)._replace(is_structure=True)
-
-    assert Peak().and_now([bwrap, reading(2, 20)]).processes == 1
+    assert two.and_now([]) == two, "the processes have gone"
+    assert two.and_now([reading(1, 400)]) == Peak(400 * MIB, 2)
+    assert Peak().and_now([*SANDBOX, reading(2, 20)]).processes == 1
 
 
 # ---- tree_of
@@ -218,29 +201,27 @@ def test_the_kernels_rounding_is_not_charged_child_by_child() -> None:
     assert meter.total_ms == pytest.approx(1500, abs=2 * ROUNDING_MS)
 
 
+# ---- Waits for a core
+
+
+WAITED = {
+    "all threads together": ([{1: 100.0, 2: 50.0}, {1: 130.0, 2: 50.0, 3: 5.0}, {}], 185),
+    "another thread of the same number": ([{1: 100.0}, {1: 30.0}], 130),
+}
+
+
+@pytest.mark.parametrize(("samples", "total_ms"), WAITED.values(), ids=WAITED)
+def test_what_threads_waited_counts_once(samples: list[dict[int, float]], total_ms: float) -> None:
+    meter = WaitMeter()
+    for waits in samples:
+        meter.read(waits)
+
+    assert meter.total_ms == total_ms
+
+
 def test_a_number_that_is_used_again_is_another_process() -> None:
     meter = Meter()
     meter.read([ProcessCpu(1, 100, 50, 0)])
     meter.read([ProcessCpu(1, 200, 10, 0)])
 
     assert meter.total_ms == 60
-
-
-# ---- Waits for a core
-
-
-def test_what_all_threads_waited_counts_together_and_nothing_twice() -> None:
-    meter = WaitMeter()
-    meter.read({1: 100.0, 2: 50.0})
-    meter.read({1: 130.0, 2: 50.0, 3: 5.0})
-    meter.read({})
-
-    assert meter.total_ms == 185
-
-
-def test_a_number_that_is_used_again_is_another_thread() -> None:
-    meter = WaitMeter()
-    meter.read({1: 100.0})
-    meter.read({1: 30.0})
-
-    assert meter.total_ms == 130

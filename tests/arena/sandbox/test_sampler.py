@@ -9,7 +9,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 
 import pytest
 
@@ -39,6 +39,7 @@ class FakeProcesses:
         self.waited: dict[int, dict[int, float]] = {}
         self.asked_pss = 0
         self.broken = False
+        self.moves_on: Callable[[], None] = lambda: None  # when a share is asked for
 
     def add(self, pid: int, parent: int = 10, mib: int = 10, *, pss: int = 0) -> None:
         self.held[pid] = ProcessMemory(mib * MIB, mib * MIB)
@@ -60,6 +61,7 @@ class FakeProcesses:
         return self.held.get(pid)
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
+        self.moves_on()
         self.asked_pss += 1
         return self.shares.get(pid, 0) - (self.mapped.get(pid, 0) if but else 0)
 
@@ -89,6 +91,11 @@ class SampledBots:
         self._event = asyncio.Event()
         self.sampler = Sampler(LIMITS, self._note, self.processes)
         self.sampler.start()
+
+    def watches(self, mib: int = 10) -> None:
+        """From now on `ann` is watched, whose one process has so much memory."""
+        self.processes.add(11, mib=mib)
+        self.sampler.watch("ann", 10)
 
     async def finds(self) -> tuple[str, str]:
         async with asyncio.timeout(TIMEOUT_S):
@@ -121,8 +128,7 @@ async def watched(_fast: None) -> AsyncIterator[SampledBots]:
 
 
 async def test_a_finding_is_told_once_and_in_the_event_loop(watched: SampledBots) -> None:
-    watched.processes.add(11, mib=312)
-    watched.sampler.watch("ann", 10)
+    watched.watches(312)
     await watched.finds()
     await watched.samples()
 
@@ -130,78 +136,68 @@ async def test_a_finding_is_told_once_and_in_the_event_loop(watched: SampledBots
     assert watched.threads == {threading.get_ident()}
 
 
-async def test_a_tree_is_found_when_two_samples_agree(watched: SampledBots) -> None:
+@pytest.mark.parametrize(
+    ("mib", "pss", "files", "in_files", "found"),
+    [
+        (140, 130, {}, 0, "memory 260 MiB > 256 MiB (sampled)"),
+        # What is in files counts once, however many have them open.
+        (20, 15, {11: {7: 140}, 12: {7: 140, 8: 100}}, 240, "memory 270 MiB > 256 MiB (sampled)"),
+    ],
+    ids=["a tree", "files"],
+)
+async def test_what_two_samples_find(
+    watched: SampledBots,
+    mib: int,
+    pss: int,
+    files: dict[int, dict[int, int]],
+    in_files: int,
+    found: str,
+) -> None:
+    processes = watched.processes
+    processes.add(11, mib=mib, pss=pss)
+    processes.add(12, 11, mib=mib, pss=pss)
+    processes.opened = {
+        pid: {number: size * MIB for number, size in each.items()} for pid, each in files.items()
+    }
+    processes.in_files = in_files * MIB
+    watched.sampler.watch("ann", 10)
+
+    assert await watched.finds() == ("ann", found)
+    assert processes.asked_pss == 4, "both processes, by two samples"
+
+
+async def test_files_count_once_and_are_looked_for_where_they_matter(watched: SampledBots) -> None:
+    processes = watched.processes
+    processes.in_files = 156 * MIB
+    watched.watches(100)
+    await watched.samples()
+    assert processes.asked_files == 0
+
+    processes.in_files = 157 * MIB
+    await watched.samples()
+    assert processes.asked_files > 0
+
+    processes.mapped, processes.opened = {11: 150 * MIB}, {11: {7: 150 * MIB}}
+    processes.add(11, mib=160, pss=160)
+    await watched.samples()
+    assert processes.asked_pss >= 2
+    assert watched.found == [], "what is in a file and mapped counts once"
+
+
+async def test_a_child_with_its_parents_memory_for_a_moment_is_nothing(
+    watched: SampledBots,
+) -> None:
+    watched.processes.moves_on = lambda: watched.processes.remove(12)  # it executes a program
     watched.processes.add(11, mib=140, pss=130)
     watched.processes.add(12, 11, mib=140, pss=130)
     watched.sampler.watch("ann", 10)
+    await watched.samples(5)
 
-    assert (await watched.finds())[1] == "memory 260 MiB > 256 MiB (sampled)"
-    assert watched.processes.asked_pss == 4
-
-
-async def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
-    class MomentAfterFork(FakeProcesses):
-        def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-            self.remove(12)  # it has executed another program, and ended
-            return super().pss(pid, but)
-
-    found: list[str] = []
-    moment = MomentAfterFork()
-    moment.add(11, mib=140, pss=130)
-    moment.add(12, 11, mib=140, pss=130)
-    sampler = Sampler(LIMITS, lambda name, finding: found.append(name), moment)
-    sampler.start()
-    sampler.watch("ann", 10)
-    async with asyncio.timeout(TIMEOUT_S):
-        while sampler.samples < 5:
-            await asyncio.sleep(0.001)
-    sampler.close()
-
-    assert moment.asked_pss == 2
-    assert found == []
-
-
-async def test_what_is_in_files_counts_once_however_many_have_them_open(
-    watched: SampledBots,
-) -> None:
-    watched.processes.add(11, mib=20, pss=15)
-    watched.processes.add(12, 11, mib=20, pss=15)
-    watched.processes.opened = {11: {7: 140 * MIB}, 12: {7: 140 * MIB, 8: 100 * MIB}}
-    watched.processes.in_files = 240 * MIB
-    watched.sampler.watch("ann", 10)
-
-    assert (await watched.finds())[1] == "memory 270 MiB > 256 MiB (sampled)"
-
-
-async def test_what_is_in_a_file_and_mapped_counts_once(watched: SampledBots) -> None:
-    watched.processes.add(11, mib=160, pss=160)
-    watched.processes.mapped = {11: 150 * MIB}
-    watched.processes.opened = {11: {7: 150 * MIB}}
-    watched.processes.in_files = 150 * MIB
-    watched.sampler.watch("ann", 10)
-    await watched.samples()
-
-    assert watched.found == []
-    assert watched.processes.asked_pss >= 2
-
-
-async def test_nobody_looks_for_files_where_there_are_too_few_to_matter(
-    watched: SampledBots,
-) -> None:
-    watched.processes.add(11, mib=100)
-    watched.processes.in_files = 156 * MIB
-    watched.sampler.watch("ann", 10)
-    await watched.samples()
-    assert watched.processes.asked_files == 0
-
-    watched.processes.in_files = 157 * MIB
-    await watched.samples()
-
-    assert watched.processes.asked_files > 0
+    assert watched.processes.asked_pss == 2
     assert watched.found == []
 
 
-async def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
+async def test_a_sample_that_waited_for_a_core_is_soon_followed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else whoever keeps the machine busy is found too late."""
@@ -241,11 +237,8 @@ async def test_nobody_is_found_who_is_not_watched_any_more(watched: SampledBots)
         watched.sampler.cpu_ms("ann")
 
 
-async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name(
-    watched: SampledBots,
-) -> None:
-    watched.processes.add(11, mib=312)
-    watched.sampler.watch("ann", 10)
+async def test_a_finding_on_its_way_is_not_the_next_bots(watched: SampledBots) -> None:
+    watched.watches(312)
     until = time.monotonic() + TIMEOUT_S
     while watched.sampler.samples < 3 and time.monotonic() < until:
         time.sleep(0.001)  # the loop must not run: it would tell
@@ -258,9 +251,7 @@ async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name(
     assert watched.found == []
 
 
-async def test_another_process_with_the_supervisors_number_is_not_the_supervisor(
-    watched: SampledBots,
-) -> None:
+async def test_another_process_of_its_number_is_no_supervisor(watched: SampledBots) -> None:
     watched.sampler.watch("ann", 10)
     watched.processes.put(ProcessEntry(10, 1, "other", 99, False))
     watched.processes.times[10] = (0, 5000)
@@ -271,12 +262,9 @@ async def test_another_process_with_the_supervisors_number_is_not_the_supervisor
     assert watched.sampler.cpu_ms("ann") == 0
 
 
-async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards(
-    watched: SampledBots,
-) -> None:
+async def test_cpu_time_is_read_when_asked_and_never_runs_back(watched: SampledBots) -> None:
     watched.processes.times[10] = (70, 1000)  # a supervisor with a past
-    watched.processes.add(11)
-    watched.sampler.watch("ann", 10)
+    watched.watches()
     await watched.samples()
     watched.processes.times[11] = (250, 0)
 
@@ -293,9 +281,7 @@ async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards(
     assert watched.sampler.cpu_ms("ann") == 260
 
 
-async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples(
-    watched: SampledBots,
-) -> None:
+async def test_a_child_nobody_waited_for_is_forgiven_after_two(watched: SampledBots) -> None:
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.times[12] = (500, 0)
@@ -308,7 +294,7 @@ async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples(
     assert watched.sampler.cpu_ms("ann") == 900 - ROUNDING_MS
 
 
-async def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
+async def test_cpu_time_from_before_the_first_sample_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", TIMEOUT_S)
@@ -328,8 +314,7 @@ async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
 ) -> None:
     with caplog.at_level(logging.ERROR):
         watched.processes.broken = True
-        watched.processes.add(11, mib=312)
-        watched.sampler.watch("ann", 10)
+        watched.watches(312)
         until = time.monotonic() + TIMEOUT_S
         while not caplog.records and time.monotonic() < until:
             await asyncio.sleep(0.001)
@@ -344,8 +329,7 @@ async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
 async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None:
     before = threading.active_count()
     watched = SampledBots()
-    watched.processes.add(11, mib=312)
-    watched.sampler.watch("ann", 10)
+    watched.watches(312)
     watched.sampler.close()
     await asyncio.sleep(0)
 

@@ -20,6 +20,7 @@ from arena.sandbox.worker_pool import UnitCount, WorkerPool, usable_cores, work_
 from protocol.errors import ArenaError, UnknownBot
 
 Tick = Callable[[], None]
+Task = Callable[[int, Tick], object]
 Pool = WorkerPool[int, int]
 
 
@@ -142,47 +143,30 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def all_results(
-    task: Any,
-    items: list[Any],
-    jobs: int,
-    wanted: Callable[[Any], bool] = lambda item: True,
-    units: int | None = None,
+    task: Any, items: list[Any], jobs: int, **more: Any
 ) -> tuple[list[tuple[Any, Any]], int]:
     """What `work_through` hands on, and how many units it reports."""
     results: list[tuple[Any, Any]] = []
     reported: list[int] = []
+    options = {"wanted": lambda item: True, "units": len(items), **more}
     work_through(
         task,
         items,
         lambda *pair: results.append(pair),
         jobs=jobs,
-        units=units or len(items),
         report=reported.append,
-        wanted=wanted,
+        **options,
     )
     return results, sum(reported)
 
 
-def test_results_come_in_the_order_of_the_items(pool: Pool) -> None:
+def test_results_come_in_order_and_units_are_reported(pool: Pool) -> None:
     # Large items before small ones: those behind are done first.
     items = [50_000, 1, 2, 3, 40_000, 4, *range(30)]
-
-    assert list(pool.run(items)) == [(item, 2 * item) for item in items]
-
-
-def test_other_processes_do_the_work() -> None:
-    pids = {pid for _, pid in run(process_of, list(range(10)))}
-
-    assert os.getpid() not in pids
-    assert len(pids) <= 2
-
-
-def test_units_are_reported(pool: Pool) -> None:
     units: list[int] = []
-    done = list(pool.run([10, 20, 30], units.append))
 
-    assert len(done) == 3
-    assert sum(units) == 60
+    assert list(pool.run(items, units.append)) == [(item, 2 * item) for item in items]
+    assert sum(units) == sum(items)
 
 
 def test_workers_go_on_with_other_items(pool: Pool) -> None:
@@ -209,14 +193,10 @@ def test_what_is_not_wanted_any_more_is_left_out_with_its_error(pool: Pool) -> N
     assert handed == [50_000, 2]
 
 
-def test_a_worker_that_was_ended_is_one_line() -> None:
+@pytest.mark.parametrize("task", [dying, half_sent])
+def test_a_worker_that_was_ended_is_one_line(task: Task) -> None:
     with pytest.raises(ArenaError, match="a process that played was ended from outside"):
-        run(dying, [1, 2, 3])
-
-
-def test_a_worker_that_was_ended_in_the_middle_of_a_message() -> None:
-    with pytest.raises(ArenaError, match="a process that played was ended from outside"):
-        run(half_sent, [1])
+        run(task, [1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -287,16 +267,10 @@ def test_a_worker_that_does_not_report_is_killed() -> None:
     assert worker.exitcode == -signal.SIGKILL
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ, and it has no masks")
 def test_ctrl_c_ends_the_programs_of_a_bot_but_no_worker() -> None:
     assert run(interruptible, [1]) == [(1, (True, True))]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="it has no masks")
-def test_ctrl_c_is_let_through_again_after_the_start(pool: Pool) -> None:
-    list(pool.run([1]))
-
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, []), "it is let through"
 
 
 def test_a_machine_without_masks_starts_workers_all_the_same(
@@ -307,54 +281,28 @@ def test_a_machine_without_masks_starts_workers_all_the_same(
     assert run(process_of, [1]) != [(1, os.getpid())]
 
 
-def test_short_work_starts_no_processes() -> None:
-    results, units = all_results(process_of, list(range(20)), jobs=8)
-
-    assert results == [(item, os.getpid()) for item in range(20)]
-    assert units == 20
-
-
 @pytest.mark.usefixtures("eager")
-def test_long_work_goes_to_other_processes_after_an_item_that_is_done() -> None:
-    results, units = all_results(process_of, list(range(20)), jobs=2)
-
-    assert [item for item, _ in results] == list(range(20))
-    assert [item for item, pid in results if pid == os.getpid()] == [0]
-    assert units == 20
-
-
-@pytest.mark.usefixtures("eager")
-def test_an_item_of_which_much_is_left_is_begun_again_in_another_process() -> None:
-    results, units = all_results(process_of_three, list(range(20)), jobs=2, units=60)
-
-    assert [item for item, _ in results] == list(range(20))
-    assert os.getpid() not in {pid for _, pid in results}
-    assert units == 60, "what was begun twice counts once"
-
-
-@pytest.mark.usefixtures("eager")
-def test_a_result_is_kept_although_its_last_units_show_that_the_rest_is_worth_sharing(
+@pytest.mark.parametrize(
+    ("task", "units_of_item", "report_s", "done_here"),
+    [
+        pytest.param(process_of, 1, -1.0, [0], id="after an item that is done"),
+        pytest.param(process_of_three, 3, -1.0, [], id="an item of which much is left, too"),
+        pytest.param(process_of, 500, 1e9, [0], id="not an item that is over by then"),
+    ],
+)
+def test_long_work_goes_to_other_processes(
     monkeypatch: pytest.MonkeyPatch,
+    task: Task,
+    units_of_item: int,
+    report_s: float,
+    done_here: list[int],
 ) -> None:
-    monkeypatch.setattr(worker_pool, "_REPORT_S", 1e9)  # all are reported at the end of an item
-    results, units = all_results(process_of, list(range(20)), jobs=2, units=10_000)
+    monkeypatch.setattr(worker_pool, "_REPORT_S", report_s)
+    results, units = all_results(task, [*range(20)], jobs=2, units=20 * units_of_item)
 
-    assert [item for item, pid in results if pid == os.getpid()] == [0]
-    assert units == 20
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="it keeps the directory of a process")
-@pytest.mark.usefixtures("eager")
-def test_in_a_directory_that_was_removed_all_is_done_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    results, _ = all_results(process_of, list(range(5)), jobs=2)
-
-    assert {pid for _, pid in results} == {os.getpid()}
+    assert [item for item, _ in results] == [*range(20)]
+    assert [item for item, pid in results if pid == os.getpid()] == done_here
+    assert units == (60 if task is process_of_three else 20), "what was begun twice counts once"
 
 
 @pytest.mark.usefixtures("eager")
@@ -373,12 +321,37 @@ def test_there_are_at_most_four_processes_per_core(monkeypatch: pytest.MonkeyPat
     assert asked == [8]
 
 
-@pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize(("items", "jobs"), [(20, 1), (1, 8)], ids=["one job", "one item"])
-def test_long_work_that_cannot_be_shared_is_done_here(items: int, jobs: int) -> None:
-    results, _ = all_results(process_of, list(range(items)), jobs)
+@pytest.mark.parametrize(
+    ("is_long", "items", "jobs", "is_gone"),
+    [
+        pytest.param(False, 20, 8, False, id="short work"),
+        pytest.param(True, 20, 1, False, id="one job"),
+        pytest.param(True, 1, 8, False, id="one item"),
+        pytest.param(
+            *(True, 5, 2, True),
+            id="in a directory that was removed",
+            marks=pytest.mark.skipif(sys.platform == "win32", reason="it keeps the directory"),
+        ),
+    ],
+)
+def test_what_is_short_or_cannot_be_shared_is_done_here(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    is_long: bool,
+    items: int,
+    jobs: int,
+    is_gone: bool,
+) -> None:
+    if is_long:
+        request.getfixturevalue("eager")
+    monkeypatch.chdir(tmp_path)
+    if is_gone:
+        tmp_path.rmdir()
+    results, units = all_results(process_of, [*range(items)], jobs)
 
-    assert {pid for _, pid in results} == {os.getpid()}
+    assert results == [(item, os.getpid()) for item in range(items)]
+    assert units == items
 
 
 @pytest.mark.usefixtures("eager")
@@ -406,8 +379,6 @@ def test_the_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) ->
     assert usable_cores() == 3
 
     monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    assert usable_cores() == 6
-
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert usable_cores() == 1
+    for counted, usable in ((6, 6), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
+        assert usable_cores() == usable
