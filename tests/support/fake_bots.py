@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from arena.engine.match import MatchResult
@@ -221,8 +221,10 @@ class FakeArena:
         game: str | Game = ANY_GAME,
         limits: Limits = LIMITS,
         versions: Sequence[str] = (),
+        referees: Mapping[str, Any] | None = None,
         **settings: object,
     ) -> LiveMatch:
+        """Open a match; `referees` are further options of the referee's `open`."""
         rules = GAMES[game] if isinstance(game, str) else game
         return self.referee.open(
             rules,
@@ -231,6 +233,7 @@ class FakeArena:
             limits,
             lambda *over: self.results.append(over),
             versions=versions,
+            **(referees or {}),
         )
 
     def say(self, bot: FakeBot, message: BotMessage) -> None:
@@ -248,12 +251,13 @@ class FakeArena:
                 if isinstance(message, Match):
                     self.say(bot, Ready(message.match, f"nonce of {bot.player.name}"))
 
-    def answer(self, bot: FakeBot, ask: Ask, value: Any = None) -> None:
-        """Answer a question, by default with the first legal answer."""
+    def answer(self, bot: FakeBot, ask: Ask, value: Any = None) -> Any:
+        """Answer a question, by default with the first legal answer; what was answered."""
         if value is None:
             legal = ask.question.choices
             value = legal.min if isinstance(legal, Range) else legal[0]
         self.say(bot, Answer(ask.match, ask.ask, value))
+        return value
 
     def play_out(self, *bots: FakeBot) -> None:
         """Answer all questions until no more come."""

@@ -8,6 +8,9 @@ is what it does then:
     bank=20000       that question shows so much of its bank
     goes, back       its connection is lost; it comes back with its session, `back=0` without its
                      memory, and is told the past
+    grace=29.5       so much of the grace is left to its match
+    anew             it has forgotten its session
+    replaces         it comes back before the arena has noticed that it was away
     opens, hello, welcome    the steps of coming back, or of coming
     closes=REASON    it closes its connection with 1011
     drops=7.5        it loses its connection for so long at every question, until it is out
@@ -56,7 +59,14 @@ ROWS = {
     "J7 two losses in one match add up": "goes +20 back again answers ask goes +11 > disconnect",
     "J7 a loss within the grace and one after it": "goes +31 > disconnect",
     "J7 who stands still on a machine that does not is out of time": "freezes +16 thaws > timeout",
+    "J2 who has not come back in time is new": (
+        "goes +31 opens hello refused=session anew opens hello welcome > disconnect"
+    ),
     "J7 who has no match keeps its session for the grace": "idle goes +29 back",
+    "without matches it may come back with or without its session": (
+        "idle goes back goes anew opens hello welcome +31 goes back"
+    ),
+    "a second connection with the session replaces the first": "replaces again answers plays",
     "J7 and no longer": "idle goes +31 opens hello refused=session",
     # --- a network that is dead, a machine that sleeps ---
     "J7 an answer counts after an outage in which nobody closed": "dead +20 alive answers ask plays",
@@ -81,6 +91,12 @@ ROWS = {
     "J2 a crash long after a stall is one": "stall=40 +7 closes= > crash",
     "J2 a crash without a stall is one": "closes=KeyError > crash",
     "J7 a close by keepalive is none": f"closes={KEEPALIVE} back again answers plays",
+    "J7 a keepalive that failed is a lost connection": (
+        "closes=Ping_timeout:_no_pong +0.5 back again grace=29.5 answers plays"
+    ),
+    "J7 a close after a stall of the arena is a lost connection": (
+        "stall=40 closes=no_answer +0.5 back again grace=30 answers plays"
+    ),
     "J7 nor is one of a bot that plays nothing": f"idle closes={KEEPALIVE} back",
     "J7 a loss by the stall and one of its own each have the grace": (
         f"~closes={KEEPALIVE} stall=40 +25 back again answers ask goes +4 back again answers plays"
@@ -146,6 +162,18 @@ class AwayBot:
     async def cut(self) -> None:
         with pytest.raises(ConnectionClosed, match=KEEPALIVE.replace("_", " ")):
             await self.bot.hear()
+
+    async def replaces(self) -> None:
+        first = self.bot
+        await self.back()
+        assert await first.closed() == 4000
+
+    async def anew(self) -> None:
+        self._resumes.clear()
+
+    async def grace(self, left_s: str) -> None:
+        [seat] = self._arena.gateway.players["ann"].chairs.values()
+        assert seat.grace_s == pytest.approx(float(left_s), abs=0.05)
 
     async def refused(self, code: str) -> None:
         assert (await self.bot.refused())[0] == code

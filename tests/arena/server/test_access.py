@@ -110,14 +110,6 @@ async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -
             assert (await back.hello(token=ANN, resume=bot.session))["bot"] == called
 
 
-async def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
-    async with opened() as arena:
-        assert await refuses(arena, name="ann") == (REFUSED, 4001)
-        async with arena.bot("zed"), arena.stranger("ann") as ann:
-            await ann.hello(token=ANN)
-            await arena.still_plays()
-
-
 # --- the roster changes ---
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -16,7 +16,8 @@ from arena.server.login import AdminRequests
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
-from tests.support.fake_host import turns
+
+pytestmark = pytest.mark.virtual_time
 
 ACCESS = Access(revision=1, instructors={hashed("secret"): "Eva"})
 WORD = Instruct(VERSION, "secret", Action.IMPORT)
@@ -44,15 +45,57 @@ class Hearing:
         return work
 
 
-async def test_what_takes_a_while_is_answered_when_it_is_done() -> None:
+class Work(NamedTuple):
+    """How a request ends that takes a while, and what comes of that."""
+
+    ends: Done | Exception
+    is_gone: bool  # whoever wanted it
+    answers: list[Done | Refused]
+    logged: list[str]
+
+
+IN_LOG = ["arena.server.login"]
+WORKS = {
+    "it is answered when it is done": Work(Done("2 new"), False, [Done("2 new")], []),
+    "what fails is refused": Work(
+        UsageError("roster:2: expected a name"),
+        False,
+        [Refused("instruct", "roster:2: expected a name")],
+        [],
+    ),
+    "a fault of ours is in the log": Work(
+        KeyError("a fault"),
+        False,
+        [Refused("instruct", "the arena failed at this; see its log")],
+        IN_LOG,
+    ),
+    "whoever has gone is told nothing": Work(Done("2 new"), True, [], []),
+    "nor of what fails": Work(UsageError("expected a name"), True, [], []),
+    "a fault of ours is in the log all the same": Work(KeyError("a fault"), True, [], IN_LOG),
+}
+
+
+@pytest.mark.parametrize("work", WORKS.values(), ids=WORKS)
+async def test_what_takes_a_while_is_answered_when_it_is_done(
+    work: Work, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And nothing is left for asyncio to complain of."""
     hearing = Hearing()
     hearing.says()
-    await turns()
+    await asyncio.sleep(1)
     assert hearing.answers == []
 
-    hearing.works[0].set_result(Done("2 new"))
-    await turns()
-    assert hearing.answers == [Done("2 new")]
+    if work.is_gone:
+        hearing.admin_requests.disconnected(hearing.wire)
+    if isinstance(work.ends, Exception):
+        hearing.works.pop().set_exception(work.ends)
+    else:
+        hearing.works.pop().set_result(work.ends)
+    await asyncio.sleep(1)
+    gc.collect()
+
+    assert hearing.answers == work.answers
+    assert [record.name for record in caplog.records] == work.logged
 
 
 async def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
@@ -66,28 +109,13 @@ async def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
     hearing.says(wire=cast(Wire, object()))
     assert len(hearing.works) == 2
     hearing.works[0].set_result(Done("done"))
-    await turns()
+    await asyncio.sleep(1)
     hearing.says()
     assert len(hearing.works) == 3
     for work in hearing.works:
         work.cancel()
-    await turns()
+    await asyncio.sleep(1)
     assert hearing.answers[1:] == [Done("done")]
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (UsageError("roster:2: expected a name"), "roster:2: expected a name"),
-        (KeyError("a fault"), "the arena failed at this; see its log"),
-    ],
-)
-async def test_what_fails_in_a_while_is_refused(error: Exception, text: str) -> None:
-    hearing = Hearing()
-    hearing.says()
-    hearing.works[0].set_exception(error)
-    await turns()
-    assert hearing.answers == [Refused("instruct", text)]
 
 
 async def test_what_cannot_be_done_is_refused_at_once() -> None:
@@ -98,35 +126,6 @@ async def test_what_cannot_be_done_is_refused_at_once() -> None:
     hearing.at_once = refuses
     hearing.says()
     assert hearing.answers == [Refused("instruct", "expected a competition")]
-
-
-async def test_whoever_has_gone_is_told_nothing() -> None:
-    hearing = Hearing()
-    hearing.says()
-    hearing.admin_requests.disconnected(hearing.wire)
-    hearing.works[0].set_result(Done("2 new"))
-    await turns()
-    assert hearing.answers == []
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [(UsageError("expected a name"), []), (KeyError("a fault"), ["arena.server.login"])],
-)
-async def test_what_fails_when_whoever_wanted_it_has_gone_is_for_the_log_at_most(
-    error: Exception, said: list[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    """And nothing is left for asyncio to complain of."""
-
-    hearing = Hearing()
-    hearing.says()
-    hearing.admin_requests.disconnected(hearing.wire)
-    hearing.works.pop().set_exception(error)
-    await turns()
-    gc.collect()
-
-    assert hearing.answers == []
-    assert [record.name for record in caplog.records] == said
 
 
 async def test_nobody_else_is_heard() -> None:

@@ -185,20 +185,26 @@ async def test_lines_may_come_in_any_pieces() -> None:
     assert owner.frames == [b"[1]", b"[2]", b"[3]", b"[4]", b"[5]"]
 
 
-async def test_the_lines_of_windows_are_lines() -> None:
+LINES: dict[str, tuple[bytes, list[bytes], int]] = {
+    "the lines of windows are lines": (b"[1]\r\n  [2] \r\n", [b"[1]", b"[2]"], 0),
+    "empty lines are no frames but counted": (b"\n\r\n \t \n[1]\n", [b"[1]"], 3),
+    "what is no JSON is for the codec to refuse": (
+        b"hello\n\xff\x00\n",
+        [b"hello", b"\xff\x00"],
+        0,
+    ),
+    "the longest line is a frame": (b"x" * 1024 + b"\n", [b"x" * 1024], 0),
+}
+
+
+@pytest.mark.parametrize(("said", "frames", "empty"), LINES.values(), ids=LINES)
+async def test_what_a_bot_says_in_lines(said: bytes, frames: list[bytes], empty: int) -> None:
     async with connected() as (owner, _pipe, bot):
-        bot.say(b"[1]\r\n  [2] \r\n")
-        await owner.until("received", 2)
+        bot.say(said)
+        await owner.until("received", len(frames))
 
-    assert owner.frames == [b"[1]", b"[2]"]
-
-
-async def test_empty_lines_are_no_frames_but_counted() -> None:
-    async with connected() as (owner, _pipe, bot):
-        bot.say(b"\n\r\n \t \n[1]\n")
-        await owner.until("received")
-    assert owner.frames == [b"[1]"]
-    assert owner.told.count("on_trivial_frame") == 3
+    assert owner.frames == frames
+    assert owner.told.count("on_trivial_frame") == empty
 
 
 async def test_a_flood_of_empty_lines_takes_no_longer_than_its_budget() -> None:
@@ -210,23 +216,7 @@ async def test_a_flood_of_empty_lines_takes_no_longer_than_its_budget() -> None:
     assert owner.told.count("on_trivial_frame") == 11 * Limits().unanswered
 
 
-async def test_what_is_no_json_is_handed_on_for_the_codec_to_refuse() -> None:
-    async with connected() as (owner, _pipe, bot):
-        bot.say(b"hello, world\n\xff\x00\xfe\n")
-        await owner.until("received", 2)
-
-    assert owner.frames == [b"hello, world", b"\xff\x00\xfe"]
-
-
 # --- too much ---
-
-
-async def test_the_longest_line_is_a_frame() -> None:
-    async with connected() as (owner, _pipe, bot):
-        bot.say(b"x" * 1024 + b"\n")
-        await owner.until("received")
-
-    assert owner.frames == [b"x" * 1024]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n[1]\n"], ids=["no end", "more lines"])

@@ -1,11 +1,15 @@
-"""When a stranger is read, on a clock that the tests set."""
+"""When a stranger is read, on a clock that the tests set; most of it is in `throttle.cases`."""
 
 from __future__ import annotations
+
+import itertools
+from pathlib import Path
 
 import pytest
 
 from arena.server.throttle import Allowance, Throttle
 from protocol.messages import Limits
+from tests.support.step_cases import step_cases
 
 TICK_S = 0.01
 COST_S = 0.000_5  # of one thing that a stranger says
@@ -80,34 +84,119 @@ class ThrottledArena:
         for _ in range(count):
             FakeUnknownConnection(self, address).goes()
 
+    def fails_everywhere(self) -> None:
+        """So many addresses fail that everybody has to wait."""
+        for number in range(500):
+            self.fails(1, f"10.{number // 250}.{number % 250}.1")
+
+    def requests(self, count: int) -> None:
+        """So many requests from one address, each over its own connection."""
+        for _ in range(count):
+            guest = FakeUnknownConnection(self)
+            guest.says("a request")
+            guest.goes()
+
 
 @pytest.fixture
 def door() -> ThrottledArena:
     return ThrottledArena()
 
 
+@pytest.mark.parametrize("steps", step_cases(Path(__file__).with_name("throttle.cases")))
+def test_a_case_of_the_throttle(steps: list[str]) -> None:
+    strangers = Strangers()
+    for step in steps:
+        strangers.does(step)
+
+
+class Strangers:
+    """Strangers, and what the steps of a case have them do."""
+
+    def __init__(self) -> None:
+        self._door = ThrottledArena()
+        self._guests: dict[str, FakeUnknownConnection] = {}
+        self._heard: dict[str, bool] = {}
+        self._ports = itertools.count(1)
+
+    def does(self, step: str) -> None:
+        first, _, rest = step.partition(" ")
+        if do := getattr(self, f"do_{first}", None):
+            do(*rest.split())
+        else:
+            verb, _, rest = rest.partition(" ")
+            getattr(self, f"guest_{verb}")(first, rest)
+
+    def do_most(self, count: str) -> None:
+        self._door = ThrottledArena(int(count))
+
+    def do_tick(self) -> None:
+        self._door.tick()
+
+    def do_pass(self, seconds: str) -> None:
+        self._door.tick(float(seconds))
+
+    def do_fails(self, count: str) -> None:
+        if count == "everywhere":
+            self._door.fails_everywhere()
+        else:
+            self._door.fails(int(count))
+
+    def do_requests(self, count: str) -> None:
+        self._door.requests(int(count))
+
+    def do_blame(self) -> None:
+        self._door.throttle.blame("10.0.0.1")
+
+    def do_cut(self, name: str) -> None:
+        self._guests[name].cut()
+
+    def do_strangers(self, count: str) -> None:
+        assert len(self._door.throttle) == int(count)
+
+    def do_near(self, *counts: str) -> None:
+        expected = dict(zip(counts[::2], map(int, counts[1::2]), strict=True))
+        assert dict(self._door.throttle._near) == expected
+
+    def guest_comes(self, name: str, where: str) -> None:
+        """Directly, or through a proxy, which tells its address with its request."""
+        how, _, address = where.partition(" ")
+        if how == "through":
+            self.guest_comes(name, f"from 127.0.0.1:{next(self._ports)}")
+            self.guest_moves(name, f"to {address}")
+        else:
+            self._guests[name] = FakeUnknownConnection(self._door, address or "10.0.0.1")
+
+    def guest_moves(self, name: str, to_address: str) -> None:
+        address = to_address.removeprefix("to ")
+        self._heard[name] = self._door.throttle.moved(self._guests[name], address)
+
+    def guest_says(self, name: str, what: str) -> None:
+        self._guests[name].says(what)
+
+    def guest_asks(self, name: str, _: str) -> None:
+        """Its request is not answered yet."""
+        self._door.throttle.asked(self._guests[name])
+
+    def guest_goes(self, name: str, _: str) -> None:
+        self._guests[name].goes()
+
+    def guest_waits(self, name: str, _: str) -> None:
+        guest = self._guests[name]
+        assert (guest.is_read, guest.is_cut) == (False, False)
+
+    def guest_is(self, name: str, state: str) -> None:
+        guest = self._guests[name]
+        what, *within = state.split()
+        if what in ("heard", "unheard"):
+            assert self._heard[name] is (what == "heard")
+            return
+        for _ in range(int(within[1]) if within else 0):
+            if not guest.is_read:
+                self._door.tick()
+        assert guest.is_cut if what == "cut" else guest.is_read
+
+
 # --- well-meaning strangers ---
-
-
-def test_a_stranger_is_read_at_once_and_all_the_time(door: ThrottledArena) -> None:
-    guest = FakeUnknownConnection(door)
-
-    for _ in range(3):
-        guest.says()
-        door.tick()
-    guest.says("a good hello")
-
-    assert len(door.throttle) == 0
-
-
-def test_of_too_many_from_one_address_the_oldest_goes() -> None:
-    door = ThrottledArena(most=3)
-    other = FakeUnknownConnection(door, "10.0.0.2")
-    guests = [FakeUnknownConnection(door) for _ in range(5)]
-
-    assert [guest.is_cut for guest in guests] == [True, True, False, False, False]
-    assert not other.is_cut
-    assert len(door.throttle) == 4
 
 
 def test_of_too_many_from_everywhere_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,80 +207,7 @@ def test_of_too_many_from_everywhere_the_oldest_goes(monkeypatch: pytest.MonkeyP
     assert [guest.is_cut for guest in guests] == [True, False, False, False]
 
 
-def test_who_is_known_does_not_count() -> None:
-    door = ThrottledArena(most=3)
-    for _ in range(50):
-        FakeUnknownConnection(door).says("a good hello")
-    guest = FakeUnknownConnection(door)
-    door.tick()
-
-    assert guest.is_read, "nobody has failed"
-
-
 # --- an address where many have failed ---
-
-
-@pytest.mark.parametrize("how", ["goes", "a bad hello", "is cut"])
-def test_after_some_failures_those_from_there_wait_for_their_turn(
-    door: ThrottledArena, how: str
-) -> None:
-    for count in range(10):
-        guest = FakeUnknownConnection(door)
-        assert guest.is_read, count
-        if how == "a bad hello":
-            guest.says(how)
-        elif how == "goes":
-            guest.goes()
-        else:
-            guest.cut()
-    there, elsewhere = (FakeUnknownConnection(door), FakeUnknownConnection(door, "10.0.0.2"))
-
-    assert not there.is_read
-    assert elsewhere.is_read
-
-    for _ in range(10):  # until accepting them has been paid for
-        door.tick()
-        if there.is_read:
-            break
-
-    assert there.is_read, "it is its turn"
-
-
-def test_a_failure_counts_once(door: ThrottledArena) -> None:
-    for _ in range(9):
-        guest = FakeUnknownConnection(door)
-        guest.says("a bad hello")
-        guest.goes()
-
-    assert FakeUnknownConnection(door).is_read
-
-
-def test_failures_are_forgotten_after_a_minute(door: ThrottledArena) -> None:
-    door.fails(9)
-    door.tick(61.0)
-    door.fails(9)
-
-    assert FakeUnknownConnection(door).is_read
-
-    door.fails(1)
-
-    assert not FakeUnknownConnection(door).is_read
-
-    door.tick(61.0)
-
-    assert FakeUnknownConnection(door).is_read
-
-
-def test_failures_from_many_addresses_make_everybody_wait(door: ThrottledArena) -> None:
-    for number in range(500):
-        door.fails(1, f"10.{number // 250}.{number % 250}.1")
-    guest = FakeUnknownConnection(door, "192.168.0.1")
-
-    assert not guest.is_read
-
-    door.tick()
-
-    assert guest.is_read
 
 
 def test_no_more_addresses_are_remembered_than_needed(
@@ -202,14 +218,6 @@ def test_no_more_addresses_are_remembered_than_needed(
         door.fails(1, f"10.0.0.{number}")
 
     assert len(door.throttle._failures) == 10
-
-
-def test_who_came_before_the_failures_waits_from_its_next_words_on(door: ThrottledArena) -> None:
-    early = FakeUnknownConnection(door)
-    door.fails()
-    early.says()
-
-    assert not early.is_read
 
 
 def test_while_nothing_is_played_nobody_waits(door: ThrottledArena) -> None:
@@ -333,8 +341,8 @@ def test_more_than_a_tick_has_room_for_waits_for_the_next(
 @pytest.mark.parametrize("is_busy", [True, False])
 @pytest.mark.parametrize(
     ("step_s", "steps"),
-    [(0.000_4, [8, 1, 0]), (0.001_5, [3, 3, 3]), (0.003_7, [2, 2, 2]), (0.130, [1, 1, 1])],
-)  # fmt: skip
+    [(0.0004, [8, 1, 0]), (0.0015, [3, 3, 3]), (0.0037, [2, 2, 2]), (0.13, [1, 1, 1])],
+)
 def test_steps_of_handshakes_end_for_this_tick_when_they_have_taken_long(
     door: ThrottledArena, is_busy: bool, step_s: float, steps: list[int]
 ) -> None:
@@ -467,43 +475,8 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: ThrottledAren
 # --- those who only ask for the page ---
 
 
-def asks(door: ThrottledArena, count: int = 1) -> FakeUnknownConnection:
-    """So many requests from one address, each over its own connection; returns the last one."""
-    for _ in range(count):
-        guest = FakeUnknownConnection(door)
-        guest.says("a request")
-        guest.goes()
-    return guest
-
-
-def test_a_class_that_opens_the_page_has_failed_at_nothing(door: ThrottledArena) -> None:
-    asks(door, 3000)
-
-    assert FakeUnknownConnection(door).is_read
-    assert len(door.throttle) == 1
-
-
-def test_who_has_asked_is_no_stranger_any_more(door: ThrottledArena) -> None:
-    guest = FakeUnknownConnection(door)
-    guest.says("a request")
-
-    assert len(door.throttle) == 0
-
-
-def test_who_asks_without_end_stands_in_line(door: ThrottledArena) -> None:
-    asks(door, 3010)
-    late = FakeUnknownConnection(door)
-
-    assert not late.is_read
-
-    for _ in range(20):
-        door.tick()
-
-    assert late.is_read
-
-
 def test_what_asking_costs_the_line_is_no_more_than_its_share(door: ThrottledArena) -> None:
-    asks(door, 3010)
+    door.requests(3010)
     waiting = [FakeUnknownConnection(door) for _ in range(90)]
     door.spent_s = 0.0
     for _ in range(100):  # a second
@@ -517,159 +490,30 @@ def test_what_asking_costs_the_line_is_no_more_than_its_share(door: ThrottledAre
     assert door.spent_s <= 1.2 * SHARE
 
 
-def test_requests_come_back_with_time(door: ThrottledArena) -> None:
-    asks(door, 3000)
-    door.tick(60)
-    asks(door, 3000)
+# --- the requests of an address ---
 
-    assert FakeUnknownConnection(door).is_read
-
-
-def test_another_address_does_not_pay_for_it(door: ThrottledArena) -> None:
-    asks(door, 3010)
-
-    assert FakeUnknownConnection(door, "10.0.0.2").is_read
-
-
-def test_a_viewer_that_was_refused_counts_like_a_stranger(door: ThrottledArena) -> None:
-    for _ in range(10):
-        door.throttle.blame("10.0.0.1")
-
-    assert not FakeUnknownConnection(door).is_read
+ALLOWED: dict[str, list[tuple[float, str, int]]] = {
+    "so many at once and then so many a second": [
+        *((0, "a", 5), (1, "a", 2), (0.75, "a", 1)),
+        (0.25, "a", 1),  # what was left of one is not lost
+    ],
+    "who was quiet for long has no more than at once": [(0, "a", 5), (3_600, "a", 5)],
+    "every address has its own": [(0, "a", 5), (0, "b", 5)],
+    "the address that was quiet longest is forgotten": [
+        *((0, "a", 5), (0, "b", 5), (0, "a", 0), (0, "c", 5), (0, "a", 0), (0, "c", 0)),
+        (0, "b", 5),
+    ],
+}
+"""How many seconds later which address can spend how much, of 5 at once and 2 a second."""
 
 
-def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: ThrottledArena) -> None:
-    for _ in range(20):
-        guest = FakeUnknownConnection(door)
-        door.throttle.asked(guest)
-        guest.goes()
-
-    assert FakeUnknownConnection(door).is_read
-
-
-# --- those who come through a proxy ---
-
-
-def through(
-    door: ThrottledArena, number: int, address: str = "10.0.0.1"
-) -> tuple[FakeUnknownConnection, bool]:
-    """A connection through a proxy, and whether it is served at once."""
-    guest = FakeUnknownConnection(door, f"127.0.0.1:{number}")
-    return guest, door.throttle.moved(guest, address)
-
-
-def test_those_behind_a_proxy_are_counted_where_they_come_from() -> None:
-    door = ThrottledArena(most=3)
-    guests = [through(door, number)[0] for number in range(4)]
-    other, is_heard = through(door, 4, "10.0.0.2")
-
-    assert [guest.is_cut for guest in guests] == [True, False, False, False]
-    assert (is_heard, other.is_cut) == (True, False)
-    assert dict(door.throttle._near) == {"10.0.0.1": 3, "10.0.0.2": 1}
-
-
-def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(door: ThrottledArena) -> None:
-    door.fails()
-    guest, is_heard = through(door, 1)
-    other, is_other_heard = through(door, 2, "10.0.0.2")
-
-    assert (is_heard, guest.is_read) == (False, False)
-    assert (is_other_heard, other.is_read) == (True, True)
-
-    for _ in range(10):
-        door.tick()
-        if guest.is_read:
-            break
-
-    assert guest.is_read
-
-
-def test_who_had_its_turn_already_is_heard(door: ThrottledArena) -> None:
-    for number in range(500):
-        door.fails(1, f"10.{number // 250}.{number % 250}.1")
-    guest = FakeUnknownConnection(door, "127.0.0.1:1")
-    while not guest.is_read:
-        door.tick()
-
-    assert door.throttle.moved(guest, "10.0.0.1")
-
-
-def test_failures_count_where_they_come_from(door: ThrottledArena) -> None:
-    for number in range(10):
-        through(door, number)[0].goes()
-
-    assert through(door, 11)[1] is False
-    assert through(door, 12, "10.0.0.2")[1] is True
-
-
-def test_whoever_has_no_place_any_more_is_not_heard() -> None:
-    door = ThrottledArena(most=1)
-    early = FakeUnknownConnection(door, "127.0.0.1:1")
-    through(door, 2)
-    door.throttle.disconnected(early)
-
-    assert door.throttle.moved(early, "10.0.0.1") is False
-    assert dict(door.throttle._near) == {"10.0.0.1": 1}
-
-
-# ---- The requests of an address
-
-
-class ManualClock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-def spent(allowance: Allowance, address: str = "10.0.0.1") -> int:
-    """Spend all tokens; how many there were."""
-    count = 0
-    while allowance.spend(address):
-        count += 1
-    return count
-
-
-def test_so_many_at_once_and_then_so_many_a_second(clock: ManualClock) -> None:
-    allowance = Allowance(5, 2, clock)
-
-    assert spent(allowance) == 5
-    clock.now += 1
-    assert spent(allowance) == 2
-    clock.now += 0.75
-    assert spent(allowance) == 1
-    clock.now += 0.25
-    assert spent(allowance) == 1, "what was left of one is not lost"
-
-
-def test_who_was_quiet_for_long_has_no_more_than_at_once(clock: ManualClock) -> None:
-    allowance = Allowance(5, 2, clock)
-    allowance.spend("10.0.0.1")
-    clock.now += 3_600
-
-    assert spent(allowance) == 5
-
-
-def test_every_address_has_its_own(clock: ManualClock) -> None:
-    allowance = Allowance(5, 2, clock)
-    spent(allowance)
-
-    assert spent(allowance, "10.0.0.2") == 5
-
-
-def test_the_address_that_was_quiet_longest_is_forgotten(
-    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("what", ALLOWED)
+def test_what_an_address_may_ask_for(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.server.throttle._MOST_ADDRESSES", 2)
-    allowance = Allowance(5, 2, clock)
-    for address in ("first", "second", "first", "third"):
-        spent(allowance, address)
+    now = [100.0]
+    allowance = Allowance(5, 2, lambda: now[0])
+    for later_s, address, count in ALLOWED[what]:
+        now[0] += later_s
+        spent = itertools.takewhile(bool, (allowance.spend(address) for _ in range(9)))
 
-    assert spent(allowance, "first") == 0
-    assert spent(allowance, "third") == 0
-    assert spent(allowance, "second") == 5
+        assert sum(spent) == count

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, cast
 
 import pytest
 from websockets.http11 import Request
@@ -27,12 +27,16 @@ UPGRADE = (
 
 
 class EagerTransport(asyncio.Transport):
-    """Begins to read right after `connection_made`, though it says that it has paused."""
+    """Begins to read right after `connection_made`, though it says that it has paused.
 
-    def __init__(self) -> None:
+    It takes all that is written. If its peer has closed it, it cannot be shut down any more.
+    """
+
+    def __init__(self, *, has_peer: bool = True) -> None:
         super().__init__()
-        self.is_paused = False
-        self.reads = False
+        self.is_paused = self.reads = self.is_closed = False
+        self.written = b""
+        self._has_peer = has_peer
 
     def begin(self) -> None:
         self.reads = True
@@ -44,6 +48,28 @@ class EagerTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         if self.is_paused:
             self.is_paused, self.reads = False, True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        if not self._has_peer:
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
 
 
 class FakeOwner:
@@ -66,16 +92,39 @@ class FakeOwner:
         pass
 
 
-def connection_of(owner: FakeOwner, entrance: Entrance | None = None) -> Connection:
-    timers = Timers(asyncio.get_running_loop())
-    buffer = memoryview(bytearray(64 * 1024))
-    common = (cast(ConnectionOwner, owner), Limits(), timers, buffer)
-    return Connection(ConnectionContext(*common, entrance or Entrance()))
+class SlowEntrance(Entrance):
+    """Leaves it to the test when an answer is made; a WebSocket is opened at once."""
+
+    def requested(self, caller: Caller, request: Request) -> None:
+        if "Upgrade" in request.headers:
+            caller.accept(request)
+
+
+Opens: TypeAlias = Callable[..., Connection]
+Served: TypeAlias = tuple[Connection, EagerTransport]
+
+
+@pytest.fixture
+def opens() -> Iterator[Opens]:
+    """Opens connections, whose deadlines end with the test."""
+    opened: list[Connection] = []
+
+    def opens(serves: bool = True) -> Connection:
+        timers = Timers(asyncio.get_running_loop())
+        owner = cast(ConnectionOwner, FakeOwner(serves=serves))
+        buffer = memoryview(bytearray(64 * 1024))
+        context = ConnectionContext(owner, Limits(), timers, buffer, SlowEntrance())
+        opened.append(Connection(context))
+        return opened[-1]
+
+    yield opens
+    for connection in opened:
+        connection._set_deadline(None)
 
 
 @pytest.mark.parametrize("serves", [True, False])
-async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
-    connection = connection_of(FakeOwner(serves=serves))
+async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(opens: Opens, serves: bool) -> None:
+    connection = opens(serves)
     transport, loop = EagerTransport(), asyncio.get_running_loop()
     loop.call_soon(connection.connection_made, transport)  # as asyncio does
     loop.call_soon(transport.begin)
@@ -87,45 +136,32 @@ async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) ->
     connection.resume_reading()
 
     assert transport.reads
-    connection._set_deadline(None)
 
 
-class ClosedSocket(EagerTransport):
-    """A socket whose peer has closed it, so that it cannot be shut down any more."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_closed = False
-
-    def can_write_eof(self) -> bool:
-        return True
-
-    def write_eof(self) -> None:
-        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
-
-    def close(self) -> None:
-        self.is_closed = True
-
-    def is_closing(self) -> bool:
-        return self.is_closed
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-
-async def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
-    connection = connection_of(FakeOwner(serves=False))
-    transport = ClosedSocket()
+async def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena(opens: Opens) -> None:
+    connection, transport = opens(False), EagerTransport(has_peer=False)
     connection.connection_made(transport)
-
     connection._write(b"")
 
     assert transport.is_closed
-    connection._set_deadline(None)
 
 
-async def test_who_rests_is_read_when_its_time_has_come() -> None:
-    connection, transport = await welcome()
+# --- rests ---
+
+
+@pytest.fixture
+async def welcome(opens: Opens) -> Served:
+    """A connection that is read."""
+    connection, transport = opens(), EagerTransport()
+    connection.connection_made(transport)
+    await asyncio.sleep(0)
+    transport.begin()
+    connection.hello_received()
+    return connection, transport
+
+
+async def test_who_rests_is_read_when_its_time_has_come(welcome: Served) -> None:
+    connection, transport = welcome
     now = asyncio.get_running_loop().time()
     connection.rest(now + 1000)
     connection.rest(now)  # the latest counts
@@ -138,80 +174,29 @@ async def test_who_rests_is_read_when_its_time_has_come() -> None:
 
 
 @pytest.mark.parametrize("ends", [Connection._cut_later, Connection._read_on])
-async def test_a_close_ends_a_rest(ends: Callable[[Connection], None]) -> None:
-    connection, transport = await welcome()
+async def test_a_close_ends_a_rest(welcome: Served, ends: Callable[[Connection], None]) -> None:
+    connection, transport = welcome
     connection.rest(asyncio.get_running_loop().time() + 1000)
     ends(connection)
 
     assert transport.reads
-    connection._set_deadline(None)
 
 
-async def test_who_is_closing_does_not_rest() -> None:
-    connection, transport = await welcome()
+async def test_who_is_closing_does_not_rest(welcome: Served) -> None:
+    connection, transport = welcome
     connection._cut_later()
     connection.rest(asyncio.get_running_loop().time() + 1000)
 
     assert transport.reads
-    connection._set_deadline(None)
-
-
-async def welcome() -> tuple[Connection, EagerTransport]:
-    """A connection that is read."""
-    connection = connection_of(FakeOwner(serves=True))
-    transport = EagerTransport()
-    connection.connection_made(transport)
-    await asyncio.sleep(0)
-    transport.begin()
-    connection.hello_received()
-    return connection, transport
 
 
 # --- one request after another ---
 
 
-class SlowEntrance(Entrance):
-    """Leaves it to the test when an answer is made; a WebSocket is opened at once."""
-
-    def requested(self, caller: Caller, request: Request) -> None:
-        if "Upgrade" in request.headers:
-            caller.accept(request)
-
-
-class Taker(EagerTransport):
-    """Takes all that is written, and says that it waits if it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_closed = False
-        self.written = b""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += bytes(data)
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def can_write_eof(self) -> bool:
-        return True
-
-    def write_eof(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.is_closed = True
-
-    def is_closing(self) -> bool:
-        return self.is_closed
-
-
-def asking() -> tuple[Connection, Taker]:
+@pytest.fixture
+async def asking(opens: Opens) -> Served:
     """A connection that is served, and may ask."""
-    connection = connection_of(FakeOwner(serves=True), SlowEntrance())
-    transport = Taker()
+    connection, transport = opens(), EagerTransport()
     connection.connection_made(transport)
     transport.begin()
     return connection, transport
@@ -227,8 +212,10 @@ def comes(connection: Connection, data: bytes) -> None:
         data = data[len(now) :]
 
 
-async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read() -> None:
-    connection, transport = asking()
+async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read(
+    asking: Served,
+) -> None:
+    connection, transport = asking
     comes(connection, GET)
     comes(connection, UPGRADE)
 
@@ -241,11 +228,12 @@ async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read
     assert connection.is_open
     assert transport.reads
     assert connection._buffer_bytes == Limits().buffer_bytes, "no answer is due"
-    connection._set_deadline(None)
 
 
-async def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it() -> None:
-    connection, transport = asking()
+async def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it(
+    asking: Served,
+) -> None:
+    connection, transport = asking
     comes(connection, GET)
     connection.pause_writing()
     connection.respond(200, [], b"x")
@@ -256,11 +244,12 @@ async def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it() -
     connection.resume_writing()
 
     assert transport.is_closed
-    connection._set_deadline(None)
 
 
-async def test_who_said_its_last_with_requests_unanswered_gets_their_answers() -> None:
-    connection, transport = asking()
+async def test_who_said_its_last_with_requests_unanswered_gets_their_answers(
+    asking: Served,
+) -> None:
+    connection, transport = asking
     comes(connection, GET)
     comes(connection, GET)
     connection.respond(200, [], b"first")
@@ -273,24 +262,19 @@ async def test_who_said_its_last_with_requests_unanswered_gets_their_answers() -
 
     assert transport.written.endswith(b"second")
     assert transport.is_closed
-    connection._set_deadline(None)
 
 
-async def test_little_is_read_of_what_follows_a_request() -> None:
-    connection, _ = asking()
+async def test_little_is_read_of_what_follows_a_request(asking: Served) -> None:
+    connection, _ = asking
     most = len(connection.get_buffer(-1))
     comes(connection, GET)
 
     assert len(connection.get_buffer(-1)) <= 2048 < most
 
-    connection._set_deadline(None)
 
-
-async def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole() -> None:
-    connection, transport = asking()
+async def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole(asking: Served) -> None:
+    connection, transport = asking
     connection.pause_reading()
     comes(connection, GET[:5])  # was on its way
 
     assert not transport.reads
-
-    connection._set_deadline(None)
