@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable, Iterable
+
 import pytest
+from msgspec.structs import replace
 
 from arena.engine.match import Result
 from arena.engine.statistics import Sample, UnitSums
@@ -48,20 +50,41 @@ def sample(*values: float) -> Sample:
     return found
 
 
+def by_student(times: int, *values: float) -> tuple[float, float]:
+    """The interval of a mean that is so many times as large as that of the values."""
+    mean, error = sample(*values).mean, sample(*values).standard_error
+    assert mean is not None, "there is a value"
+    assert error is not None, "there are two"
+    return bounds(student(times * mean, times * error, len(values) - 1))
+
+
 # --- round robins ---
 
 
-def test_a_mean_is_as_sure_as_its_units_make_it() -> None:
-    found = interval_of([scores((1, 5, 3), (7, 4, 4))], HAND)
+HANGING = [(5, 5, 5, 5), (-5, -5, -5, -5)] * (ENOUGH // 2)
+APART = [(5, -5, 4, -4), (3, -3, 5, -6)] * ENOUGH
 
-    units = sample(1, 5, 3, 7, 4, 4)
-    assert units.mean is not None
-    assert units.standard_error is not None
-    expected = student(3 * units.mean, 3 * units.standard_error, 5)
-    assert expected is not None
-    assert bounds(found) == pytest.approx(bounds(expected))
+
+@pytest.mark.parametrize(
+    ("matches", "kind", "expected"),
+    [
+        ([(1, 5, 3), (7, 4, 4)], HAND, by_student(3, 1, 5, 3, 7, 4, 4)),
+        ([(1, 1, 0, 1), (1, 1, 1, 0)], GAME, bounds(wilson(6 / 8, 8).scaled(4))),
+        # Units that hang together count as matches once there are ten.
+        (HANGING[:-2], HAND, by_student(4, *(5, -5) * 16)),
+        (HANGING, HAND, by_student(1, *(20, -20) * (ENOUGH // 2))),
+        # Independent ones stay the units however many matches.
+        (APART, HAND, by_student(4, *(unit for match in APART for unit in match))),
+    ],
+)
+def test_a_mean_is_as_sure_as_its_units_make_it(
+    matches: list[tuple[int, ...]], kind: UnitKind, expected: tuple[float, float]
+) -> None:
+    found = interval_of([scores(*matches)], kind)
+
+    assert bounds(found) == pytest.approx(expected)
     assert found is not None
-    assert (found.method, found.level) == ("Student", 0.95)
+    assert found.level == 0.95
 
 
 def test_without_sums_of_every_match_the_match_is_the_unit() -> None:
@@ -70,12 +93,6 @@ def test_without_sums_of_every_match_the_match_is_the_unit() -> None:
     alone = scores((1, 5, 3), (7, 4, 4), (4, 5), are_summed=False)
 
     assert bounds(interval_of([whole], HAND)) == bounds(interval_of([alone], HAND))
-
-
-def test_games_won_are_a_share_scaled_to_the_match() -> None:
-    found = interval_of([scores((1, 1, 0, 1), (1, 1, 1, 0))], GAME)
-
-    assert bounds(found) == pytest.approx(bounds(wilson(6 / 8, 8).scaled(4)))
 
 
 def test_whoever_has_won_all_games_may_lose_the_next() -> None:
@@ -110,42 +127,14 @@ def test_opponents_count_by_their_matches_and_their_difference_is_no_chance() ->
     assert high - low < 20
 
 
-HANGING = [(5, 5, 5, 5), (-5, -5, -5, -5)] * (ENOUGH // 2)
-
-
-def test_units_that_hang_together_count_as_matches_once_there_are_ten() -> None:
-    before, after = scores(*HANGING[:-2]), scores(*HANGING)
-    by_units, by_matches = sample(*(5, -5) * 16), sample(*(20, -20) * (ENOUGH // 2))
-    assert by_units.standard_error is not None
-    assert by_matches.standard_error is not None
-
-    few, enough = (
-        student(0, 4 * by_units.standard_error, 31),
-        student(0, by_matches.standard_error, ENOUGH - 1),
-    )
-    assert bounds(interval_of([before], HAND)) == pytest.approx(bounds(few))
-    assert bounds(interval_of([after], HAND)) == pytest.approx(bounds(enough))
-
-
-def test_independent_units_stay_the_units_however_many_matches() -> None:
-    matches = [(5, -5, 4, -4), (3, -3, 5, -6)] * ENOUGH
-    units = sample(*(unit for match in matches for unit in match))
-    assert units.mean is not None
-    assert units.standard_error is not None
-
-    expected = student(4 * units.mean, 4 * units.standard_error, 8 * ENOUGH - 1)
-    assert bounds(interval_of([scores(*matches)], HAND)) == pytest.approx(bounds(expected))
-
-
 # --- leagues ---
 
 
 def test_K3_of_few_bankrolls_nothing_can_be_said() -> None:
     values = [float(number % 7) for number in range(FEWEST)]
-
-    found = interval_of_league(sample(*values), 0, FEWEST, is_share=False)
-    assert found is not None
     few = sample(*values[1:])
+
+    assert interval_of_league(sample(*values), 0, FEWEST, is_share=False) is not None
     assert interval_of_league(few, 0, FEWEST - 1, is_share=False) is None
     # A loss that was forgiven says nothing of how far the others spread.
     assert interval_of_league(few, 0, FEWEST, is_share=False) is None
@@ -240,32 +229,25 @@ def test_a_game_says_what_its_units_are(
     plan = plan_of(rules, rules.vocabulary.read_settings(settings), ("ann", "ben"))
 
     assert unit_kind(plan) == kind
-    assert unit_kind(msgspec.structs.replace(plan, game="gone")) == UnitKind()
+    assert unit_kind(replace(plan, game="gone")) == UnitKind()
 
 
 # --- what is promised (`python -m tests.tools.coverage` has it at length) ---
 
 
-@pytest.mark.parametrize(
-    "simulated",
-    [coverage.means, coverage.tournaments, coverage.games_won],
-    ids=lambda it: it.__name__,
-)
-def test_at_most_1_in_20_intervals_is_wrong(simulated: coverage.Simulation) -> None:
-    found = list(simulated(sized(30, 25), 1))
+SIMULATED: dict[str, Callable[[], Iterable[coverage.Covered]]] = {
+    "means": lambda: coverage.means(sized(30, 25), 1),
+    "tournaments": lambda: coverage.tournaments(sized(30, 25), 1),
+    "games won": lambda: coverage.games_won(sized(30, 25), 1),
+    "shares": coverage.shares,
+    "bankrolls": lambda: coverage.leagues(sized(200, 30), sized(120, 20), 1),
+    "bots that adapt": lambda: coverage.adapting(sized(200, 30), sized(100, 20), 1),
+}
+
+
+@pytest.mark.parametrize("what", SIMULATED)
+def test_at_most_1_in_20_intervals_is_wrong(what: str) -> None:
+    found = list(SIMULATED[what]())
 
     assert [str(covered) for covered in found if not covered.holds()] == []
-    assert len(found) > 15
-
-
-def test_at_most_1_in_20_intervals_of_a_share_is_wrong() -> None:
-    assert [str(covered) for covered in coverage.shares() if not covered.holds()] == []
-
-
-def test_intervals_of_bankrolls_and_of_bots_that_adapt_keep_what_is_promised() -> None:
-    found = [
-        *coverage.leagues(sized(200, 30), sized(120, 20), 1),
-        *coverage.adapting(sized(200, 30), sized(100, 20), 1),
-    ]
-
-    assert [str(covered) for covered in found if not covered.holds()] == []
+    assert len(found) > (15 if what in ("means", "tournaments", "games won") else 0)

@@ -3,9 +3,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import permutations
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -16,8 +17,10 @@ from arena.engine.match import Result
 from arena.formats import ladder as ladder_module
 from arena.formats.ladder import Ladder, LadderRow, pairings
 from arena.formats.schedule import Outcome, Pairing
-from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
+from tests.support.cases import CaseFile, StepByStep
+
+CASES = CaseFile(Path(__file__).with_name("ladder.cases"))
 
 
 def outcome(
@@ -27,10 +30,6 @@ def outcome(
     names = tuple(players.split()) if isinstance(players, str) else players
     termination = ended or Termination(Ending.COMPLETED)
     return Outcome(Pairing(1, names), Result(scores, (0,) * len(scores), termination))
-
-
-def offence(seat: int) -> Termination:
-    return Termination(Ending.CRASH, seat, "it crashed")
 
 
 def ladder(*outcomes: Outcome, players: str = "") -> Ladder:
@@ -44,12 +43,54 @@ def rows(*outcomes: Outcome, players: str = "") -> dict[str, LadderRow]:
     return {row.name: row for row in ladder(*outcomes, players=players).rows()}
 
 
-def order(standings: Ladder) -> list[tuple[int | None, str]]:
-    return [(row.rank, row.name) for row in standings.rows()]
-
-
 def free(names: Iterable[str], tables: int = 1) -> dict[str, int]:
     return dict.fromkeys(names, tables)
+
+
+def stands(row: LadderRow) -> str:
+    counts = f"{row.rank or '-'} {row.name} {row.wins}-{row.draws}-{row.losses} of {row.played}"
+    return counts + f", {row.offences} by offence" * bool(row.offences)
+
+
+class LadderCase(StepByStep):
+    """A ladder, by the lines of a case."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ladder = Ladder()
+
+    def shows(self) -> Iterator[str]:
+        if rows := self.ladder.rows():
+            yield "; ".join(map(stands, rows))
+
+    def does(self, *words: str) -> Iterator[str]:
+        if words[0] == "free":
+            yield from self._dealt(*words[1:])
+            return
+        if words[0] == "players":
+            self.ladder = Ladder(words[1:])
+            return
+        names = [word for word in words if word.isalpha() and word not in ("void", "unplayed")]
+        scores = [int(word) for word in words if word.isdigit()]
+        offender = [Termination(Ending.CRASH, int(word[3:])) for word in words if word[:3] == "by="]
+        ended = Termination(Ending.VOID) if "void" in words else offender[0] if offender else None
+        played = outcome(tuple(names), *scores, ended=ended)
+        if "unplayed" in words:
+            played = Outcome(played.pairing, None)
+        for _ in range(int(words[-1][1:]) if words[-1][0] == "*" else 1):
+            self.ladder.add(played)
+
+    def _dealt(self, *words: str) -> Iterator[str]:
+        seats = int(words[-1][6:]) if words[-1].startswith("seats=") else 2
+        groups = " ".join(word for word in words if "=" not in word and word != "rematch")
+        names, *now = (group.split() for group in groups.split(" now "))
+        tables = pairings(free(names), seats, self.ladder, [*map(tuple, now)], "rematch" in words)
+        yield ", ".join(" v ".join(table) for table in tables) or "nobody plays"
+
+
+@pytest.mark.parametrize("title", CASES.titles)
+def test_a_ladder_goes(title: str) -> None:
+    CASES.check(title, LadderCase().step)
 
 
 # --- ratings ---
@@ -101,15 +142,6 @@ def test_K4_the_margin_and_the_seats_count_for_nothing() -> None:
         assert (row.mu, row.sigma) == pytest.approx((other[name].mu, other[name].sigma))
 
 
-def test_K4_equal_scores_of_equal_bots_leave_them_equal() -> None:
-    assert order(ladder(outcome("ann ben cem dan", 4, 4, 4, 4))) == [
-        (1, "ann"),
-        (1, "ben"),
-        (1, "cem"),
-        (1, "dan"),
-    ]
-
-
 def test_K4_who_is_struck_leaves_no_trace_in_the_others_ratings() -> None:
     standings = Ladder()
     gone = Termination(Ending.REMOVED, None, "removed by Eva")
@@ -135,19 +167,6 @@ def test_K4_a_draw_brings_unequal_bots_together() -> None:
     assert now["ben"].mu > then["ben"].mu
 
 
-def test_K4_at_a_table_of_four_every_place_counts() -> None:
-    standings = ladder(outcome("ann ben cem dan", 1, 9, 4, 6))
-
-    assert order(standings) == [(1, "ben"), (2, "dan"), (3, "cem"), (4, "ann")]
-
-
-def test_K4_two_who_share_the_first_place_are_above_the_third() -> None:
-    """OpenSkill's Plackett-Luce model fails this."""
-    standings = ladder(outcome("ann ben cem dan", 4, 9, 9, 6))
-
-    assert order(standings) == [(1, "ben"), (1, "cem"), (3, "dan"), (4, "ann")]
-
-
 @pytest.mark.parametrize("seats", [3, 4, 6, 10])
 def test_K4_a_large_table_is_as_much_news_as_one_of_two(seats: int) -> None:
     large = rows(outcome(tuple("abcdefghij"[:seats]), *range(seats, 0, -1)))
@@ -156,31 +175,6 @@ def test_K4_a_large_table_is_as_much_news_as_one_of_two(seats: int) -> None:
     assert large["a"].sigma == pytest.approx(two["a"].sigma)
     assert large["a"].mu == pytest.approx(two["a"].mu)
     assert list(large) == list("abcdefghij"[:seats]), "every place counts"
-
-
-def test_K4_wins_draws_and_losses_are_of_the_first_place() -> None:
-    table = rows(outcome("ann ben cem dan", 9, 5, 5, 1), outcome("ann ben cem dan", 5, 9, 9, 1))
-
-    counts = {n: (r.played, r.wins, r.draws, r.losses) for n, r in table.items()}
-    assert counts == {
-        "ann": (2, 1, 0, 1),
-        "ben": (2, 0, 1, 1),
-        "cem": (2, 0, 1, 1),
-        "dan": (2, 0, 0, 2),
-    }
-
-
-def test_K4_new_bots_enter_by_their_first_match() -> None:
-    standings = ladder(outcome("ann ben", 1, 0), players="ann")
-    standings.add(outcome("cem ben", 1, 0))
-
-    assert {row.name for row in standings.rows()} == {"ann", "ben", "cem"}
-
-
-def test_K5_those_who_have_not_played_come_last_and_have_no_rank() -> None:
-    standings = ladder(outcome("cem dan", 1, 0), players="ann ben cem dan")
-
-    assert order(standings) == [*((1, "cem"), (2, "dan")), *((None, "ann"), (None, "ben"))]
 
 
 def test_K4_an_upset_moves_more_than_what_was_expected() -> None:
@@ -193,61 +187,6 @@ def test_K4_an_upset_moves_more_than_what_was_expected() -> None:
     assert upset["ben"].mu - then["ben"].mu > 2 * rise > 0
 
 
-# --- J3, J5 ---
-
-
-def test_J3_an_offence_is_a_lost_match_whatever_the_scores() -> None:
-    table = rows(outcome("ann ben", 9, 0, ended=offence(0)))
-
-    assert (table["ann"].losses, table["ann"].offences) == (1, 1)
-    assert (table["ben"].wins, table["ben"].offences) == (1, 0)
-    assert table["ben"].mu > table["ann"].mu
-
-
-def test_J3_behind_an_offender_at_a_table_of_four_is_nobody() -> None:
-    standings = ladder(outcome("ann ben cem dan", 9, 4, 4, 1, ended=offence(0)))
-
-    assert order(standings) == [(1, "ben"), (1, "cem"), (3, "dan"), (4, "ann")]
-    assert [row.draws for row in standings.rows()] == [1, 1, 0, 0]
-
-
-def test_J3_nobody_is_struck_and_an_offender_may_come_back() -> None:
-    table = rows(outcome("ann ben", 0, 0, ended=offence(0)), *[outcome("ann ben", 1, 0)] * 3)
-
-    assert (table["ann"].played, table["ann"].wins, table["ann"].offences) == (4, 3, 1)
-    assert table["ann"].rank == 1
-    assert table["ben"].played == 4
-
-
-def test_J5_void_and_unplayed_matches_count_for_nothing() -> None:
-    standings = ladder(
-        outcome("ann ben", 5, 0, ended=Termination(Ending.VOID)),
-        Outcome(Pairing(2, ("ann", "cem")), None),
-        players="ann",
-    )
-
-    assert standings.rows() == Ladder(("ann",)).rows()
-
-
-@pytest.mark.parametrize(
-    ("played", "text"),
-    [
-        (outcome("ann", 5), "for 1 it is a league"),
-        (
-            outcome(tuple("abcdefghijk"), *range(11)),
-            "a game for 2 to 10 on a ladder, got one for 11",
-        ),
-        (outcome("ann ann", 5, 4), "different bots"),
-    ],
-)
-def test_what_cannot_be_rated_is_refused_and_changes_nothing(played: Outcome, text: str) -> None:
-    standings = Ladder()
-
-    with pytest.raises(UsageError, match=text):
-        standings.add(played)
-    assert standings.rows() == ()
-
-
 def test_openskill_is_loaded_with_the_first_match_only() -> None:
     program = (
         "import sys, arena.formats.formats; from arena.formats.ladder import Ladder;"
@@ -258,109 +197,6 @@ def test_openskill_is_loaded_with_the_first_match_only() -> None:
 
 
 # --- who plays next ---
-
-
-def test_K4_whoever_has_played_least_plays_next() -> None:
-    standings = ladder(outcome("ann ben", 1, 0), outcome("ann cem", 1, 0))
-
-    table = next(pairings(free(["ann", "ben", "cem", "dan"]), 2, standings))
-    assert "dan" in table
-    assert "ann" not in table
-
-
-def test_K4_matches_that_are_being_played_count_as_had() -> None:
-    now = [("ann", "zoe"), ("ben", "yan")]
-    tables = list(pairings(free(["ann", "ben", "cem"]), 2, Ladder(), now))
-
-    assert [set(table) for table in tables] == [{"ann", "cem"}]
-
-
-def test_K4_near_in_rating_meet() -> None:
-    climb = [
-        outcome(pair, 1, 0)
-        for _ in range(20)
-        for pair in ("ann cem", "ann dan", "ben cem", "ben dan")
-    ]
-    standings = ladder(*climb, outcome("ann cem", 1, 0), outcome("ben dan", 1, 0))
-
-    tables = {frozenset(table) for table in pairings(free("ann cem ben dan".split()), 2, standings)}
-    assert tables == {frozenset(("ann", "ben")), frozenset(("cem", "dan"))}
-
-
-def test_K4_who_has_just_met_meets_another_one_that_is_about_as_near() -> None:
-    standings = ladder(outcome("ann ben", 1, 1), outcome("cem dan", 1, 1))
-
-    tables = list(pairings(free(["ann", "ben", "cem", "dan"]), 2, standings))
-    assert len(tables) == 2
-    assert {"ann", "ben"} not in [set(table) for table in tables]
-
-
-def test_K4_of_those_who_are_as_near_the_one_met_longest_ago_is_next() -> None:
-    order_of_meeting = "ann dan,ben cem,ann cem,ben dan,ann ben,cem dan".split(",")
-    standings = ladder(*(outcome(pair, 1, 1) for pair in order_of_meeting))
-
-    tables = pairings(free(["ann", "ben", "cem", "dan"]), 2, standings)
-    assert [set(table) for table in tables] == [{"ann", "dan"}, {"ben", "cem"}]
-
-
-def test_K4_who_has_just_met_meets_again_if_all_others_are_far_away() -> None:
-    standings = ladder(
-        *[outcome(f"{strong} {weak}", 1, 0) for strong in ("ann", "ben") for weak in ("cem", "dan")]
-        * 30,
-        outcome("ann ben", 1, 1),
-        outcome("cem dan", 1, 1),
-    )
-
-    tables = [
-        set(table)
-        for table in pairings(free(["ann", "ben", "cem", "dan"]), 2, standings, rematch=True)
-    ]
-    assert tables == [{"ann", "ben"}, {"cem", "dan"}]
-
-
-def test_K4_two_that_have_just_met_wait_for_somebody_else_unless_told_not_to() -> None:
-    standings = ladder(outcome("ann ben", 1, 0))
-    now = [("cem", "dan")]
-
-    assert not list(pairings(free(["ann", "ben"]), 2, standings, now))
-    (table,) = pairings(free(["ann", "ben"]), 2, standings, now, rematch=True)
-    assert table == ("ben", "ann")
-
-
-def test_K4_two_that_sit_together_now_do_not_open_one_table_after_another() -> None:
-    """With four tables each, ann and ben would never meet cem and dan."""
-    now = [("ann", "ben"), ("cem", "dan")]
-
-    tables = list(pairings(free(["ann", "ben", "cem", "dan"]), 2, Ladder(), now))
-    assert {frozenset(table) for table in tables}.isdisjoint(map(frozenset, now))
-    assert not list(pairings(free(["ann", "ben"]), 2, Ladder(), now))
-
-
-def test_K4_two_that_are_alone_do_not_wait() -> None:
-    standings = ladder(outcome("ann ben", 1, 0))
-
-    assert list(pairings(free(["ann", "ben"]), 2, standings)) == [("ben", "ann")]
-
-
-def test_K4_four_that_are_alone_do_not_wait_either() -> None:
-    standings = ladder(outcome("ann ben cem dan", 4, 3, 2, 1))
-
-    (table,) = pairings(free(["ann", "ben", "cem", "dan"]), 4, standings)
-    assert all(table.index(name) != seat for seat, name in enumerate(("ann", "ben", "cem", "dan")))
-
-
-def test_K4_a_fifth_one_joins_those_who_have_just_met() -> None:
-    standings = ladder(outcome("ann ben cem dan", 4, 3, 2, 1))
-
-    (table,) = pairings(free(["ann", "ben", "cem", "dan", "eve"]), 4, standings)
-    assert "eve" in table
-
-
-def test_K4_who_has_sat_least_in_a_seat_gets_it() -> None:
-    standings = ladder(outcome("ann zoe", 1, 0), outcome("yan ben", 1, 0))
-
-    (table,) = pairings(free(["ann", "ben"]), 2, standings)
-    assert table == ("ben", "ann")
 
 
 @pytest.mark.parametrize("seats", [2, 3, 4, 6])
@@ -383,11 +219,6 @@ def test_K4_the_largest_table_is_seated_without_trying_all_its_orders() -> None:
 
     assert sorted(table) == list("abcdefghij")
     assert all(table[seat] != name for seat, name in enumerate("abcdefghij"))
-
-
-def test_K4_a_ladder_of_one_seat_is_refused() -> None:
-    with pytest.raises(UsageError, match="for 1 it is a league"):
-        pairings(free(["ann"]), 1, Ladder())
 
 
 some = st.dictionaries(st.sampled_from("abcdefghi"), st.integers(-1, 4))
@@ -528,13 +359,3 @@ def test_the_names_of_one_owner_are_not_all_tried_when_nobody_else_is_free(
     made = list(pairings(free(names), 2, Ladder()))
 
     assert len(made) == len(tried) == len(others)
-
-
-def test_K4_two_bots_of_one_owner_never_meet() -> None:
-    """Else whoever has many would feed one with the others."""
-    free = dict.fromkeys(("ann", "ann/1", "ann/2", "ben"), 1)
-
-    assert [set(table) for table in pairings(free, 2, Ladder())] == [{"ann", "ben"}]
-    assert [*pairings(dict.fromkeys(("ann", "ann/1"), 1), 2, Ladder())] == []
-    assert [*pairings(free | {"cem": 1}, 4, Ladder())] == []
-    assert len([*pairings(free | {"cem": 1, "dora": 1}, 4, Ladder())]) == 1

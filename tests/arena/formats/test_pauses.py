@@ -72,57 +72,34 @@ def test_J3_matches_that_end_by_one_lost_connection_are_one_offence() -> None:
     assert offends(pauses, 1, at=FIRST_S) == FIRST_S + 2 * FIRST_S
 
 
-def test_J3_completed_matches_in_a_row_work_an_offence_off() -> None:
-    pauses = Pauses()
-    at = offends(pauses, 3)
-    for number in range(2 * MATCHES_EACH):
-        pauses.add(*played(at + number, "eve/good", "ann"))
-    pauses.add(*played(at + 100, "ann", "eve", by=1))
+@pytest.mark.parametrize(
+    ("history", "nth"),
+    [
+        ([("offends", 3), ("plays", 2 * MATCHES_EACH)], 2),  # matches in a row work an offence off
+        ([("offends", 2), ("plays", 2 * MATCHES_EACH)], 1),  # with everything off it begins anew
+        # Another offence breaks the row.
+        ([("offends", 1), ("plays", MATCHES_EACH - 1), ("offends", 1), ("plays", 1)], 3),
+        # Matches that others have ended work nothing off.
+        ([("offends", 1), ("meets offenders", 3 * MATCHES_EACH)], 2),
+        ([("offends", 4), ("waits", 2 * LAPSE_S)], 3),  # an hour without one takes one off
+        ([("offends", 4), ("waits", 100 * LAPSE_S)], 1),
+    ],
+)
+def test_J3_offences_are_worked_off(history: list[tuple[str, int]], nth: int) -> None:
+    pauses, at = Pauses(), 0.0
+    for what, count in history:
+        if what == "offends":
+            at = offends(pauses, count, at)
+        elif what == "waits":
+            at += count
+        else:
+            by = 1 if what == "meets offenders" else None
+            for number in range(count):
+                pauses.add(*played(at + number, "eve/good", f"other-{number}", by=by))
+            at += 100
+    pauses.add(*played(at, "ann", "eve", by=1))
 
-    assert pauses.left_s("eve", at + 100) == 2 * FIRST_S, "its second"
-
-
-def test_J3_an_hour_without_an_offence_takes_one_off() -> None:
-    pauses = Pauses()
-    at = offends(pauses, 4) + 2 * LAPSE_S
-    pauses.add(*played(at, "eve", "ann", by=0))
-    assert pauses.left_s("eve", at) == 4 * FIRST_S, "its third"
-
-    later = at + 100 * LAPSE_S
-    pauses.add(*played(later, "eve", "ann", by=0))
-    assert pauses.left_s("eve", later) == FIRST_S
-
-
-def test_J3_who_has_worked_everything_off_begins_anew() -> None:
-    pauses = Pauses()
-    at = offends(pauses, 2)
-    for number in range(2 * MATCHES_EACH):
-        pauses.add(*played(at + number, "eve", "ann"))
-    pauses.add(*played(at + 100, "eve", "ann", by=0))
-
-    assert pauses.left_s("eve", at + 100) == FIRST_S
-
-
-def test_J3_another_offence_breaks_the_row() -> None:
-    pauses = Pauses()
-    at = offends(pauses, 1)
-    for number in range(MATCHES_EACH - 1):
-        pauses.add(*played(at + number, "eve", "ann"))
-    at = offends(pauses, 1, at + 100)
-    pauses.add(*played(at, "eve", "ann"))
-    pauses.add(*played(at + 1, "eve", "ann", by=0))
-
-    assert pauses.left_s("eve", at + 1) == 4 * FIRST_S, "its third"
-
-
-def test_J3_matches_that_others_have_ended_work_nothing_off() -> None:
-    pauses = Pauses()
-    at = offends(pauses, 1)
-    for number in range(3 * MATCHES_EACH):
-        pauses.add(*played(at + number, "eve", f"rogue-{number}", by=1))
-    pauses.add(*played(at + 100, "eve", "ann", by=0))
-
-    assert pauses.left_s("eve", at + 100) == 2 * FIRST_S
+    assert pauses.left_s("eve", at) == FIRST_S * 2 ** (nth - 1)
 
 
 @pytest.mark.parametrize("back_s", [60.0, 3600.0])

@@ -16,10 +16,13 @@ from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
-from tests.support.fake_host import SOON, FakeHost, act, first_legal, in_time, silent, turns
+from tests.support.fake_host import SOON, FakeHost, act, first_legal, in_time, silent
+from tests.support.virtual_time import all_done
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
+
+pytestmark = pytest.mark.virtual_time
 
 LOST = Finding(kind=Ending.DISCONNECT, text="did not come back", mechanism=Mechanism.SESSION)
 CRASHED = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.WIRE)
@@ -62,24 +65,18 @@ def counted(most: int, verdicts: Sequence[Verdict]) -> list[bool]:
 # --- counting ---
 
 
-def test_J3_an_event_is_one_however_many_matches_it_ends() -> None:
-    verdicts = [verdict(f"m-{number}", "m-0.0") for number in range(64)]
-
-    assert counted(1, verdicts) == [True] * 64
-
-
-def test_J3_the_first_n_events_are_forgiven() -> None:
-    verdicts = [verdict(f"m-{number}", f"m-{number}.0") for number in range(4)]
-
-    assert counted(2, verdicts) == [True, True, False, False]
-    assert counted(0, verdicts) == [False] * 4
-
-
-def test_J3_events_may_end_matches_in_any_order() -> None:
-    events = ["a", "b", "a", "c", "b"]
+@pytest.mark.parametrize(
+    ("most", "events", "forgiven"),
+    [
+        (1, "a" * 64, "+" * 64),  # an event is one however many matches it ends
+        *[(2, "abcd", "++--"), (0, "abcd", "----")],  # the first n are forgiven
+        (2, "abacb", "+++--"),  # in whichever order they end matches
+    ],
+)
+def test_J3_the_first_events_are_forgiven(most: int, events: str, forgiven: str) -> None:
     verdicts = [verdict(f"m-{n}", event) for n, event in enumerate(events)]
 
-    assert counted(2, verdicts) == [True, True, True, False, False]
+    assert counted(most, verdicts) == [each == "+" for each in forgiven]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Ending if Termination(kind).is_offence])
@@ -118,7 +115,7 @@ async def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
     ended = len(host.players["cem"].chairs)
     assert ended == 4
     host.offends("cem", LOST)
-    await turns()
+    await all_done()
     host.comes("cem", tables=4)
     report = await in_time(task)
 
@@ -138,9 +135,9 @@ async def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(host:
     host.comes("cem", silent, tables=4)
     _, task = await host.begin("ann", "ben", "cem", matches=8, forgive=1)
     host.offends("cem", CRASHED)
-    await turns()
+    await all_done()
     host.comes("cem", silent, tables=4)
-    await turns()
+    await all_done()
     host.offends("cem", CRASHED)
     report = await in_time(task)
 
@@ -161,10 +158,9 @@ async def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_
     host: FakeHost,
 ) -> None:
     host.come("ann", "ben")
-    # Long enough that `begin` returns before the first absence, and `cem` comes before the second.
-    competition, task = await host.begin("ann", "ben", "cem", wait_s=0.2, forgive=1)
-    while not competition.verdicts:
-        await asyncio.sleep(0)
+    competition, task = await host.begin("ann", "ben", "cem", wait_s=1.0, forgive=1)
+    await asyncio.sleep(1)
+    await all_done()
     assert competition.progress.waits_for == ("cem",), "for its other pairing"
     host.comes("cem")
     report = await in_time(task)
@@ -203,7 +199,7 @@ async def test_J3_a_crash_between_two_matches_costs_the_next(host: FakeHost) -> 
         if "cem" in [chair.player.name for chair in table.chairs]:
             host.house.referee.void(table, "to sit nowhere")
     host.offends("cem", CRASHED)
-    await turns()
+    await all_done()
     host.comes("cem")
     report = await in_time(task)
 
@@ -231,9 +227,9 @@ async def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(host: FakeH
     host.come("ann", "ben")
     _, task = await host.begin("ann", "ben", "cem", matches=4, forgive=1)
     host.comes("cem", silent)
-    await turns()
+    await all_done()
     host.offends("cem", CRASHED)
-    await turns()
+    await all_done()
     host.comes("cem")
     report = await in_time(task)
 
@@ -250,7 +246,7 @@ async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     [table] = house.referee.tables
     house.now += 20
     house.referee.tick()
-    await turns()
+    await all_done()
     assert competition.ledger.played == 1
     assert house.referee.tables == (), "it is not dealt to while it is silent"
     assert competition.progress.waits_for == ("ben",)
@@ -282,7 +278,7 @@ async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
     competition, task = await host.begin("ann", "ben", matches=3, forgive=1)
     house.now += 20
     house.referee.tick()
-    await turns()
+    await all_done()
 
     assert competition.ledger.played == 1
     assert house.referee.tables == ()
@@ -298,7 +294,7 @@ async def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(host: Fak
     host.comes("ben", silent)
     _, task = await host.begin("ann", "ben", game="blackjack", matches=4, forgive=1)
     host.offends("ben", LOST)
-    await turns()
+    await all_done()
     host.comes("ben")
     report = await in_time(task)
 
@@ -324,9 +320,9 @@ async def eventful(house: FakeArena, forgive: int) -> FakeHost:
     _, task = await host.begin("ann", "ben", "cem", matches=6, forgive=forgive)
     for _ in range(2):
         host.offends("cem", LOST)
-        await turns()
+        await all_done()
         host.comes("cem", silent, tables=4)
-        await turns()
+        await all_done()
     host.plays("cem", first_legal)
     await in_time(task)
     return host
@@ -367,7 +363,7 @@ async def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgi
     competition, task = await host.begin("ann", "ben", "cem", matches=4, forgive=1)
     for _ in range(2):
         host.comes("cem", silent)
-        await turns()
+        await all_done()
         host.offends("cem", LOST)
     assert "cem" in competition.ledger.book.out
     assert [verdict.forgiven for verdict in competition.verdicts] == [True, False]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import combinations, permutations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from arena.engine.match import Result
 from arena.formats import settled
@@ -22,6 +23,7 @@ from arena.strength.interval import SharePart, share_of
 from arena.strength.settle import Goal, Mark
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
+from tests.arena.formats.test_schedule import result, seated
 
 Play = Callable[[Pairing], Result | None]
 NAMES = ("ann", "ben", "cem", "dan")
@@ -46,11 +48,6 @@ def league(goal: Goal = Goal.FIRST, game: str = "blackjack", level: float = 2.0)
     settle = Settling(goal=goal, level=level, most=2_000)
     settings = rules.vocabulary.read_settings({})
     return plan_of(rules, settings, NAMES, Form.LEAGUE, matches=20, settle=settle)
-
-
-def result(*scores: int, out: int | None = None) -> Result:
-    kind = Ending.COMPLETED if out is None else Ending.ILLEGAL
-    return Result(scores, (0,) * len(scores), Termination(kind, out))
 
 
 def by_strength(seed: int, **shares: float) -> Play:
@@ -78,13 +75,26 @@ def run(chosen: Plan, play: Play) -> tuple[list[Stage], dict[int, Result]]:
     return drawn, results
 
 
-def standings(chosen: Plan, stages: list[Stage], results: dict[int, Result]) -> SettledRoundRobin:
+def standings(chosen: Plan, outcomes: Iterable[Outcome] = ()) -> SettledRoundRobin:
     found = standings_of(chosen)
     assert isinstance(found, SettledRoundRobin)
-    for stage in stages:
-        for pairing in stage:
-            found.add(Outcome(pairing, results.get(pairing.number)))
+    for outcome in outcomes:
+        found.add(outcome)
     return found
+
+
+def outcomes_of(stages: list[Stage], results: dict[int, Result]) -> list[Outcome]:
+    return [Outcome(each, results.get(each.number)) for stage in stages for each in stage]
+
+
+def booked(book: Scorebook, stages: list[Stage], results: dict[int, Result]) -> Scorebook:
+    for pairing in (pairing for stage in stages for pairing in stage):
+        book.add(str(pairing.number), pairing, results[pairing.number], 0.0)
+    return book
+
+
+def meetings(stages: list[Stage]) -> Counter[frozenset[str]]:
+    return Counter(frozenset(pairing.players) for stage in stages for pairing in stage)
 
 
 # --- the blocks ---
@@ -125,12 +135,11 @@ def test_in_pairs_only_open_pairings_play_on() -> None:
     chosen = plan(Goal.PAIRS)
     strong = by_strength(2, ann=0.5)
     stages, results = run(chosen, strong)
-    meetings = Counter(frozenset(pairing.players) for stage in stages for pairing in stage)
-    others = [meetings[frozenset(pair)] for pair in combinations(NAMES[1:], 2)]
+    met = meetings(stages)
 
-    assert all(meetings[frozenset(("ann", name))] < 40 for name in NAMES[1:])
-    assert max(others) == 400, "equal bots are played out"
-    assert len(results) == sum(meetings.values())
+    assert all(met[frozenset(("ann", name))] < 40 for name in NAMES[1:])
+    assert max(met.values()) == 400, "equal bots are played out"
+    assert len(results) == sum(met.values())
 
 
 def test_in_first_a_bot_whose_rank_is_open_plays_all_others() -> None:
@@ -142,9 +151,8 @@ def test_in_first_a_bot_whose_rank_is_open_plays_all_others() -> None:
 
 def test_nothing_is_played_beyond_most() -> None:
     stages, _ = run(plan(most=30, least=10), by_strength(4))
-    meetings = Counter(frozenset(pairing.players) for stage in stages for pairing in stage)
 
-    assert set(meetings.values()) == {30}
+    assert set(meetings(stages).values()) == {30}
 
 
 def test_two_equal_bots_are_level_once_that_is_sure() -> None:
@@ -154,7 +162,7 @@ def test_two_equal_bots_are_level_once_that_is_sure() -> None:
         return result(*_win(pairing, "ann" if pairing.number % 4 < 2 else "ben"))
 
     stages, results = run(chosen, alternate)
-    found = standings(chosen, stages, results)
+    found = standings(chosen, outcomes_of(stages, results))
 
     assert found.cross_table()["ann"]["ben"].mark is Mark.LEVEL  # type: ignore[attr-defined]
     assert len(results) < 1_000
@@ -169,7 +177,7 @@ def test_J3_a_pairing_of_a_bot_that_is_out_is_not_open() -> None:
             return even(pairing)
         if pairing.number > 6:
             return None
-        return result(0, 0, out=pairing.players.index("dan"))
+        return result(0, 0, offender=pairing.players.index("dan"))
 
     stages, _ = run(plan(least=10), play)
 
@@ -214,46 +222,39 @@ def test_a_schedule_that_is_run_again_stops_at_the_two_blocks_that_are_open() ->
 
 def test_K6_ranks_by_the_mean_share_over_opponents_however_often_they_have_met() -> None:
     chosen = plan(players=("ann", "ben", "cem"), least=2)
-    found = standings_of(chosen)
-    assert found is not None
-    for number, (players, scores) in enumerate(
-        [(("ann", "ben"), (1, 0))] * 1 + [(("ben", "cem"), (1, 0))] * 8 + [(("ann", "cem"), (0, 0))]
-    ):
-        found.add(Outcome(Pairing(100 + number, players), result(*scores)))
-    rows = found.rows()
+    matches = [("ann", "ben", 1), *[("ben", "cem", 1)] * 8, ("ann", "cem", 0)]
+    rows = standings(
+        chosen,
+        (
+            Outcome(Pairing(100 + number, (one, other)), result(won, 0))
+            for number, (one, other, won) in enumerate(matches)
+        ),
+    ).rows()
 
-    assert [(row.rank, row.name, row.share) for row in rows] == [  # type: ignore[union-attr]
-        (1, "ann", 0.75),
-        (2, "ben", 0.5),
-        (3, "cem", 0.25),
-    ]
-    assert rows[1].wins == 8  # type: ignore[union-attr]
+    shares = [(row.rank, row.name, row.share) for row in rows]
+    assert shares == [(1, "ann", 0.75), (2, "ben", 0.5), (3, "cem", 0.25)]
+    assert rows[1].wins == 8
 
 
 def test_ranks_and_marks_change_only_with_a_whole_block() -> None:
     chosen = plan(players=("ann", "ben"), least=40)
     first = open_stages(chosen).oldest
-    found = standings_of(chosen)
-    assert isinstance(found, SettledRoundRobin)
-    for pairing in first[:-1]:
-        found.add(Outcome(pairing, result(*_win(pairing, "ann"))))
+    wins = [Outcome(pairing, result(*_win(pairing, "ann"))) for pairing in first]
+    found = standings(chosen, wins[:-1])
     before, marked = found.rows(), found.cross_table()["ann"]["ben"]
-    found.add(Outcome(first[-1], result(*_win(first[-1], "ann"))))
-    after = found.rows()
+    found.add(wins[-1])
+    ranges = [(row.name, row.rank_low, row.rank_high) for row in found.rows()]
 
     assert [(row.rank_low, row.rank_high) for row in before] == [(1, 2), (1, 2)]
     assert marked.mark is Mark.OPEN  # type: ignore[attr-defined]
-    assert [(row.name, row.rank_low, row.rank_high) for row in after] == [
-        ("ann", 1, 1),
-        ("ben", 2, 2),
-    ]
+    assert ranges == [("ann", 1, 1), ("ben", 2, 2)]
     assert found.cross_table()["ben"]["ann"].mark is Mark.WORSE  # type: ignore[attr-defined]
 
 
 def test_J3_an_offender_is_struck_from_the_rank_ranges() -> None:
     chosen = plan(players=("ann", "ben", "cem"), least=40)
     stages, results = run(chosen, by_strength(8, ann=0.3, ben=0.3))
-    found = standings(chosen, stages, results)
+    found = standings(chosen, outcomes_of(stages, results))
     found.eliminate("cem", Termination(Ending.ILLEGAL, 0))
     rows = {row.name: row for row in found.rows()}
 
@@ -265,26 +266,21 @@ def test_a_removed_bot_that_is_known_before_its_results_changes_no_block() -> No
     """A reader of the database learns of the removal first."""
     chosen = plan(Goal.FIRST)
     stages, results = run(chosen, by_strength(9, ann=0.1))
-    late, soon = Scorebook(chosen), Scorebook(chosen, {"dan": Termination(Ending.REMOVED, None)})
-    for pairing in (pairing for stage in stages for pairing in stage):
-        for book in (late, soon):
-            book.add(str(pairing.number), pairing, results[pairing.number], 0.0)
-    late.remove("dan", Termination(Ending.REMOVED, None))
+    removed = Termination(Ending.REMOVED, None)
+    books = (Scorebook(chosen), Scorebook(chosen, {"dan": removed}))
+    late, soon = (booked(book, stages, results) for book in books)
+    late.remove("dan", removed)
 
     assert soon.rows == late.rows
     assert soon.cross_table == late.cross_table
 
 
 def test_a_forgiven_loss_is_the_opponents_win() -> None:
-    chosen = msgspec.structs.replace(plan(players=("ann", "ben"), least=2), forgive=1)
-    found = standings_of(chosen)
-    assert found is not None
-    found.add(Outcome(Pairing(1, ("ann", "ben")), result(0, 0, out=0), forgiven=(0,)))
+    chosen = replace(plan(players=("ann", "ben"), least=2), forgive=1)
+    lost = Outcome(Pairing(1, ("ann", "ben")), result(0, 0, offender=0), forgiven=(0,))
 
-    assert [(row.name, row.share) for row in found.rows()] == [  # type: ignore[union-attr]
-        ("ben", 1.0),
-        ("ann", 0.0),
-    ]
+    shares = [(row.name, row.share) for row in standings(chosen, [lost]).rows()]
+    assert shares == [("ben", 1.0), ("ann", 0.0)]
 
 
 # --- leagues ---
@@ -296,10 +292,7 @@ def test_a_league_plays_on_with_the_bots_whose_rank_is_open() -> None:
     gains = {"ann": 300, "ben": 290, "cem": -400, "dan": -500}
     stages, results = run(chosen, lambda p: result(gains[p.players[0]] + rng.randint(-200, 200)))
     counts = Counter(pairing.players[0] for stage in stages for pairing in stage)
-    book = Scorebook(chosen)
-    for pairing in (pairing for stage in stages for pairing in stage):
-        book.add(str(pairing.number), pairing, results[pairing.number], 0.0)
-    rows = {row.name: row for row in book.rows}
+    rows = {row.name: row for row in booked(Scorebook(chosen), stages, results).rows}
 
     assert counts["ann"] == counts["ben"] > counts["cem"] == counts["dan"]
     assert rows["cem"].rank_low >= 3
@@ -313,11 +306,9 @@ def test_a_league_of_shares_is_settled_too() -> None:
     stages, results = run(
         chosen, lambda p: result(goal if rng.random() < shares[p.players[0]] else -goal)
     )
-    book = Scorebook(chosen)
-    for pairing in (pairing for stage in stages for pairing in stage):
-        book.add(str(pairing.number), pairing, results[pairing.number], 0.0)
+    rows = booked(Scorebook(chosen), stages, results).rows
 
-    assert [(row.name, row.rank_low, row.rank_high) for row in book.rows] == [
+    assert [(row.name, row.rank_low, row.rank_high) for row in rows] == [
         (name, rank, rank) for rank, name in enumerate(NAMES, start=1)
     ]
     assert len(results) < 2_000
@@ -327,7 +318,7 @@ def test_a_league_of_shares_is_settled_too() -> None:
 
 
 def test_a_plan_without_settle_is_written_as_before() -> None:
-    plain = msgspec.json.encode(msgspec.structs.replace(plan(), settle=msgspec.UNSET))
+    plain = msgspec.json.encode(replace(plan(), settle=msgspec.UNSET))
 
     assert b"settle" not in plain
     assert msgspec.json.decode(msgspec.json.encode(plan()), type=Plan) == plan()
@@ -340,10 +331,6 @@ def test_nobody_knows_how_many_matches_it_will_have() -> None:
 def test_a_competition_of_one_bot_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 2"):
         open_stages(plan(players=("ann",)))
-
-
-def seated(stage: Stage) -> set[str]:
-    return {name for pairing in stage for name in pairing.players}
 
 
 def _win(pairing: Pairing, name: str) -> tuple[int, int]:
@@ -365,23 +352,18 @@ def _win(pairing: Pairing, name: str) -> tuple[int, int]:
 def test_the_fewest_that_explain_why_pairings_were_not_played_are_out(
     played: str, unplayed: list[str], gone: str
 ) -> None:
-    result = Result((1, 0), (0, 0), Termination(Ending.COMPLETED))
-    outcomes = [Outcome(Pairing(1, tuple(played)), result)] if played else []
+    outcomes = [Outcome(Pairing(1, tuple(played)), result(1, 0))] if played else []
     outcomes += [Outcome(Pairing(2, tuple(names)), None) for names in unplayed]
 
     assert settled._gone(tuple(outcomes)) == frozenset(gone)
 
 
 def test_K6_the_share_that_ranks_has_its_interval_with_equal_weight_for_every_opponent() -> None:
-    standings = SettledRoundRobin(plan(players=NAMES[:3]))
-    won, lost = (
-        Result(scores, (0, 0), Termination(Ending.COMPLETED)) for scores in ((1, 0), (0, 1))
-    )
-    for number in range(1, 41):
-        standings.add(Outcome(Pairing(number, ("ann", "ben")), won if number % 4 else lost))
-    for number in range(41, 45):
-        standings.add(Outcome(Pairing(number, ("ann", "cem")), won))
-    row = next(row for row in standings.rows() if row.name == "ann")
+    won, lost = result(1, 0), result(0, 1)
+    matches = [("ben", won if number % 4 else lost) for number in range(40)] + [("cem", won)] * 4
+    outcomes = [Outcome(Pairing(n, ("ann", other)), r) for n, (other, r) in enumerate(matches, 1)]
+    rows = standings(plan(players=NAMES[:3]), outcomes).rows()
+    row = next(row for row in rows if row.name == "ann")
     expected = share_of([SharePart(0.5, 30, 40), SharePart(0.5, 4, 4)])
 
     assert row.share == (30 / 40 + 1) / 2

@@ -10,10 +10,10 @@ from math import sqrt
 from statistics import stdev, variance
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Pairing
@@ -22,7 +22,6 @@ from arena.games import GAMES
 from protocol.messages import Ending, Termination
 from tests.support.toy_games import toy_game
 
-replace = msgspec.structs.replace
 BARE = {"interval": None, "level": None, "method": None}
 
 
@@ -210,7 +209,7 @@ def test_J3_a_forgiven_loss_is_in_nobodys_mean_or_error() -> None:
 
 
 def league(game: str, *played: Outcome, **chosen: int | None) -> League:
-    rules = GAMES[game]
+    rules = toy_game(1) if game == "toy" else GAMES[game]
     read = rules.vocabulary.read_settings(chosen)
     standings = League(("ann", "ben", "cem"), rules.measure, read, not_there=("eva",))
     for each in played:
@@ -227,15 +226,11 @@ def league(game: str, *played: Outcome, **chosen: int | None) -> League:
 def test_K3_K5_J3_a_league_ranks_by_its_measure_per_match(
     game: str, played: list[Outcome], goal: int | None
 ) -> None:
-    chosen = {"three_card_poker": {"stake": 9, "goal": goal}, "blackjack": {"bankroll": 9}}
-    if game == "toy":
-        toy = toy_game(1)
-        read = toy.vocabulary.read_settings(None)
-        standings = League(("ann", "ben", "cem"), toy.measure, read, not_there=("eva",))
-        for each in played:
-            standings.add(each)
-    else:
-        standings = league(game, *played, **chosen[game])  # type: ignore[arg-type]
+    chosen: dict[str, dict[str, int | None]] = {
+        "three_card_poker": {"stake": 9, "goal": goal},
+        "blackjack": {"bankroll": 9},
+    }
+    standings = league(game, *played, **chosen.get(game, {}))
 
     def value(score: int) -> float:
         if game == "three_card_poker":

@@ -21,13 +21,7 @@ def times(value: Any) -> Times:
     return parse(value, BERLIN)
 
 
-def after(value: Any, text: str) -> str | None:
-    moment = times(value).next_after(local(text))
-    return None if moment is None else f"{moment:%a %Y-%m-%d %H:%M%z}"
-
-
-def before(value: Any, text: str) -> str | None:
-    moment = times(value).latest_before(local(text))
+def shown(moment: datetime | None) -> str | None:
     return None if moment is None else f"{moment:%a %Y-%m-%d %H:%M%z}"
 
 
@@ -48,10 +42,17 @@ def before(value: Any, text: str) -> str | None:
         (datetime(2026, 11, 23, 18), "2026-11-23T18:00", None),
         (datetime(2026, 11, 23, 18, tzinfo=UTC), "2026-11-23T18:00", "Mon 2026-11-23 19:00+0100"),
         ([datetime(2026, 11, 25, 8), "Thu 8:00"], "2026-11-23T18:00", "Wed 2026-11-25 08:00+0100"),
+        # A time that does not exist is as much later.
+        ("Sun 2:30", "2026-03-28T12:00", "Sun 2026-03-29 03:30+0200"),
+        ("2:30", "2026-03-29T12:00", "Mon 2026-03-30 02:30+0200"),
+        ("2:30", "2026-03-29T03:10", "Sun 2026-03-29 03:30+0200"),
+        # A week with a change of clocks keeps the hour of the day.
+        ("Mon 18:00", "2026-03-23T18:00", "Mon 2026-03-30 18:00+0200"),
+        ("Mon 18:00", "2026-10-19T18:00", "Mon 2026-10-26 18:00+0100"),
     ],
 )
 def test_the_next_moment(value: Any, now: str, expected: str | None) -> None:
-    assert after(value, now) == expected
+    assert shown(times(value).next_after(local(now))) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,18 +63,14 @@ def test_the_next_moment(value: Any, now: str, expected: str | None) -> None:
         ("Tue 18:00", "2026-11-24T17:00", "Tue 2026-11-17 18:00+0100"),
         (datetime(2026, 11, 23, 18), "2026-11-23T17:59", None),
         (datetime(2026, 11, 23, 18), "2027-11-23T18:00", "Mon 2026-11-23 18:00+0100"),
+        ("2:30", "2026-03-29T03:10", "Sat 2026-03-28 02:30+0100"),
     ],
 )
 def test_the_latest_moment(value: Any, now: str, expected: str | None) -> None:
-    assert before(value, now) == expected
+    assert shown(times(value).latest_before(local(now))) == expected
 
 
 # ---- When the clocks are changed
-
-
-def test_a_time_that_does_not_exist_is_as_much_later() -> None:
-    assert after("Sun 2:30", "2026-03-28T12:00") == "Sun 2026-03-29 03:30+0200"
-    assert after("2:30", "2026-03-29T12:00") == "Mon 2026-03-30 02:30+0200"
 
 
 def test_a_time_that_exists_twice_is_the_first_and_comes_once() -> None:
@@ -91,13 +88,6 @@ def test_what_is_next_is_later_also_within_the_hour_of_a_change() -> None:
 
     assert daily.next_after(second) == local("2026-10-26T02:30")
     assert daily.latest_before(second) == local("2026-10-25T02:30", fold=0)
-    assert after("2:30", "2026-03-29T03:10") == "Sun 2026-03-29 03:30+0200"
-    assert before("2:30", "2026-03-29T03:10") == "Sat 2026-03-28 02:30+0100"
-
-
-def test_a_week_with_a_change_of_clocks_keeps_the_hour_of_the_day() -> None:
-    assert after("Mon 18:00", "2026-03-23T18:00") == "Mon 2026-03-30 18:00+0200"
-    assert after("Mon 18:00", "2026-10-19T18:00") == "Mon 2026-10-26 18:00+0100"
 
 
 def test_every_day_of_a_year_has_its_moment() -> None:
@@ -147,60 +137,51 @@ def test_K5_it_may_start_for_an_hour_or_until_its_next_time(value: Any, end: str
 # ---- What is due
 
 
-def stamp(text: str) -> float:
-    return local(text).timestamp()
+DATE = datetime(2026, 11, 23, 18)
 
 
-def at(value: Any, now: str, *played: str) -> tuple[str | None, list[str]]:
-    found = due(times(value), local(now), {stamp(text) for text in played})
-    start = None if found.start is None else f"{found.start:%m-%dT%H:%M}"
-    return start, [f"{moment:%m-%dT%H:%M}" for moment in found.skipped]
+@pytest.mark.parametrize(
+    ("value", "now", "played", "start", "skipped"),
+    [
+        # Nothing is due before its time, and up to an hour late it is made up for.
+        (DATE, "11-23T17:59", [], None, []),
+        (DATE, "11-23T18:00", [], "11-23T18:00", []),
+        (DATE, "11-23T19:00", [], "11-23T18:00", []),
+        ("18:00", "11-23T18:00", [], "11-23T18:00", []),
+        ("18:00", "11-23T19:00", [], "11-23T18:00", []),
+        ("Mon 18:00", "11-23T18:00", [], "11-23T18:00", []),
+        ("Mon 18:00", "11-23T19:00", [], "11-23T18:00", []),
+        # A date that passed longer ago is skipped and told.
+        (DATE, "11-23T19:01", [], None, ["11-23T18:00"]),
+        # What comes every week has no past before it was first played.
+        ("Mon 18:00", "11-23T19:01", [], None, []),
+        # What was played is not played again.
+        ("18:00", "11-23T18:30", ["11-23T18:00"], None, []),
+        # All since the last that was played are told.
+        *[("18:00", "11-22T18:30", ["11-19T18:00"], "11-22T18:00", ["11-20T18:00", "11-21T18:00"])],
+        (
+            "18:00",
+            "11-22T20:00",
+            ["11-19T18:00"],
+            None,
+            [f"11-{day}T18:00" for day in (20, 21, 22)],
+        ),
+        # Of two within the hour the later is played.
+        ([DATE, "18:30"], "11-23T18:45", [], "11-23T18:30", ["11-23T18:00"]),
+    ],
+)
+def test_what_is_due_is_played_late_skipped_or_told(
+    value: Any, now: str, played: list[str], start: str | None, skipped: list[str]
+) -> None:
+    found = due(
+        times(value), local(f"2026-{now}"), {local(f"2026-{at}").timestamp() for at in played}
+    )
 
-
-def test_nothing_is_due_before_its_time() -> None:
-    date = datetime(2026, 11, 23, 18)
-
-    assert due(times(date), local("2026-11-23T17:59"), ()) == Due(None, ())
-
-
-@pytest.mark.parametrize("value", [datetime(2026, 11, 23, 18), "18:00", "Mon 18:00"])
-def test_up_to_an_hour_late_it_is_made_up_for(value: Any) -> None:
-    assert at(value, "2026-11-23T18:00") == ("11-23T18:00", [])
-    assert at(value, "2026-11-23T19:00") == ("11-23T18:00", [])
     assert LATEST_S == 3600
-
-
-def test_a_date_that_passed_longer_ago_is_skipped_and_told() -> None:
-    value = datetime(2026, 11, 23, 18)
-
-    assert at(value, "2026-11-23T19:01") == (None, ["11-23T18:00"])
-
-
-def test_what_comes_every_week_has_no_past_before_it_was_first_played() -> None:
-    assert at("Mon 18:00", "2026-11-23T19:01") == (None, [])
-
-
-def test_what_was_played_is_not_played_again() -> None:
-    assert at("18:00", "2026-11-23T18:30", "2026-11-23T18:00") == (None, [])
-
-
-def test_all_since_the_last_that_was_played_are_told() -> None:
-    played = "2026-11-19T18:00"
-
-    assert at("18:00", "2026-11-22T18:30", played) == (
-        "11-22T18:00",
-        ["11-20T18:00", "11-21T18:00"],
+    assert found == Due(
+        None if start is None else local(f"2026-{start}"),
+        tuple(local(f"2026-{moment}") for moment in skipped),
     )
-    assert at("18:00", "2026-11-22T20:00", played) == (
-        None,
-        ["11-20T18:00", "11-21T18:00", "11-22T18:00"],
-    )
-
-
-def test_of_two_within_the_hour_the_later_is_played() -> None:
-    value = [datetime(2026, 11, 23, 18), "18:30"]
-
-    assert at(value, "2026-11-23T18:45") == ("11-23T18:30", ["11-23T18:00"])
 
 
 # ---- What it cannot be
