@@ -19,11 +19,13 @@ from arena.games import GAMES
 from arena.games.replay import reopened
 from arena.referee.referee import FAULT
 from arena.storage.store import Store
+from arena.web.play.recent import PersonalMatch
 from bots.strategy import choose
 from protocol.entry_points import Package
 from protocol.games import VOCABULARIES
 from protocol.messages import Ending, Limits, Verdict
 
+LUCK_HANDS = {"hands": 100}
 SHORT: dict[str, dict[str, Any]] = {name: dict(game.rounds(4)) for name, game in GAMES.items()}
 
 
@@ -75,6 +77,17 @@ def play(
         value = choose(asked.question.choices, rng)
         match.answer(value, note if count == 0 else None, rng.randrange(20))
     return match.result()
+
+
+def personal_match(game: str) -> PersonalMatch:
+    """A match `p-1` to which a person has sat down."""
+    return PersonalMatch(
+        match="p-1",
+        players=("eva", "house:bot"),
+        record=play(game).record,
+        started_at=1.0,
+        finished_at=2.0,
+    )
 
 
 def void(game: str, number: int = 1) -> MatchResult:
@@ -212,4 +225,32 @@ def write(file: Path, games: Sequence[str] = tuple(GAMES)) -> Path:
             first = next(schedule_of(writer.plan))[0]
             writer.finished(first, void(game), f"{game}-void")
             writer.to_the_end(offender_in=2)
+    return file
+
+
+def running(
+    file: Path, game: str = "", *, played: int = 3, offends: int | None = None, **more: Any
+) -> Store:
+    """A running competition `c` with some matches; in pairing `offends` seat 1 offends."""
+    store = Store(file)
+    writer = SampleWriter(store, plan(game or next(iter(GAMES)), **more), "c")
+    for pairing in next(schedule_of(writer.plan))[:played]:
+        offender = 0 if pairing.number == offends else None
+        settings = writer.plan.settings
+        result = play(writer.plan.game, pairing.number, settings=settings, offender=offender)
+        writer.finished(pairing, result)
+    store.flush()
+    return store
+
+
+def met(file: Path, matches: int, *, ends: bool = False, **more: Any) -> Path:
+    """A database with a competition of ann, ben and cem, in which ann and ben have met."""
+    with Store(file) as store:
+        made = plan("ace_king_queen", settings=LUCK_HANDS, **more)
+        writer = SampleWriter(store, made, "c")
+        for number in range(1, matches + 1):
+            seats = ("ann", "ben") if number % 2 else ("ben", "ann")
+            writer.finished(Pairing(number, seats), play(made.game, number, settings=LUCK_HANDS))
+        if ends:
+            store.competition_finished("c", 1e4)
     return file

@@ -6,16 +6,15 @@ import asyncio
 import io
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from websockets.datastructures import Headers
-from websockets.http11 import Request
+import msgspec
 
-from arena.referee.budget import Budget
+from arena.games import game_named
 from arena.referee.sessions import BotSessions
-from arena.referee.transport import ConnectionOwner
 from arena.server.admission import Admission
 from arena.server.throttle import Throttle
 from arena.storage.roster import Roster
@@ -27,13 +26,11 @@ from arena.submissions.service import SubmissionService
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.socket import SubmitterSockets
 from arena.submissions.uploads import Upload
-from protocol.codec import Encoding
 from protocol.messages import Limits
 from protocol.submitting import (
     FRAME_BYTES,
     PIECE_BYTES,
     Enter,
-    FromSubmitter,
     Piece,
     Progressing,
     Send,
@@ -41,8 +38,8 @@ from protocol.submitting import (
     Submit,
     ToSubmitter,
     decode_to_submitter,
-    encode_from_submitter,
 )
+from tests.support.page_sockets import FakePageConnection, PageSockets
 
 __all__ = [
     "QUICK_CHECK",
@@ -51,10 +48,9 @@ __all__ = [
     "RunningSubmissions",
     "SubmitterSurroundings",
     "bot_zip",
+    "in_submissions",
     "strategy",
 ]
-
-Told = TypeVar("Told")
 
 _CHECK = """
 import json, sys, time
@@ -89,6 +85,8 @@ time.sleep(600)
 """
 QUICK_COMPARE = (sys.executable, "-I", "-S", "-c", _COMPARE)
 """In place of the process that compares two programs: the first is better."""
+
+_OWNERS = ("ann", "bob", "cem", "dan", "eve", "fay")
 
 
 def strategy(*words: str) -> bytes:
@@ -179,83 +177,13 @@ class RunningSubmissions:
         return found
 
 
-class FakeSubmitterConnection:
-    """A connection at `/submit` that records what it is sent; `hears` waits for a message."""
+class FakeSubmitterConnection(FakePageConnection):
+    """A connection at `/submit`."""
 
-    has_link = True
-    is_secure = False
-
-    def __init__(self, arena: SubmitterSurroundings, number: int) -> None:
-        self.peer = f"10.0.0.1:{number}"
-        self.address = "10.0.0.1"
-        self.encoding: Encoding | None = None
-        self.is_open = self.is_behind = self.is_cut = False
-        self.useless = self.pings = self.status = 0
-        self.budget = Budget(1)
-        self.closed: tuple[int, str] | None = None
-        self.heard: list[Any] = []
-        self.close_code: int | None = None
-        self.close_reason = ""
-        self.min_rtt_ms: float | None = None
-        self._arena = arena
-        self._news = asyncio.Event()
-
-    def accept(self, request: Request) -> None:
-        self.is_open = "Sec-WebSocket-Key" in request.headers
-
-    def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
-        self.status = status
-
-    def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
-        assert owner is self._arena.sockets
-        assert frame_bytes == FRAME_BYTES < buffer_bytes
-
-    def silent_since(self, now: float) -> float | None:
-        return None
-
-    def send(self, frame: bytes, encoding: Encoding) -> None:
-        assert encoding is Encoding.JSON
-        if self.is_open:
-            self.heard.append(decode_to_submitter(frame))
-            self._news.set()
-
-    def ping(self, payload: bytes) -> None:
-        self.pings += 1
-
-    def close(self, code: int, reason: str = "") -> None:
-        self.closed, self.is_open = (code, reason), False
-        self._news.set()
-
-    def cut(self) -> None:
-        self.is_cut, self.is_open = True, False
-
-    def hello_received(self) -> None:
-        raise AssertionError("it is no bot")
-
-    def rest(self, until: float) -> None:
-        raise AssertionError("it is no bot")
-
-    def says(self, *messages: FromSubmitter | bytes) -> FakeSubmitterConnection:
-        """Send messages, or frames, at the present time."""
-        for message in messages:
-            frame = message if isinstance(message, bytes) else encode_from_submitter(message)
-            self._arena.sockets.received(self, frame, Encoding.JSON, self._arena.now)
-        return self
-
-    def leaves(self) -> None:
-        self.is_open = False
-        self._arena.sockets.lost(self)
-
-    async def hears(self, kind: type[Told], is_it: Callable[[Told], bool] = lambda _: True) -> Told:
-        """The first message of a type, which may have come before; it and those before are gone."""
-        async with asyncio.timeout(20):
-            while True:
-                for at, message in enumerate(self.heard):
-                    if isinstance(message, kind) and is_it(message):
-                        del self.heard[: at + 1]
-                        return message
-                self._news.clear()
-                await self._news.wait()
+    decode = decode_to_submitter
+    frame_bytes = FRAME_BYTES
+    buffer_bytes = 4 * 1024 * 1024
+    _sockets: SubmitterSurroundings
 
     async def hands_in(self, data: bytes, name: str = "bot.py") -> int:
         """Upload a program; the number of the submission that has arrived."""
@@ -266,46 +194,37 @@ class FakeSubmitterConnection:
         return (await self.hears(Progressing)).submission
 
 
-class SubmitterSurroundings:
+class SubmitterSurroundings(PageSockets[FakeSubmitterConnection]):
     """The sockets at `/submit` over a running service, and a fake gateway around them."""
 
     def __init__(self, running: RunningSubmissions) -> None:
-        self.now = 100.0
+        super().__init__(FakeSubmitterConnection)
         self.running = running
-        self.blamed = 0
         self.admission = Admission(BotSessions(), Limits(), Roster(running.store.engine).access())
-        self.requests = SubmissionRequests(
-            running.service,
-            ("ace_king_queen",),
-            lambda game, language: StarterFiles({"bot.py": f"{game} {language}"}, "bot.py"),
-        )
-        self.sockets = SubmitterSockets(
+        self.requests = SubmissionRequests(running.service, ("ace_king_queen",), _starter)
+        self.owner = self.sockets = SubmitterSockets(
             self.admission, cast(Throttle, self), self.requests, self.now
         )
-        self._number = 0
-
-    def opens(self, **headers: str) -> FakeSubmitterConnection:
-        """A connection that has said nothing yet."""
-        self._number += 1
-        connection = FakeSubmitterConnection(self, self._number)
-        said = Headers({"Sec-WebSocket-Key": "x", **headers})
-        self.sockets.enter(connection, Request("/submit", said))
-        return connection
 
     def enters(self, owner: str) -> FakeSubmitterConnection:
         """A connection that has shown its token."""
         return self.opens().says(Enter(self.running.tokens[owner]))
 
-    def passes(self, seconds: float) -> None:
-        """Let time pass, with a tick a second."""
-        for _ in range(round(seconds)):
-            self.now += 1
-            self.sockets.tick(self.now)
-
     def roster_changes(self) -> None:
         self.admission.change(Roster(self.running.store.engine).access())
         self.sockets.roster_changed()
 
-    def blame(self, address: str) -> None:
-        """As the throttle."""
-        self.blamed += 1
+
+@asynccontextmanager
+async def in_submissions(folder: Path, **settings: Any) -> AsyncIterator[SubmitterSurroundings]:
+    """The sockets over a service for six owners; settings are those of the course file."""
+    chosen = msgspec.structs.replace(SubmissionSettings(), **settings)
+    running = RunningSubmissions(folder / "a.db", folder / "work", chosen, owners=_OWNERS)
+    async with running:
+        arena = SubmitterSurroundings(running)
+        yield arena
+        await arena.sockets.close()
+
+
+def _starter(game: str, language: str) -> StarterFiles:
+    return StarterFiles({"bot.py": f"{game_named(game).name}-{language}"}, "bot.py")

@@ -62,6 +62,10 @@ class WatchedArena:
         self.worked_s += self.work_s
         return self.house.now + self.worked_s
 
+    def begun(self, game: str = ANY_GAME, **settings: object) -> PlayedOnDemand:
+        """A match that has begun."""
+        return begun(self.house, game, **settings)
+
     def comes(
         self, table: LiveMatch | RemoteMatch | None = None, viewer: Viewer = INSTRUCTOR
     ) -> FakeSpectator:

@@ -29,14 +29,25 @@ def titles(hits: list[SearchHit]) -> list[str]:
     return [hit.section.title for hit in hits]
 
 
-def test_all_words_must_be_there(index: SearchIndex) -> None:
-    assert titles(index.search("decision bank")) == ["Time"]
-    assert titles(index.search("decision")) == ["Time", "Space"]
-    assert titles(index.search("nothing-of-the-kind")) == []
-
-
-def test_a_title_is_worth_more_than_a_mention(index: SearchIndex) -> None:
-    assert titles(index.search("time")) == ["Time", "Bots"]
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        pytest.param("decision bank", ["Time"], id="all_words_must_be_there"),
+        ("decision", ["Time", "Space"]),
+        ("nothing-of-the-kind", []),
+        pytest.param("time", ["Time", "Bots"], id="a_title_is_worth_more_than_a_mention"),
+        pytest.param("wire frame", ["Space"], id="the_title_of_the_document_counts_as_said"),
+        ("bank", ["Bots", "Time"]),
+        pytest.param("BANK", ["Bots", "Time"], id="capitals_make_no_difference"),
+        pytest.param("", [], id="no_question_has_no_answer"),
+        ("  ", []),
+        ("\n", []),
+        pytest.param(".*", [], id="what_is_a_pattern_elsewhere_is_a_word_here"),
+        ("bank_ms", ["Bots"]),
+    ],
+)
+def test_a_question_finds_sections(index: SearchIndex, question: str, found: list[str]) -> None:
+    assert titles(index.search(question)) == found
 
 
 def test_what_is_said_comes_before_what_stands_in_code() -> None:
@@ -46,19 +57,6 @@ def test_what_is_said_comes_before_what_stands_in_code() -> None:
 
     assert titles([words, frames]) == ["Words", "Frames"]
     assert [piece.text for piece in frames.snippet if piece.is_match] == ["news"] * 3
-
-
-def test_the_title_of_the_document_counts_as_said_in_its_sections(index: SearchIndex) -> None:
-    assert titles(index.search("wire frame")) == ["Space"]
-
-
-def test_capitals_make_no_difference(index: SearchIndex) -> None:
-    assert titles(index.search("BANK")) == titles(index.search("bank"))
-
-
-@pytest.mark.parametrize("question", ["", "  ", "\n"])
-def test_no_question_has_no_answer(index: SearchIndex, question: str) -> None:
-    assert index.search(question) == []
 
 
 def test_a_snippet_marks_the_words(index: SearchIndex) -> None:
@@ -80,11 +78,6 @@ def test_a_snippet_of_a_long_text_is_short(before: str, after: str) -> None:
     assert "needle" in shown
     assert len(shown) < 300
     assert shown[:2] + shown[-2:] == "…  …"
-
-
-def test_what_is_a_pattern_elsewhere_is_a_word_here(index: SearchIndex) -> None:
-    assert index.search(".*") == []
-    assert titles(index.search("bank_ms")) == ["Bots"]
 
 
 def test_there_are_only_so_many_hits_and_words() -> None:

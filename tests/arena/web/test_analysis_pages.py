@@ -13,7 +13,6 @@ import pytest
 
 from arena.engine.analysis import Analysing, Analysis, Chart, Figure, Judgement, Judging, SeatMatch
 from arena.engine.match import Record
-from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
@@ -22,16 +21,20 @@ from arena.records.visibility import LADDER_S, Viewer
 from arena.storage.store import Store
 from arena.web import analysis_pages
 from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask
-from arena.web.play.recent import PersonalMatch
 from protocol.vocabulary import News, Question
 from tests.support import databases
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, InProcessReader, owner
-from tests.support.sample_database import SampleWriter, plan, play, write
+from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 QUICK = [name for name, game in GAMES.items() if game.judging and not game.judging.is_slow]
 GAME = "ace_king_queen"
 NOT_INSTALLED = "numpy and scipy are not installed: pip install 'card-arena[analysis]'"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "arena.db"
 
 
 class EavesdroppingGame:
@@ -81,16 +84,6 @@ def plain(what: object) -> Any:
     return msgspec.to_builtins(what)
 
 
-def running(file: Path, game: str, **more: Any) -> Store:
-    """A competition that goes on, with two matches."""
-    store = Store(file)
-    writing = SampleWriter(store, plan(game, **more), "c")
-    for pairing in next(schedule_of(writing.plan))[:2]:
-        writing.finished(pairing, play(game, pairing.number, settings=writing.plan.settings))
-    store.flush()
-    return store
-
-
 def told_to(record: Record, seat: int) -> list[Any]:
     """All that a seat was told and asked, in order, as its bot got it."""
     transcript = seat_transcript.told(record, seat)
@@ -105,13 +98,13 @@ def told_to(record: Record, seat: int) -> list[Any]:
 
 @EACH_GAME
 def test_every_mistake_of_a_seat_is_a_mark_in_the_order_of_play(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:
     EavesdroppingGame(monkeypatch, game)
-    with running(tmp_path / "arena.db", game) as store:
+    with running(file, game, played=2) as store:
         match = store.results("c")[0]
         record = store.record(match.id)
-    reader = AnalysisReader(tmp_path / "arena.db")
+    reader = AnalysisReader(file)
     own = 0
     for seat in range(1, len(match.players) + 1):
         path = f"matches/{match.id}/mistakes.json"
@@ -131,10 +124,8 @@ def test_every_mistake_of_a_seat_is_a_mark_in_the_order_of_play(
 
 
 @pytest.mark.parametrize("game", QUICK)
-def test_what_a_game_says_of_a_match_is_strict_json_and_has_words(
-    tmp_path: Path, game: str
-) -> None:
-    reader = AnalysisReader(write(tmp_path / "arena.db", [game]))
+def test_what_a_game_says_of_a_match_is_strict_json_and_has_words(file: Path, game: str) -> None:
+    reader = AnalysisReader(write(file, [game]))
     status = reader.analysis(f"matches/{game}-1/mistakes.json")
 
     assert status["state"] == "done"
@@ -144,15 +135,9 @@ def test_what_a_game_says_of_a_match_is_strict_json_and_has_words(
         assert mark["answer_text"] != mark["best_text"]
 
 
-def test_a_match_that_a_person_has_played_comes_with_the_question(tmp_path: Path) -> None:
-    reader = AnalysisReader(write(tmp_path / "arena.db", []))
-    sat = PersonalMatch(
-        match="p-1",
-        players=("eva", "house:nash"),
-        record=play(GAME).record,
-        started_at=1.0,
-        finished_at=2.0,
-    )
+def test_a_match_that_a_person_has_played_comes_with_the_question(file: Path) -> None:
+    reader = AnalysisReader(write(file, []))
+    sat = personal_match(GAME)
     reply = reader.personal("matches/p-1/mistakes.json", sat)
     task = msgspec.json.decode(reply.body, type=AnalysisTask)
     status = reader.done(AnalysisQuestion(id=1, task=task, personal_match=sat))
@@ -161,93 +146,31 @@ def test_a_match_that_a_person_has_played_comes_with_the_question(tmp_path: Path
     assert status["mistakes"]["decisions"] > 0
 
 
-def test_a_match_that_never_began_has_no_mistakes(tmp_path: Path) -> None:
-    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
-    status = reader.analysis(f"matches/{GAME}-void/mistakes.json")
-
-    assert status["mistakes"]["decisions"] == 0
-    assert status["mistakes"]["marks"] == []
-
-
-def test_a_match_that_is_too_long_is_for_arena_mistakes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(analysis_pages, "MOST_ANSWERS", 3)
-    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
-    status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
-
-    assert status["state"] == "refused"
-    assert f"use `arena mistakes {GAME}-1`" in status["text"]
-
-
-def test_matches_of_millions_of_answers_are_for_arena_analyse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(analysis_pages, "MOST_ANSWERS", 0)
-    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
-    status = reader.analysis(f"competitions/{GAME}-00000000/strength.json", bot="ann")
-
-    assert status["state"] == "refused"
-    assert f"use `arena analyse {GAME} BOT --from {GAME}-00000000`" in status["text"]
-
-
 def test_a_match_that_would_be_judged_for_an_hour_is_for_arena_mistakes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judging = GAMES[GAME].judging
     assert judging is not None
     slow = msgspec.structs.replace(judging, is_slow=True)
     monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(GAMES[GAME], judging=slow))
     monkeypatch.setattr(analysis_pages, "MOST_SLOW_ANSWERS", 3)
-    reader = AnalysisReader(write(tmp_path / "arena.db", [GAME]))
+    reader = AnalysisReader(write(file, [GAME]))
     status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
 
     assert status["state"] == "refused"
     assert "answers, more than 3: use `arena mistakes" in status["text"]
 
 
-def test_a_damaged_record_has_failed_with_a_line(tmp_path: Path) -> None:
-    file = write(tmp_path / "arena.db", [GAME])
-    databases.rows(file, "UPDATE matches SET record = CAST('{' AS BLOB)")
-    reader = AnalysisReader(file)
-    status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
-
-    assert status["state"] == "failed"
-    assert "its log says why" in status["text"]
-    [line] = reader.log
-    assert line.startswith(f"mistakes of {GAME}-1: cannot read match")
-
-
 def test_a_game_that_judges_nothing_says_so_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing = {"judging": None, "analysing": None, "habits": None}
     monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(GAMES[GAME], **nothing))
-    reader = InProcessReader(write(tmp_path / "arena.db", [GAME]))
+    reader = InProcessReader(write(file, [GAME]))
 
     assert "what decisions cost" in reader.get(f"matches/{GAME}-1/mistakes.json")["refused"]
     found = reader.get(f"competitions/{GAME}-00000000/strength.json", bot="ann")
     assert "how good a bot is" in found["refused"]
-
-
-@pytest.mark.parametrize(
-    ("path", "query", "status"),
-    [
-        ("matches/none/mistakes.json", {"seat": "1"}, 404),
-        (f"matches/{GAME}-1/mistakes.json", {"seat": "3"}, 404),
-        (f"matches/{GAME}-1/mistakes.json", {"seat": "0"}, 400),
-        (f"matches/{GAME}-1/mistakes.json", {"bot": "ann"}, 400),
-        (f"competitions/{GAME}-00000000/strength.json", {}, 400),
-        (f"competitions/{GAME}-00000000/strength.json", {"bot": "nobody"}, 404),
-        ("competitions/none/strength.json", {"bot": "ann"}, 404),
-    ],
-)
-def test_a_bad_question_is_one_line(
-    tmp_path: Path, path: str, query: dict[str, Any], status: int
-) -> None:
-    reader = InProcessReader(write(tmp_path / "arena.db", [GAME]))
-
-    assert reader.refused(path, **query)[0] == status
 
 
 # ---- The strength of a bot
@@ -258,17 +181,17 @@ def strength_of(reader: AnalysisReader, viewer: Viewer = PUBLIC, bot: str = "ann
 
 
 def test_a_bots_strength_is_made_from_its_latest_matches_and_says_how_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = EavesdroppingGame(monkeypatch, GAME)
     monkeypatch.setattr(analysis_pages, "MOST_MATCHES", 3)
-    with Store(tmp_path / "arena.db") as store:
+    with Store(file) as store:
         writing = SampleWriter(store, plan(GAME, matches=6), "c")
         writing.to_the_end()
         store.flush()
         played = [row for row in store.results("c") if "ann" in row.players]
         seats = [(store.record(row.id), row.players.index("ann")) for row in played[-3:]]
-    found = strength_of(AnalysisReader(tmp_path / "arena.db"))
+    found = strength_of(AnalysisReader(file))
 
     assert (found["matches"], found["of_matches"]) == (3, len(played))
     assert found["analysis"]["figures"][0]["value"] == 3.0
@@ -280,17 +203,15 @@ def test_a_bots_strength_is_made_from_its_latest_matches_and_says_how_many(
 
 
 def test_matches_that_were_taken_back_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     EavesdroppingGame(monkeypatch, GAME)
-    with running(tmp_path / "arena.db", GAME) as store:
-        reader = AnalysisReader(tmp_path / "arena.db")
+    with running(file, GAME, played=2) as store:
+        reader = AnalysisReader(file)
         before = strength_of(reader, INSTRUCTOR)["matches"]
         match = next(row for row in store.results("c") if "ann" in row.players)
-        databases.rows(
-            tmp_path / "arena.db", f"UPDATE matches SET counts = 0 WHERE id = '{match.id}'"
-        )
-        databases.rows(tmp_path / "arena.db", "UPDATE competitions SET revision = revision + 1")
+        databases.rows(file, f"UPDATE matches SET counts = 0 WHERE id = '{match.id}'")
+        databases.rows(file, "UPDATE competitions SET revision = revision + 1")
         reply = reader.reply("competitions/c/strength.json", INSTRUCTOR, bot="ann")
         task = msgspec.json.decode(reply.body, type=AnalysisTask)
 
@@ -299,11 +220,11 @@ def test_matches_that_were_taken_back_are_left_out(
 
 @EACH_GAME
 def test_without_the_packages_it_says_what_to_install_and_has_the_charts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:
     monkeypatch.setattr("arena.strength.extra.find_spec", lambda name: None)
     analysing = GAMES[game].analysing
-    reader = AnalysisReader(write(tmp_path / "arena.db", [game]))
+    reader = AnalysisReader(write(file, [game]))
     status = reader.analysis(f"competitions/{game}-00000000/strength.json", bot="ann")
     strength = status["strength"]
 
@@ -316,9 +237,9 @@ def test_without_the_packages_it_says_what_to_install_and_has_the_charts(
 
 
 @pytest.mark.parametrize("game", [name for name, game in GAMES.items() if game.habits])
-def test_what_a_game_says_of_a_bot_is_strict_json(tmp_path: Path, game: str) -> None:
+def test_what_a_game_says_of_a_bot_is_strict_json(file: Path, game: str) -> None:
     at = list(GAMES).index(game)
-    reader = AnalysisReader(write(tmp_path / "arena.db", list(GAMES)[: at + 1]))
+    reader = AnalysisReader(write(file, list(GAMES)[: at + 1]))
     status = reader.analysis(f"competitions/{game}-{at:08x}/strength.json", bot="ann")
 
     assert status["state"] == "done"
@@ -331,12 +252,12 @@ def test_what_a_game_says_of_a_bot_is_strict_json(tmp_path: Path, game: str) -> 
 
 @EACH_GAME
 def test_J8_mistakes_and_analysis_are_the_owners_and_the_instructors_until_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:
     EavesdroppingGame(monkeypatch, game)
-    with running(tmp_path / "arena.db", game) as store:
+    with running(file, game, played=2) as store:
         match = store.results("c")[0]
-        reader = AnalysisReader(tmp_path / "arena.db")
+        reader = AnalysisReader(file)
         paths: list[tuple[str, str, dict[str, str]]] = []
         for seat, bot in enumerate(match.players, start=1):
             paths.append((bot, f"matches/{match.id}/mistakes.json", {"seat": str(seat)}))
@@ -358,14 +279,14 @@ def test_J8_mistakes_and_analysis_are_the_owners_and_the_instructors_until_the_e
 
 @EACH_GAME
 def test_J8_what_analyses_for_an_owner_hears_what_its_seat_heard_and_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, game: str
+    file: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:
     """So no mark, mistake or chart can tell more; and luck, made of all cards, is not there."""
     heard = EavesdroppingGame(monkeypatch, game)
-    with running(tmp_path / "arena.db", game) as store:
+    with running(file, game, played=2) as store:
         match = store.results("c")[0]
         record = store.record(match.id)
-    reader = AnalysisReader(tmp_path / "arena.db")
+    reader = AnalysisReader(file)
     for seat, bot in enumerate(match.players):
         for noted in (heard.heard_by_judges, heard.heard_by_meters, heard.watched):
             noted.clear()
@@ -389,10 +310,9 @@ def is_within(part: list[Any], whole: list[Any]) -> bool:
 
 
 def test_J8_on_a_ladder_others_see_what_comes_of_matches_of_a_day_ago(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     EavesdroppingGame(monkeypatch, GAME)
-    file = tmp_path / "arena.db"
     with Store(file) as store:
         writing = SampleWriter(store, plan(GAME, form=Form.LADDER, players=("ann", "ben")), "c")
         matches = [

@@ -18,7 +18,6 @@ import msgspec
 import pytest
 
 from arena.formats.formats import schedule_of
-from arena.records.visibility import Viewer
 from arena.storage.store import Store
 from arena.web.analysis_client import AnalysisClient
 from arena.web.analysis_process import NICENESS, PAUSE, RESUME
@@ -28,7 +27,7 @@ from arena.web.play.recent import PersonalMatch
 from arena.web.reader_client import ReaderClient
 from tests.support.arena_process import state
 from tests.support.page_reader import PUBLIC
-from tests.support.sample_database import SampleWriter, plan, play, write
+from tests.support.sample_database import SampleWriter, personal_match, plan, play, write
 
 pytestmark = pytest.mark.e2e
 
@@ -67,12 +66,12 @@ async def analysing(file: Path) -> AsyncIterator[AnalysisClient]:
 
 
 async def document(
-    client: AnalysisClient, path: str, viewer: Viewer = PUBLIC, **query: str
+    client: AnalysisClient, path: str, sat: PersonalMatch | None = None, **query: str
 ) -> dict[str, Any]:
     """The state that ends an analysis."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
-            answer = await client.ask(f"/api/{path}", query, viewer)
+            answer = await client.ask(f"/api/{path}", query, PUBLIC, sat)
             found: dict[str, Any] = msgspec.json.decode(answer.body)
             if found["state"] not in ("queued", "running"):
                 return found
@@ -115,19 +114,8 @@ async def test_it_has_the_lowest_priority_before_it_does_anything(
 
 
 async def test_a_persons_match_goes_with_the_question(file: Path) -> None:
-    sat = PersonalMatch(
-        match="p-1",
-        players=("eva", "house:nash"),
-        record=play(GAME).record,
-        started_at=1.0,
-        finished_at=2.0,
-    )
-    async with analysing(file) as client, asyncio.timeout(TIMEOUT_S):
-        found: dict[str, Any] = {"state": "queued"}
-        while found["state"] in ("queued", "running"):
-            await asyncio.sleep(0.02)
-            answer = await client.ask("/api/matches/p-1/mistakes.json", {}, PUBLIC, sat)
-            found = msgspec.json.decode(answer.body)
+    async with analysing(file) as client:
+        found = await document(client, "matches/p-1/mistakes.json", sat=personal_match(GAME))
 
         assert found["state"] == "done"
         assert found["mistakes"]["decisions"] > 0
@@ -246,36 +234,48 @@ def test_a_task_that_takes_too_much_cpu_ends_it(file: Path) -> None:
         assert process.wait(TIMEOUT_S) == -signal.SIGPROF
 
 
+READS = """
+        await reader.ask("/api/competitions.json", {}, Viewer())
+        process = reader.process
+"""
+ANALYSES = """
+        client = AnalysisClient(store, reader)
+        await client.ask("/api/matches/long-1/mistakes.json", {}, Viewer())
+        process = client.process
+        while process.pid is None or not process.has_answered:
+            await asyncio.sleep(0.01)
+        process.order(b"pause\\n")
+"""
 ARENA = """
 import asyncio, sys
-from arena.storage.store import Store
-from arena.formats.formats import schedule_of
 from arena.records.visibility import Viewer
+from arena.storage.store import Store
 from arena.web.analysis_client import AnalysisClient
 from arena.web.reader_client import ReaderClient
 
-async def main(file, path):
-    with Store(file) as store:
-        client = AnalysisClient(store, ReaderClient(store))
-        await client.ask(path, {}, Viewer())
-        while client.process.pid is None or not client.process.has_answered:
-            await asyncio.sleep(0.01)
-        client.process.order(b"pause\\n")
-        print(client.process.pid, flush=True)
+async def main():
+    with Store(sys.argv[1]) as store:
+        reader = ReaderClient(store)
+{asks}
+        print(process.pid, flush=True)
         await asyncio.sleep(600)
 
-asyncio.run(main(*sys.argv[1:]))
+asyncio.run(main())
 """
 
 
-def test_an_arena_that_is_killed_leaves_no_process(file: Path) -> None:
-    path = f"/api/matches/{LONG_MATCH}/mistakes.json"
+@pytest.mark.parametrize("asks", [READS, ANALYSES], ids=["reader", "analyses"])
+def test_an_arena_that_is_killed_leaves_no_process(file: Path, asks: str) -> None:
     arena = subprocess.Popen(
-        [sys.executable, "-c", ARENA, str(file), path], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ARENA.format(asks=asks), str(file)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with arena:
         assert arena.stdout is not None
         pid = int(arena.stdout.readline())
+        assert state(pid) not in ("", "Z")
+        os.kill(pid, signal.SIGINT)  # Ctrl-C is for the arena
         arena.kill()
 
     give_up_at = time.monotonic() + TIMEOUT_S

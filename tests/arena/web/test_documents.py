@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,17 @@ from arena.records.seat_document import SeatDocument
 from arena.records.visibility import seen
 from arena.storage.live_results import LiveResults
 from arena.storage.reader import document_of
-from arena.storage.store import Act, CompetitionState, Store
+from arena.storage.store import Act, Store
 from arena.web import match_rounds
 from arena.web.competition_cache import CachedCompetition
-from arena.web.competition_pages import MOST_MATCHES
 from arena.web.documents import thinned
-from arena.web.play.recent import PersonalMatch
 from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
 from protocol.watching import View
 from tests.support import databases
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
-from tests.support.sample_database import SampleWriter, plan, play, write
+from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 ALL = View("all")
@@ -49,18 +48,16 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> InProcessReader:
     return InProcessReader(write(tmp_path_factory.mktemp("finished") / "arena.db"))
 
 
-def running(
-    file: Path, game: str = "ace_king_queen", offends: int | None = 2, **more: Any
-) -> Store:
-    """A running competition with three matches; in pairing `offends` seat 0 commits an offence."""
-    store = Store(file)
-    writing = SampleWriter(store, plan(game, **more), "c")
-    for pairing in next(schedule_of(writing.plan))[:3]:
-        offender = 0 if pairing.number == offends else None
-        settings = writing.plan.settings
-        writing.finished(pairing, play(game, pairing.number, settings=settings, offender=offender))
-    store.flush()
-    return store
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "arena.db"
+
+
+@contextmanager
+def going_on(file: Path, *words: Any, **more: Any) -> Iterator[tuple[Store, InProcessReader]]:
+    """A running competition, and its documents."""
+    with running(file, *words, **more) as store:
+        yield store, InProcessReader(file)
 
 
 # ---- Competitions
@@ -90,12 +87,12 @@ def test_every_document_of_a_finished_competition_is_there(
     assert finished.reply(f"{at}/cross.json").status == (200 if form is Form.ROUND_ROBIN else 404)
 
 
-def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
+def test_the_list_has_all_competitions_the_newest_first(file: Path) -> None:
+    with Store(file) as store:
         for number, game in enumerate(GAMES):
             writing = SampleWriter(store, plan(game), f"c{number}")
             store.competition_started(f"d{number}", writing.plan, 5_000.0 + number)
-    lines = InProcessReader(tmp_path / "arena.db").get("competitions.json")["competitions"]
+    lines = InProcessReader(file).get("competitions.json")["competitions"]
 
     last = len(GAMES) - 1
     assert [line["id"] for line in lines[: last + 1]] == [f"d{at}" for at in range(last, -1, -1)]
@@ -114,29 +111,13 @@ def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
     }
 
 
-def test_a_competition_whose_game_is_gone_has_its_pages(tmp_path: Path) -> None:
-    file = write(tmp_path / "arena.db", ["ace_king_queen"])
-    plan_of_gone = "REPLACE(plan, '\"ace_king_queen\"', '\"gone\"')"
-    databases.rows(file, f"UPDATE competitions SET game = 'gone', plan = {plan_of_gone}")
-    databases.rows(file, "UPDATE matches SET game = 'gone'")
-    library = InProcessReader(file)
-    [line] = library.get("competitions.json")["competitions"]
-
-    assert (line["game"], line["title"]) == ("gone", "gone")
-    page = library.get(f"competitions/{line['id']}.json")
-    assert page["standings"]
-    assert "unknown game 'gone'" in page["missing"]
-    assert library.get("matches/ace_king_queen-1.json")["players"]
-    assert library.reply("matches/ace_king_queen-1/record.json").status == 200
-
-
-def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
+def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(file: Path) -> None:
+    with Store(file) as store:
         climbs = msgspec.structs.replace(plan("ace_king_queen", players=("ann",)), form=Form.LADDER)
         writing = SampleWriter(store, climbs, "c")
         first = next(schedule_of(plan("ace_king_queen")))[0]
         writing.finished(first, play("ace_king_queen"))
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     [line] = library.get("competitions.json")["competitions"]
 
     assert line["scheduled"] is None
@@ -144,64 +125,39 @@ def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> 
     assert library.get("competitions/c.json")["scheduled"] is None
 
 
-def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
-    with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
+def test_the_standings_are_those_of_the_results(file: Path) -> None:
+    with Store(write(file, ["gin_rummy"])) as store:
         rows = LiveResults(store, "gin_rummy-00000000").standings
-    overview = InProcessReader(tmp_path / "arena.db").get("competitions/gin_rummy-00000000.json")
+    overview = InProcessReader(file).get("competitions/gin_rummy-00000000.json")
 
     assert overview["standings"] == msgspec.json.decode(msgspec.json.encode(rows))
 
 
-def test_documents_say_which_versions_have_played(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
+def test_documents_say_which_versions_have_played_and_who_refereed(file: Path) -> None:
+    with Store(file) as store:
         writer = SampleWriter(store, plan("ace_king_queen"), "c")
         [first, second, *_] = next(schedule_of(writer.plan))
-        writer.finished(first, play("ace_king_queen", 1, versions=("v3", "connected")), "m-1")
+        of_both = play("ace_king_queen", 1, versions=("v3", "connected"), worker="north")
+        writer.finished(first, of_both, "m-1")
         writer.finished(second, play("ace_king_queen", 2), "m-2")
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     overview = library.get("competitions/c.json")
+    told, silent = library.get("matches/m-1.json"), library.get("matches/m-2.json")
     ann, ben = first.players
 
     assert overview["versions"] == {ann: "v3", ben: "connected"}
     assert {row["name"]: row["version"] for row in overview["standings"]}[ann] == "v3"
     assert library.get("competitions/c/bot.json", name=ben)["row"]["version"] == "connected"
-    assert library.get("matches/m-1.json")["versions"] == ["v3", "connected"]
-    assert "versions" not in library.get("matches/m-2.json")
+    assert (told["versions"], told["worker"]) == (["v3", "connected"], "north")
+    assert not {"versions", "worker"} & silent.keys()
 
 
-def test_a_match_says_which_worker_has_refereed_it(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
-        writer = SampleWriter(store, plan("ace_king_queen"), "c")
-        [first, second, *_] = next(schedule_of(writer.plan))
-        writer.finished(first, play("ace_king_queen", 1, worker="north"), "m-1")
-        writer.finished(second, play("ace_king_queen", 2), "m-2")
-    library = InProcessReader(tmp_path / "arena.db")
-
-    assert library.get("matches/m-1.json")["worker"] == "north"
-    assert "worker" not in library.get("matches/m-2.json")
-
-
-@pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
-def test_K5_who_was_not_there_is_listed_and_has_a_page(tmp_path: Path, game: str) -> None:
-    running(tmp_path / "arena.db", game, not_there=("zoe",)).close()
-    library = InProcessReader(tmp_path / "arena.db")
-    overview = library.get("competitions/c.json")
-    page = library.get("competitions/c/bot.json", name="zoe")
-
-    assert overview["not_there"] == ["zoe"]
-    assert overview["standings"][-1] == page["row"]
-    assert page["row"]["name"] == "zoe"
-    assert page["row"].get("rank") is None
-    assert page["row"].get("not_there") or page["row"]["stands"] == "not there"
-    assert (page["matches"], page["verdicts"]) == ([], [])
-
-
-def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
+def test_the_cross_table_is_in_the_order_of_the_standings(file: Path) -> None:
+    with Store(file) as store:
         SampleWriter(store, plan("ace_king_queen"), "c").to_the_end()
         store.flush()
         table = LiveResults(store, "c").cross_table
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     cross = library.get("competitions/c/cross.json")
     rows = library.get("competitions/c.json")["standings"]
 
@@ -213,12 +169,12 @@ def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> Non
         assert (low, high) == pytest.approx(cell.interval or (None, None), abs=1e-6)
 
 
-def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:
+def test_a_bracket_has_its_stages_byes_and_who_went_on(file: Path) -> None:
     players = tuple(f"p{number}" for number in range(9))
-    with Store(tmp_path / "arena.db") as store:
+    with Store(file) as store:
         drawn = plan("high_low", players=players)
         SampleWriter(store, drawn, "c").to_the_end(offender_in=2)
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     overview = library.get("competitions/c.json")
     first, *_, last = overview["bracket"]
     offended = first["tables"][1]
@@ -243,57 +199,20 @@ def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:
     assert library.get(f"matches/{match}.json")["competition"] == "c"
 
 
-def test_tables_of_a_stage_that_goes_on_are_being_played_or_wait_in_a_pause(tmp_path: Path) -> None:
-    players = tuple(f"p{number}" for number in range(16))
-    with running(tmp_path / "arena.db", "high_low", players=players) as store:
-        library = InProcessReader(tmp_path / "arena.db")
-        states = [
-            table["state"] for table in library.get("competitions/c.json")["bracket"][0]["tables"]
-        ]
-        store.state_changed("c", CompetitionState.PAUSED, act("pause"))
-        store.flush()
-        paused = library.get("competitions/c.json")["bracket"][0]["tables"]
-
-    assert states == ["over"] * 3 + ["playing"]
-    assert paused[-1]["state"] == "waits"
-    assert paused[-1]["match"] is None
-
-
 def act(what: str, **about: Any) -> Act:
     return Act(competition="c", at=1.0, who="eva", what=what, **about)
 
 
-def test_what_was_played_or_taken_back_meanwhile_is_seen(tmp_path: Path) -> None:
-    with running(tmp_path / "arena.db", offends=None) as store:
-        library = InProcessReader(tmp_path / "arena.db")
-        before = library.get("competitions/c.json")
-        assert library.get("competitions/c/bot.json", name="ann")["curve"]
-        store.taken_back("c", "ace_king_queen-1", act("void"))
-        store.flush()
-        after = library.get("competitions/c.json")
-        curve = library.get("competitions/c/bot.json", name="ann")["curve"]
-
-        assert (before["played"], after["played"]) == (3, 2)
-        assert len(curve) == sum(
-            "ann" in match["players"] and match["counts"]
-            for match in library.get("competitions/c/matches.json")["matches"]
-        )
-
-
-def test_documents_are_cached_until_there_are_new_results(tmp_path: Path) -> None:
-    with running(tmp_path / "arena.db"):
-        library = InProcessReader(tmp_path / "arena.db")
+def test_documents_are_cached_until_there_are_new_results(file: Path) -> None:
+    with going_on(file) as (_, library):
         first = library.reply("competitions/c/cross.json")
 
         assert library.reply("competitions/c/cross.json").body is first.body
 
 
-def test_what_was_read_in_part_is_read_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_read_in_part_is_read_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an update that fails half way the competition is read again from the start."""
-    with running(tmp_path / "arena.db") as store:
-        library = InProcessReader(tmp_path / "arena.db")
+    with going_on(file) as (store, library):
         before = library.get("competitions/c.json")["played"]
         update = LiveResults.update
 
@@ -311,7 +230,7 @@ def test_what_was_read_in_part_is_read_anew(
 
 
 def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
     update = LiveResults.update
@@ -321,8 +240,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
         looks += 1
         return update(results)
 
-    with running(tmp_path / "arena.db"):
-        library = InProcessReader(tmp_path / "arena.db")
+    with going_on(file) as (_, library):
         library.get("competitions/c.json")
         monkeypatch.setattr(LiveResults, "update", counted)
         library.get("competitions/c.json")
@@ -333,21 +251,11 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
     assert looks == 1
 
 
-def test_the_log_has_what_is_wrong_once(tmp_path: Path) -> None:
-    running(tmp_path / "arena.db").close()
-    databases.rows(tmp_path / "arena.db", DAMAGED)
-    library = InProcessReader(tmp_path / "arena.db")
-    for _ in range(3):
-        library.refused("matches/ace_king_queen-1.json")
-
-    assert len(library.log) == 1
-
-
 def test_only_so_many_competitions_are_followed_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.web.reader_answers._COMPETITIONS", 2)
-    library = InProcessReader(write(tmp_path / "arena.db"))
+    library = InProcessReader(write(file))
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game
 
@@ -357,13 +265,13 @@ def test_only_so_many_competitions_are_followed_at_once(
 # ---- Bots and pairings
 
 
-def test_a_bots_page_adds_up(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
+def test_a_bots_page_adds_up(file: Path) -> None:
+    with Store(file) as store:
         writing = SampleWriter(store, plan("ace_king_queen", matches=4), "c")
         writing.to_the_end()
         store.flush()
         played = store.results("c")
-    page = InProcessReader(tmp_path / "arena.db").get("competitions/c/bot.json", name="ben")
+    page = InProcessReader(file).get("competitions/c/bot.json", name="ben")
     own = [match for match in played if "ben" in match.players]
     score = sum(match.result.scores[match.players.index("ben")] for match in own)
 
@@ -375,8 +283,8 @@ def test_a_bots_page_adds_up(tmp_path: Path) -> None:
 
 
 @EACH_GAME
-def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> None:
-    store = running(tmp_path / "arena.db", game, offends=None)
+def test_the_histogram_has_a_bots_own_decisions(file: Path, game: str) -> None:
+    store = running(file, game)
     with store:
         name = store.results("c")[0].players[0]
         taken: list[int] = []
@@ -388,51 +296,13 @@ def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> No
                     for event in answers
                     if event["event"] == "answered" and played.players[event["seat"]] == name
                 ]
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     times = library.get("competitions/c/bot.json", name=name)["times"]
 
     assert times["decisions"] == sum(times["counts"]) == len(taken)
     assert times["max"] == max(taken)
     assert len(times["counts"]) == len(times["edges"]) - 1
     assert times["counts"][0] == taken.count(0)
-
-
-def test_a_bots_page_survives_a_record_that_cannot_be_played_again(tmp_path: Path) -> None:
-    running(tmp_path / "arena.db").close()
-    databases.rows(tmp_path / "arena.db", DAMAGED)
-    page = InProcessReader(tmp_path / "arena.db").get("competitions/c/bot.json", name="ann")
-
-    assert page["times"]["decisions"] == 0
-    assert page["times"]["median"] is None
-    assert page["matches"]
-
-
-def test_a_bot_against_itself_is_a_pairing_and_not_in_its_curve(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
-        SampleWriter(store, plan("ace_king_queen", with_itself=True), "c").to_the_end()
-    library = InProcessReader(tmp_path / "arena.db")
-    alone = library.get("competitions/c/pairing.json", a="ann", b="ann")
-    pair = library.get("competitions/c/pairing.json", a="ann", b="ben")
-
-    assert [match["players"] for match in alone["matches"]] == [["ann", "ann"]]
-    assert alone["cell"]["played"] == 1
-    assert sorted(pair["matches"][0]["players"]) == ["ann", "ben"]
-    assert len(pair["matches"]) == 1
-    assert pair["cell"]["name"] == "ben"
-    assert len(library.get("competitions/c/bot.json", name="ann")["curve"]) == 2
-
-
-def test_matches_come_in_pages(tmp_path: Path) -> None:
-    with Store(tmp_path / "arena.db") as store:
-        SampleWriter(store, plan("ace_king_queen", matches=3), "c").to_the_end()
-    library = InProcessReader(tmp_path / "arena.db")
-    first = library.get("competitions/c/matches.json", limit="5")
-    rest = library.get("competitions/c/matches.json", before=str(first["matches"][-1]["number"]))
-    numbers = [match["number"] for match in (*first["matches"], *rest["matches"])]
-
-    assert (len(first["matches"]), first["more"]) == (5, True)
-    assert (len(rest["matches"]), rest["more"]) == (4, False)
-    assert numbers == sorted(numbers, reverse=True)
 
 
 def test_a_curve_is_thinned_between_its_ends() -> None:
@@ -444,103 +314,12 @@ def test_a_curve_is_thinned_between_its_ends() -> None:
 # ---- What is wrong with a question
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "status"),
-    [
-        ("competitions/none.json", {}, 404),
-        ("competitions/none/cross.json", {}, 404),
-        ("competitions.json", {"x": "1"}, 400),
-        ("competitions/c/bot.json", {}, 400),
-        ("competitions/c/bot.json", {"name": "nobody"}, 404),
-        ("competitions/c/pairing.json", {"a": "ann"}, 400),
-        ("competitions/c/pairing.json", {"a": "ann", "b": "nobody"}, 404),
-        ("competitions/c/matches.json", {"before": "-1"}, 400),
-        ("competitions/c/matches.json", {"before": "9" * 30}, 400),
-        ("competitions/c/matches.json", {"before": "²"}, 400),
-        ("competitions/c/matches.json", {"limit": "0"}, 400),
-        ("competitions/c/matches.json", {"limit": str(MOST_MATCHES + 1)}, 400),
-        ("competitions/c/nothing.json", {}, 404),
-        ("matches/none.json", {}, 404),
-        ("matches/none/rounds.json", {}, 404),
-        ("matches/ace_king_queen-1/rounds.json", {"from": "0"}, 400),
-        ("matches/ace_king_queen-1/rounds.json", {"from": "3", "to": "2"}, 400),
-        ("matches/ace_king_queen-1/rounds.json", {"from": "1", "to": "51"}, 400),
-        ("matches/ace_king_queen-1/rounds.json", {"from": "99"}, 404),
-        ("nothing.json", {}, 404),
-        ("../competitions.json", {}, 404),
-        ("competitions/c\n\x1b.json", {}, 404),
-        ("lobby.json", {}, 404),
-    ],
-)
-def test_a_bad_question_gets_one_line(
-    tmp_path: Path, path: str, query: dict[str, str], status: int
-) -> None:
-    running(tmp_path / "arena.db").close()
-    said, line = InProcessReader(tmp_path / "arena.db").refused(path, PUBLIC, **query)
-
-    assert said == status
-    assert line.startswith(("expected ", "match ace_king_queen-1 has"))
-    assert str(tmp_path) not in line
-
-
 # ---- J8
 
 
-def test_J8_why_a_bot_is_out_is_its_owners_and_the_instructors_until_the_end(
-    tmp_path: Path,
-) -> None:
-    with running(tmp_path / "arena.db") as store:
-        library = InProcessReader(tmp_path / "arena.db")
-        [verdict] = store.verdicts("c")
-        bot, other = verdict.bot, "ann" if verdict.bot != "ann" else "ben"
-        paths = [
-            ("competitions/c.json", {}),
-            ("competitions/c/bot.json", {"name": bot}),
-            (f"matches/{verdict.match}.json", {}),
-        ]
-        for path, query in paths:
-            for viewer in (PUBLIC, owner(other), owner("some")):
-                body = library.reply(path, viewer, **query).body
-                assert b"legal:" not in body
-                assert b'"asked":"' not in body
-            for viewer in (INSTRUCTOR, owner(bot)):
-                body = library.reply(path, viewer, **query).body
-                assert b"legal:" in body
-                assert b'"asked":"' in body
-        store.competition_finished("c", 9_000.0)
-        store.flush()
-        for path, query in paths:
-            assert b'"asked":"' in library.reply(path, PUBLIC, **query).body
-
-
-def test_J8_a_bot_below_somebodys_name_is_its_own(tmp_path: Path) -> None:
-    players = ("ann/1", "ben/1", "cem/1")
-    with running(tmp_path / "arena.db", players=players) as store:
-        [verdict] = store.verdicts("c")
-        stem = verdict.bot.partition("/")[0]
-        [own] = InProcessReader(tmp_path / "arena.db").get("competitions/c.json", owner(stem))[
-            "verdicts"
-        ]
-
-        assert own["text"] == verdict.text
-
-
-def test_J8_what_instructors_did_is_theirs(tmp_path: Path) -> None:
-    with running(tmp_path / "arena.db") as store:
-        store.acted(act("remove", bot="cem", text="for a reason"))
-        store.flush()
-        library = InProcessReader(tmp_path / "arena.db")
-
-        assert library.get("competitions/c.json")["actions"] is None
-        assert b"for a reason" not in library.reply("competitions/c.json").body
-        [acted] = library.get("competitions/c.json", INSTRUCTOR)["actions"]
-        assert acted["what"] == "remove"
-
-
 @EACH_GAME
-def test_J8_a_record_is_the_instructors_until_the_end(tmp_path: Path, game: str) -> None:
-    with running(tmp_path / "arena.db", game, offends=None) as store:
-        library = InProcessReader(tmp_path / "arena.db")
+def test_J8_a_record_is_the_instructors_until_the_end(file: Path, game: str) -> None:
+    with going_on(file, game) as (store, library):
         played = store.results("c")[0]
         path = f"matches/{played.id}"
         sheet = document_of(played, store.stored(played.id)).to_json()
@@ -559,9 +338,8 @@ def test_J8_a_record_is_the_instructors_until_the_end(tmp_path: Path, game: str)
 
 
 @EACH_GAME
-def test_J8_the_owner_of_a_seat_gets_what_that_seat_saw(tmp_path: Path, game: str) -> None:
-    with running(tmp_path / "arena.db", game, offends=None) as store:
-        library = InProcessReader(tmp_path / "arena.db")
+def test_J8_the_owner_of_a_seat_gets_what_that_seat_saw(file: Path, game: str) -> None:
+    with going_on(file, game) as (store, library):
         played = store.results("c")[0]
         path = f"matches/{played.id}/record.json"
         seat = len(played.players) - 1
@@ -590,9 +368,8 @@ def asked_and_told(record: Record, seat: int) -> Iterator[tuple[object, tuple[ob
 
 
 @EACH_GAME
-def test_J8_rounds_are_told_as_whoever_asks_may_see_them(tmp_path: Path, game: str) -> None:
-    with running(tmp_path / "arena.db", game, offends=None) as store:
-        library = InProcessReader(tmp_path / "arena.db")
+def test_J8_rounds_are_told_as_whoever_asks_may_see_them(file: Path, game: str) -> None:
+    with going_on(file, game) as (store, library):
         played = store.results("c")[0]
         record = store.record(played.id)
         rounds = list(rounds_of(record))
@@ -626,11 +403,11 @@ def test_J8_rounds_are_told_as_whoever_asks_may_see_them(tmp_path: Path, game: s
 # ---- Matches
 
 
-def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> None:
+def test_rounds_of_a_long_match_are_found_wherever_they_are(file: Path) -> None:
     settings = {"hands": 130}
-    with running(tmp_path / "arena.db", offends=None, settings=settings) as store:
+    with running(file, settings=settings) as store:
         match = store.results("c")[0].id
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     rng = random.Random(1)
     for _ in range(20):
         first = rng.randrange(1, 131)
@@ -641,12 +418,12 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> N
 
 
 def test_what_was_told_is_forgotten_when_it_is_too_much(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(match_rounds, "_BYTES", 1)
-    with running(tmp_path / "arena.db", offends=None) as store:
+    with running(file) as store:
         matches = [played.id for played in store.results("c")]
-    library = InProcessReader(tmp_path / "arena.db")
+    library = InProcessReader(file)
     for match in (*matches, *matches):
         assert library.get(f"matches/{match}.json")["rounds"]
 
@@ -673,29 +450,6 @@ def test_what_was_asked_for_last_is_forgotten_last(monkeypatch: pytest.MonkeyPat
     assert "".join(replayed) == "abcdb"
 
 
-def test_a_match_that_is_too_long_is_for_arena_replay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(match_rounds, "MOST_ANSWERS", 3)
-    running(tmp_path / "arena.db").close()
-    status, line = InProcessReader(tmp_path / "arena.db").refused("matches/ace_king_queen-1.json")
-
-    assert status == 413
-    assert "use `arena replay ace_king_queen-1`" in line
-
-
-@pytest.mark.parametrize("kind", ["", ".json", "/rounds.json"])
-def test_a_record_that_cannot_be_read_is_one_line(tmp_path: Path, kind: str) -> None:
-    running(tmp_path / "arena.db").close()
-    databases.rows(tmp_path / "arena.db", DAMAGED)
-    path = f"matches/ace_king_queen-1{kind or '.json'}"
-    status, line = InProcessReader(tmp_path / "arena.db").refused(path)
-
-    assert status == 500
-    assert "ace_king_queen-1" in line
-    assert str(tmp_path) not in line
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -707,16 +461,13 @@ def test_a_record_that_cannot_be_read_is_one_line(tmp_path: Path, kind: str) -> 
     ],
 )
 def test_a_record_that_cannot_be_played_again_is_one_line(
-    tmp_path: Path, wrong: dict[str, Any]
+    file: Path, wrong: dict[str, Any]
 ) -> None:
-    with running(tmp_path / "arena.db", offends=None) as store:
+    with running(file) as store:
         record = store.record("ace_king_queen-1")
     damaged = msgspec.structs.replace(record, **wrong).to_json().decode()
-    databases.rows(
-        tmp_path / "arena.db",
-        f"UPDATE matches SET record = CAST('{damaged}' AS BLOB) WHERE pairing = 1",
-    )
-    library = InProcessReader(tmp_path / "arena.db")
+    databases.rows(file, f"UPDATE matches SET record = CAST('{damaged}' AS BLOB) WHERE pairing = 1")
+    library = InProcessReader(file)
     status, line = library.refused("matches/ace_king_queen-1.json")
 
     assert status == 500
@@ -733,23 +484,20 @@ def test_a_void_match_has_a_page_too(finished: InProcessReader) -> None:
         assert page["decisions"] == 0
 
 
-def test_a_match_that_somebody_sat_down_to_comes_with_the_question(tmp_path: Path) -> None:
-    running(tmp_path / "arena.db").close()
-    library = InProcessReader(tmp_path / "arena.db")
-    record = play("gin_rummy").record
-    sat = PersonalMatch(
-        match="m", players=("eva", "house:expert"), record=record, started_at=1.0, finished_at=2.0
-    )
-    page = msgspec.json.decode(library.personal("matches/m.json", sat).body)
-    bare = library.personal("matches/m/record.json", sat)
+def test_a_match_that_somebody_sat_down_to_comes_with_the_question(file: Path) -> None:
+    running(file).close()
+    library = InProcessReader(file)
+    sat = personal_match("gin_rummy")
+    page = msgspec.json.decode(library.personal("matches/p-1.json", sat).body)
+    bare = library.personal("matches/p-1/record.json", sat)
 
     assert page["competition"] is None
-    assert page["players"] == ["eva", "house:expert"]
+    assert page["players"] == list(sat.players)
     assert page["view"]["kind"] == "all"
-    assert page["record"]["seed"] == record.seed
-    assert bare.body == record.to_json()
-    assert library.personal("matches/m/rounds.json", sat).status == 200
-    assert library.refused("matches/m.json")[0] == 404
+    assert page["record"]["seed"] == sat.record.seed
+    assert bare.body == sat.record.to_json()
+    assert library.personal("matches/p-1/rounds.json", sat).status == 200
+    assert library.refused("matches/p-1.json")[0] == 404
 
 
 @EACH_GAME
@@ -766,9 +514,9 @@ def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(game: s
         assert told.points == ()
 
 
-def test_what_takes_long_to_make_is_not_made_anew_at_every_match(tmp_path: Path) -> None:
+def test_what_takes_long_to_make_is_not_made_anew_at_every_match(file: Path) -> None:
     now = [0.0]
-    with running(tmp_path / "arena.db", offends=None) as store:
+    with running(file) as store:
         cached = CachedCompetition(store, "c", lambda: now[0])
 
         def slow() -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.formats.schedule import Pairing
-from arena.formats.spec import Form
 from arena.records.luck import luck_of
 from arena.results.export import Options, export
 from arena.results.match_sums import next_sums, recompute
@@ -22,24 +19,11 @@ from arena.storage.models import MatchSums
 from arena.storage.store import Store
 from arena.web.luck_filler import LuckFiller
 from tests.support.databases import rows
-from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
-from tests.support.sample_database import SampleWriter, plan, play
+from tests.support.page_reader import PUBLIC, InProcessReader, owner
+from tests.support.sample_database import LUCK_HANDS as HANDS
+from tests.support.sample_database import met, play
 
-HANDS = {"hands": 100}
 TIMEOUT_S = 60.0
-
-
-def written(file: Path, matches: int, *, ends: bool = False, **more: Any) -> Path:
-    """A database with a competition of ann, ben and cem, in which ann and ben have met."""
-    with Store(file) as store:
-        writing = SampleWriter(store, plan("ace_king_queen", settings=HANDS, **more), "c")
-        for number in range(1, matches + 1):
-            seats = ("ann", "ben") if number % 2 else ("ben", "ann")
-            result = play("ace_king_queen", number, settings=HANDS)
-            writing.finished(Pairing(number, seats), result)
-        if ends:
-            store.competition_finished("c", 1e4)
-    return file
 
 
 def measured(file: Path) -> InProcessReader:
@@ -52,29 +36,8 @@ def seen_by(reader: InProcessReader, viewer: Any) -> list[str]:
     return sorted(reader.get("competitions/c.json", viewer)["luck"])
 
 
-def test_J8_while_it_goes_on_the_instructor_alone_sees_the_luck_of_all(tmp_path: Path) -> None:
-    reader = measured(written(tmp_path / "arena.db", 4))
-
-    assert seen_by(reader, INSTRUCTOR) == ["ann", "ben"]
-    for viewer in (PUBLIC, owner("ann"), owner("cem")):
-        assert seen_by(reader, viewer) == []
-    at = "competitions/c/pairing.json"
-    assert reader.get(at, INSTRUCTOR, a="ann", b="ben")["luck"]["matches"] == 4
-    assert reader.get(at, PUBLIC, a="ann", b="ben")["luck"] is None
-    assert reader.get(at, owner("ann"), a="ann", b="ben")["luck"] is None
-
-
-def test_J8_after_twenty_matches_an_owner_sees_its_own_sum_and_no_pairing(tmp_path: Path) -> None:
-    reader = measured(written(tmp_path / "arena.db", 20))
-
-    assert seen_by(reader, owner("ann")) == ["ann"]
-    assert seen_by(reader, PUBLIC) == seen_by(reader, owner("cem")) == []
-    at = "competitions/c/pairing.json"
-    assert reader.get(at, owner("ann"), a="ann", b="ben")["luck"] is None
-
-
 def test_J8_when_it_is_over_everybody_sees_the_luck(tmp_path: Path) -> None:
-    reader = measured(written(tmp_path / "arena.db", 2, ends=True))
+    reader = measured(met(tmp_path / "arena.db", 2, ends=True))
 
     assert seen_by(reader, PUBLIC) == ["ann", "ben"]
     overview = reader.get("competitions/c.json")
@@ -90,32 +53,9 @@ def test_J8_when_it_is_over_everybody_sees_the_luck(tmp_path: Path) -> None:
     )
 
 
-def test_J8_no_curve_of_luck_while_its_competition_goes_on(tmp_path: Path) -> None:
-    reader = measured(written(tmp_path / "arena.db", 1))
-
-    assert reader.get("matches/ace_king_queen-1.json", INSTRUCTOR)["luck"] is not None
-    for viewer in (PUBLIC, owner("ann"), owner("cem")):
-        assert reader.get("matches/ace_king_queen-1.json", viewer)["luck"] is None
-
-
-def test_J8_on_a_ladder_luck_and_cards_are_seen_a_day_after_the_match(tmp_path: Path) -> None:
-    file = written(tmp_path / "arena.db", 2, form=Form.LADDER)
-    now = time.time()
-    rows(str(file), f"UPDATE matches SET finished_at = {now - 60}")
-    rows(str(file), f"UPDATE matches SET finished_at = {now - 90_000} WHERE number = 1")
-    reader = measured(file)
-
-    overview = reader.get("competitions/c.json")
-    assert overview["luck"]["ann"]["matches"] == 1
-    assert reader.get("competitions/c.json", INSTRUCTOR)["luck"]["ann"]["matches"] == 2
-    assert reader.get("matches/ace_king_queen-1.json")["view"]["kind"] == "all"
-    assert reader.get("matches/ace_king_queen-2.json")["view"]["kind"] == "public"
-    assert reader.get("matches/ace_king_queen-2.json")["luck"] is None
-
-
 def test_an_export_has_the_luck_when_all_may_see_it(tmp_path: Path) -> None:
     for ends, name in ((False, "going_on"), (True, "over")):
-        file = written(tmp_path / f"{name}.db", 2, ends=ends)
+        file = met(tmp_path / f"{name}.db", 2, ends=ends)
         measured(file)
         with Store(file) as store:
             export(store, tmp_path / name, ["c"])
@@ -132,7 +72,7 @@ def test_an_export_has_the_luck_when_all_may_see_it(tmp_path: Path) -> None:
 def test_J8_two_looks_never_tell_an_owner_the_luck_of_one_match(tmp_path: Path) -> None:
     lines = []
     for matches in (20, 21, 39, 40):
-        reader = measured(written(tmp_path / f"{matches}.db", matches))
+        reader = measured(met(tmp_path / f"{matches}.db", matches))
         lines.append(reader.get("competitions/c.json", owner("ann"))["luck"]["ann"])
 
     assert [line["matches"] for line in lines] == [20, 20, 20, 40]
@@ -157,7 +97,7 @@ def luck_in(file: Path) -> list[Any]:
 async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
     tmp_path: Path,
 ) -> None:
-    file = written(tmp_path / "arena.db", 12, ends=True)
+    file = met(tmp_path / "arena.db", 12, ends=True)
     reader = InProcessReader(file)
     assert seen_by(reader, PUBLIC) == []
     with Store(file, exclusive=True) as store:
@@ -177,7 +117,7 @@ async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
 
 @pytest.mark.e2e
 async def test_when_the_process_dies_another_one_goes_on(tmp_path: Path) -> None:
-    file = written(tmp_path / "arena.db", 1)
+    file = met(tmp_path / "arena.db", 1)
     with Store(file, exclusive=True) as store:
         filler = LuckFiller(store, pause_s=0.01, again_s=0.01)
         filler.match_finished()
@@ -196,7 +136,7 @@ async def test_when_the_process_dies_another_one_goes_on(tmp_path: Path) -> None
 
 
 def test_a_damaged_record_is_left_out_and_the_next_has_its_turn(tmp_path: Path) -> None:
-    file = written(tmp_path / "arena.db", 12)
+    file = met(tmp_path / "arena.db", 12)
     rows(str(file), "UPDATE matches SET record = CAST('{' AS BLOB) WHERE number = 3")
     with Store(file) as store:
         first = next_sums(store, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from html import unescape
 from urllib.parse import quote
@@ -28,12 +27,6 @@ def header(reply: Reply, name: str) -> str | None:
     return dict(reply.headers).get(name)
 
 
-def test_the_address_without_its_slash_leads_there() -> None:
-    answer = get("/docs")
-
-    assert (answer.status, header(answer, "Location")) == (307, "docs/")
-
-
 @pytest.mark.parametrize("path", documents())
 def test_every_document_has_a_page_that_leads_to_all_others(path: str) -> None:
     answer = get(f"/docs/{path}")
@@ -45,11 +38,6 @@ def test_every_document_has_a_page_that_leads_to_all_others(path: str) -> None:
     for other in documents():
         assert f'href="{up}{other}"' in html
     assert html.count('aria-current="page"') == 2, "of the bar and of the list"
-
-
-def test_the_first_page_is_the_readme_of_the_root() -> None:
-    assert "<h1 id=" in get("/docs/").body.decode()
-    assert "Card Arena" in get("/docs/").body.decode()
 
 
 @pytest.mark.parametrize("path", ["/docs/", "/docs/bots/README.md", "/docs/a/b/c.md"])
@@ -64,44 +52,6 @@ def test_the_styles_are_those_of_the_page(path: str) -> None:
         assert FILES.answer(f"/{name}", Headers()).status == 200
 
 
-@pytest.mark.parametrize(
-    "path", ["/docs/no.md", "/docs/arena/web/site.py", "/docs/../README.md", "/docs/arena/"]
-)
-def test_what_is_no_document_is_not_there(path: str) -> None:
-    answer = get(path)
-
-    assert answer.status == 404
-    assert header(answer, "Cache-Control") == "no-store"
-    assert "No document has this address" in answer.body.decode()
-
-
-def test_a_page_that_is_known_is_not_sent_again() -> None:
-    first = get("/docs/bots/README.md")
-    again = get("/docs/bots/README.md", If_None_Match=header(first, "ETag") or "")
-
-    assert header(first, "Cache-Control") == "no-cache"
-    assert (again.status, again.body) == (304, b"")
-
-
-def test_a_page_is_packed_for_who_takes_that() -> None:
-    packed = get("/docs/", Accept_Encoding="gzip")
-
-    assert header(packed, "Content-Encoding") == "gzip"
-    assert gzip.decompress(packed.body) == get("/docs/").body
-
-
-@pytest.mark.parametrize(("path", "query"), [("/docs/", ""), ("/docs/", "q=bank")])
-def test_a_page_may_run_no_script(path: str, query: str) -> None:
-    answer = get(path, query)
-    policy = header(answer, "Content-Security-Policy") or ""
-
-    assert "default-src 'none'" in policy
-    assert "form-action 'self'" in policy
-    assert "script" not in policy
-    assert "<script" not in answer.body.decode()
-    assert header(answer, "X-Content-Type-Options") == "nosniff"
-
-
 def test_the_search_leads_to_sections() -> None:
     html = get("/docs/", "q=hard_ms").body.decode()
     hits = re.findall(r'<a href="\./([^"#]+)#([^"]+)">', html)
@@ -110,15 +60,6 @@ def test_the_search_leads_to_sections() -> None:
     assert "<mark>hard_ms</mark>" in html
     for path, anchor in hits:
         assert f'id="{anchor}"' in get(f"/docs/{path}").body.decode()
-
-
-def test_a_search_that_finds_nothing_says_so() -> None:
-    assert "Nothing has all of these words" in get("/docs/", "q=xyzzy").body.decode()
-
-
-@pytest.mark.parametrize("query", ["q=", "q=+", "p=x", "&".join("abcdefghi")])
-def test_a_search_for_nothing_is_the_first_page(query: str) -> None:
-    assert get("/docs/", query).body == get("/docs/").body
 
 
 @pytest.mark.parametrize(

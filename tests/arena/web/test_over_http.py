@@ -64,18 +64,6 @@ async def house(in_house: InHouse) -> AsyncIterator[ArenaWithPage]:
 # --- files and documents ---
 
 
-async def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(
-    house: ArenaWithPage,
-) -> None:
-    page = await house.get("/")
-    packed = await house.get("/", Accept_Encoding="gzip, deflate, br")
-    again = await house.get("/", If_None_Match=page.headers["ETag"])
-
-    assert gzip.decompress(packed.body) == page.body
-    assert packed.headers["ETag"] == page.headers["ETag"]
-    assert (again.status, again.body) == (304, b"")
-
-
 async def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
     house: ArenaWithPage,
 ) -> None:

@@ -10,7 +10,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -23,14 +22,14 @@ from arena.storage.store import Store
 from arena.web import reader_answers as answering
 from arena.web import reader_client
 from arena.web.answering_process import Header
-from arena.web.play.recent import PersonalMatch
 from arena.web.reader_client import ReaderAnswer, ReaderClient
 from arena.web.reader_client_process import ReaderProcess
 from arena.web.reader_questions import ReaderQuestion
 from tests.support import databases
+from tests.support.arena_process import state
 from tests.support.databases import Server
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader
-from tests.support.sample_database import SampleWriter, plan, play, write
+from tests.support.sample_database import SampleWriter, personal_match, plan, write
 
 pytestmark = pytest.mark.e2e
 
@@ -55,14 +54,12 @@ def store(file: Path) -> Iterator[Store]:
 async def reading(store: Store, **options: Any) -> AsyncIterator[ReaderClient]:
     """A client that is closed at the end, and leaves no process."""
     reader = ReaderClient(store, **options)
-    pids: list[int] = []
     try:
         yield reader
-        if reader.process.pid is not None:
-            pids.append(reader.process.pid)
+        pid = reader.process.pid
     finally:
         await reader.close()
-    assert not any(map(is_there, pids))
+    assert pid is None or state(pid) == ""
 
 
 @pytest.fixture
@@ -71,23 +68,17 @@ async def reader(store: Store) -> AsyncIterator[ReaderClient]:
         yield reader
 
 
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+async def started(reader: ReaderClient) -> int:
+    """Its process, which has answered once."""
+    assert (await reader.ask(LIST, {}, PUBLIC)).status == 200
+    assert reader.process.pid is not None
+    return reader.process.pid
 
 
 def line(answer: ReaderAnswer) -> str:
     text: str = msgspec.json.decode(answer.body)["error"]
     assert "\n" not in text
     return text
-
-
-async def gone(pid: int) -> None:
-    while is_there(pid):
-        await asyncio.sleep(0.01)
 
 
 # ---- Questions and answers
@@ -107,12 +98,9 @@ async def test_it_answers_what_it_is_asked_and_starts_only_then(reader: ReaderCl
 
 
 async def test_the_process_gives_way_to_whoever_plays(reader: ReaderClient) -> None:
-    await reader.ask(LIST, {}, PUBLIC)
-    assert reader.process.pid is not None
+    priority = os.getpriority(os.PRIO_PROCESS, await started(reader))
 
-    assert os.getpriority(os.PRIO_PROCESS, reader.process.pid) >= min(
-        os.getpriority(os.PRIO_PROCESS, 0) + 10, 19
-    )
+    assert priority >= min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
 
 
 async def test_what_a_class_asks_for_at_once_is_asked_once(store: Store) -> None:
@@ -152,14 +140,7 @@ async def test_a_viewer_never_gets_what_was_made_for_another(reader: ReaderClien
 
 
 async def test_a_persons_match_goes_with_the_question(reader: ReaderClient) -> None:
-    sat = PersonalMatch(
-        match="p-1",
-        players=("eva", "house:expert"),
-        record=play("gin_rummy").record,
-        verdict=None,
-        started_at=1.0,
-        finished_at=2.0,
-    )
+    sat = personal_match("gin_rummy")
 
     answer = await reader.ask("/api/matches/p-1.json", {}, PUBLIC, sat)
 
@@ -185,15 +166,14 @@ async def test_what_cannot_even_be_asked_holds_nobody_up(reader: ReaderClient) -
 
 
 async def test_a_child_that_is_killed_costs_one_answer_at_most(reader: ReaderClient) -> None:
-    await reader.ask(LIST, {}, PUBLIC)
-    assert reader.process.pid is not None
-    os.kill(reader.process.pid, signal.SIGSTOP)
+    pid = await started(reader)
+    os.kill(pid, signal.SIGSTOP)
     first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
     others = [
         asyncio.create_task(reader.ask(f"/api/matches/none-{n}.json", {}, PUBLIC)) for n in range(5)
     ]
     await asyncio.sleep(0)
-    os.kill(reader.process.pid, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     answer = await first
 
     assert answer.status == 500
@@ -204,11 +184,8 @@ async def test_a_child_that_is_killed_costs_one_answer_at_most(reader: ReaderCli
 
 async def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(store: Store) -> None:
     async with reading(store, fresh_s=0.0) as reader:
-        await reader.ask(LIST, {}, PUBLIC)
-        pid = reader.process.pid
-        assert pid is not None
+        pid = await started(reader)
         os.kill(pid, signal.SIGKILL)
-        await gone(pid)
         while reader.process.pid is not None:  # the loop has heard of it
             await asyncio.sleep(0.01)
 
@@ -219,16 +196,14 @@ async def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(store: S
 async def test_what_takes_too_long_is_given_up(
     reader: ReaderClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await reader.ask(LIST, {}, PUBLIC)
-    pid = reader.process.pid
-    assert pid is not None
+    pid = await started(reader)
     monkeypatch.setattr(reader_client, "_MOST_S", 0.2)
     os.kill(pid, signal.SIGSTOP)
     slow = await reader.ask(MATCH, {}, PUBLIC)
     monkeypatch.setattr(reader_client, "_MOST_S", TIMEOUT_S)
 
     assert slow.status == 503
-    assert not is_there(pid)
+    assert state(pid) == ""
     assert (await reader.ask(MATCH, {}, PUBLIC)).status == 200
 
 
@@ -272,9 +247,7 @@ async def test_what_nobody_waits_for_any_more_is_not_asked(
     monkeypatch.setattr(ReaderProcess, "ask", noting)
 
     async with reading(store) as reader:
-        await reader.ask(LIST, {}, PUBLIC)
-        pid = reader.process.pid
-        assert pid is not None
+        pid = await started(reader)
         os.kill(pid, signal.SIGSTOP)
         first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
         await asyncio.sleep(0)
@@ -293,9 +266,7 @@ async def test_what_nobody_waits_for_any_more_is_not_asked(
 
 
 async def test_closing_answers_whoever_still_waits(reader: ReaderClient) -> None:
-    await reader.ask(LIST, {}, PUBLIC)
-    assert reader.process.pid is not None
-    os.kill(reader.process.pid, signal.SIGSTOP)
+    os.kill(await started(reader), signal.SIGSTOP)
     waiting = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
     await asyncio.sleep(0)
     await reader.close()
@@ -305,59 +276,13 @@ async def test_closing_answers_whoever_still_waits(reader: ReaderClient) -> None
 
 
 async def test_ctrl_c_is_for_the_arena(reader: ReaderClient) -> None:
-    await reader.ask(LIST, {}, PUBLIC)
-    pid = reader.process.pid
-    assert pid is not None
+    pid = await started(reader)
     os.kill(pid, signal.SIGINT)
     answer = await reader.ask(MATCH, {}, PUBLIC)
 
     assert answer.status == 200
     assert reader.process.pid == pid
     assert os.getpgid(pid) != os.getpgid(0)
-
-
-ARENA = """
-import asyncio, sys
-from arena.storage.store import Store
-from arena.records.visibility import Viewer
-from arena.web.reader_client import ReaderClient
-
-async def main(file):
-    with Store(file) as store:
-        reader = ReaderClient(store)
-        answer = await reader.ask("/api/competitions.json", {}, Viewer())
-        print(answer.status, reader.process.pid, flush=True)
-        await asyncio.sleep(600)
-
-asyncio.run(main(sys.argv[1]))
-"""
-
-
-def test_an_arena_that_is_killed_leaves_no_process(file: Path) -> None:
-    arena = subprocess.Popen(
-        [sys.executable, "-c", ARENA, str(file)], stdout=subprocess.PIPE, text=True
-    )
-    with arena:
-        assert arena.stdout is not None
-        status, pid = map(int, arena.stdout.readline().split())
-        assert status == 200
-        assert is_there(pid)
-        os.kill(pid, signal.SIGINT)
-        arena.kill()
-
-    give_up_at = time.monotonic() + TIMEOUT_S
-    while is_running(pid):
-        assert time.monotonic() < give_up_at
-        time.sleep(0.01)
-
-
-def is_running(pid: int) -> bool:
-    """Whether it runs; a zombie does not, which nobody collects where we are process 1."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_it_ends_with_its_input_whatever_it_is_doing(file: Path) -> None:
@@ -416,23 +341,6 @@ def test_a_database_that_is_locked_is_one_line_and_later_read(
         assert len(library.log) == 1
 
 
-def test_a_database_that_is_damaged_is_one_line(file: Path) -> None:
-    with file.open("r+b") as damaged:
-        size = damaged.seek(0, os.SEEK_END)
-        damaged.seek(4096)
-        damaged.write(b"\xa5" * (size - 4096))
-    library = InProcessReader(file)
-    for path in (
-        "competitions.json",
-        "competitions/ace_king_queen-00000000.json",
-        "matches/ace_king_queen-1.json",
-        "matches/ace_king_queen-1/record.json",
-    ):
-        status, text = library.refused(path)
-        assert status == 500
-        assert str(file.parent) not in text
-
-
 def test_a_database_that_is_not_there_is_one_line_and_read_when_it_is(file: Path) -> None:
     away = file.rename(file.with_suffix(".away"))
     library = InProcessReader(file)
@@ -442,26 +350,6 @@ def test_a_database_that_is_not_there_is_one_line_and_read_when_it_is(file: Path
     assert (status, text) == (500, "the database of this arena cannot be read, its log says why")
     assert str(file) in library.log[0]
     assert library.get("competitions.json")["competitions"]
-
-
-def test_a_plan_that_cannot_be_read_is_one_line_and_the_others_are_there(tmp_path: Path) -> None:
-    file = write(tmp_path / "arena.db", ["ace_king_queen", "blackjack"])
-    databases.rows(file, "UPDATE competitions SET plan = '{' WHERE game = 'ace_king_queen'")
-    library = InProcessReader(file)
-    status, text = library.refused("competitions/ace_king_queen-00000000.json")
-
-    assert status == 500
-    assert "competition ace_king_queen-00000000" in text
-    assert library.get("competitions/blackjack-00000001.json")["standings"]
-
-
-def test_a_result_that_is_not_of_the_schedule_is_one_line(tmp_path: Path) -> None:
-    file = write(tmp_path / "arena.db", ["high_low"])
-    databases.rows(file, "UPDATE matches SET pairing = 99 WHERE pairing = 1 AND counts")
-    status, text = InProcessReader(file).refused("competitions/high_low-00000000.json")
-
-    assert status == 500
-    assert "arena verify" in text
 
 
 async def test_a_password_is_on_no_command_line_and_in_no_answer(postgres: Server) -> None:

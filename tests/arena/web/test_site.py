@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,11 +27,15 @@ from arena.web.manual_pages import ManualPages
 from arena.web.reader_client import ReaderAnswer
 from arena.web.site import Site
 from protocol.errors import StoreFailed, UsageError
+from tests.arena.web.test_files import CONTENTS
+from tests.support.scripts import Case, Stage, cases, fields, like
 from tests.support.virtual_time import all_done
 
 pytestmark = pytest.mark.virtual_time
 
 LOBBY = b'{"bots":[]}'
+FILES = Files(CONTENTS)
+MANUAL = ManualPages(FILES.version)
 
 
 class FakeVisitor:
@@ -126,6 +132,113 @@ class FakeManual(ManualPages):
         return text(200, f"{path} {query} {headers.get_all('Accept-Encoding')}")
 
 
+class SiteStage(Stage):
+    """Requests to one of three places: the page's files, the manual, or the site."""
+
+    def __init__(self, at: str, site: Site, sources: FakeSources, gateway: FakeGateway) -> None:
+        self._at = at
+        self._site = site
+        self._sources = sources
+        self._gateway = gateway
+        self._names = {"{version}": FILES.version}
+        self._replies = [Reply(0, (), b"")]
+
+    async def _answer(self, path: str, headers: Headers, method: str) -> Reply:
+        if self._at == "files":
+            return FILES.answer(path, headers)
+        if self._at == "manual":
+            return MANUAL.answer(*path.partition("?")[::2], headers)
+        visitor = FakeVisitor()
+        self._site.answer(visitor, Request(path, headers, method))
+        await all_done()
+        return Reply(visitor.status, tuple(visitor.headers.items()), visitor.body)
+
+    def _named(self, text: str) -> str:
+        for name, so in self._names.items():
+            text = text.replace(name, so)
+        return text
+
+    async def do_get(self, text: str, method: str = "GET") -> None:
+        path, *lines = self._named(text).split(" | ")
+        said = [(name, so) for name, _, so in (line.partition(": ") for line in lines)]
+        reply = await self._answer(path, Headers(said), method)
+        self._replies.append(reply)
+        self._names["{size}"] = str(len(reply.body))
+        self._names["{tag}"] = dict(reply.headers).get("ETag", "")
+
+    def do_is(self, text: str) -> None:
+        status, _, lines = text.partition(" | ")
+        assert self._replies[-1].status == int(status)
+        if lines:
+            self.do_has(lines)
+
+    def do_has(self, text: str) -> None:
+        """The latest answer has headers: as is said, not with a word after `!`, or `no Header`."""
+        headers = dict(self._replies[-1].headers)
+        for line in self._named(text).split(" | "):
+            name, _, expected = line.partition(": ")
+            if name.startswith("no "):
+                assert name.removeprefix("no ") not in headers
+            elif expected.startswith("!"):
+                assert expected[1:] not in headers[name]
+            else:
+                assert like(headers[name], expected), headers[name]
+
+    def do_body(self, text: str) -> None:
+        body = self._replies[-1].body.decode().removesuffix("\n")
+        assert like(body, self._named(text)), body
+
+    def do_lacks(self, text: str) -> None:
+        assert text not in self._replies[-1].body.decode()
+
+    def do_error(self, text: str) -> None:
+        said = json.loads(self._replies[-1].body)
+        assert list(said) == ["error"]
+        assert "\n" not in said["error"]
+        assert like(said["error"], text), said["error"]
+
+    def do_same(self, _: str) -> None:
+        """The body is that of the answer before, packed or not."""
+        before, now = self._replies[-2:]
+        assert unpacked(now) == unpacked(before)
+
+    async def by_refused(self, method: str, paths: str) -> None:
+        """No such request is answered."""
+        for path in paths.split():
+            await self.do_get(path, method)
+            self.do_is("405 | Allow: GET, HEAD")
+
+    def do_finds(self, how: str) -> None:
+        """From now on documents come packed, or without a tag."""
+        tag = None if how == "untagged" else "v1"
+        self._sources.found = ReaderAnswer(200, b"{}", tag, how == "packed")
+
+    def do_packs(self, expected: str) -> None:
+        """Who wanted a document packed."""
+        assert " ".join(map(str, self._sources.packs)) == expected
+
+    def do_broken(self, text: str) -> None:
+        self._sources.broken = text
+
+    def do_served(self, text: str) -> None:
+        assert self._site.served == {int(code): times for code, times in fields(text).items()}
+
+    def do_asked(self, text: str) -> None:
+        asked = [
+            " ".join([path, *(f"{name}={so}" for name, so in query.items()), viewer.name]).strip()
+            for path, query, viewer in self._sources.asked
+        ]
+        assert asked == (text.split(", ") if text else [])
+
+    def do_blamed(self, times: str) -> None:
+        assert self._gateway.blamed == ["10.0.0.1"] * int(times)
+
+
+def unpacked(reply: Reply) -> bytes:
+    is_packed = dict(reply.headers).get("Content-Encoding") == "gzip"
+    return gzip.decompress(reply.body) if is_packed else reply.body
+
+
 Get = Callable[..., Awaitable[FakeVisitor]]
 
 
@@ -163,109 +276,11 @@ def get(site: Site) -> Get:
     return get
 
 
-async def test_each_path_has_its_place(get: Get, site: Site) -> None:
-    assert (await get("/")).body == b"<html>"
-    assert (await get("/?x=1")).body == b"<html>"
-    assert (await get("/healthz")).body == b"ok\n"
-    assert (await get("/metrics")).body == b"arena_info 1\n"
-    assert "version=0.0.4" in (await get("/metrics")).headers["Content-Type"]
-    assert (await get("/api/lobby.json")).body == b'{"bots":[]}'
-    assert (await get("/api/games.json")).body == b'{"games":[]}'
-    assert (await get("/api/x.json")).body == b'{"id":"x"}'
-    assert (await get("/x")).status == 404
-    assert site.served == {200: 8, 404: 1}
-
-
-async def test_the_manual_is_read_in_a_thread(get: Get, site: Site) -> None:
-    for path in ("/docs", "/docs/", "/docs/a/b.md"):
-        visitor = await get(f"{path}?q=x", Accept_Encoding="gzip")
-
-        assert visitor.body.decode() == f"{path} q=x ['gzip']\n"
-    assert (await get("/docsx")).status == 404
-    broken = await get("/docs/?breaks")
-    assert (broken.status, "the arena failed" in broken.error) == (500, True)
-    assert site.served == {200: 3, 404: 1, 500: 1}
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
-async def test_nothing_but_get_and_head_is_answered(
-    get: Get, sources: FakeSources, method: str
+@pytest.mark.parametrize("case", cases(Path(__file__).with_name("exchanges.cases")))
+async def test_what_is_answered(
+    site: Site, sources: FakeSources, gateway: FakeGateway, case: Case
 ) -> None:
-    for path in ("/", "/api/lobby.json", "/api/x.json", "/healthz"):
-        visitor = await get(path, method=method)
-
-        assert (visitor.status, visitor.headers["Allow"]) == (405, "GET, HEAD")
-    assert not sources.asked
-
-
-async def test_a_database_that_takes_nothing_is_no_good_health(
-    get: Get, sources: FakeSources
-) -> None:
-    sources.broken = "cannot write the database a.db: disk full"
-    visitor = await get("/healthz")
-
-    assert visitor.status == 503
-    assert visitor.body.decode() == f"{sources.broken}\n"
-
-
-async def test_a_document_is_for_whoever_has_the_token(get: Get, sources: FakeSources) -> None:
-    await get("/api/a%2Db.json?name=%C3%A9&x=", Authorization="bearer ann's")
-    await get("/api/a.json")
-
-    assert sources.asked == [
-        ("/api/a-b.json", {"name": "é", "x": ""}, Viewer(ViewerKind.OWNER, "ann")),
-        ("/api/a.json", {}, Viewer()),
-    ]
-
-
-async def test_a_wrong_token_is_told_and_counted(
-    get: Get, sources: FakeSources, gateway: FakeGateway
-) -> None:
-    for path in ("/api/a.json", "/api/lobby.json", "/api/me.json"):
-        visitor = await get(path, Authorization="Bearer guessed")
-
-        assert (visitor.status, visitor.error) == (401, "expected a token")
-    assert gateway.blamed == ["10.0.0.1"] * 3
-    assert not sources.asked
-
-
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("/api/a.json?" + "&".join(f"a{n}=1" for n in range(20)), {}),
-        ("/api/a.json?a=1&a=2", {}),
-        ("/api/a.json?a=%ff", {}),
-        ("/api/%ff.json", {}),
-        ("/api/a.json", {"Authorization": "Basic YW5uOmFubg=="}),
-        ("/api/a.json", {"Authorization": "Bearer"}),
-    ],
-)
-async def test_what_cannot_be_meant_is_told(
-    get: Get, sources: FakeSources, path: str, said: dict[str, str]
-) -> None:
-    visitor = await get(path, **said)
-
-    assert visitor.status == 400
-    assert visitor.error.startswith("expected ")
-    assert not sources.asked
-
-
-async def test_a_name_that_was_made_to_point_here_learns_nothing(get: Get) -> None:
-    visitor = await get("/api/a.json", Host="evil.example:7700")
-
-    assert visitor.status == 403
-    assert "loopback" in visitor.error
-    assert (await get("/api/a.json", Host="localhost:7700")).status == 200
-
-
-async def test_a_document_that_is_known_is_not_sent_again(get: Get) -> None:
-    first = await get("/api/a.json")
-    again = await get("/api/a.json", If_None_Match=first.headers["ETag"])
-
-    assert first.headers["ETag"] == 'W/"v1"'
-    assert first.headers["Cache-Control"] == "no-cache"
-    assert first.headers["Vary"] == "Authorization, Accept-Encoding"
-    assert (again.status, again.body) == (304, b"")
+    await SiteStage(case.given.get("at", ""), site, sources, gateway).play(case)
 
 
 @pytest.mark.parametrize(
@@ -322,54 +337,6 @@ async def test_nobody_is_answered_by_an_arena_that_has_closed(
     assert visitor.status == 0
 
 
-async def test_two_tokens_are_none(sources: FakeSources, site: Site) -> None:
-    said = Headers()
-    said["Authorization"] = "Bearer ann's"
-    said["Authorization"] = "Bearer ann's"
-    visitor = FakeVisitor()
-    site.answer(visitor, Request("/api/a.json", said, "GET"))
-
-    assert visitor.status == 400
-    assert not sources.asked
-
-
-async def test_what_a_token_shows_is_not_kept_for_others(get: Get, sources: FakeSources) -> None:
-    for etag in ("v1", None):
-        sources.found = ReaderAnswer(200, b"{}", etag)
-
-        vary = (await get("/api/a.json")).headers["Vary"]
-        assert vary == "Authorization, Accept-Encoding"
-
-
-async def test_who_takes_gzip_may_get_it_and_the_tag_is_good_for_both(
-    get: Get, sources: FakeSources
-) -> None:
-    plain = await get("/api/a.json")
-    sources.found = ReaderAnswer(200, b"packed", "v1", True)
-    packed = await get("/api/a.json", Accept_Encoding="br, gzip")
-    again = await get("/api/a.json", If_None_Match=packed.headers["ETag"])
-    refused = await get("/api/a.json", Accept_Encoding="gzip;q=0")
-
-    assert sources.packs == [False, True, False, False]
-    assert packed.headers["Content-Encoding"] == "gzip"
-    assert packed.headers["Content-Length"] == "6"
-    assert packed.headers["ETag"] == plain.headers["ETag"]
-    assert "Content-Encoding" not in plain.headers
-    assert again.status == 304
-    assert refused.status == 200
-
-
-async def test_the_lobby_may_be_packed_too(get: Get) -> None:
-    plain = await get("/api/lobby.json")
-    packed = await get("/api/lobby.json", Accept_Encoding="gzip")
-
-    assert (plain.body, "Content-Encoding" in plain.headers) == (LOBBY, False)
-    assert packed.headers["Content-Encoding"] == "gzip"
-    for lobby in (plain, packed):
-        assert lobby.headers["Vary"] == "Authorization, Accept-Encoding"
-        assert lobby.headers["Cache-Control"] == "no-store"
-
-
 # --- who does not read ---
 
 
@@ -422,14 +389,6 @@ def test_what_is_small_is_on_nobodys_account() -> None:
 
 
 # --- who looks on ---
-
-
-async def test_a_viewer_is_told_whose_its_token_is(get: Get) -> None:
-    own = await get("/api/me.json", Authorization="Bearer ann's")
-    assert own.status == 200
-    assert json.loads(own.body) == {"kind": "owner", "name": "ann"}
-    public = await get("/api/me.json")
-    assert json.loads(public.body) == {"kind": "public", "name": ""}
 
 
 async def test_the_page_gives_a_browser_a_cookie_once(

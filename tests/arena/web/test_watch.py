@@ -1,91 +1,35 @@
 """The frames of spectators of live matches: no card before rule J8 lets them see it.
 
-House bots play over a gateway, and viewers of each kind watch. What every seat knew after which
-answer is computed from the record afterwards, by the rules alone; each frame says after how many
-answers it was made.
+Bots play by chance, and viewers of each kind watch. What every seat knew after which answer is
+computed from the record afterwards, by the rules alone; each frame says after how many answers it
+was made.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
+import random
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
 
 from arena.engine.match import MatchState, Record
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
-from arena.storage.roster import Roster
-from arena.storage.roster_csv import Student
-from arena.web.web import Web
-from bots.client import Client
-from protocol.strategy import find
-from tests.support.arena_in_memory import HostArena, in_host
-from tests.support.gateway_bots import Message
-from tests.support.virtual_time import virtual_loop
+from bots.strategy import choose
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, owner
+from tests.support.watched_arena import WatchedArena
 
-pytestmark = pytest.mark.virtual_time
+if TYPE_CHECKING:
+    from tests.support.fake_bots import FakeArena
 
-BOTS = {
-    "ace_king_queen": ("nash", "honest"),
-    "gin_rummy": ("simple", "simple"),
-    "high_low": ("timid", "bold", "counter", "random"),
-    "three_card_poker": ("always",),
-    "blackjack": ("simple",),
-}
-LONG: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 300},
-    "gin_rummy": {"games": 5},
-    "high_low": {"max_shuffles": 20, "gap": 1_000_000},
-    "three_card_poker": {"rounds": 300, "stake": 1_000_000},
-    "blackjack": {"hands": 300, "bankroll": 1_000_000},
-}
-NAMES = ("ann/bot", "ben/bot", "cem/bot", "dee/bot")
 A_CARD = re.compile(r'"([2-9TJQKA][shdc]|[AKQ])"')
 ENDS = ("round_over", "hand_over")
 
-
-class WatchingClient:
-    """A spectator with all frames that it got."""
-
-    def __init__(self, websocket: ClientConnection) -> None:
-        self._websocket = websocket
-        self.frames: list[str] = []
-
-    async def watch(self, match: str, token: str | None = None) -> None:
-        watch = {"type": "watch", "topic": "match", "match": match, "token": token}
-        await self._websocket.send(json.dumps(watch))
-
-    async def reads(self, until: str = "gone") -> list[Message]:
-        """Read until a frame of this type."""
-        while True:
-            frame = await self._websocket.recv()
-            assert isinstance(frame, str)
-            self.frames.append(frame)
-            if json.loads(frame)["type"] == until:
-                return [json.loads(frame) for frame in self.frames]
-
-
-@asynccontextmanager
-async def looker(arena: HostArena) -> AsyncIterator[WatchingClient]:
-    async with connect(f"{arena.url}/watch", compression=None, max_size=None) as websocket:
-        yield WatchingClient(websocket)
-
-
-async def play(arena: HostArena, game: str, token: str) -> None:
-    """Have the house bots of a game come, the first with a token."""
-    virtual_loop().network.latency_s = 0.005  # so that a match lasts some seconds
-    for bot, name in zip(BOTS[game], NAMES, strict=False):
-        own = token if name == NAMES[0] else None
-        arena.beside(Client(arena.url, name, {game: find(game, bot)}, token=own).run())
-    await arena.until(lambda: len(arena.gateway.players) == len(BOTS[game]))
-    virtual_loop().network.latency_s = 0.000_1
+Message = dict[str, Any]
 
 
 # ---- What is known, by the rules alone
@@ -151,62 +95,43 @@ def shown(frame: Message) -> Iterator[tuple[int, set[str]]]:
     yield from cards.items()
 
 
-def of_type(frames: list[Message], kind: str) -> list[Message]:
-    return [frame for frame in frames if frame["type"] == kind]
-
-
 # ---- Rule J8
 
 
 @pytest.mark.parametrize("game", GAMES)
-async def test_J8_no_frame_has_a_card_that_its_viewer_may_not_know_yet(game: str) -> None:
-    async with in_host(page=Web) as arena:
-        roster = Roster(arena.store.engine)
-        new = roster.take([Student(name="ann"), Student(name="eva")]).new
-        tokens = {issued.name: issued.token for issued in new}
-        all_seeing = roster.instructor()
-        arena.gateway.roster_changed(roster.access())
-        await play(arena, game, tokens["ann"])
-        async with (
-            looker(arena) as public,
-            looker(arena) as stranger,
-            looker(arena) as owner,
-            looker(arena) as instructor,
-            looker(arena) as guesser,
-        ):
-            table = arena.open(game, *NAMES[: len(BOTS[game])], **LONG[game])
-            await public.watch(table.id)
-            await stranger.watch(table.id, tokens["eva"])
-            await owner.watch(table.id, tokens["ann"])
-            await instructor.watch(table.id, all_seeing)
-            await guesser.watch(table.id, "guessed")
-            of_public, of_stranger, of_owner, of_all = await asyncio.gather(
-                *(spectator.reads() for spectator in (public, stranger, owner, instructor))
-            )
-            [refused] = await guesser.reads("refused")
-        result, _ = await arena.result(table)
+def test_J8_no_frame_has_a_card_that_its_viewer_may_not_know_yet(
+    house: FakeArena, game: str
+) -> None:
+    arena, dice = WatchedArena(house), random.Random(game)
+    played = arena.begun(game)
+    viewers = (PUBLIC, owner("eva"), owner("ann"), INSTRUCTOR)
+    spectators = [arena.comes(played.table, viewer) for viewer in viewers]
+    while (bot := played.asked) is not None:
+        arena.passes(0.1)
+        [ask] = bot.asks()
+        house.answer(bot, ask, choose(ask.question.choices, dice))
+    arena.passes(0.5)
+    told = [b"".join(spectator.frames) for spectator in spectators]
+    of_public, of_stranger, of_owner, of_all = (spectator.read() for spectator in spectators)
 
-    assert refused["code"] == "token"
-    seats = len(BOTS[game])
-    views = [f[0]["view"]["kind"] for f in (of_public, of_stranger, of_owner)]
-    assert views == ["public", "public", "seat"]
-    assert of_all[0]["view"] == {"kind": "all", "seats": []}
+    [(_, result, _)] = house.results
+    seats = len(played.bots)
+    views = [frames[0]["view"]["kind"] for frames in (of_public, of_stranger, of_owner, of_all)]
+    assert views == ["public", "public", "seat", "all"]
     assert of_owner[0]["view"]["seats"] == [0]
     known = Known(result.record)
     for frames in (of_public, of_stranger):
-        checked = _check(known, frames, range(seats))
-        assert checked > 2
-        for told in frames:
-            for event in told.get("events", ()):
+        assert _check(known, frames, range(seats)) > 2
+        for frame in frames:
+            for event in frame.get("events", ()):
                 _check_public(event, seats)
     _check(known, of_owner, [0])
-    assert any('"deal":' in frame for frame in instructor.frames)
-    assert not any('"deal":' in frame for frame in (*public.frames, *owner.frames))
+    assert [b'"deal":' in frames for frames in told] == [False, False, False, True]
 
 
 def _check(known: Known, frames: list[Message], seats: Any) -> int:
     """Check that all seats know the cards of all frames; returns the number of cards."""
-    told = of_type(frames, "events")
+    told = [frame for frame in frames if frame["type"] == "events"]
     for frame in told:
         for number, cards in shown(frame):
             may = [known.cards(seat, number, frame["decisions"]) for seat in seats]

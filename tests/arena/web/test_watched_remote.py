@@ -12,7 +12,7 @@ from arena.competitions.remote_match import PublicFrame
 from arena.games import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.web import watched_remote
-from tests.support.watched_arena import INSTRUCTOR, PlayedOnDemand, WatchedArena, begun
+from tests.support.watched_arena import PlayedOnDemand, WatchedArena
 from tests.support.watched_elsewhere import WatchedElsewhere, rounds_of_frames
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def arena(house: FakeArena) -> WatchedArena:
 
 
 def elsewhere(
-    house: FakeArena, arena: WatchedArena, game: str = "ace_king_queen", **about: Any
+    arena: WatchedArena, game: str = "ace_king_queen"
 ) -> tuple[PlayedOnDemand, WatchedElsewhere]:
-    played = begun(house, game, **about)
-    return played, WatchedElsewhere(house, played, arena)
+    played = arena.begun(game)
+    return played, WatchedElsewhere(arena.house, played, arena)
 
 
 def of_type(frames: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -44,16 +44,16 @@ def of_type(frames: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 @EACH_GAME
 def test_a_spectator_sees_what_one_of_the_same_match_in_process_sees(
-    house: FakeArena, arena: WatchedArena, game: str
+    arena: WatchedArena, game: str
 ) -> None:
-    played, other = elsewhere(house, arena, game)
-    here = WatchedArena(house)
+    played, other = elsewhere(arena, game)
+    here = WatchedArena(arena.house)
     remote, local = arena.comes(other.remote, Viewer()), here.comes(played.table, Viewer())
     for _ in range(60):
         if not played.goes_on():
             break
         other.passes(0.3)
-        here.spectators.tick(house.now)
+        here.spectators.tick(arena.house.now)
     shown, wanted = remote.read(), local.read()
 
     rules = played.table.game
@@ -63,34 +63,8 @@ def test_a_spectator_sees_what_one_of_the_same_match_in_process_sees(
     assert of_type(shown, "scene") == [expected]
 
 
-def test_what_happens_is_seen_within_a_second(house: FakeArena, arena: WatchedArena) -> None:
-    played, other = elsewhere(house, arena, hands=1_000)
-    spectator = arena.comes(other.remote)
-    other.passes(1.0)
-    spectator.read()
-    for _ in range(20):
-        before = played.table.decisions
-        played.goes_on()
-        other.passes(0.5)
-        assert spectator.read()[-1]["decisions"] == before + 1
-
-
-def test_whose_turn_it_is_is_told_with_the_time_on_the_way(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    played, other = elsewhere(house, arena)
-    spectator = arena.comes(other.remote)
-    other.passes(0.3)
-    [*_, frame] = spectator.read()
-
-    asked = played.asked
-    assert asked is not None
-    assert frame["turn"]["seat"] == played.bots.index(asked)
-    assert frame["turn"]["waited_ms"] <= 300
-
-
-def test_a_latecomer_gets_the_present_round(house: FakeArena, arena: WatchedArena) -> None:
-    played, other = elsewhere(house, arena, "high_low")
+def test_a_latecomer_gets_the_present_round(arena: WatchedArena) -> None:
+    played, other = elsewhere(arena, "high_low")
     first = arena.comes(other.remote)
     for _ in range(12):
         played.goes_on()
@@ -108,113 +82,6 @@ def test_a_latecomer_gets_the_present_round(house: FakeArena, arena: WatchedAren
     assert other.orders == [True], "the worker is not asked for it"
 
 
-def test_one_who_comes_in_the_middle_of_a_match_sees_what_follows(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    played, other = elsewhere(house, arena, hands=1_000)
-    played.goes_on(700)
-    spectator = arena.comes(other.remote)
-    other.passes(1.0)
-    played.goes_on(5)
-    other.passes(1.0)
-    frames = of_type(spectator.read(), "events")
-
-    assert frames[0]["reset"]
-    assert frames[-1]["decisions"] == 705
-
-
-def test_a_match_that_has_not_begun_has_an_empty_table(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    played = PlayedOnDemand(house, "ace_king_queen")
-    other = WatchedElsewhere(house, played, arena)
-    spectator = arena.comes(other.remote)
-    other.passes(0.5)
-    before = spectator.read()
-    played.begins()
-    other.passes(0.5)
-
-    assert [frame["events"] for frame in of_type(before, "events")] == [[]]
-    assert of_type(spectator.read(), "events")[0]["events"]
-
-
-def test_the_end_is_shown_and_then_the_match_is_gone(house: FakeArena, arena: WatchedArena) -> None:
-    played, other = elsewhere(house, arena, hands=20)
-    spectator = arena.comes(other.remote)
-    played.ends()
-    other.passes(0.5)
-    shown = spectator.read()
-    other.ended()
-    other.passes(1.5)
-
-    assert of_type(shown, "events")[-1]["events"][-1]["event"] == "over"
-    assert [frame["type"] for frame in spectator.read()] == ["gone"]
-    assert other.orders == [True, False]
-
-
-def test_a_match_that_is_lost_with_its_worker_is_gone(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    _, other = elsewhere(house, arena)
-    other.is_cut = True
-    spectator = arena.comes(other.remote)
-    other.passes(5.0)
-    other.ended()
-    other.passes(1.5)
-
-    assert [frame["type"] for frame in spectator.read()] == ["scene", "gone"]
-
-
-# ---- Who sees what
-
-
-@pytest.mark.parametrize("viewer", [Viewer(), OWNER, INSTRUCTOR])
-def test_everybody_has_the_public_view_and_is_told_that_it_is_played_elsewhere(
-    house: FakeArena, arena: WatchedArena, viewer: Viewer
-) -> None:
-    _, other = elsewhere(house, arena)
-    [scene] = arena.comes(other.remote, viewer).read()
-
-    assert scene["view"] == {"kind": "public", "seats": []}
-    assert scene["elsewhere"]
-    assert scene["competition"] == "7"
-
-
-# ---- Only while somebody watches
-
-
-def test_nothing_comes_before_somebody_watches_nor_soon_after(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    played, other = elsewhere(house, arena)
-    other.passes(2.0)
-    silent = list(other.orders)
-    spectator = arena.comes(other.remote)
-    other.passes(1.0)
-    arena.spectators.disconnected(spectator)
-    other.passes(11.0)
-    carried = len(other.carried)
-    played.goes_on()
-    other.passes(3.0)
-
-    assert not silent
-    assert other.orders == [True, False]
-    assert len(other.carried) == carried
-
-
-def test_a_page_that_is_reloaded_asks_for_nothing(house: FakeArena, arena: WatchedArena) -> None:
-    _, other = elsewhere(house, arena)
-    spectator = arena.comes(other.remote)
-    other.passes(1.0)
-    arena.spectators.disconnected(spectator)
-    other.passes(5.0)
-    again = arena.comes(other.remote)
-    other.passes(0.5)
-
-    assert of_type(again.read(), "events")
-    assert other.orders == [True]
-
-
 # ---- Frames that are lost
 
 
@@ -222,15 +89,15 @@ def shows_all(spectator: FakeSpectator, played: PlayedOnDemand) -> dict[int, lis
     return rounds_of_frames(spectator.read(), played.table.game)
 
 
-def test_after_a_loss_the_present_round_comes_whole(house: FakeArena, arena: WatchedArena) -> None:
-    played, other = elsewhere(house, arena, "high_low")
-    here = WatchedArena(house)
+def test_after_a_loss_the_present_round_comes_whole(arena: WatchedArena) -> None:
+    played, other = elsewhere(arena, "high_low")
+    here = WatchedArena(arena.house)
     spectator, local = arena.comes(other.remote, Viewer()), here.comes(played.table, Viewer())
     for number in range(30):
         other.is_cut = number % 7 == 3
         played.goes_on()
         other.passes(0.3)
-        here.spectators.tick(house.now)
+        here.spectators.tick(arena.house.now)
     other.is_cut = False
     other.passes(2.5)
     shown, wanted = shows_all(spectator, played), shows_all(local, played)
@@ -238,30 +105,6 @@ def test_after_a_loss_the_present_round_comes_whole(house: FakeArena, arena: Wat
     newest = max(wanted)
     assert max(shown) == newest
     assert shown[newest] == wanted[newest]
-
-
-def test_a_worker_that_has_not_heard_that_somebody_watches_is_told_again(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    _, other = elsewhere(house, arena)
-    other.is_cut = True
-    spectator = arena.comes(other.remote)
-    other.passes(3.0)
-    other.is_cut = False
-    other.passes(2.0)
-
-    assert of_type(spectator.read(), "events")
-
-
-def test_a_match_where_nobody_answers_for_long_is_not_asked_for_again(
-    house: FakeArena, arena: WatchedArena
-) -> None:
-    _, other = elsewhere(house, arena)
-    spectator = arena.comes(other.remote)
-    other.passes(30.0)
-
-    assert other.orders == [True]
-    assert len(of_type(spectator.read(), "events")) == 1
 
 
 # ---- More than anybody can follow
@@ -282,8 +125,8 @@ def frame(number: int, round_: int, events: int, **about: Any) -> bytes:
     return msgspec.json.encode(PublicFrame(**{**fields, **about}))
 
 
-def test_a_backlog_is_shown_as_its_present_round(house: FakeArena, arena: WatchedArena) -> None:
-    _, other = elsewhere(house, arena)
+def test_a_backlog_is_shown_as_its_present_round(arena: WatchedArena) -> None:
+    _, other = elsewhere(arena)
     spectator = arena.comes(other.remote)
     other.remote.feed(frame(0, 1, 3, present=3))
     arena.passes(1.0)
@@ -298,10 +141,10 @@ def test_a_backlog_is_shown_as_its_present_round(house: FakeArena, arena: Watche
 
 
 def test_of_a_round_without_an_end_newcomers_do_not_get_the_beginning(
-    house: FakeArena, arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
+    arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watched_remote, "LONGEST", 5)
-    _, other = elsewhere(house, arena)
+    _, other = elsewhere(arena)
     spectator = arena.comes(other.remote)
     other.remote.feed(frame(0, 1, 6, present=6))
     arena.passes(0.3)
@@ -317,8 +160,8 @@ def test_of_a_round_without_an_end_newcomers_do_not_get_the_beginning(
     assert watched_match.LONGEST > 5
 
 
-def test_frames_that_cannot_be_read_are_ignored(house: FakeArena, arena: WatchedArena) -> None:
-    _, other = elsewhere(house, arena)
+def test_frames_that_cannot_be_read_are_ignored(arena: WatchedArena) -> None:
+    _, other = elsewhere(arena)
     spectator = arena.comes(other.remote)
     other.remote.feed(b"\x00 nothing that anybody knows")
     arena.passes(0.5)
