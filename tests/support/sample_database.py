@@ -25,7 +25,6 @@ from protocol.entry_points import Package
 from protocol.games import VOCABULARIES
 from protocol.messages import Ending, Limits, Verdict
 
-LUCK_HANDS = {"hands": 100}
 SHORT: dict[str, dict[str, Any]] = {name: dict(game.rounds(4)) for name, game in GAMES.items()}
 
 
@@ -241,16 +240,3 @@ def running(
         writer.finished(pairing, result)
     store.flush()
     return store
-
-
-def met(file: Path, matches: int, *, ends: bool = False, **more: Any) -> Path:
-    """A database with a competition of ann, ben and cem, in which ann and ben have met."""
-    with Store(file) as store:
-        made = plan("ace_king_queen", settings=LUCK_HANDS, **more)
-        writer = SampleWriter(store, made, "c")
-        for number in range(1, matches + 1):
-            seats = ("ann", "ben") if number % 2 else ("ben", "ann")
-            writer.finished(Pairing(number, seats), play(made.game, number, settings=LUCK_HANDS))
-        if ends:
-            store.competition_finished("c", 1e4)
-    return file

@@ -15,9 +15,10 @@ from arena.formats.spec import Form
 from arena.results.match_sums import recompute
 from arena.storage.store import Act, CompetitionState, Store
 from arena.web import analysis_pages, match_rounds
+from tests.arena.web.test_luck import met
 from tests.support import databases
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, owner
-from tests.support.sample_database import met, running, write
+from tests.support.sample_database import running, write
 from tests.support.scripts import Case, Stage, cases, fit, like
 
 PLACES = {"analysis_pages": analysis_pages, "match_rounds": match_rounds}

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from arena.formats.schedule import Pairing
 from arena.records.luck import luck_of
 from arena.results.export import Options, export
 from arena.results.match_sums import next_sums, recompute
@@ -20,10 +21,23 @@ from arena.storage.store import Store
 from arena.web.luck_filler import LuckFiller
 from tests.support.databases import rows
 from tests.support.page_reader import PUBLIC, InProcessReader, owner
-from tests.support.sample_database import LUCK_HANDS as HANDS
-from tests.support.sample_database import met, play
+from tests.support.sample_database import SampleWriter, plan, play
 
+HANDS = {"hands": 100}
 TIMEOUT_S = 60.0
+
+
+def met(file: Path, matches: int, *, ends: bool = False, **more: Any) -> Path:
+    """A database with a competition of ann, ben and cem, in which ann and ben have met."""
+    with Store(file) as store:
+        made = plan("ace_king_queen", settings=HANDS, **more)
+        writer = SampleWriter(store, made, "c")
+        for number in range(1, matches + 1):
+            seats = ("ann", "ben") if number % 2 else ("ben", "ann")
+            writer.finished(Pairing(number, seats), play(made.game, number, settings=HANDS))
+        if ends:
+            store.competition_finished("c", 1e4)
+    return file
 
 
 def measured(file: Path) -> InProcessReader:

@@ -289,7 +289,7 @@ class TableStage(Stage):
 
     def do_tables(self, expected: str) -> None:
         tables = [[chair.player.name for chair in one.chairs] for one in self.host.people.tables]
-        assert ["+".join(names) for names in tables] == expected.split()
+        assert ["+".join(names) for names in tables] == (expected.split(", ") if expected else [])
 
     def do_settings(self, words: str) -> None:
         [table] = self.host.people.tables
