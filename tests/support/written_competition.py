@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,25 @@ import msgspec
 
 import arena
 from arena.engine.match import MatchResult
+from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES, competition_settings
+from arena.storage.attempts import AttemptRow
+from arena.storage.live_results import LiveResults
 from arena.storage.store import Act, CompetitionState, Store
 from bots.strategy import RandomMixin
 from protocol.messages import Ending, Limits, Termination, Verdict
 
-__all__ = ["COMPLETED", "WrittenCompetition", "names", "offence", "plan", "play"]
+__all__ = [
+    "COMPLETED",
+    "WrittenCompetition",
+    "attempt",
+    "begun",
+    "names",
+    "offence",
+    "plan",
+    "play",
+]
 
 COMPLETED = Termination(Ending.COMPLETED)
 GAME_OF = {
@@ -53,14 +66,45 @@ def names(count: int) -> tuple[str, ...]:
     return tuple(f"bot-{n}" for n in range(count))
 
 
+def begun(store: Store, line: str) -> WrittenCompetition:
+    """One by a line of a case: `round_robin ann ben matches=2 · 1 ann ben 5 -5 · finished`."""
+    (form, *words), *acts = (part.split() for part in line.split(" · "))
+    fields = dict(word.split("=", 1) for word in words if "=" in word)
+    players = [word for word in words if "=" not in word] or names(int(fields.pop("bots")))
+    id_, at = fields.pop("id", "a-competition"), float(fields.pop("at", 1000))
+    of = plan(Form(form), players, **{name: json.loads(text) for name, text in fields.items()})
+    course = WrittenCompetition(store, of, id_, at)
+    for act in acts:
+        course.does(*act)
+    return course
+
+
+def attempt(id_: str = "attempt-1", competition: str = "", **fields: Any) -> AttemptRow:
+    """One of a worker, as it was announced."""
+    row = AttemptRow(
+        id=id_,
+        job="job-1",
+        competition=competition,
+        pairing=1,
+        players=("ann", "ben"),
+        worker="north",
+        commitment="c" * 64,
+        announced_at=1.0,
+        message=b"\x00\xff",
+    )
+    return msgspec.structs.replace(row, **fields)
+
+
 class WrittenCompetition:
     """Writes a competition into a database; every match takes ten seconds."""
 
-    def __init__(self, store: Store, plan: Plan, id_: str = "a-competition") -> None:
+    def __init__(
+        self, store: Store, plan: Plan, id_: str = "a-competition", at: float = 1000.0
+    ) -> None:
         self.store = store
         self.plan = plan
         self.id = id_
-        self.now = 1000.0
+        self.now = at
         self.numbers = 0
         store.competition_started(self.id, plan, self.now)
         store.flush()
@@ -107,6 +151,34 @@ class WrittenCompetition:
 
     def act(self, what: str, **more: Any) -> Act:
         return Act(competition=self.id, at=self.now, who="prof", what=what, **more)
+
+    def does(self, *words: str) -> None:
+        """A word of a case: `1 ann ben 5 -5` is a match, with `crash=0 event=one` its offence."""
+        fields = dict(word.split("=", 1) for word in words if "=" in word)
+        match words:
+            case "back", number:
+                self.takes_back(f"{self.id}-{number}")
+            case "remove", name:
+                self.removes(name)
+            case "wait", seconds:
+                self.now += float(seconds)
+            case ("running",):
+                self.store.state_changed(self.id, CompetitionState.RUNNING, self.act("resume"))
+                self.store.flush()
+            case (("finished" | "stopped") as state,):
+                self.ends(CompetitionState(state), LiveResults(self.store, self.id).ranking)
+            case number, *more:
+                scores = [int(word) for word in more if word.lstrip("-").isdigit()]
+                names = [word for word in more if word[0].isalpha() and "=" not in word]
+                told = {name: fields.pop(name) for name in ("event",) if name in fields}
+                versions = tuple(fields.pop("versions", "").split(","))
+                endings = [offence(int(seat), Ending(kind)) for kind, seat in fields.items()]
+                ended = Termination(Ending.VOID) if "void" in names else [*endings, COMPLETED][0]
+                if "*" in more:
+                    table = next(schedule_of(self.plan))[int(number) - 1]
+                    names = [*table.players]
+                players = [name for name in names if name != "void"]
+                self.plays(int(number), players, scores, ended, versions, **told)
 
     def takes_back(self, match: str) -> None:
         self.store.taken_back(self.id, match, self.act("void", match=match))

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from arena.games import GAMES
 from arena.records.captions import Captioner, captions_for
@@ -31,7 +32,7 @@ def captioned(game: str, view: View, number: int = 1) -> list[dict[str, Any]]:
 
 @EACH_GAME
 def test_only_games_without_a_view_of_their_own_need_captions(game: str) -> None:
-    bare = msgspec.structs.replace(GAMES[game], view=None)
+    bare = replace(GAMES[game], view=None)
 
     assert captions_for(GAMES[game], names(game)) is None
     assert captions_for(bare, names(game)) is not None
@@ -93,7 +94,7 @@ def test_J8_what_all_are_told_of_their_own_has_only_the_words_that_are_alike() -
     dealt = [Dealt(1, 3, 1, card, "5h") for card in ("As", "Kd", "2c", "9h")]
 
     assert captions.told_each(dealt) == "round 3: the dealer-card is 5h, ben starts"
-    different = [*dealt[:3], msgspec.structs.replace(dealt[3], dealer_card="6h")]
+    different = [*dealt[:3], replace(dealt[3], dealer_card="6h")]
     assert captions.told_each(different) == ""
     assert captions.told(1, dealt[1]).endswith("; ben is dealt Kd")
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 import arena
 from arena.engine.analysis import Judgement, Judging
@@ -74,7 +74,7 @@ def test_cards_that_somebody_gave_are_no_luck() -> None:
 
 def test_times_are_those_of_the_record_where_there_was_a_clock() -> None:
     record = played("ace_king_queen")
-    alone = msgspec.structs.replace(record, times_ms=())
+    alone = replace(record, times_ms=())
 
     assert [each.time_ms for each in arena.decisions(record)] == [*record.times_ms]
     assert {each.time_ms for each in arena.decisions(alone)} == {None}
@@ -82,7 +82,7 @@ def test_times_are_those_of_the_record_where_there_was_a_clock() -> None:
 
 def test_a_record_is_replayed_a_round_at_a_time() -> None:
     record = played("three_card_poker")
-    damaged = msgspec.structs.replace(record, answers=(*record.answers[:-1], "nonsense"))
+    damaged = replace(record, answers=(*record.answers[:-1], "nonsense"))
     made = arena.decisions(damaged)
 
     assert [next(made).question.kind for _ in range(2)] == ["ante", "play"]
@@ -109,7 +109,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
 
     def with_judging(reason: str | None = None) -> Record:
         judging = Judging(version=1, judge=CountingJudge, refuses=lambda settings: reason)
-        game = msgspec.structs.replace(GAMES["high_low"], judging=judging)
+        game = replace(GAMES["high_low"], judging=judging)
         monkeypatch.setitem(GAMES, "high_low", game)
         return played("high_low")
 
@@ -142,7 +142,7 @@ def test_costs_that_a_game_cannot_say_are_refused_at_once(
 ) -> None:
     with pytest.raises(NoAnalysis, match="not with these settings"):
         arena.decisions(counted("not with these settings"), costs=True)
-    game = msgspec.structs.replace(GAMES["high_low"], judging=None)
+    game = replace(GAMES["high_low"], judging=None)
     monkeypatch.setitem(GAMES, "high_low", game)
     with pytest.raises(NoAnalysis, match="high_low does not say what decisions cost"):
         arena.decisions(played("high_low"), costs=True)

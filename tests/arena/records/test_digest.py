@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from arena.records.digest import sealed
 from arena.records.document import MatchDocument
@@ -53,10 +54,10 @@ def test_J6_a_seal_can_be_made_in_any_language() -> None:
     ],
 )
 def test_J6_a_seal_is_another_whatever_changes(change: dict[str, Any]) -> None:
-    assert sealed(msgspec.structs.replace(DOCUMENT, **change)) != sealed(DOCUMENT)
+    assert sealed(replace(DOCUMENT, **change)) != sealed(DOCUMENT)
 
 
 def test_a_void_match_has_a_seal_too() -> None:
-    void = msgspec.structs.replace(DOCUMENT, termination=Termination(Ending.VOID))
+    void = replace(DOCUMENT, termination=Termination(Ending.VOID))
 
     assert len(sealed(void)) == 64

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 import arena
 from arena.records.habits import habits_of
@@ -27,7 +27,7 @@ def test_all_matches_of_a_bot_are_counted_together(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_game_that_counts_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    game = msgspec.structs.replace(install_judged_toy(monkeypatch), habits=None)
+    game = replace(install_judged_toy(monkeypatch), habits=None)
 
     with pytest.raises(NoAnalysis, match=f"^{game.name} does not say what is counted"):
         habits_of(game, [])

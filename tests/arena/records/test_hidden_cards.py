@@ -13,10 +13,10 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from arena.engine.analysis import SeatMatch
 from arena.engine.match import MatchState, Record
@@ -100,7 +100,7 @@ def with_other_cards(record: Record, seat: int, rng: Random) -> Record:
         deck = decks[-1] if rng.random() < 0.5 else rng.choice(decks)
         one, other = rng.sample(range(len(deck)), 2)
         deck[one], deck[other] = deck[other], deck[one]
-        changed = msgspec.structs.replace(record, decks=tuple(map(tuple, decks)))
+        changed = replace(record, decks=tuple(map(tuple, decks)))
         if seen_by(changed, seat) == seen:
             record = changed
         else:

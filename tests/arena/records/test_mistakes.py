@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from arena.engine.rules import EVERYONE, Rules, TellSeat, Unit
 from arena.games import GAMES
@@ -77,7 +77,7 @@ def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
 
     assert [one.round for one in mistakes_of(record, 1).mistakes] == [1, 2, 3, 4], "one of a round"
 
-    in_twos = msgspec.structs.replace(
+    in_twos = replace(
         game, unit=Unit("pair", "rounds", _ClosesPair, lambda news: (0, 0)), rules=_in_pairs
     )
     monkeypatch.setitem(GAMES, game.name, in_twos)
@@ -122,7 +122,7 @@ def test_what_is_not_judged_is_refused_with_the_reason(
     with pytest.raises(NoAnalysis, match="more than 90 rounds are too many"):
         mistakes_of(record, 1)
 
-    unjudged = msgspec.structs.replace(GAMES[game], judging=None)
+    unjudged = replace(GAMES[game], judging=None)
     monkeypatch.setitem(GAMES, game, unjudged)
     with pytest.raises(NoAnalysis, match=f"^{game} does not say what decisions cost$"):
         mistakes_of(record, 1)

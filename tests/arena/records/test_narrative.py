@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 import arena
 from arena.engine.match import Record
@@ -19,7 +19,6 @@ from tests.support.sample_database import SHORT, from_outside, missing, play, ve
 
 NAMES = ("ann", "ben", "cem", "dee")
 SHUFFLES = [{"hands": 30, "shuffle": shuffle} for shuffle in ("riffle", "uniform")]
-replace = msgspec.structs.replace
 
 
 def players(record: Record) -> tuple[str, ...]:
@@ -97,20 +96,15 @@ def test_names_that_do_not_tell_seats_apart() -> None:
     assert seat_names((), 2) == ("seat 1", "seat 2")
 
 
-def test_who_sits_where_is_told_with_the_version() -> None:
-    first = play("ace_king_queen", versions=("v3", "connected")).record
+def test_who_sits_where_is_told_with_versions_and_the_referee() -> None:
+    first = play("ace_king_queen", versions=("v3", "connected"), worker="north\x1b").record
     third = play("ace_king_queen", versions=("", "v1")).record
 
     assert text(first)[0] == "Ace-King-Queen: seat 1 ann v3, seat 2 ben (connected)"
+    assert text(first)[2] == "refereed by worker north\N{REPLACEMENT CHARACTER}"
+    assert text(first)[4].startswith("  ann has ")
     assert text(third)[0] == "Ace-King-Queen: seat 1 ann, seat 2 ben v1"
     assert next(tell(third)) == "Ace-King-Queen: seat 1, seat 2 v1"
-    assert text(first)[3].startswith("  ann has ")
-
-
-def test_the_worker_that_refereed_it_is_named() -> None:
-    record = play("ace_king_queen", worker="north\x1b").record
-
-    assert text(record)[2] == "refereed by worker north\N{REPLACEMENT CHARACTER}"
 
 
 def test_one_round_alone() -> None:
@@ -124,6 +118,8 @@ def test_one_round_alone() -> None:
     ]
     with pytest.raises(UsageError, match="expected a round of the match, got 5"):
         text(record, round_number=5)
+    with pytest.raises(UsageError, match="expected a seat from 1 to 2, got 3"):
+        text(record, seat=2)
 
 
 @pytest.mark.parametrize("game", ["gin_rummy", "high_low", "three_card_poker"])
@@ -204,31 +200,19 @@ def test_a_match_that_is_told_by_another_version_says_so() -> None:
         text(record)
 
 
-def test_there_is_no_such_seat() -> None:
-    with pytest.raises(UsageError, match="expected a seat from 1 to 2, got 3"):
-        text(play("ace_king_queen").record, seat=2)
-
-
 # ---- Blackjack
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_B13_blackjack_is_told_in_the_words_of_the_driver(seed: int) -> None:
-    settings = {"bankroll": 50, "hands": 40}
-    result = arena.play("blackjack", [Simple()], settings=settings, seed=seed)
+@pytest.mark.parametrize("seed", [*range(5), None])
+def test_B13_blackjack_is_told_in_the_words_of_the_driver(seed: int | None) -> None:
+    """Also with cuts that were given."""
+    cuts, hands = (None, 40) if seed is not None else ([26, 0, 0, 0, 0, 0, 0], 1)
+    settings = {"bankroll": 50, "hands": hands}
+    result = arena.play("blackjack", [Simple()], settings=settings, seed=seed, decks=cuts)
     lines = list(tell(result.record, ("ann",)))
 
-    transcript = list(drive(50, 40, Simple(), seed=seed))
+    transcript = list(drive(50, hands, Simple(), seed=seed, cuts=cuts))
     assert lines[2 : 2 + len(transcript)] == transcript
-
-
-def test_B13_with_cuts_that_were_given() -> None:
-    cuts = [26, 0, 0, 0, 0, 0, 0]
-    settings = {"bankroll": 50, "hands": 1}
-    result = arena.play("blackjack", [Simple()], settings=settings, decks=cuts)
-
-    transcript = list(drive(50, 1, Simple(), cuts=cuts))
-    assert list(tell(result.record))[2 : 2 + len(transcript)] == transcript
 
 
 @pytest.mark.parametrize("settings", SHUFFLES)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from arena.games import GAMES
 from arena.records.document import read
@@ -71,7 +72,7 @@ def test_its_decisions_are_judged_like_the_records(game: str) -> None:
 def test_a_question_that_the_game_does_not_have_is_refused() -> None:
     _, _, document = handed_on("blackjack")
     first, *rest = document.asked
-    odd = msgspec.structs.replace(first, question={"kind": "why"})
+    odd = replace(first, question={"kind": "why"})
 
     with pytest.raises(UsageError, match="expected what a seat is asked or told"):
-        [*msgspec.structs.replace(document, asked=(odd, *rest)).steps()]
+        [*replace(document, asked=(odd, *rest)).steps()]

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import arena
 from arena.engine.match import Record
@@ -16,7 +17,7 @@ from arena.records.transcript import Event, Side, Transcript
 from bots.ace_king_queen import Honest, Random
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.gin_rummy import Dealt
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Termination
 from tests.support.sample_database import play, verdict_of, void
 
 NAMES = ("ann", "ben", "cem", "Zoë")
@@ -119,51 +120,44 @@ def test_the_answers_of_all_seats_belong_to_somebody() -> None:
     assert sorted(numbers) == [*range(len(record.answers))]
 
 
-def test_a_record_that_cannot_be_played_again() -> None:
+def test_there_is_no_such_seat() -> None:
     record = play("ace_king_queen").record
 
-    def replaced(**fields: Any) -> Record:
-        return msgspec.structs.replace(record, **fields)
-
-    with pytest.raises(IllegalAnswer, match="has only 1 answers"):
-        told(replaced(answers=record.answers[:1]), 0)
-    with pytest.raises(IllegalAnswer, match="comes after the end"):
-        told(replaced(answers=(*record.answers, "check")), 0)
-    with pytest.raises(IllegalAnswer, match='answered "raise"'):
-        told(replaced(answers=("raise",)), 0)
-    with pytest.raises(UsageError, match="with a seed or decks"):
-        told(replaced(seed=None), 0)
     with pytest.raises(UsageError, match="expected a seat of 2, got 3"):
         conversation(record, ("ann", "ben"), 2, "7-1.2", limits=Limits())
 
 
-@pytest.mark.parametrize("kind", [Ending.VOID, Ending.CRASH, Ending.ILLEGAL])
-def test_a_match_that_was_played_to_its_end_did_not_end_otherwise(kind: Ending) -> None:
-    record = play("ace_king_queen").record
-    seat = None if kind is Ending.VOID else 1
-    ended = msgspec.structs.replace(record.termination, kind=kind, seat=seat)
-    why = f"it says {kind}( of seat 2)?, but the answers play it to its end"
-
-    with pytest.raises(IllegalAnswer, match=why):
-        told(msgspec.structs.replace(record, termination=ended), 0)
+WHOLE = play("ace_king_queen").record.answers
+ILLEGAL = Termination(Ending.ILLEGAL, 1, "x")
+OTHERWISE = "but the answers play it to its end"
 
 
-def test_nobody_is_illegal_who_was_not_asked() -> None:
-    record = play("ace_king_queen", offender=0).record
-    ended = msgspec.structs.replace(record.termination, seat=1)
+@pytest.mark.parametrize(
+    ("offender", "changes", "why"),
+    [
+        (None, {"answers": WHOLE[:1]}, "has only 1 answers"),
+        (None, {"answers": (*WHOLE, "check")}, "comes after the end"),
+        (None, {"answers": ("raise",)}, 'answered "raise"'),
+        (None, {"seed": None}, "with a seed or decks"),
+        (None, {"termination": Termination(Ending.VOID)}, f"it says void, {OTHERWISE}"),
+        (None, {"termination": Termination(Ending.CRASH, 1)}, f"crash of seat 2, {OTHERWISE}"),
+        (None, {"termination": ILLEGAL}, f"it says illegal of seat 2, {OTHERWISE}"),
+        (0, {"termination": ILLEGAL}, "illegal of seat 2, but seat 1 was asked"),
+    ],
+)
+def test_a_record_that_its_answers_do_not_make_is_refused(
+    offender: int | None, changes: dict[str, Any], why: str
+) -> None:
+    record = play("ace_king_queen", offender=offender).record
 
-    with pytest.raises(IllegalAnswer, match="illegal of seat 2, but seat 1 was asked"):
-        told(msgspec.structs.replace(record, termination=ended), 0)
+    with pytest.raises((IllegalAnswer, UsageError), match=why):
+        told(replace(record, **changes), 0)
 
 
 def test_a_match_that_was_left_is_told_up_to_there() -> None:
     record = play("high_low").record
-    ended = msgspec.structs.replace(
-        record.termination, kind=Ending.DISCONNECT, seat=2, text="said goodbye"
-    )
-    left = msgspec.structs.replace(
-        record, answers=record.answers[:4], termination=ended, scores=(0, 0, 0, 0)
-    )
+    ended = replace(record.termination, kind=Ending.DISCONNECT, seat=2, text="said goodbye")
+    left = replace(record, answers=record.answers[:4], termination=ended, scores=(0, 0, 0, 0))
     transcript = made(left)
     [*_, ask, over] = said(transcript, Side.ARENA)
 

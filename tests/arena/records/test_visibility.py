@@ -37,30 +37,26 @@ def cards(what: object) -> set[bytes]:
     return set(A_CARD.findall(msgspec.json.encode(what)))
 
 
-def test_J8_everybody_may_see_all_when_a_competition_is_over() -> None:
-    for viewer in (Viewer(), Viewer(ViewerKind.OWNER, "eva"), Viewer(ViewerKind.INSTRUCTOR, "x")):
-        assert view_of(("ann", "ben"), True, viewer) == ALL
+@pytest.mark.parametrize(
+    ("players", "kind", "name", "view"),
+    [
+        # During a competition only the instructor may see all.
+        ("ann/gin ben", ViewerKind.PUBLIC, "", PUBLIC),
+        ("ann/gin ben", ViewerKind.INSTRUCTOR, "ann", ALL),
+        ("ann/gin ben", ViewerKind.OWNER, "ann", View("seat", (0,))),
+        ("ann/gin ben", ViewerKind.OWNER, "eva", PUBLIC),
+        # Who owns several seats sees with all of them.
+        ("ann ben ann/two anna", ViewerKind.OWNER, "ann", View("seat", (0, 2))),
+        # A name is nothing without a token.
+        ("ann ben", ViewerKind.PUBLIC, "ann", PUBLIC),
+        (" ben", ViewerKind.PUBLIC, "", PUBLIC),
+    ],
+)
+def test_J8_who_may_see_what(players: str, kind: ViewerKind, name: str, view: View) -> None:
+    names, viewer = tuple(players.split(" ")), Viewer(kind, name)
 
-
-def test_J8_during_a_competition_only_the_instructor_may() -> None:
-    players = ("ann/gin", "ben")
-
-    assert view_of(players, False, Viewer()) == PUBLIC
-    assert view_of(players, False, Viewer(ViewerKind.INSTRUCTOR, "ann")) == ALL
-    assert view_of(players, False, Viewer(ViewerKind.OWNER, "ann")) == View("seat", (0,))
-    assert view_of(players, False, Viewer(ViewerKind.OWNER, "eva")) == PUBLIC
-
-
-def test_J8_who_owns_several_seats_sees_with_all_of_them() -> None:
-    players = ("ann", "ben", "ann/two", "anna")
-
-    view = view_of(players, False, Viewer(ViewerKind.OWNER, "ann"))
-    assert view == View("seat", (0, 2))
-
-
-def test_J8_a_name_is_nothing_without_a_token() -> None:
-    assert view_of(("ann", "ben"), False, Viewer(ViewerKind.PUBLIC, "ann")) == PUBLIC
-    assert view_of(("", "ben"), False, Viewer()) == PUBLIC
+    assert view_of(names, False, viewer) == view
+    assert view_of(names, True, viewer) == ALL, "when it is over everybody sees all"
 
 
 @pytest.mark.parametrize("number", range(5))

@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from arena.formats.schedule import Pairing
 from arena.results import audit_database
 from arena.storage.attempts import AttemptRow, AttemptState
 from arena.storage.store import Store
 from tests.support.sample_database import SampleWriter, plan, play, void
+from tests.support.written_competition import attempt
 
 GAME = "three_card_poker"
 ATTEMPT = "attempt-1"
@@ -30,18 +31,8 @@ RESULT = play(GAME, worker="north")
 
 
 async def announced(writer: SampleWriter, **fields: Any) -> AttemptRow:
-    row = AttemptRow(
-        id=ATTEMPT,
-        job="job-1",
-        competition=COURSE,
-        pairing=1,
-        players=("ann",),
-        worker="north",
-        commitment=RESULT.record.commitment or "",
-        announced_at=1.0,
-        message=b"",
-    )
-    row = msgspec.structs.replace(row, **fields)
+    usual = {"players": ("ann",), "commitment": RESULT.record.commitment or ""}
+    row = attempt(competition=COURSE, **{**usual, **fields})
     await writer.store.attempts.announce(row)
     return row
 
@@ -53,74 +44,53 @@ def found(writer: SampleWriter) -> tuple[list[str], tuple[str, ...]]:
     return [flaw.text for flaw in run.flaws], run.notes
 
 
-async def test_a_match_as_it_was_announced_fits(writer: SampleWriter) -> None:
-    await announced(writer)
-    writer.finished(Pairing(1, ("ann",)), RESULT, ATTEMPT)
-
-    assert found(writer) == ([], ())
-
-
-async def test_a_late_result_of_a_lost_attempt_fits(writer: SampleWriter) -> None:
-    await announced(writer)
-    writer.store.attempts.ended(ATTEMPT, AttemptState.LOST, "north is gone")
-    writer.finished(Pairing(1, ("ann",)), RESULT, ATTEMPT)
-
-    assert found(writer) == ([], ())
-
-
-async def test_what_the_arena_wrote_of_a_silent_worker_fits(writer: SampleWriter) -> None:
-    await announced(writer)
-    writer.store.attempts.ended(ATTEMPT, AttemptState.VOID, "stopped")
-    nobody = msgspec.structs.replace(void(GAME).record, commitment=None, nonces=())
-    unplayed = msgspec.structs.replace(void(GAME), record=nobody)
-    writer.finished(Pairing(1, ("ann",)), unplayed, ATTEMPT)
-
-    flaws, [note] = found(writer)
-    assert flaws == []
-    assert note == (
-        "1 attempt of workers has no result: north (1); the latest is of pairing 1: stopped"
-    )
-
-
-async def test_a_match_of_a_worker_that_announced_nothing(writer: SampleWriter) -> None:
-    writer.finished(Pairing(1, ("ann",)), RESULT, ATTEMPT)
-
-    assert found(writer)[0] == ["its record is of worker north, which announced nothing"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "flaw"),
-    [
-        ({"worker": "south"}, "its record is of worker north, worker south has announced it"),
-        ({"commitment": "0000"}, 'its commitment is not the one that was announced, "0000"'),
-        ({"pairing": 2}, "it was announced for pairing 2"),
-        ({"players": ("ben",)}, "it was announced for ben"),
-    ],
-)
-async def test_a_match_that_was_announced_otherwise(
-    writer: SampleWriter, fields: dict[str, Any], flaw: str
-) -> None:
-    await announced(writer, **fields)
-    writer.finished(Pairing(1, ("ann",)), RESULT, ATTEMPT)
-
-    assert found(writer)[0] == [flaw]
+NOBODY = replace(void(GAME).record, commitment=None, nonces=())
+UNPLAYED = replace(void(GAME), record=NOBODY)
+NOTE = "1 attempt of workers has no result: north (1); the latest is of pairing 1: stopped"
+ANNOUNCED: dict[str, tuple[dict[str, Any] | None, tuple[AttemptState, str] | None, str, str]] = {
+    "as it was announced it fits": ({}, None, "", ""),
+    "a late result of a lost attempt fits": ({}, (AttemptState.LOST, "north is gone"), "", ""),
+    "a worker that announced nothing": (
+        *(None, None),
+        *("its record is of worker north, which announced nothing", ""),
+    ),
+    "another worker": (
+        *({"worker": "south"}, None),
+        *("its record is of worker north, worker south has announced it", ""),
+    ),
+    "another commitment": (
+        *({"commitment": "0000"}, None),
+        *('its commitment is not the one that was announced, "0000"', ""),
+    ),
+    "another pairing": ({"pairing": 2}, None, "it was announced for pairing 2", ""),
+    "another bot": ({"players": ("ben",)}, None, "it was announced for ben", ""),
+    "a match of the arena itself": (
+        *({}, None),
+        *("its record is of no worker, worker north has announced it", ""),
+    ),
+    "an attempt that is void": (
+        *({}, (AttemptState.VOID, "refused")),
+        *("its attempt is void, and it is counted all the same: refused", ""),
+    ),
+    "what the arena wrote of a silent worker fits": ({}, (AttemptState.VOID, "stopped"), "", NOTE),
+}
+"""What was announced, how the attempt ended, the flaw of the match, and the note."""
+PLAYED = {
+    "a match of the arena itself": play(GAME),
+    "what the arena wrote of a silent worker fits": UNPLAYED,
+}
 
 
-async def test_a_match_of_the_arena_itself_that_a_worker_announced(writer: SampleWriter) -> None:
-    await announced(writer)
-    writer.finished(Pairing(1, ("ann",)), play(GAME), ATTEMPT)
+@pytest.mark.parametrize("what", ANNOUNCED)
+async def test_a_match_is_held_against_what_was_announced(writer: SampleWriter, what: str) -> None:
+    fields, ended, flaw, note = ANNOUNCED[what]
+    if fields is not None:
+        await announced(writer, **fields)
+    if ended is not None:
+        writer.store.attempts.ended(ATTEMPT, *ended)
+    writer.finished(Pairing(1, ("ann",)), PLAYED.get(what, RESULT), ATTEMPT)
 
-    assert found(writer)[0] == ["its record is of no worker, worker north has announced it"]
-
-
-async def test_a_match_whose_attempt_is_void(writer: SampleWriter) -> None:
-    await announced(writer)
-    writer.store.attempts.ended(ATTEMPT, AttemptState.VOID, "refused")
-    writer.finished(Pairing(1, ("ann",)), RESULT, ATTEMPT)
-
-    flaws, notes = found(writer)
-    assert flaws == ["its attempt is void, and it is counted all the same: refused"]
-    assert notes == ()
+    assert found(writer) == ([flaw] * bool(flaw), (note,) * bool(note))
 
 
 async def test_attempts_without_a_result_are_a_note(writer: SampleWriter) -> None:

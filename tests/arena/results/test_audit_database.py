@@ -410,38 +410,34 @@ def test_a_damaged_match_is_named(file: Path, damage: str) -> None:
     assert {flaw.match for flaw in flaws(file)} == {match}
 
 
-def test_a_match_that_is_gone_is_missed(file: Path) -> None:
-    change(file, "DELETE FROM matches WHERE id = 'ace_king_queen-1'")
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            "DELETE FROM matches WHERE id = 'ace_king_queen-1'",
+            {(None, "pairing 1"), ("ace_king_queen-1", "its seats are there")},
+        ),
+        (
+            "DELETE FROM competitions WHERE game = 'blackjack'",
+            {(None, "a verdict on ben is of this competition")}
+            | {(f"blackjack-{n}", "its competition is not there") for n in ("void", 1, 2, 3)},
+        ),
+        (
+            "UPDATE competitions SET form = 'ladder' WHERE game = 'blackjack'",
+            {(None, "its row says ladder of blackjack")},
+        ),
+        (
+            "UPDATE verdicts SET bot = 'zoe' WHERE match = 'gin_rummy-2'",
+            {("gin_rummy-2", "the row of its verdict says otherwise than the evidence")},
+        ),
+    ],
+)
+def test_what_is_gone_or_unlike_its_document_is_named(
+    file: Path, damage: str, said: set[tuple[str | None, str]]
+) -> None:
+    change(file, damage)
 
-    found = flaws(file)
-
-    texts = {(flaw.match, flaw.text.partition(",")[0]) for flaw in found}
-    assert texts == {(None, "pairing 1"), ("ace_king_queen-1", "its seats are there")}
-
-
-def test_a_competition_that_is_gone(file: Path) -> None:
-    change(file, "DELETE FROM competitions WHERE game = 'blackjack'")
-
-    found = flaws(file)
-    texts = [flaw.text for flaw in found if flaw.match is not None]
-
-    assert texts == 4 * ["its competition is not there"]
-    assert [flaw.text for flaw in found if flaw.match is None] == [
-        "a verdict on ben is of this competition, which is not there"
-    ]
-
-
-def test_columns_that_say_otherwise_than_their_document(file: Path) -> None:
-    change(
-        file,
-        "UPDATE competitions SET form = 'ladder' WHERE game = 'blackjack'",
-        "UPDATE verdicts SET bot = 'zoe' WHERE match = 'gin_rummy-2'",
-    )
-
-    assert [(flaw.match, flaw.text) for flaw in flaws(file)] == [
-        (None, "its row says ladder of blackjack, its plan league of blackjack"),
-        ("gin_rummy-2", "the row of its verdict says otherwise than the evidence"),
-    ]
+    assert {(flaw.match, flaw.text.partition(",")[0]) for flaw in flaws(file)} == said
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-import arena
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
@@ -13,23 +13,16 @@ from arena.results.match_sums import Recomputed, recompute
 from arena.storage.models import MatchSums
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
-from bots.strategy import RandomMixin
 from tests.support.databases import rows
+from tests.support.written_competition import play
 
 GAME = GAMES["ace_king_queen"]
 SETTINGS = {"hands": 120}
 
 
-def play(seed: int) -> MatchResult:
-    strategies = [RandomMixin(), RandomMixin()]
-    for number, strategy in enumerate(strategies):
-        strategy.seed(f"{seed}:{number}")
-    return arena.play(GAME.name, strategies, settings=SETTINGS, seed=seed)
-
-
 def written(where: str, matches: int) -> tuple[MatchResult, ...]:
     """A database with so many matches between ann and ben."""
-    results = tuple(play(seed) for seed in range(matches))
+    results = tuple(play(seed=seed, **SETTINGS) for seed in range(matches))
     settings = GAME.vocabulary.read_settings(SETTINGS)
     with Store(where) as store:
         store.competition_started("akq-1", plan_of(GAME, settings, ("ann", "ben")), 0.0)
@@ -112,7 +105,7 @@ def test_many_are_shared_out_to_processes(database: str, monkeypatch: pytest.Mon
 
 def test_a_record_that_cannot_be_played_again_is_left_and_said(database: str) -> None:
     results = written(database, 3)
-    answers = msgspec.structs.replace(results[0].record, answers=("fly",)).to_json()
+    answers = replace(results[0].record, answers=("fly",)).to_json()
     with Store(database) as store, store.engine.begin() as connection:
         table = MATCHES
         for match, record in (("m-1", answers), ("m-2", b"{")):
