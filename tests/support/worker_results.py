@@ -11,7 +11,7 @@ from arena.games import GAMES
 from arena.games.replay import reopened
 from arena.workers.messages import AttemptResult, BusJob, HouseBot
 from arena.workers.result_fit import ExpectedAttempt
-from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
+from protocol.messages import Ending, Limits, Mechanism, Termination
 from protocol.vocabulary import shorten
 from tests.support import sample_database
 from tests.support.fake_bots import ANY_GAME
@@ -63,23 +63,15 @@ def ruled_out(
         text = f"seat {asked.seat + 1} {asked.question.refusal(value)}"
     event = f"{ATTEMPT}.{asked.seat}"
     match.end(kind, asked.seat, text, events=(event,))
-    verdict = Verdict(
-        kind=kind,
-        match=ATTEMPT,
-        game=game,
-        bot=honest.job.players[asked.seat],
-        seat=asked.seat,
-        text=text,
-        mechanism=Mechanism.RULES if kind is Ending.ILLEGAL else Mechanism.EXIT,
-        asked=msgspec.json.encode(asked.question).decode(),
-        legal=asked.question.legal_text(),
-        got=shorten(value) if kind is Ending.ILLEGAL else None,
-        bank_ms=20_000,
+    result, is_illegal = match.result(), kind is Ending.ILLEGAL
+    verdict = msgspec.structs.replace(
+        sample_database.verdict_of(ATTEMPT, honest.job.players, result),
+        mechanism=Mechanism.RULES if is_illegal else Mechanism.EXIT,
+        got=shorten(value) if is_illegal else None,
         limits=honest.job.limits,
         event=event,
     )
-    record = match.result().record
-    return msgspec.structs.replace(honest, record=record, verdict=verdict)
+    return msgspec.structs.replace(honest, record=result.record, verdict=verdict)
 
 
 def expected_of(result: AttemptResult) -> ExpectedAttempt:

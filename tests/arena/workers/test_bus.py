@@ -81,9 +81,7 @@ async def test_a_job_is_there_once_and_is_gone_when_it_is_acknowledged(opened: O
     assert await arena.put("c1", "j1", JOB)
 
 
-async def test_a_job_that_nobody_keeps_up_is_delivered_again(
-    connect: Connect, opened: Opened
-) -> None:
+async def test_a_job_nobody_keeps_up_is_delivered_again(connect: Connect, opened: Opened) -> None:
     arena, worker = opened
     await arena.put("c1", "j1", JOB)
 

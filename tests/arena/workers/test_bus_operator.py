@@ -44,7 +44,7 @@ async def operator(broker: MemoryBroker, workers: list[ReportingWorker]) -> BusO
     return operator
 
 
-async def test_all_that_report_are_listed_by_the_name_that_the_bus_knows(
+async def test_all_are_listed_by_the_name_on_the_bus(
     operator: BusOperator, broker: MemoryBroker
 ) -> None:
     fault = encode(report_of("w1", last_error="\x1b[2J\nw9 is fine"))

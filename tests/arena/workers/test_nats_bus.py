@@ -165,7 +165,7 @@ async def test_a_worker_may_report(w1: RawClient) -> None:
 
 
 @pytest.mark.parametrize("subject", NOT_TO_BE_REPLIED_TO.values(), ids=NOT_TO_BE_REPLIED_TO)
-async def test_a_worker_has_no_reply_sent_where_it_may_not_publish(
+async def test_a_worker_has_no_reply_sent_elsewhere(
     joined: Connect, w1: RawClient, subject: str
 ) -> None:
     """The subject of a reply is the asker's choice, and the server's word goes anywhere."""
@@ -201,9 +201,7 @@ async def test_a_key_is_good_for_one_name_alone(nats_server: NatsServer) -> None
         await connect(nats_server.address("w1"), "w2", "w2")
 
 
-async def test_a_worker_that_is_added_may_join_after_a_reload(
-    joined: Connect, nats_server: NatsServer
-) -> None:
+async def test_an_added_worker_may_join_on_reload(joined: Connect, nats_server: NatsServer) -> None:
     arena, worker = await joined("arena"), await joined("w1")
     await BusListener().open(arena, "a1")
     set_up(nats_server.files.folder, [], ["w3"])
@@ -239,9 +237,7 @@ async def test_a_bus_that_is_not_there_is_said_at_once(nats_server: NatsServer) 
 # ---- Losses
 
 
-async def test_jobs_and_results_are_there_after_kill_9(
-    opened: OpenBus, nats_server: NatsServer
-) -> None:
+async def test_jobs_and_results_outlive_kill_9(opened: OpenBus, nats_server: NatsServer) -> None:
     arena, worker, listener = opened
     await arena.put("c1", "j1", b"a job")
     await worker.hand_in("a1", "w1", "m1", b"a result")
@@ -257,9 +253,7 @@ async def test_jobs_and_results_are_there_after_kill_9(
     assert await (await listener.result()).read() == b"a result"
 
 
-async def test_all_is_made_again_when_the_store_is_wiped(
-    opened: OpenBus, nats_server: NatsServer
-) -> None:
+async def test_all_is_made_again_when_it_is_wiped(opened: OpenBus, nats_server: NatsServer) -> None:
     arena, worker, listener = opened
     await arena.put("c1", "j1", b"a job")
     waiting = asyncio.create_task(worker.fetch("c2", SOON_S))
@@ -311,9 +305,7 @@ async def test_an_object_that_is_lost_is_said_and_none_is_left(opened: OpenBus) 
     assert b'"messages":0' in info
 
 
-async def test_a_client_that_is_cut_off_notices_and_comes_back(
-    joined: Connect, nats_server: NatsServer
-) -> None:
+async def test_a_client_cut_off_comes_back(joined: Connect, nats_server: NatsServer) -> None:
     proxy = await StallingProxy(nats_server.port).open()
     arena, worker = await joined("arena"), await joined("w1", proxy.port)
     await BusListener().open(arena, "a1")
@@ -350,9 +342,7 @@ async def test_a_connection_that_hears_no_replies_is_made_again(joined: Connect)
     await connection.request(connection.echo, b"", "an echo")
 
 
-async def test_a_result_is_held_while_it_is_being_checked(
-    joined: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_result_is_held_meanwhile(joined: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     arena, worker = await joined("arena"), await joined("w1")
     said: asyncio.Queue[None] = asyncio.Queue()
     given: list[str] = []

@@ -6,9 +6,8 @@ import asyncio
 import io
 import os
 import subprocess
-import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -28,6 +27,8 @@ from tests.support.submitting import bot_zip, strategy
 
 GAME = "ace_king_queen"
 PART = 1000
+Sent: TypeAlias = tuple[SeatProgram, bytes]
+"""What a worker wants, and the tar that an arena sends of it."""
 
 
 class FakeProgramServer:
@@ -54,21 +55,37 @@ class FakeProgramServer:
 
 
 class CacheUser:
-    """A cache that fetches and starts again quickly."""
+    """A cache that fetches and starts again quickly.
+
+    Attributes:
+        arena: the latest one that it has asked.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.cache = self.opened()
+        self.arena = FakeProgramServer(b"")
 
     def opened(self, patience_s: float = 5.0, most_bytes: int = 1 << 30) -> ProgramCache:
         return ProgramCache(
             self.folder, pause_s=0.001, patience_s=patience_s, most_bytes=most_bytes
         )
 
-    async def get(
-        self, program: SeatProgram, fetch: Callable[[int], Awaitable[bytes]], name: str = "ann"
-    ) -> Program:
-        return await self.cache.program(program, GAME, name, fetch)
+    async def starts_again(self, patience_s: float = 5.0, most_bytes: int = 1 << 30) -> None:
+        await self.cache.close()
+        self.cache = self.opened(patience_s, most_bytes)
+
+    async def get(self, sent: Sent, *faults: Exception | bytes, name: str = "ann") -> Program:
+        """Get a program of an arena that serves it, after these faults."""
+        return await self.get_from(FakeProgramServer(sent[1], *faults), sent, name)
+
+    async def get_from(self, arena: FakeProgramServer, sent: Sent, name: str = "ann") -> Program:
+        self.arena = arena
+        return await self.cache.program(sent[0], GAME, name, arena)
+
+    async def find(self, sent: Sent) -> Program:
+        """Get a program that is here: the arena serves nothing."""
+        return await self.get((sent[0], b""))
 
     @property
     def kept(self) -> set[str]:
@@ -86,19 +103,38 @@ async def user(tmp_path: Path) -> CacheUser:
     return CacheUser(tmp_path / "cache")
 
 
-def source_of(sent: bytes, name: str) -> tuple[Source, bytes]:
+def folder_of(program: Program) -> Path:
+    assert program.folder is not None, "what was fetched has one"
+    return program.folder
+
+
+def offsets(sent: Sent) -> list[int]:
+    """Where the parts of a program begin."""
+    return [*range(0, len(sent[1]), PART)]
+
+
+def output_of(program: Program) -> bytes:
+    done = subprocess.run(program.words, cwd=program.folder, capture_output=True, check=True)
+    return done.stdout
+
+
+def source_of(sent: bytes, name: str) -> Sent:
     tar = io.BytesIO()
     made = canonical(name, io.BytesIO(sent), tar)
     return Source(made.sha256, made.size, "python"), tar.getvalue()
 
 
-def bundle_in(folder: Path, *words: str, stdio: bool = True) -> tuple[Bundle, bytes]:
+def built_by(build: str, run: str = "stdio: ./mybot", **files: str) -> Sent:
+    toml = f'build = "{build}"\nrun = "{run}"'
+    return source_of(bot_zip(bot_toml=toml, **files), "bot.zip")
+
+
+def bundle_in(folder: Path, *words: str) -> tuple[Bundle, bytes]:
     tar = io.BytesIO()
-    packed = pack_bundle(Program(words, stdio=stdio, folder=folder.resolve()), GAME, (), tar)
+    packed = pack_bundle(Program(words, stdio=True, folder=folder.resolve()), GAME, (), tar)
     command = packed.command
-    return Bundle(
-        packed.key, packed.size, command.words, stdio, command.needs, command.is_native
-    ), tar.getvalue()
+    bundle = Bundle(packed.key, packed.size, command.words, True, command.needs, command.is_native)
+    return bundle, tar.getvalue()
 
 
 @pytest.fixture
@@ -112,139 +148,125 @@ def ann(tmp_path: Path) -> tuple[Bundle, bytes]:
     return bundle_in(folder, "sh", "ann/bot.sh")
 
 
+@pytest.fixture
+def python() -> Sent:
+    """A strategy in Python, as it was submitted."""
+    return source_of(strategy(GAME), "bot.py")
+
+
 # ---- Fetch
 
 
 async def test_a_house_bot_is_here(user: CacheUser) -> None:
-    program = await user.get(HouseBot("nash"), FakeProgramServer(b""), "rex")
+    program = await user.get((HouseBot("nash"), b""), name="rex")
 
     assert program == Program(tuple(bot_command((GAME, "nash"), name="rex")))
 
 
-async def test_a_bundle_is_fetched_once_and_found_after_a_restart(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    arena = FakeProgramServer(tar)
-    first = await user.get(bundle, arena)
+async def test_a_bundle_is_fetched_once_and_found_later(user: CacheUser, ann: Sent) -> None:
+    first = await user.get(ann)
 
-    assert arena.asked == [*range(0, len(tar), PART)]
+    assert user.arena.asked == offsets(ann)
     assert (first.words, first.stdio, first.sealed) == (("sh", "ann/bot.sh"), True, True)
-    assert first.folder is not None
-    assert (first.folder / "ann/data").read_text() == "0123456789" * 1000
-    await user.cache.close()
-    user.cache = user.opened()
-    assert await user.get(bundle, FakeProgramServer(b"")) == first
+    assert (folder_of(first) / "ann/data").read_text() == "0123456789" * 1000
+    await user.starts_again()
+    assert await user.find(ann) == first
 
 
-async def test_what_does_not_arrive_is_asked_for_again(
-    user: CacheUser, ann: tuple[Bundle, bytes]
+async def test_what_does_not_arrive_is_asked_for_again(user: CacheUser, ann: Sent) -> None:
+    await user.get(ann, BusDown("away"), TimeoutError(), b"", b"x" * (len(ann[1]) + 1))
+
+    assert user.arena.asked[:6] == [0, 0, 0, 0, 0, PART]
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (BusDown("nobody answers"), r"did not come within 0 s: nobody answers$"),
+        (UsageError("that attempt is not yours"), r"^that attempt is not yours$"),
+        (None, r"^cannot write a program to .*No space left"),
+    ],
+    ids=["nobody answers", "the arena refuses", "the disk is full"],
+)
+async def test_what_fails_is_said_and_leaves_nothing(
+    user: CacheUser, ann: Sent, monkeypatch: pytest.MonkeyPatch, fault: Exception | None, why: str
 ) -> None:
-    bundle, tar = ann
-    arena = FakeProgramServer(tar, BusDown("away"), TimeoutError(), b"", b"x" * (len(tar) + 1))
+    def full(tar: Path, folder: Path) -> None:
+        raise OSError(28, "No space left on device")
 
-    await user.get(bundle, arena)
-    assert arena.asked[:6] == [0, 0, 0, 0, 0, PART]
-
-
-async def test_patience_ends_with_a_line_that_says_why(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    await user.cache.close()
-    user.cache = user.opened(patience_s=0.0)
-
-    with pytest.raises(NotFetched, match=r"did not come within 0 s: nobody answers$"):
-        await user.get(bundle, FakeProgramServer(tar, BusDown("nobody answers")))
+    await user.starts_again(patience_s=0.0)
+    with monkeypatch.context() as patch:
+        if fault is None:
+            patch.setattr(program_cache, "_unpack", full)
+        with pytest.raises(NotFetched, match=why):
+            await user.get(ann, *([fault] if fault else []))
+    assert user.arena.asked == ([0] if fault else offsets(ann))
     assert user.is_clean
-    assert await user.get(bundle, FakeProgramServer(tar))
+    assert await user.get(ann)
 
 
-async def test_what_the_arena_refuses_is_not_asked_for_again(
-    user: CacheUser, ann: tuple[Bundle, bytes]
+async def test_another_program_is_refused_and_not_kept(
+    user: CacheUser, ann: tuple[Bundle, bytes], python: Sent
 ) -> None:
     bundle, tar = ann
-    arena = FakeProgramServer(tar, UsageError("that attempt is not yours"))
-
-    with pytest.raises(NotFetched, match=r"^that attempt is not yours$"):
-        await user.get(bundle, arena)
-    assert arena.asked == [0]
-
-
-async def test_another_program_is_refused_in_a_line_and_not_kept(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    other = tar.replace(b"01234", b"01334")
-    source, source_tar = source_of(strategy(GAME), "bot.py")
-
-    for wanted, sent in ((bundle, other), (source, source_tar[:-1] + b"x")):
-        with pytest.raises(NotFetched, match=rf"^expected the program {wanted.key}, got one"):
-            await user.get(wanted, FakeProgramServer(sent))
+    (source, its_tar), key = python, bundle.key
+    other_words = Bundle(key, bundle.size, ("sh", "ann/data"), True, "sh", False)
+    for sent in (
+        (bundle, tar.replace(b"01234", b"01334")),
+        (source, its_tar[:-1] + b"x"),
+        (other_words, tar),
+    ):
+        with pytest.raises(NotFetched, match=rf"^expected the program {sent[0].key}, got one"):
+            await user.get(sent)
         assert user.kept == set()
         assert user.is_clean
-
-
-async def test_words_that_are_not_the_bundle_s_are_refused(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    altered = Bundle(bundle.key, bundle.size, ("sh", "ann/data"), True, "sh", False)
-
-    with pytest.raises(NotFetched, match="expected the program"):
-        await user.get(altered, FakeProgramServer(tar))
 
 
 @pytest.mark.parametrize(
     "wanted", [Source("../../out", 10, "python"), Source("0" * 64, 1 << 40, "python")]
 )
 async def test_what_no_arena_sends_is_not_fetched(user: CacheUser, wanted: Source) -> None:
-    arena = FakeProgramServer(b"x" * 10)
-
     with pytest.raises(NotFetched):
-        await user.get(wanted, arena)
-    assert arena.asked == []
+        await user.get((wanted, b"x" * 10))
+    assert user.arena.asked == []
 
 
 # ---- Several at once
 
 
-async def test_two_attempts_fetch_a_program_once(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    arena = FakeProgramServer(tar)
-    programs = await asyncio.gather(*(user.get(bundle, arena) for _ in range(5)))
+class HeldServer(FakeProgramServer):
+    """Answers once it is opened."""
 
-    assert len(arena.asked) == len(set(arena.asked))
+    def __init__(self, tar: bytes, *faults: Exception | bytes) -> None:
+        super().__init__(tar, *faults)
+        self.opens.clear()
+
+
+async def test_two_attempts_fetch_a_program_once(user: CacheUser, ann: Sent) -> None:
+    arena = FakeProgramServer(ann[1])
+    programs = await asyncio.gather(*(user.get_from(arena, ann) for _ in range(5)))
+
+    assert arena.asked == offsets(ann)
     assert len({program.folder for program in programs}) == 1
 
 
-async def test_an_attempt_that_is_cancelled_takes_the_program_from_nobody(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    arena = FakeProgramServer(tar)
-    arena.opens.clear()
-    first, second = (asyncio.create_task(user.get(bundle, arena)) for _ in range(2))
+async def test_a_cancelled_attempt_takes_nothing_from_others(user: CacheUser, ann: Sent) -> None:
+    arena = HeldServer(ann[1])
+    first, second = (asyncio.create_task(user.get_from(arena, ann)) for _ in range(2))
     await arena.was_asked.wait()
     first.cancel()
     await asyncio.wait([first])
     arena.opens.set()
 
     assert (await second).folder is not None
-    assert arena.asked == [*range(0, len(tar), PART)]
+    assert arena.asked == offsets(ann)
 
 
-async def test_an_attempt_fetches_by_itself_if_that_of_another_is_over(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    over, mine = FakeProgramServer(tar, UsageError("that attempt is over")), FakeProgramServer(tar)
-    over.opens.clear()
-    first = asyncio.create_task(user.get(bundle, over))
+async def test_an_attempt_fetches_itself_if_another_is_over(user: CacheUser, ann: Sent) -> None:
+    over, mine = HeldServer(ann[1], UsageError("that attempt is over")), FakeProgramServer(ann[1])
+    first = asyncio.create_task(user.get_from(over, ann))
     await over.was_asked.wait()
-    second = asyncio.create_task(user.get(bundle, mine))
+    second = asyncio.create_task(user.get_from(mine, ann))
     await asyncio.sleep(0)
     over.opens.set()
 
@@ -254,13 +276,9 @@ async def test_an_attempt_fetches_by_itself_if_that_of_another_is_over(
     assert mine.asked
 
 
-async def test_closing_ends_what_is_fetched_and_leaves_nothing(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    arena = FakeProgramServer(tar)
-    arena.opens.clear()
-    waits = asyncio.create_task(user.get(bundle, arena))
+async def test_closing_ends_what_is_fetched_and_leaves_nothing(user: CacheUser, ann: Sent) -> None:
+    arena = HeldServer(ann[1])
+    waits = asyncio.create_task(user.get_from(arena, ann))
     await arena.was_asked.wait()
     await user.cache.close()
 
@@ -273,214 +291,115 @@ async def test_closing_ends_what_is_fetched_and_leaves_nothing(
 
 
 async def test_a_submission_is_built_once(user: CacheUser) -> None:
-    toml = 'build = "sh -c \'date +%N > made; chmod +x bot.sh\'"\nrun = "stdio: ./bot.sh"'
-    sent = bot_zip(bot_toml=toml, bot_sh="#!/bin/sh\necho hello\n")
-    source, tar = source_of(sent, "bot.zip")
-    first, second = await asyncio.gather(
-        *(user.get(source, FakeProgramServer(tar)) for _ in range(2))
-    )
-    again = await user.get(source, FakeProgramServer(b""))
+    build = "sh -c 'date +%N > made; chmod +x bot.sh'"
+    sent = built_by(build, "stdio: ./bot.sh", bot_sh="#!/bin/sh\necho hello\n")
+    first, second = await asyncio.gather(user.get(sent), user.get(sent))
 
-    assert first == second == again
-    assert first.folder is not None
+    assert first == second == await user.find(sent)
     assert (first.words, first.stdio, first.sealed) == (("./bot.sh",), True, True)
-    done = subprocess.run(first.words, cwd=first.folder, capture_output=True, check=True)
-    assert done.stdout == b"hello\n"
+    assert output_of(first) == b"hello\n"
     assert user.is_clean
 
 
-async def test_a_python_strategy_is_started_by_our_client_here(user: CacheUser) -> None:
-    source, tar = source_of(strategy(GAME), "bot.py")
-    program = await user.get(source, FakeProgramServer(tar))
+async def test_a_python_strategy_is_started_by_our_client(user: CacheUser, python: Sent) -> None:
+    program = await user.get(python)
 
     assert program.words == tuple(bot_command(("bot.py",), name="bot"))
     assert program.script is not None
-    assert program.folder is not None
-    assert (program.folder / "bot.py").read_bytes() == strategy(GAME)
+    assert (folder_of(program) / "bot.py").read_bytes() == strategy(GAME)
 
 
-@pytest.mark.needs("g++")
-async def test_a_compiled_program_is_built_and_runs(user: CacheUser) -> None:
-    text = '#include <cstdio>\nint main() { puts("compiled here"); }\n'
-    toml = 'build = "g++ -O0 -o mybot bot.cpp"\nrun = "stdio: ./mybot"'
-    source, tar = source_of(bot_zip(bot_toml=toml, bot_cpp=text), "bot.zip")
-    program = await user.get(source, FakeProgramServer(tar))
-
-    done = subprocess.run(program.words, cwd=program.folder, capture_output=True, check=True)
-    assert done.stdout == b"compiled here\n"
-
-
-async def test_a_build_that_fails_says_why_and_is_not_tried_for_each_match(
+async def test_a_failed_build_says_why_and_is_not_tried_for_each_match(
     user: CacheUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    toml = 'build = "sh -c \'exit 3\'"\nrun = "stdio: ./mybot"'
-    source, tar = source_of(bot_zip(bot_toml=toml, a_txt="x"), "bot.zip")
-    arena = FakeProgramServer(tar)
+    sent = built_by("sh -c 'exit 3'", a_txt="x")
+    arena = FakeProgramServer(sent[1])
+    why = r"^the build failed: sh ended with exit status 3$"
     for _ in range(2):
-        with pytest.raises(BuildFailed, match=r"^the build failed: sh ended with exit status 3$"):
-            await user.get(source, arena)
+        with pytest.raises(BuildFailed, match=why):
+            await user.get_from(arena, sent)
 
-    assert arena.asked == [*range(0, len(tar), PART)]
+    assert arena.asked == offsets(sent)
     assert (user.kept, user.is_clean) == (set(), True)
     monkeypatch.setattr(program_cache, "_FAILED_S", -1.0)
     user.cache._failed.clear()
     for _ in range(2):  # by then a compiler may be there
         with pytest.raises(BuildFailed):
-            await user.get(source, arena)
-    assert len(arena.asked) == 3 * len(range(0, len(tar), PART))
+            await user.get_from(arena, sent)
+    assert arena.asked == offsets(sent) * 3
 
 
 async def test_what_cannot_be_started_here_says_why(user: CacheUser) -> None:
-    source, tar = source_of(bot_zip(bot_toml="run = 'nothing-like-it x'", a_txt="x"), "bot.zip")
+    sent = source_of(bot_zip(bot_toml="run = 'nothing-like-it x'", a_txt="x"), "bot.zip")
 
     with pytest.raises(UsageError, match="expected a program on PATH or in its folder"):
-        await user.get(source, FakeProgramServer(tar))
+        await user.get(sent)
 
 
 # ---- What stays
 
 
-async def test_a_build_that_is_damaged_is_made_again(user: CacheUser) -> None:
-    source, tar = source_of(strategy(GAME), "bot.py")
-    await user.get(source, FakeProgramServer(tar))
-    (user.folder / "1/programs" / source.key / "manifest.json").write_text("{")
-    arena = FakeProgramServer(tar)
+async def test_a_build_that_is_damaged_is_made_again(user: CacheUser, python: Sent) -> None:
+    await user.get(python)
+    (user.folder / "1/programs" / python[0].key / "manifest.json").write_text("{")
 
-    assert (await user.get(source, arena)).folder is not None
-    assert arena.asked
+    assert (await user.get(python)).folder is not None
+    assert user.arena.asked
 
 
-async def test_what_a_killed_worker_has_left_half_done_is_gone(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    await user.get(bundle, FakeProgramServer(tar))
+@pytest.mark.parametrize("boot", ["", "another start of this machine"], ids=["killed", "power cut"])
+async def test_what_a_worker_finds_that_starts_again(user: CacheUser, ann: Sent, boot: str) -> None:
+    """What is half done is gone; after a power cut nothing of before is trusted."""
+    await user.get(ann)
     await user.cache.close()
     (user.folder / "1/programs/.half").mkdir()
     (user.folder / "1/programs/.half/made").write_text("half")
     (user.folder / "1/fetched" / ("0" * 64)).write_bytes(b"half")
+    if boot:
+        (user.folder / "1/boot").write_text(boot)
     user.cache = user.opened()
 
-    assert user.kept == {bundle.key}
+    assert user.kept == (set() if boot else {ann[0].key})
     assert user.is_clean
 
 
-KILLED = """
-import asyncio, sys
-from pathlib import Path
-from arena.workers.messages import Source
-from arena.workers.program_cache import ProgramCache
-async def fetch(offset):
-    if offset:
-        print("half", flush=True)
-        await asyncio.Event().wait()
-    return bytes(1000)
-cache = ProgramCache(Path(sys.argv[1]))
-async def main():
-    await cache.program(Source("0" * 64, 2000, "python"), "", "ann", fetch)
-asyncio.run(main())
-"""
+async def test_workers_on_one_machine_share_no_folder(user: CacheUser, ann: Sent) -> None:
+    here = await user.get(ann)
+    there = await user.opened().program(ann[0], GAME, "ann", FakeProgramServer(ann[1]))
+
+    assert folder_of(here).parts[-3:-1] == ("1", "programs")
+    assert folder_of(there).parts[-3:-1] == ("2", "programs")
+    await user.starts_again()
+    assert await user.find(ann) == here
 
 
-async def test_a_worker_that_is_killed_leaves_its_folder_clean_for_the_next(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "cache")], stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert await asyncio.to_thread(process.stdout.readline) == b"half\n"
-    process.kill()
-    process.stdout.close()
-    process.wait()
-    fetched = tmp_path / "cache/1/fetched"
-    assert [path.name for path in fetched.iterdir()] == ["0" * 64]
-    user = CacheUser(tmp_path / "cache")
-
-    assert user.kept == set()
-    assert user.is_clean
-
-
-async def test_after_a_power_cut_nothing_of_before_is_trusted(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    await user.get(bundle, FakeProgramServer(tar))
-    await user.cache.close()
-    (user.folder / "1/boot").write_text("another start of this machine")
-    user.cache = user.opened()
-
-    assert user.kept == set()
-
-
-async def test_workers_on_one_machine_share_no_folder(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    other = user.opened()
-    here = await user.get(bundle, FakeProgramServer(tar))
-    there = await other.program(bundle, GAME, "ann", FakeProgramServer(tar))
-
-    assert here.folder is not None
-    assert there.folder is not None
-    assert here.folder.parts[-3:-1] == ("1", "programs")
-    assert there.folder.parts[-3:-1] == ("2", "programs")
-    await user.cache.close()
-    user.cache = user.opened()
-    assert await user.get(bundle, FakeProgramServer(b"")) == here
-
-
-async def test_the_least_recently_used_makes_room_but_not_what_runs(
-    user: CacheUser, tmp_path: Path
-) -> None:
-    await user.cache.close()
-    user.cache = user.opened(most_bytes=25_000)
+async def test_the_least_used_makes_room_but_not_what_runs(user: CacheUser, tmp_path: Path) -> None:
+    await user.starts_again(most_bytes=25_000)
     programs = []
     for name in "abc":
         (tmp_path / name).mkdir()
         (tmp_path / name / "data").write_bytes(name.encode() * 10_000)
         programs.append(bundle_in(tmp_path / name, "cat", "data"))
-    (first, _), (second, _), (third, _) = programs
-    user.cache.in_use = lambda: (first.key,)
-    for at, (bundle, tar) in enumerate(programs[:2]):
-        await user.get(bundle, FakeProgramServer(tar))
-        os.utime(user.folder / "1/programs" / bundle.key, (at, at))
-    await user.get(third, FakeProgramServer(programs[2][1]))
+    first, _, third = (bundle.key for bundle, _ in programs)
+    user.cache.in_use = lambda: (first,)
+    for at, sent in enumerate(programs):
+        await user.get(sent)
+        os.utime(user.folder / "1/programs" / sent[0].key, (at, at))
 
-    assert user.kept == {first.key, third.key}
-    assert second.key not in user.kept
+    assert user.kept == {first, third}
 
 
-async def test_a_program_larger_than_the_cache_is_played_all_the_same(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    await user.cache.close()
-    user.cache = user.opened(most_bytes=0)
+async def test_a_program_larger_than_the_cache_is_played(user: CacheUser, ann: Sent) -> None:
+    await user.starts_again(most_bytes=0)
 
-    assert (await user.get(bundle, FakeProgramServer(tar))).folder is not None
-
-
-async def test_a_disk_that_is_full_is_said_in_a_line(
-    user: CacheUser, ann: tuple[Bundle, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bundle, tar = ann
-
-    def full(tar: Path, folder: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(program_cache, "_unpack", full)
-    with pytest.raises(NotFetched, match=r"^cannot write a program to .*No space left"):
-        await user.get(bundle, FakeProgramServer(tar))
-    assert user.is_clean
+    assert (await user.get(ann)).folder is not None
 
 
 # ---- In the sandbox
 
 
-async def test_a_bundle_sees_here_what_it_saw_there(
-    user: CacheUser, ann: tuple[Bundle, bytes]
-) -> None:
-    bundle, tar = ann
-    program = await user.get(bundle, FakeProgramServer(tar))
+async def test_a_bundle_sees_here_what_it_saw_there(user: CacheUser, ann: Sent) -> None:
+    program = await user.get(ann)
     ended = asyncio.get_running_loop().create_future()
 
     def end(_name: str, finding: Finding) -> None:

@@ -47,9 +47,7 @@ def fake(body: str) -> tuple[str, ...]:
     return sys.executable, "-c", "\n".join(lines)
 
 
-async def test_an_honest_result_counts_with_its_units_or_its_verdict(
-    checker: ResultChecker,
-) -> None:
+async def test_an_honest_result_counts_with_units_or_verdict(checker: ResultChecker) -> None:
     offence = ruled_out()
     honest = await checker.check(DATA, EXPECTED)
     ruled = await checker.check(encode(offence), expected_of(offence))
@@ -140,9 +138,7 @@ while True: pass
     ],
     indirect=["checker"],
 )
-async def test_a_process_that_does_something_else_is_one_line(
-    checker: ResultChecker, why: str
-) -> None:
+async def test_a_process_that_does_otherwise_is_one_line(checker: ResultChecker, why: str) -> None:
     for _ in range(2):
         assert (await checker.check(DATA, EXPECTED)).why == why
 

@@ -123,9 +123,7 @@ async def test_files_of_the_arena_are_never_served(launches: FakeLaunches) -> No
     assert b"results" not in tar
 
 
-async def test_workers_play_what_was_there_until_it_is_launched_again(
-    launches: FakeLaunches, programs: SeatPrograms
-) -> None:
+async def test_workers_play_what_was_there(launches: FakeLaunches, programs: SeatPrograms) -> None:
     first = await bundle_of(programs, "ann")
     (launches.course / "ann/bot.py").write_text("print('bye')")
 
@@ -138,9 +136,7 @@ async def test_workers_play_what_was_there_until_it_is_launched_again(
     assert b"bye" in await tar_of(programs, again)
 
 
-async def test_what_was_announced_is_served_after_a_restart_and_a_loss(
-    launches: FakeLaunches, programs: SeatPrograms
-) -> None:
+async def test_what_was_announced_is_served(launches: FakeLaunches, programs: SeatPrograms) -> None:
     ann = await bundle_of(programs, "ann")
     for file in (launches.course.parent / "cache").iterdir():
         file.unlink()
@@ -151,9 +147,7 @@ async def test_what_was_announced_is_served_after_a_restart_and_a_loss(
     assert b"hello" in await tar_of(programs_of(launches), ann)
 
 
-async def test_what_was_not_read_for_long_makes_room_but_not_what_runs(
-    launches: FakeLaunches,
-) -> None:
+async def test_what_was_not_read_makes_room_but_not_what_runs(launches: FakeLaunches) -> None:
     programs = programs_of(launches, most_bytes=0)
     old = await bundle_of(programs, "ann")
     launches.launch("bob", "python3", "ann/bot.py", "--bob")
@@ -167,9 +161,7 @@ async def test_what_was_not_read_for_long_makes_room_but_not_what_runs(
         await programs.part(old.key, 0)
 
 
-async def test_nothing_half_written_stays(
-    launches: FakeLaunches, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nothing_stays_half(launches: FakeLaunches, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = launches.course.parent / "cache"
     cache.mkdir()
     (cache / ".killed").write_bytes(b"half")
@@ -183,9 +175,7 @@ async def test_nothing_half_written_stays(
 # ---- What cannot be sent
 
 
-async def test_who_is_not_portable_is_known_before_and_after_packing(
-    launches: FakeLaunches, programs: SeatPrograms
-) -> None:
+async def test_who_is_not_portable_is_known(launches: FakeLaunches, programs: SeatPrograms) -> None:
     launches.launch("bob", "python3", sys.executable)
     (launches.course / "ann/model").symlink_to("../../model")
 
@@ -211,9 +201,7 @@ async def test_who_is_not_portable_is_known_before_and_after_packing(
         *(("0" * 64, offset) for offset in (-1, 1 << 70)),
     ],
 )
-async def test_only_keys_and_offsets_name_a_part(
-    programs: SeatPrograms, key: str, offset: int
-) -> None:
+async def test_keys_and_offsets_name_parts(programs: SeatPrograms, key: str, offset: int) -> None:
     with pytest.raises(UsageError, match="expected a program and an offset"):
         await programs.part(key, offset)
 
@@ -230,7 +218,7 @@ async def submissions(
         yield running
 
 
-async def test_a_submission_is_its_source_from_the_database(
+async def test_submissions_are_sources(
     launches: FakeLaunches, submissions: RunningSubmissions
 ) -> None:
     one = await submissions.decided(await submissions.hand_in("ann", strategy(GAME)))
@@ -244,7 +232,7 @@ async def test_a_submission_is_its_source_from_the_database(
     assert await tar_of(programs_of(launches, submissions.service), ann) == stored
 
 
-async def test_submissions_make_room_and_come_back(
+async def test_submissions_make_room(
     launches: FakeLaunches, submissions: RunningSubmissions
 ) -> None:
     found: list[Source] = []
@@ -261,9 +249,7 @@ async def test_submissions_make_room_and_come_back(
     assert len(await tar_of(programs, found[0])) == found[0].size
 
 
-async def test_what_is_not_accepted_or_not_there_is_no_program(
-    launches: FakeLaunches, submissions: RunningSubmissions
-) -> None:
+async def test_what_is_no_program(launches: FakeLaunches, submissions: RunningSubmissions) -> None:
     one = await submissions.decided(await submissions.hand_in("ann", strategy("nothing")))
     programs = programs_of(launches, submissions.service)
 

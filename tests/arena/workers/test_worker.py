@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import SimpleNamespace
 
@@ -18,7 +19,9 @@ from arena.workers import worker as worker_module
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, void_attempt
 from arena.workers.bus import BusDown
 from arena.workers.messages import (
+    AttemptResult,
     Bundle,
+    BusJob,
     Cancel,
     Denied,
     Dismissal,
@@ -29,23 +32,16 @@ from arena.workers.messages import (
     SeatProgram,
     Taken,
     WatchAttempt,
-    WorkerKind,
-    WorkerReport,
-    encode,
 )
 from arena.workers.worker import Worker
 from protocol.errors import ArenaError
-from protocol.messages import Ending, Mechanism
+from protocol.messages import Ending, Mechanism, Termination
 from tests.support.bus_arena import BusArena, bus_job
 from tests.support.memory_bus import MemoryBroker, MemoryBus
+from tests.support.worker_reports import report_of
 
 SOON_S = 20.0
-KIND = WorkerKind(
-    arena_version="1", system="s", machine="m", isolation="", languages=(), commands=(), games=()
-)
-PROFILE = WorkerReport(
-    worker="w", session="s", kind=KIND, speed=1.0, cores=1, slots=2, memory_mib=512
-)
+PROFILE = report_of("w", slots=2)
 REMOVED = Finding(kind=Ending.REMOVED, text="cheated", mechanism=Mechanism.INSTRUCTOR)
 BUNDLE = Bundle(key="k", size=2500, words=("./bot",), stdio=True, needs="", is_native=True)
 
@@ -65,7 +61,6 @@ class FakePlayer:
         self.offences: list[tuple[str, int]] = []
         self.begin: dict[str, Callable[[int], None]] = {}
         self.is_slow = False
-        self.is_quick = False
         self.news = asyncio.Event()
 
     async def play(
@@ -77,8 +72,6 @@ class FakePlayer:
         self.begin[attempt.id] = on_progress
         if not self.is_slow:
             on_progress(0)
-        if self.is_quick:
-            self.end(attempt.id)
         self.news.set()
         played: PlayedAttempt = await end
         return played
@@ -147,6 +140,22 @@ class WorkerBench:
             tell=self.told.append,
         )
 
+    @property
+    def queued(self) -> list[str]:
+        """The jobs that the bus still has."""
+        return [job for _, job in self.broker.jobs_of("class").messages]
+
+    async def plays(self, *jobs: BusJob) -> DrawnAttempt:
+        """Put jobs, and wait until one is played."""
+        for job in jobs or (bus_job(),):
+            await self.arena.put(job)
+        return await self.player.until_playing()
+
+    async def ends(self, attempt: DrawnAttempt) -> AttemptResult:
+        """An attempt is over, and its result is handed in."""
+        self.player.end(attempt.id)
+        return await self.arena.until_results()
+
 
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
@@ -164,40 +173,33 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
         await made.arena.bus.close()
 
 
-async def test_J6_an_attempt_is_announced_with_its_commitment_before_it_is_played(
-    bench: WorkerBench,
-) -> None:
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+async def test_J6_an_attempt_is_announced_with_its_commitment_first(bench: WorkerBench) -> None:
+    forgiven = ((Ending.CRASH,), ())
+    bench.arena.replies = [Granted(forgiven)]
+    attempt = await bench.plays()
 
     (announced,) = bench.arena.announced
     assert announced.attempt == attempt.id
     assert announced.commitment == commitment(attempt.seed)
     assert (announced.job, announced.worker) == ("job", "w")
+    assert attempt.forgiven == forgiven
 
 
-async def test_result_is_handed_in_and_its_job_is_done_when_the_arena_has_taken_it(
-    bench: WorkerBench,
-) -> None:
+async def test_a_job_is_done_when_the_arena_has_taken_its_result(bench: WorkerBench) -> None:
     bench.arena.is_prompt = False
     job = bus_job()
-    await bench.arena.put(job)
-    attempt = await bench.player.until_playing()
-    bench.player.end(attempt.id)
-    result = await bench.arena.until_results()
-    kept = bench.broker.jobs_of("class").messages
+    attempt = await bench.plays(job)
+    result = await bench.ends(attempt)
 
     assert (result.job, result.attempt, result.worker) == (job, attempt.id, "w")
-    assert list(kept) == [("arena", "job")]
+    assert bench.queued == ["job"]
     await bench.arena.command(Taken(attempt.id))
     await bench.arena.until_reported(lambda report: not report.attempts)
-    assert not kept
+    assert bench.queued == []
 
 
 async def test_only_so_many_attempts_as_there_are_slots(bench: WorkerBench) -> None:
-    for number in "123":
-        await bench.arena.put(bus_job(number))
-    await bench.player.until_playing(2)
+    await bench.plays(*map(bus_job, "123"))
     await bench.arena.until_reported(lambda report: len(report.attempts) == 2)
 
     assert len(bench.player.played) == 2
@@ -206,77 +208,41 @@ async def test_only_so_many_attempts_as_there_are_slots(bench: WorkerBench) -> N
     assert third.job.id == "3"
 
 
-async def test_forgiven_offences_reach_the_player(bench: WorkerBench) -> None:
-    forgiven = ((Ending.CRASH,), ())
-    bench.arena.replies = [Granted(forgiven)]
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+async def test_denied_for_good_or_for_now_a_job_is_gone_or_comes_again(bench: WorkerBench) -> None:
+    for_good = Denied("it has a result", is_final=True)
+    bench.arena.replies = [for_good, Denied("not yet", is_final=False)]
+    attempt = await bench.plays(bus_job("1"), bus_job("2"))
 
-    assert attempt.forgiven == forgiven
-
-
-async def test_denied_job_is_never_delivered_again(bench: WorkerBench) -> None:
-    bench.arena.replies = [Denied("it has a result", is_final=True)]
-    await bench.arena.put(bus_job("1"))
-    await bench.arena.put(bus_job("2"))
-    attempt = await bench.player.until_playing()
-
-    assert attempt.job.id == "2"
+    first, second, third = bench.arena.announced
+    assert (first.job, second.job, third.job) == ("1", "2", "2")
+    assert second.attempt != third.attempt == attempt.id
     await bench.arena.until_reported(lambda report: len(report.attempts) == 1)
-    assert list(bench.broker.jobs_of("class").messages) == [("arena", "2")]
+    assert bench.queued == ["2"], "what is denied for good is never delivered again"
 
 
-async def test_job_that_is_denied_for_now_is_announced_again_as_another_attempt(
-    bench: WorkerBench,
+@pytest.mark.parametrize("lost", [1, arena_requests._ANNOUNCEMENTS])
+async def test_lost_replies_are_asked_for_until_it_is_given_back(
+    bench: WorkerBench, lost: int
 ) -> None:
-    bench.arena.replies = [Denied("not yet", is_final=False)]
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
-
-    first, second = bench.arena.announced
-    assert first.attempt != second.attempt == attempt.id
-
-
-async def test_lost_reply_is_asked_for_again_with_the_same_attempt(bench: WorkerBench) -> None:
-    lost = asyncio.Event()
+    calls = itertools.count(1)
     announce = bench.bus.announce
 
-    async def lose_one(arena: str, worker: str, data: bytes) -> bytes:
+    async def lose_some(arena: str, worker: str, data: bytes) -> bytes:
         reply = await announce(arena, worker, data)
-        if not lost.is_set():
-            lost.set()
+        if next(calls) <= lost:
             raise BusDown("the reply was lost")
         return reply
 
-    bench.bus.announce = lose_one  # type: ignore[method-assign]
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+    bench.bus.announce = lose_some  # type: ignore[method-assign]
+    attempt = await bench.plays()
 
-    assert [each.attempt for each in bench.arena.announced] == [attempt.id] * 2
-
-
-async def test_job_whose_arena_does_not_answer_is_given_back(bench: WorkerBench) -> None:
-    calls = 0
-
-    async def silent(arena: str, worker: str, data: bytes) -> bytes:
-        nonlocal calls
-        calls += 1
-        if calls > arena_requests._ANNOUNCEMENTS:
-            return encode(Denied("known", is_final=True))
-        raise BusDown("nobody answers")
-
-    bench.bus.announce = silent  # type: ignore[method-assign]
-    await bench.arena.put(bus_job())
-    await bench.arena.until_reported(lambda report: calls > arena_requests._ANNOUNCEMENTS)
-
-    assert bench.player.played == []
+    *before, last = [each.attempt for each in bench.arena.announced]
+    assert before == ["attempt-0"] * lost
+    assert last == attempt.id == f"attempt-{int(lost > 1)}"
 
 
-async def test_job_that_is_delivered_again_while_it_is_played_is_no_second_attempt(
-    bench: WorkerBench,
-) -> None:
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+async def test_job_delivered_again_while_played_is_no_attempt(bench: WorkerBench) -> None:
+    attempt = await bench.plays()
     bench.broker.redeliver()
     await bench.arena.put(bus_job("other"))
     await bench.player.until_playing(2)
@@ -284,17 +250,13 @@ async def test_job_that_is_delivered_again_while_it_is_played_is_no_second_attem
     assert [each.job.id for each in bench.player.played] == ["job", "other"]
     bench.player.end(attempt.id)
     await bench.arena.until_reported(lambda report: len(report.attempts) == 1)
-    assert list(bench.broker.jobs_of("class").messages) == [("arena", "other")]
+    assert bench.queued == ["other"]
 
 
-async def test_job_that_is_delivered_again_after_its_end_is_announced_as_another_attempt(
-    bench: WorkerBench,
-) -> None:
+async def test_job_delivered_again_after_its_end_is_another_attempt(bench: WorkerBench) -> None:
     bench.arena.is_prompt = False
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
-    bench.player.end(attempt.id)
-    await bench.arena.until_results()
+    attempt = await bench.plays()
+    await bench.ends(attempt)
     bench.arena.replies = [Denied("it has a result", is_final=True)]
     bench.broker.redeliver()
     await bench.arena.until(lambda: len(bench.arena.announced) == 2)
@@ -302,13 +264,10 @@ async def test_job_that_is_delivered_again_after_its_end_is_announced_as_another
     assert len(bench.player.played) == 1
 
 
-async def test_programs_are_fetched_in_parts_once_the_attempt_was_granted(
-    bench: WorkerBench,
-) -> None:
+async def test_programs_are_fetched_in_parts_when_it_is_granted(bench: WorkerBench) -> None:
     program = bytes(range(250)) * 10
     bench.arena.programs[BUNDLE.key] = program
-    await bench.arena.put(bus_job(programs=(BUNDLE, BUNDLE)))
-    attempt = await bench.player.until_playing()
+    attempt = await bench.plays(bus_job(programs=(BUNDLE, BUNDLE)))
 
     assert bench.programs.fetched == [program]
     assert [each.offset for each in bench.arena.requests] == [0, 1000, 2000]
@@ -316,32 +275,37 @@ async def test_programs_are_fetched_in_parts_once_the_attempt_was_granted(
     assert bench.player.programs == [(Program(("k",), stdio=True),) * 2]
 
 
-async def test_program_that_is_refused_makes_the_attempt_void_with_the_reason(
-    bench: WorkerBench,
+@pytest.mark.parametrize(
+    ("why", "is_slow", "programs"),
+    [
+        ("there is no program k", False, (BUNDLE, BUNDLE)),
+        ("the player has failed", False, ()),
+        ("cancelled", False, ()),
+        ("cancelled", True, ()),  # before it has begun
+    ],
+)
+async def test_what_is_not_played_to_its_end_is_void_with_the_reason(
+    bench: WorkerBench, why: str, is_slow: bool, programs: tuple[Bundle, ...]
 ) -> None:
-    await bench.arena.put(bus_job(programs=(BUNDLE, BUNDLE)))
+    bench.player.is_slow = is_slow
+    await bench.arena.put(bus_job(programs=programs) if programs else bus_job())
+    if not programs:
+        attempt = await bench.player.until_playing()
+        if why == "cancelled":
+            await bench.arena.command(Cancel(attempt.id, why))
+        else:
+            bench.player.ends[attempt.id].set_exception(ArenaError(why))
     result = await bench.arena.until_results()
 
-    assert result.record.termination.kind is Ending.VOID
-    assert result.record.termination.text == "there is no program k"
+    assert result.record.termination == Termination(Ending.VOID, None, why)
     assert not result.has_begun
-    report = await bench.arena.until_reported(lambda report: report.last_error != "")
-    assert report.last_error == "there is no program k"
+    assert result.record.worker == "w" or programs or is_slow
+    assert [end.cancelled() for end in bench.player.ends.values()] == [is_slow] * (not programs)
+    report = await bench.arena.until_reported(lambda report: not report.attempts)
+    assert report.last_error == ("" if why == "cancelled" else why)
 
 
-async def test_player_that_fails_makes_the_attempt_void(bench: WorkerBench) -> None:
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
-    bench.player.ends[attempt.id].set_exception(ArenaError("no port is free"))
-    result = await bench.arena.until_results()
-
-    assert result.record.termination.text == "no port is free"
-    assert result.record.worker == "w"
-
-
-async def test_worker_that_cannot_play_rests_and_makes_few_matches_void(
-    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_cannot_play_rests(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(*_: object) -> Program:
         raise ArenaError("cannot write a program: the disk is full")
 
@@ -360,9 +324,7 @@ async def test_worker_that_cannot_play_rests_and_makes_few_matches_void(
     await bench.arena.until_reported(lambda report: not report.is_draining)
 
 
-async def test_worker_whose_machine_is_short_takes_no_jobs_and_says_so(
-    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_short_takes_no_jobs(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.worker, "_shortage", lambda: "3 MiB of disk left")
     await bench.arena.until_reported(lambda report: report.is_draining)
     await bench.arena.put(bus_job())
@@ -375,34 +337,9 @@ async def test_worker_whose_machine_is_short_takes_no_jobs_and_says_so(
     await bench.player.until_playing()
 
 
-async def test_cancelled_attempt_is_handed_in_as_void(bench: WorkerBench) -> None:
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
-    await bench.arena.command(Cancel(attempt.id, "stopped by the instructor"))
-    result = await bench.arena.until_results()
-
-    assert result.record.termination.text == "stopped by the instructor"
-
-
-async def test_attempt_that_is_cancelled_before_it_has_begun_is_void_at_once(
-    bench: WorkerBench,
-) -> None:
+async def test_removed_bot_offends_also_if_its_match_begins_later(bench: WorkerBench) -> None:
     bench.player.is_slow = True
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
-    await bench.arena.command(Cancel(attempt.id, "stopped"))
-    result = await bench.arena.until_results()
-
-    assert result.record.termination.text == "stopped"
-    assert bench.player.ends[attempt.id].cancelled()
-
-
-async def test_removed_bot_offends_in_its_match_also_if_that_begins_later(
-    bench: WorkerBench,
-) -> None:
-    bench.player.is_slow = True
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+    attempt = await bench.plays()
     await bench.arena.command(Offend(attempt.id, 1, REMOVED))
     await bench.player.until(lambda: len(bench.player.offences) == 1)
     bench.player.begin[attempt.id](0)
@@ -413,10 +350,8 @@ async def test_removed_bot_offends_in_its_match_also_if_that_begins_later(
 
 async def test_result_is_handed_in_again_when_the_bus_has_lost_it(bench: WorkerBench) -> None:
     bench.arena.is_prompt = False
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
-    bench.player.end(attempt.id)
-    await bench.arena.until_results()
+    attempt = await bench.plays()
+    await bench.ends(attempt)
     bench.broker.lose_everything()
     await bench.arena.command(HandInAgain(attempt.id))
     await bench.arena.until_results(2)
@@ -424,11 +359,8 @@ async def test_result_is_handed_in_again_when_the_bus_has_lost_it(bench: WorkerB
     assert [each.attempt for each in bench.arena.results] == [attempt.id] * 2
 
 
-async def test_match_goes_on_while_the_bus_is_away_and_is_handed_in_when_it_is_back(
-    bench: WorkerBench,
-) -> None:
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+async def test_match_ends_while_the_bus_is_away_handed_in_later(bench: WorkerBench) -> None:
+    attempt = await bench.plays()
     bench.broker.stop()
     bench.player.end(attempt.id)
     await asyncio.sleep(0)
@@ -468,7 +400,7 @@ async def test_worker_that_leaves_ends_when_its_last_result_is_taken(bench: Work
     await working
 
     assert [each.attempt for each in bench.arena.results] == [attempt.id]
-    assert list(bench.broker.jobs_of("class").messages) == [("arena", "2")]
+    assert bench.queued == ["2"]
 
 
 async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_back() -> None:
@@ -504,8 +436,7 @@ async def test_refusal_is_told_once_in_one_line_and_reported(bench: WorkerBench)
 async def test_garbage_from_the_bus_is_reported_and_stops_nothing(bench: WorkerBench) -> None:
     await bench.arena.bus.command("w", b"\xc1")
     await bench.arena.bus.put("class", "bad", b"\xc1")
-    await bench.arena.put(bus_job())
-    await bench.player.until_playing()
+    await bench.plays()
     report = await bench.arena.until_reported(lambda report: "cannot be read" in report.last_error)
 
     assert len(report.attempts) == 1
@@ -513,8 +444,7 @@ async def test_garbage_from_the_bus_is_reported_and_stops_nothing(bench: WorkerB
 
 async def test_report_says_how_far_each_attempt_is(bench: WorkerBench) -> None:
     bench.arena.is_prompt = False
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+    attempt = await bench.plays()
     bench.player.begin[attempt.id](17)
     report = await bench.arena.until_reported(
         lambda report: [each.decisions for each in report.attempts] == [17]
@@ -547,13 +477,10 @@ class FakeFrames:
         return b"frame %d" % self.sent
 
 
-async def test_frames_are_sent_of_a_match_that_is_watched(
-    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_watched_frames_are_sent(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakePlayer, "live", lambda *_: SimpleNamespace(match=None))
     monkeypatch.setattr(bench.worker, "_frames_of", lambda table: FakeFrames())
-    await bench.arena.put(bus_job())
-    attempt = await bench.player.until_playing()
+    attempt = await bench.plays()
     await bench.arena.command(WatchAttempt(attempt.id, True))
     await bench.arena.until(lambda: len(bench.arena.frames) == 3)
 

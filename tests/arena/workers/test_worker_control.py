@@ -69,9 +69,7 @@ async def test_the_workers_are_seen_and_what_they_have_lost(control: BusWorkers)
     ]
 
 
-async def test_a_worker_is_drained_and_takes_matches_again_or_it_is_said(
-    control: BusWorkers, jobs: FakeBusJobs
-) -> None:
+async def test_a_worker_is_drained_or_it_is_said(control: BusWorkers, jobs: FakeBusJobs) -> None:
     await control.drain("w1", True)
     await control.drain("w1", False)
     with pytest.raises(UsageError, match=r"expected a worker \(w1\), got 'w9'"):

@@ -92,9 +92,7 @@ def test_a_worker_that_speaks_otherwise_is_refused(log: RegistryLog, data: bytes
         {"kind": msgspec.structs.replace(KIND, commands=("c",) * 100_000)},
     ],
 )
-def test_a_report_that_cannot_be_is_refused_and_others_go_on(
-    log: RegistryLog, more: dict[str, Any]
-) -> None:
+def test_a_report_that_cannot_be_is_refused_alone(log: RegistryLog, more: dict[str, Any]) -> None:
     log.registry.reported("w2", encode(a_report("w2")), 0.0)
     for _ in range(3):
         assert log.report(**more) is None
