@@ -430,11 +430,7 @@ def sparse(path: Path, size: int) -> None:
 
 UNSENT: dict[str, tuple[str, Callable[[Path], object], str]] = {
     # what is packed, what is in the folder, what is said
-    "a link": (
-        "",
-        lambda folder: (folder / "link").symlink_to("/etc"),
-        '"link", a link; replace it',
-    ),
+    "a link": ("", lambda folder: (folder / "link").symlink_to("/etc"), '"link", a link; replace'),
     "nothing": ("no", lambda folder: None, "expected a program's file or folder"),
     "no file": ("no.py", lambda folder: None, "expected a program's file or folder"),
     "a folder without files": ("", lambda folder: None, "no file in it"),
@@ -462,9 +458,7 @@ def test_what_cannot_be_sent_is_not_packed(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such sockets")
-def test_a_folder_with_a_socket_is_not_packed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_with_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(BOT, tmp_path / "ann")
     monkeypatch.chdir(folder)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as listening:

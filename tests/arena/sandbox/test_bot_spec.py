@@ -36,9 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("stdio: sh --name=ann", None, ("sh", "--name=ann")),
     ],
 )
-def test_a_name_stands_before_the_first_equals_sign(
-    text: str, name: str | None, words: tuple[str, ...]
-) -> None:
+def test_a_name_stands_before_equals(text: str, name: str | None, words: tuple[str, ...]) -> None:
     entry = read_entry(text)
 
     assert (entry.name, entry.program.words) == (name, words)
@@ -79,9 +77,7 @@ def test_what_is_no_bot(here: Path, text: str, expected: str) -> None:
         ("sh -c " + "x" * 100, "x" * 24),  # short enough for a table
     ],
 )
-def test_a_bot_without_a_name_is_called_what_its_author_would(
-    here: Path, command: str, name: str
-) -> None:
+def test_a_bot_without_a_name_is_called_as_expected(here: Path, command: str, name: str) -> None:
     assert names(command) == [name]
 
 

@@ -167,9 +167,7 @@ def test_a_program_comes_with_its_installation_but_never_with_a_home(
     assert places == [str(home / bound)]
 
 
-def test_a_program_comes_with_all_its_links_lead_to(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_program_comes_with_its_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("venv", "python"):
         (tmp_path / name / "bin").mkdir(parents=True)
     (tmp_path / "python/bin/python3.11").touch(0o755)
@@ -182,9 +180,7 @@ def test_a_program_comes_with_all_its_links_lead_to(
     assert sorted(places) == [f"{tmp_path}/python", f"{tmp_path}/venv"]
 
 
-def test_files_in_memory_it_cannot_bound_are_none(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_unbounded_files_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(f"{MODULE}.knows", lambda option: False)
     words = " ".join(bubblewrap.wrap(["true"], scratch=tmp_path))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import stat
 import sys
@@ -17,16 +18,20 @@ import pytest
 from arena.sandbox import bundle
 from arena.sandbox.bundle import (
     PackedProgram,
+    PortableCommand,
     bundle_key,
     bundled_program,
     pack_bundle,
     portable_command,
     unpack_bundle,
 )
-from arena.sandbox.command import Program, bot_command, read_program, strategy_program, views
+from arena.sandbox.command import Program, bot_command, strategy_program, views
 from protocol.errors import BadArchive, UsageError
 
 GAME = "ace_king_queen"
+PYTHON = ("python3", "ann/bot.py")
+BOT = ("./ann/bot", "./ann/bot")
+SH = shutil.which("sh")
 
 
 @pytest.fixture
@@ -80,8 +85,9 @@ def unpack(tar: bytes, folder: Path) -> Path:
 # ---- What is in it
 
 
-def test_a_bundle_has_what_the_sandbox_is_shown(folder: Path) -> None:
-    program = Program(("python3", "ann/bot.py"), folder=folder)
+@pytest.mark.parametrize("words", [PYTHON, ("sh", "ann/bot.py", "/dev/null")])
+def test_a_bundle_has_what_the_sandbox_is_shown(folder: Path, words: tuple[str, ...]) -> None:
+    program = Program(words, folder=folder)
     _, tar = pack(program, hidden_in(folder))
 
     shown = {str(item.place) for item in views(program, hidden_in(folder))}
@@ -99,9 +105,7 @@ def test_a_bundle_has_what_the_sandbox_is_shown(folder: Path) -> None:
         ("python3", "run.py", "link"),
     ],
 )
-def test_files_of_the_arena_and_dot_files_are_never_in_it(
-    folder: Path, words: tuple[str, ...]
-) -> None:
+def test_arena_and_dot_files_are_never_in_it(folder: Path, words: tuple[str, ...]) -> None:
     (folder / "link").symlink_to("arena.db")
     (folder / "bob/link").symlink_to("../arena.db")
     program = Program(tuple(word.format(folder) for word in words), folder=folder)
@@ -140,7 +144,9 @@ def test_what_comes_out_is_what_went_in(folder: Path, tmp_path: Path) -> None:
     (folder / "ann/bot").write_text("#!/bin/sh\n")
     (folder / "ann/bot").chmod(0o700)
     (folder / "ann/empty").mkdir()
+    os.mkfifo(folder / "ann/pipe")  # nobody waits for it
     (folder / "ann/latest").symlink_to("deep/data.bin")
+    (folder / "ann/python").symlink_to("/usr/bin/env")
     (folder / f"ann/{'n' * 200}.txt").write_text("a long name")
     program = Program(("ann/bot", "--fast"), stdio=True, folder=folder)
     packed, tar = pack(program)
@@ -150,18 +156,18 @@ def test_what_comes_out_is_what_went_in(folder: Path, tmp_path: Path) -> None:
 
     assert (there.words, there.stdio) == (program.words, True)
     assert there.folder is not None
+    assert os.readlink(there.folder / "ann/python") == "/usr/bin/env"
     assert os.access(there.folder / "ann/bot", os.X_OK)
     assert stat.S_IMODE((there.folder / "ann/lib.py").stat().st_mode) == 0o644
     assert (there.folder / "ann/latest").read_text() == "data"
     assert (there.folder / "ann/latest").is_symlink()
     assert (there.folder / "ann/empty").is_dir()
+    assert not (there.folder / "ann/pipe").exists()
     assert (there.folder / f"ann/{'n' * 200}.txt").read_text() == "a long name"
     assert [str(item.place) for item in views(there, ())] == ["ann"]
 
 
-def test_a_bundle_is_shown_though_the_cache_that_it_is_in_is_hidden(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_is_shown_though_its_cache_is_hidden(folder: Path, tmp_path: Path) -> None:
     packed, tar = pack(Program(("python3", "ann/bot.py", ".git"), folder=folder))
     there = bundled_program(packed.command.words, False, unpack(tar, tmp_path / "there"))
 
@@ -196,7 +202,7 @@ def test_the_same_files_have_the_same_key_wherever_they_lie(folder: Path, tmp_pa
     ],
 )
 def test_a_change_of_a_file_gives_another_key(folder: Path, change: object) -> None:
-    program = Program(("python3", "ann/bot.py"), folder=folder)
+    program = Program(PYTHON, folder=folder)
     before = pack(program)[0].key
     assert callable(change)
     change(folder / "ann")
@@ -205,23 +211,21 @@ def test_a_change_of_a_file_gives_another_key(folder: Path, change: object) -> N
 
 
 def test_words_streams_and_game_are_part_of_the_key() -> None:
-    keys = {
-        bundle_key(("a", "b"), False, GAME, "tar"),
-        bundle_key(("ab",), False, GAME, "tar"),
-        bundle_key(("a", "b"), True, GAME, "tar"),
-        bundle_key(("a", "b"), False, "blackjack", "tar"),
-        bundle_key(("a", "b"), False, GAME, "other"),
-    }
+    keys = [
+        bundle_key(words, stdio, game, tar)
+        for words in (("a", "b"), ("ab",))
+        for stdio in (False, True)
+        for game in (GAME, "blackjack")
+        for tar in ("tar", "other")
+    ]
 
-    assert len(keys) == 5
+    assert len(set(keys)) == len(keys) == 16
 
 
 # ---- Its words
 
 
-def test_our_client_runs_in_the_python_of_the_other_machine(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_our_client_runs_in_the_other_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     program = strategy_program("ann/bot.py", name="ann", url="ws://127.0.0.1:1", tables=2)
     command = portable_command(program)
@@ -234,10 +238,10 @@ def test_our_client_runs_in_the_python_of_the_other_machine(
     assert words == strategy_program("ann/bot.py", name="ann", tables=2).words
 
 
-def test_the_python_on_path_is_the_other_machine_s_if_it_is_ours(
+def test_python_on_path_is_the_other_machines_if_it_is_ours(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path
 ) -> None:
-    program = Program(("python3", "ann/bot.py"), folder=folder)
+    program = Program(PYTHON, folder=folder)
     (tmp_path / "python3").symlink_to(os.path.realpath(sys.executable))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert portable_command(program).needs == "python3"
@@ -257,122 +261,92 @@ def test_the_python_on_path_is_the_other_machine_s_if_it_is_ours(
         ("{}nearby", "{}nearby"),
     ],
 )
-def test_an_absolute_path_into_the_folder_becomes_relative(
-    folder: Path, word: str, sent: str
-) -> None:
+def test_a_whole_path_into_the_folder_becomes_relative(folder: Path, word: str, sent: str) -> None:
     command = portable_command(Program(("python3", word.format(folder)), folder=folder))
 
     assert command.words[1] == sent.format(folder)
 
 
-def test_a_file_of_its_own_may_fit_one_kind_of_machine(folder: Path) -> None:
-    (folder / "ann/bot").write_bytes(b"\x7fELF")
-    (folder / "ann/bot").chmod(0o755)
-
-    for word in ("ann/bot", f"{folder}/ann/bot"):
-        command = portable_command(Program((word,), folder=folder))
-        assert (command.needs, command.is_native) == ("", True)
-        assert command.words[0].endswith("ann/bot")
-        assert not os.path.isabs(command.words[0])
+STARTED: dict[str, tuple[str, str, str, str, bool]] = {
+    # the file ann/bot, the words; those on another machine, what it needs, whether it is native
+    "a file of its own": ("\x7fELF", "ann/bot", "ann/bot", "", True),
+    "a file by its whole path": ("\x7fELF", "HERE/ann/bot", "./ann/bot", "", True),
+    "a script by env with options": ("#!/usr/bin/env -S python3 -u", *BOT, "python3", False),
+    "a script by env": ("#!/usr/bin/env node", *BOT, "node", False),
+    "a script": ("#! /bin/sh", *BOT, "sh", False),
+    "a program of the system": ("", f"{SH} ann/bot /dev/null", "sh ann/bot /dev/null", "sh", False),
+}
 
 
 @pytest.mark.parametrize(
-    ("line", "needs"),
-    [
-        ("#!/usr/bin/env -S python3 -u", "python3"),
-        ("#!/usr/bin/env node", "node"),
-        ("#! /bin/sh", "sh"),
-    ],
+    ("text", "words", "there", "needs", "native"), STARTED.values(), ids=STARTED
 )
-def test_a_script_needs_what_its_first_line_names(folder: Path, line: str, needs: str) -> None:
-    (folder / "run.py").write_text(f"{line}\nsomething\n")
-    command = portable_command(Program(("./run.py",), folder=folder))
+def test_what_starts_a_program_on_another_machine(
+    folder: Path, text: str, words: str, there: str, needs: str, native: bool
+) -> None:
+    (folder / "ann/bot").write_text(f"{text}\nsomething\n")
+    (folder / "ann/bot").chmod(0o755)
+    here = tuple(words.replace("HERE", str(folder)).split())
 
-    assert command == bundle.PortableCommand(("./run.py",), needs, is_native=False)
-
-
-def test_a_program_by_its_path_in_the_system_is_found_by_its_name_elsewhere(folder: Path) -> None:
-    sh = shutil.which("sh")
-    assert sh is not None
-    command = portable_command(Program((sh, "ann/bot.sh", "/dev/null"), folder=folder))
-
-    assert (command.words, command.needs) == (("sh", "ann/bot.sh", "/dev/null"), "sh")
-
-
-def test_a_sandbox_s_own_files_are_in_no_bundle(folder: Path) -> None:
-    _, tar = pack(Program(("sh", "ann/bot.py", "/dev/null"), folder=folder))
-
-    names = names_in(tar)
-    assert "ann/bot.py" in names
-    assert [
-        name for name in names if not name.startswith(("ann/", "bob/", "run", "arena", "course"))
-    ] == []
+    command = portable_command(Program(here, folder=folder))
+    assert command == PortableCommand(tuple(there.split()), needs, is_native=native)
 
 
 # ---- What is refused
 
 
-@pytest.mark.parametrize("form", ["{}/model.bin", "--model={}/model.bin", "-I.:{}"])
-def test_a_path_outside_of_the_folder_is_refused_in_a_line(
-    folder: Path, tmp_path: Path, form: str
+OUTSIDE = "/model.bin.*other machines do not have it"
+REFUSED: dict[str, tuple[str, str, str]] = {
+    # words, a link that is there, what is said
+    "a path outside": ("python3 ann/bot.py OUT/model.bin", "", OUTSIDE),
+    "an option with a path outside": ("python3 ann/bot.py --model=OUT/model.bin", "", OUTSIDE),
+    "a folder outside": ("python3 ann/bot.py -I.:OUT", "", "outside.*machines do not have it"),
+    "a path that leads out by dots": ("python3 HERE/../outside/model.bin", "", OUTSIDE),
+    "a program outside": ("OUT/java -cp .", "", "expected a program on PATH or in .*java"),
+    "a file of the system that is missing": (
+        *("python3 ann/bot.py /usr/share/java/none.jar", ""),
+        'none.jar" on this machine',
+    ),
+    **{
+        f"a link to {target}": (
+            *("python3 ann/bot.py", target),
+            f'"ann/model", which leads to "{re.escape(target)}"',
+        )
+        for target in ("../../outside", "/srv/model", "../..")
+    },
+}
+
+
+@pytest.mark.parametrize(("words", "link", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_others_would_not_have_is_refused(
+    folder: Path, words: str, link: str, why: str
 ) -> None:
-    outside = tmp_path / "outside"
+    outside = folder.parent / "outside"
     outside.mkdir()
     (outside / "model.bin").write_text("model")
-    program = Program(("python3", "ann/bot.py", form.format(outside)), folder=folder)
+    (outside / "java").write_text("#!/bin/sh\n")
+    (outside / "java").chmod(0o755)
+    if link:
+        (folder / "ann/model").symlink_to(link)
+    words = words.replace("OUT", str(outside)).replace("HERE", str(folder))
 
-    with pytest.raises(UsageError, match=r"other machines do not have it") as refused:
-        pack(program)
-    assert str(outside) in str(refused.value)
+    with pytest.raises(UsageError, match=why) as refused:
+        pack(Program(tuple(words.split()), folder=folder))
     assert "\n" not in str(refused.value)
 
 
-def test_a_path_that_leads_out_by_dots_is_refused(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "model.bin").write_text("model")
-
-    with pytest.raises(UsageError, match="other machines do not have it"):
-        pack(Program(("python3", f"{folder}/../model.bin"), folder=folder))
-
-
-def test_a_program_that_lies_elsewhere_is_refused(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "java").write_text("#!/bin/sh\n")
-    (tmp_path / "java").chmod(0o755)
-
-    with pytest.raises(UsageError, match=r"expected a program on PATH or in .*java"):
-        pack(Program((str(tmp_path / "java"), "-cp", "."), folder=folder))
-
-
-def test_a_file_of_the_system_that_is_missing_is_refused_here_and_there(folder: Path) -> None:
-    words = ("python3", "ann/bot.py", "/usr/share/java/none.jar")
-
-    with pytest.raises(UsageError, match=r"none.jar\" on this machine"):
-        pack(Program(words, folder=folder))
-    with pytest.raises(UsageError, match=r"none.jar\" on this machine"):
-        bundled_program(words, False, folder)
-
-
-@pytest.mark.parametrize("words", [("no-such-program",), ("./missing",), ("ann/lib.py",)])
-def test_what_cannot_be_started_on_the_other_machine_is_refused(
-    folder: Path, words: tuple[str, ...]
-) -> None:
-    with pytest.raises(UsageError, match="expected a program"):
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("no-such-program",), "expected a program"),
+        (("./missing",), "expected a program"),
+        (("ann/lib.py",), "expected a program"),
+        ((*PYTHON, "/usr/share/java/none.jar"), r"none.jar\" on this machine"),
+    ],
+)
+def test_what_cannot_start_there_is_refused(folder: Path, words: tuple[str, ...], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
         bundled_program(words, True, folder)
-
-
-@pytest.mark.parametrize("target", ["../../outside", "/srv/model", "../.."])
-def test_a_link_that_leads_out_is_refused_in_a_line(folder: Path, target: str) -> None:
-    (folder / "ann/model").symlink_to(target)
-
-    with pytest.raises(UsageError, match=f'"ann/model", which leads to "{target}"') as refused:
-        pack(Program(("python3", "ann/bot.py"), folder=folder))
-    assert "\n" not in str(refused.value)
-
-
-def test_a_link_into_the_system_stays(folder: Path, tmp_path: Path) -> None:
-    (folder / "ann/python").symlink_to("/usr/bin/env")
-    _, tar = pack(Program(("ann/python", "ann/bot.py"), folder=folder))
-
-    assert os.readlink(unpack(tar, tmp_path / "there") / "ann/python") == "/usr/bin/env"
 
 
 @pytest.mark.parametrize(("name", "most"), [("MOST_BUNDLED", 10), ("_MOST_ENTRIES", 3)])
@@ -382,7 +356,7 @@ def test_too_much_is_refused_in_a_line(
     monkeypatch.setattr(bundle, name, most)
 
     with pytest.raises(UsageError, match=r"expected at most .* got more in"):
-        pack(Program(("python3", "ann/bot.py"), folder=folder))
+        pack(Program(PYTHON, folder=folder))
 
 
 def test_a_large_file_is_refused_before_it_is_read(folder: Path) -> None:
@@ -391,32 +365,20 @@ def test_a_large_file_is_refused_before_it_is_read(folder: Path) -> None:
     tracemalloc.start()
 
     with pytest.raises(UsageError, match="expected at most 512 MiB"):
-        pack(Program(("python3", "ann/bot.py"), folder=folder))
+        pack(Program(PYTHON, folder=folder))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < bundle.MOST_BUNDLED // 100
 
 
-def test_a_name_that_is_not_utf_8_is_refused(folder: Path) -> None:
+def test_files_gone_or_without_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(bundle, "_content", lambda path, size: (path / "gone").open())
+        with pytest.raises(UsageError, match="expected files that can be read"):
+            pack(Program(PYTHON, folder=folder))
     (folder / "ann" / os.fsdecode(b"\xff.txt")).write_text("x")
-
     with pytest.raises(UsageError, match="expected names in UTF-8"):
-        pack(Program(("python3", "ann/bot.py"), folder=folder))
-
-
-def test_a_file_that_is_gone_while_it_is_packed_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bundle, "_content", lambda path, size: (path / "gone").open())
-
-    with pytest.raises(UsageError, match="expected files that can be read"):
-        pack(Program(("python3", "ann/bot.py"), folder=folder))
-
-
-def test_pipes_are_left_out_and_not_waited_for(folder: Path) -> None:
-    os.mkfifo(folder / "ann/pipe")
-
-    assert "ann/pipe" not in names_in(pack(Program(("python3", "ann/bot.py"), folder=folder))[1])
+        pack(Program(PYTHON, folder=folder))
 
 
 # ---- Tars of others
@@ -455,13 +417,7 @@ def test_another_tar_is_refused_and_writes_nothing_elsewhere(tmp_path: Path, tar
 
 def test_a_tar_that_is_cut_is_refused(folder: Path, tmp_path: Path) -> None:
     (folder / "ann/lib.py").write_bytes(bytes(100_000))
-    _, tar = pack(Program(("python3", "ann/bot.py"), folder=folder))
+    _, tar = pack(Program(PYTHON, folder=folder))
 
     with pytest.raises(BadArchive):
         unpack(tar[:50_000], tmp_path / "there")
-
-
-def test_a_command_line_as_an_arena_reads_it_can_be_packed(folder: Path) -> None:
-    packed, _ = pack(read_program("ann/bot.py", folder), hidden_in(folder))
-
-    assert packed.command.words[:5] == ("{python}", "-P", "-m", "bots", "ann/bot.py")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -131,6 +132,13 @@ def group(tmp_path: Path) -> Cgroup:
     return Cgroup(tmp_path, LIMITS)
 
 
+def made(kernel: Kernel, name: str = "ann") -> Cgroup:
+    """The group of a bot, where groups work."""
+    group = make(name, LIMITS, kernel.root)
+    assert group is not None
+    return group
+
+
 def say(group: Cgroup, **files: str) -> None:
     for name, text in files.items():
         (group.path / name.replace("_", ".", 1)).write_text(text)
@@ -148,72 +156,72 @@ def test_a_delegated_group_works_and_is_left_as_it_was(kernel: Kernel) -> None:
     assert ("cgroup.subtree_control", "+memory +pids") in kernel.writes
 
 
-def test_the_root_of_a_container_works(boot: Callable[..., Kernel]) -> None:
-    assert probe(boot(own="/").root) is None
+def nothing(kernel: Kernel) -> None:
+    """As it is."""
 
 
-def test_a_mount_of_a_part_of_the_hierarchy_is_understood(boot: Callable[..., Kernel]) -> None:
-    part = V2.replace("0:28 / ", "0:28 /docker/ab\\040c ")
-    kernel = boot(own="/", mounts=part)
-    kernel.move_to("/docker/ab c")
-
-    assert probe(kernel.root) is None
-    kernel.move_to("/docker/other")
-    assert probe(kernel.root) == "not delegated: the arena's own group is not visible here"
+def with_another(kernel: Kernel) -> None:
+    """Process 1 is in our group, too."""
+    (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}")
 
 
-@pytest.mark.parametrize("mounts", [V1, V1 + HYBRID])
-def test_only_version_1_has_the_memory_controller(boot: Callable[..., Kernel], mounts: str) -> None:
-    kernel = boot(mounts=mounts, controllers="hugetlb")
-
-    assert probe(kernel.root) == "only cgroup v1 has the memory controller"
-    assert make("ann", LIMITS, kernel.root) is None
-    assert kernel.writes == []
+def root_of_all(kernel: Kernel) -> None:
+    (kernel.group / "cgroup.events").unlink()
+    with_another(kernel)
 
 
-def test_a_machine_without_groups(tmp_path: Path) -> None:
-    assert probe(tmp_path) == "cgroup v2 is not mounted"
+def of_somebody_else(kernel: Kernel) -> None:
+    kernel.refuse = lambda path, text: errno.EACCES if text.startswith("+") else 0
 
 
-def test_a_process_in_no_group_of_version_2(kernel: Kernel) -> None:
+def in_no_group(kernel: Kernel) -> None:
     (kernel.root / "proc/self/cgroup").write_text("4:memory:/x\n")
 
-    assert probe(kernel.root) == "this process is in no group of cgroup v2"
+
+PART = {"own": "/", "mounts": V2.replace("0:28 / ", "0:28 /docker/ab\\040c ")}
+ONLY_V1 = "only cgroup v1 has the memory controller"
+OLD = {"mounts": V1, "controllers": "hugetlb"}
+PROBED: dict[str, tuple[dict[str, str], Callable[[Kernel], None], str]] = {
+    "the root of a container": ({"own": "/"}, nothing, ""),
+    "a mount of a part": (PART, lambda kernel: kernel.move_to("/docker/ab c"), ""),
+    "a mount of another part": (
+        *(PART, lambda kernel: kernel.move_to("/docker/other")),
+        "not delegated: the arena's own group is not visible here",
+    ),
+    "version 1": (OLD, nothing, ONLY_V1),
+    "both versions": ({**OLD, "mounts": V1 + HYBRID}, nothing, ONLY_V1),
+    "in no group of version 2": ({}, in_no_group, "this process is in no group of cgroup v2"),
+    "a controller that was not handed to us": (
+        *({"controllers": "cpu pids"}, nothing),
+        "not delegated: no memory controller; start it with systemd.*",
+    ),
+    "somebody else's group": ({}, of_somebody_else, ".*GROUP belongs to somebody else.*"),
+    "a group that others are in": ({}, with_another, ".*other processes are in GROUP.*"),
+    "the root of all groups, with others in it": ({"own": "/"}, root_of_all, ""),
+}
 
 
-def test_controllers_that_were_not_handed_to_us_are_named(boot: Callable[..., Kernel]) -> None:
-    why = probe(boot(controllers="cpu pids").root)
+@pytest.mark.parametrize(("options", "prepare", "why"), PROBED.values(), ids=PROBED)
+def test_where_groups_work_and_why_they_do_not(
+    boot: Callable[..., Kernel],
+    options: dict[str, str],
+    prepare: Callable[[Kernel], None],
+    why: str,
+) -> None:
+    kernel = boot(**options)
+    prepare(kernel)
 
-    assert why is not None
-    assert why.startswith("not delegated: no memory controller; start it with systemd")
-
-
-def test_a_group_that_belongs_to_somebody_else(kernel: Kernel) -> None:
-    kernel.refuse = lambda path, text: errno.EACCES if text.startswith("+") else 0
-    why = probe(kernel.root)
-
-    assert why is not None
-    assert f"{kernel.group} belongs to somebody else" in why
-    assert kernel.say("cgroup.procs") == str(os.getpid())
+    assert re.fullmatch(why.replace("GROUP", str(kernel.group)), probe(kernel.root) or "")
+    assert kernel.say("cgroup.procs").split()[-1] == str(os.getpid())
     assert kernel.groups == []
+    assert bool(kernel.writes) is (not why or prepare is of_somebody_else)
+    assert bool(make("ann", LIMITS, kernel.root)) is (not why)
 
 
-def test_a_group_that_others_are_in_is_not_touched(kernel: Kernel) -> None:
-    (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
-    why = probe(kernel.root)
-
-    assert why is not None
-    assert f"other processes are in {kernel.group}" in why
-    assert kernel.writes == []
-
-
-def test_the_root_of_all_groups_may_have_others_in_it(boot: Callable[..., Kernel]) -> None:
-    kernel = boot(own="/")
-    (kernel.group / "cgroup.events").unlink()
-    (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
-
-    assert probe(kernel.root) is None
-    assert kernel.groups == []
+def test_no_groups_and_another_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert probe(tmp_path) == "cgroup v2 is not mounted"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert probe() == "not Linux"
 
 
 def test_a_limit_that_the_kernel_refuses_is_said(kernel: Kernel) -> None:
@@ -224,41 +232,25 @@ def test_a_limit_that_the_kernel_refuses_is_said(kernel: Kernel) -> None:
     assert kernel.groups == ["arena"], "the probe's and the bot's are gone"
 
 
-def test_a_system_that_is_not_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-
-    assert probe() == "not Linux"
-
-
 # ---- make
 
 
 def test_a_bots_group_has_its_limits(kernel: Kernel) -> None:
-    group = make("ann", LIMITS, kernel.root)
+    group = made(kernel)
+    names = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max")
 
-    assert group is not None
-    files = {
-        name: (group.path / name).read_text().strip()
-        for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max")
-    }
-    assert files == {
-        "memory.max": str(256 << 20),
-        "memory.swap.max": "0",
-        "memory.oom.group": "1",
-        "pids.max": "64",
-    }
+    found = [(group.path / name).read_text().strip() for name in names]
+    assert found == [str(256 << 20), "0", "1", "64"]
     assert group.procs == group.path / "cgroup.procs"
     assert kernel.say("arena/cgroup.procs") == str(os.getpid())
     assert kernel.say("cgroup.subtree_control") == "memory pids"
 
 
 def test_an_arena_that_is_in_its_leaf_makes_siblings(kernel: Kernel) -> None:
-    first = make("ann", LIMITS, kernel.root)
+    first = made(kernel)
     kernel.move_to("/user/arena.scope/arena")
-    second = make("ann", LIMITS, kernel.root)
+    second = made(kernel)
 
-    assert first is not None
-    assert second is not None
     assert first.path != second.path, "the first may not be gone yet"
     assert first.path.parent == second.path.parent == kernel.group
     assert probe(kernel.root) is None
@@ -273,9 +265,8 @@ def test_a_kernel_without_swap_has_one_limit_less(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("name", ["../../x", "..", "a/b", "ä" * 200, "a\nb", ""])
 def test_a_name_does_not_lead_out_of_the_group(kernel: Kernel, name: str) -> None:
-    group = make(name, LIMITS, kernel.root)
+    group = made(kernel, name)
 
-    assert group is not None
     assert group.path.parent == kernel.group
     assert group.path.is_dir()
 
@@ -283,41 +274,31 @@ def test_a_name_does_not_lead_out_of_the_group(kernel: Kernel, name: str) -> Non
 # ---- What the kernel has noted
 
 
-NOTED: dict[str, tuple[dict[str, str], tuple[Ending, str] | None]] = {
-    "limits that were kept": (
-        {
-            "memory_events": "low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\noom_group_kill 0\n",
-            "pids_events": "max 0\n",
-        },
-        None,
-    ),
-    "killed for memory": (
-        {"memory_events": "max 90\noom 1\noom_kill 3\noom_group_kill 1\n"},
-        (Ending.MEMORY, "memory over 256 MiB (cgroup)"),
-    ),
-    "a kernel that knows the peak": (
-        {"memory_events": "oom 1\noom_kill 1\n", "memory_peak": f"{256 << 20}\n"},
-        (Ending.MEMORY, "memory over 256 MiB: had 256 MiB and wanted more (cgroup)"),
-    ),
-    "killed as the machine ran out": (
-        {"memory_events": "max 0\noom 0\noom_kill 1\noom_group_kill 0\n"},
-        None,
-    ),
+QUIET = "low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\noom_group_kill 0\n"
+KILLED = "max 90\noom 1\noom_kill 3\noom_group_kill 1\n"
+BY_MACHINE = "max 0\noom 0\noom_kill 1\noom_group_kill 0\n"
+MORE = "memory over 256 MiB: had 256 MiB and wanted more (cgroup)"
+NOTED: dict[str, tuple[str, dict[str, str], str]] = {
+    "limits that were kept": (QUIET, {"pids_events": "max 0\n"}, ""),
+    "killed for memory": (KILLED, {}, "memory over 256 MiB (cgroup)"),
+    "a kernel that knows the peak": (KILLED, {"memory_peak": f"{256 << 20}\n"}, MORE),
+    "killed as the machine ran out": (BY_MACHINE, {}, ""),
     "a fork that was refused": (
-        {"memory_events": "oom 0\noom_kill 0\n", "pids_events": "max 7\n"},
-        (Ending.PROCESSES, "processes and threads over 64 (cgroup)"),
+        *(QUIET, {"pids_events": "max 7\n"}),
+        "processes and threads over 64 (cgroup)",
     ),
 }
 
 
-@pytest.mark.parametrize(("files", "found"), NOTED.values(), ids=NOTED)
+@pytest.mark.parametrize(("memory", "files", "text"), NOTED.values(), ids=NOTED)
 def test_what_the_kernel_has_noted_is_found(
-    group: Cgroup, files: dict[str, str], found: tuple[Ending, str] | None
+    group: Cgroup, memory: str, files: dict[str, str], text: str
 ) -> None:
-    say(group, **files)
+    say(group, memory_events=memory, **files)
 
-    finding = found and Finding(kind=found[0], text=found[1], mechanism=Mechanism.CGROUP)
-    assert group.finding() == finding
+    kind = Ending.MEMORY if text.startswith("memory") else Ending.PROCESSES
+    expected = Finding(kind=kind, text=text, mechanism=Mechanism.CGROUP) if text else None
+    assert group.finding() == expected
 
 
 def test_a_group_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:
@@ -338,8 +319,7 @@ def test_cpu_time_is_the_kernels(group: Cgroup) -> None:
 
 
 def test_a_group_is_removed_with_those_below_it_once_nobody_is_in_it(kernel: Kernel) -> None:
-    group = make("ann", LIMITS, kernel.root)
-    assert group is not None
+    group = made(kernel)
     (group.path / "own").mkdir()
     group.procs.write_text("501")
 

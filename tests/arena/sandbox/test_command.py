@@ -14,7 +14,6 @@ from arena.sandbox.command import (
     Program,
     VisiblePath,
     bot_command,
-    expose,
     game_folders,
     game_packages,
     read_program,
@@ -64,32 +63,19 @@ def test_stdio_in_front_says_how_it_talks(folder: Path, text: str) -> None:
     assert program.words == ("./mybot", "--fast")
 
 
-def test_the_folder_is_the_current_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-
-    assert read_program("./mybot").folder == folder.resolve()
-
-
-def test_a_program_in_the_folder_needs_no_dot(folder: Path) -> None:
+def test_a_program_here_comes_after_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_program("mybot", folder).words == (os.path.join(".", "mybot"),)
+    monkeypatch.setenv("PATH", str(folder))
+    assert read_program("mybot", folder / "ann").words == ("mybot",)
 
 
-def test_a_path_that_leads_here_only_by_chance_is_not_used(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_here_by_chance_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", os.pathsep.join([".", "ann", "/usr/bin"]))
+    program = read_program("mybot")
 
     assert search_path() == "/usr/bin"
-    assert read_program("mybot").words == (os.path.join(".", "mybot"),)
-
-
-def test_a_program_on_path_comes_before_one_in_the_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(folder))
-
-    assert read_program("mybot", folder / "ann").words == ("mybot",)
+    assert (program.words, program.folder) == ((os.path.join(".", "mybot"),), folder.resolve())
 
 
 @pytest.mark.parametrize(
@@ -158,16 +144,11 @@ def test_it_sees_what_its_command_line_names(
     assert seen(folder, text, ["arena.db", "tools"]) == names
 
 
-def test_a_program_found_on_path_names_no_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_on_path_names_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(folder))
     program = Program(words=("mybot", "ann/bot.py"), folder=folder)
 
     assert [item.place for item in views(program, ())] == [Path("ann")]
-
-
-def test_a_program_without_a_folder_sees_nothing() -> None:
     assert views(Program(words=(sys.executable, ".")), ()) == ()
 
 
@@ -178,108 +159,87 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(folder: Path) -> None:
         views(program, ())
 
 
-def test_a_whole_path_is_shown_where_it_is_with_what_lies_beside_it(folder: Path) -> None:
-    program = Program(words=("python", str(folder / "bot.py")), folder=folder / "ann")
-    shown = views(program, [folder / "arena.db"])
-
-    assert {str(item.place) for item in shown if item.place.is_absolute()} == {
-        str(folder / name) for name in EVERYTHING
-    }
-
-
-def test_in_a_home_only_the_file_itself_is_shown(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("is_home", "visible"), [(False, EVERYTHING), (True, {"bot.py"})])
+def test_whole_paths_are_shown_where_they_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_home: bool, visible: set[str]
 ) -> None:
-    monkeypatch.setenv("HOME", str(folder))
-    words = ("python", str(folder / "bot.py"), str(folder))
-    shown = views(Program(words=words, folder=folder / "ann"), ())
+    """With what lies beside them, but in a home only the file itself."""
+    monkeypatch.setenv("HOME", str(folder if is_home else folder.parent / "home"))
+    words = ("python", str(folder / "bot.py"), *([str(folder)] if is_home else []))
+    shown = views(Program(words=words, folder=folder / "ann"), [folder / "arena.db"])
 
-    assert [item.place for item in shown if item.place.is_absolute()] == [folder / "bot.py"]
+    places = {item.place for item in shown if item.place.is_absolute()}
+    assert places == {folder / name for name in visible}
 
 
 def test_too_many_files_are_refused_with_advice(folder: Path) -> None:
     for number in range(1_001):
         (folder / f"{number}.txt").touch()
 
-    with pytest.raises(UsageError, match="expected at most 1,000 files"):
-        views(Program(words=("python", "bot.py"), folder=folder), ())
+    for program, advice in (
+        (Program(words=("python", "bot.py"), folder=folder), "put the bot into a folder"),
+        (sealed_program(folder, manifest("./mybot")), "put them into folders"),
+    ):
+        with pytest.raises(UsageError, match=f"at most 1,000 files .* {advice}"):
+            views(program, ())
     assert seen(folder, f"{sys.executable} ann/bot.py") == {"ann"}
 
 
 # ---- What is hidden
 
 
-def test_what_is_hidden_need_not_be_there_yet(folder: Path) -> None:
-    (folder / "ann" / "data").mkdir()
-
-    assert seen(folder, f"{sys.executable} ann/bot.py", ["ann/arena.db"]) == {
+HIDDEN: dict[str, tuple[str, str, str, str]] = {
+    # files and links that there are, the words, what is hidden, what is seen
+    "what is not there yet": ("ann/data/", "ann/bot.py", "ann/arena.db", "ann/bot.py ann/data"),
+    "what lies deep in a folder": (
+        *("ann/a/arena.db ann/a/b/arena.db ann/a/b/kept", "ann", "ann/a/b/arena.db"),
+        "ann/bot.py ann/a/arena.db ann/a/b/kept",
+    ),
+    "a folder by a link": ("records/one link>records", "link ben", "records", "ben"),
+    "a file by a link": (
+        *("records/one ann/db>records/one", "ann", "records ann/arena.db"),
         "ann/bot.py",
-        "ann/data",
-    }
+    ),
+    "what lies in a folder, by a link to that": (
+        *("ben/arena.db link>ben", "link", "ben/arena.db"),
+        "link/x.jar",
+    ),
+    "a link that leads back up": (*("ann/up>ann", "ann", "ann/arena.db"), "ann/bot.py"),
+    "nothing, but a link leads there": (
+        *("nothing>nowhere", ".", "arena.db"),
+        "bot.py Main.class mybot ann ben",
+    ),
+}
 
 
-def test_what_is_hidden_deep_in_a_folder_leaves_a_gap_there(folder: Path) -> None:
-    (folder / "ann" / "a" / "b").mkdir(parents=True)
-    for name in ("arena.db", "b/arena.db", "b/kept"):
-        (folder / "ann" / "a" / name).touch()
+@pytest.mark.parametrize(("made", "words", "hidden", "visible"), HIDDEN.values(), ids=HIDDEN)
+def test_hidden_is_not_seen(folder: Path, made: str, words: str, hidden: str, visible: str) -> None:
+    for name in made.split():
+        path, _, target = name.partition(">")
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if target:
+            (folder / path).symlink_to(folder / target)
+        elif path.endswith("/"):
+            (folder / path).mkdir()
+        else:
+            (folder / path).touch()
 
-    assert seen(folder, f"{sys.executable} ann", ["ann/a/b/arena.db"]) == {
-        "ann/bot.py",
-        "ann/a/arena.db",
-        "ann/a/b/kept",
-    }
-
-
-def test_a_link_to_what_is_hidden_is_hidden(folder: Path) -> None:
-    (folder / "records").mkdir()
-    (folder / "records" / "one").touch()
-    (folder / "link").symlink_to(folder / "records")
-    (folder / "ann" / "db").symlink_to(folder / "records" / "one")
-
-    hidden = [folder / "records"]
-    assert list(expose(folder / "link", Path("link"), hidden)) == []
-    assert list(expose(folder / "ann" / "db", Path("db"), hidden)) == []
-
-
-def test_a_link_to_the_folder_of_what_is_hidden_shows_the_rest(folder: Path) -> None:
-    (folder / "link").symlink_to(folder / "ben")
-    (folder / "ben" / "arena.db").touch()
-
-    assert list(expose(folder / "link", Path("link"), [folder / "ben/arena.db"])) == [
-        VisiblePath(folder / "link" / "x.jar", Path("link/x.jar"))
-    ]
-
-
-def test_a_link_that_leads_back_up_ends(folder: Path) -> None:
-    (folder / "ann" / "up").symlink_to(folder / "ann")
-
-    assert seen(folder, f"{sys.executable} ann", ["ann/arena.db"]) == {"ann/bot.py"}
-
-
-def test_a_link_to_nothing_is_left_out(folder: Path) -> None:
-    (folder / "nothing").symlink_to(folder / "nowhere")
-
-    assert "nothing" not in seen(folder, f"{sys.executable} .")
-
-
-def test_a_file_with_a_strategy_is_connected_by_our_client(folder: Path) -> None:
-    program = read_program("ann/bot.py", folder)
-
-    assert program.words[:5] == (sys.executable, "-P", "-m", "bots", "ann/bot.py")
-    assert (program.stdio, program.folder) == (False, folder)
+    assert seen(folder, f"{sys.executable} {words}", hidden.split()) == {*visible.split()}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is executable there")
 @pytest.mark.parametrize(
-    ("text", "first"), [("#!/usr/bin/env python3\n", "ann/bot.py"), ("", None)]
+    ("text", "mode", "first"),
+    [("", 0o644, None), ("", 0o755, None), ("#!/usr/bin/env python3\n", 0o755, "ann/bot.py")],
 )
-def test_a_file_that_is_a_program_of_its_own_is_started_as_it_is(
-    folder: Path, text: str, first: str | None
-) -> None:
+def test_a_strategy_is_connected(folder: Path, text: str, mode: int, first: str | None) -> None:
     (folder / "ann" / "bot.py").write_text(text)
-    (folder / "ann" / "bot.py").chmod(0o755)
+    (folder / "ann" / "bot.py").chmod(mode)
+    program = read_program("ann/bot.py", folder)
 
-    assert read_program("ann/bot.py", folder).words[0] == (first or sys.executable)
+    expected = (first,) if first else (sys.executable, "-P", "-m", "bots", "ann/bot.py")
+    assert program.words[: len(expected)] == expected
+    assert (program.stdio, program.folder) == (False, folder)
 
 
 # ---- Games that are installed beside ours
@@ -300,24 +260,17 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         known.cache_clear()
 
 
-def test_a_bot_is_shown_the_package_of_a_game_and_what_says_that_it_is_one(
-    toy: str, tmp_path: Path
-) -> None:
-    assert set(game_packages()) == {tmp_path / toy, tmp_path / f"{toy}-1.0.dist-info"}
-
-
-def test_a_bot_gets_the_folders_of_games_of_our_import_path_and_no_others(
+def test_a_bot_is_shown_a_games_package_and_gets_its_folder(
     toy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = (str(tmp_path.parent), tmp_path.name, "")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(entries))
+    """And what says that it is a game; of the import path it gets no other folders."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path.parent), tmp_path.name, "")))
 
+    assert set(game_packages()) == {tmp_path / toy, tmp_path / f"{toy}-1.0.dist-info"}
     assert game_folders() == str(tmp_path)
 
 
-def test_without_games_from_elsewhere_a_bot_gets_no_import_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_games_no_import_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
     assert game_folders() == ""
@@ -330,7 +283,7 @@ def manifest(*command: str, stdio: bool = True) -> ProgramManifest:
     return ProgramManifest("other", command, stdio)
 
 
-def test_a_submission_is_shown_all_of_its_folder_whatever_its_words_name(folder: Path) -> None:
+def test_a_submission_is_shown_all_of_its_folder(folder: Path) -> None:
     outside = folder.parent / "elsewhere.txt"
     outside.touch()
     program = sealed_program(folder, manifest("./mybot", "ann/bot.py", str(outside)))
@@ -352,11 +305,3 @@ def test_a_submission_that_connects_runs_behind_the_relay(folder: Path) -> None:
 def test_a_submission_without_its_program_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"'\./nothing', which is in neither"):
         sealed_program(folder, manifest("./nothing"))
-
-
-def test_a_submission_may_have_as_many_entries_at_the_top_as_can_be_shown(folder: Path) -> None:
-    for number in range(1_001):
-        (folder / f"{number}.txt").touch()
-
-    with pytest.raises(UsageError, match=r"at most 1,000 files .* put them into folders"):
-        views(sealed_program(folder, manifest("./mybot")), ())

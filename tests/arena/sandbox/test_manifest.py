@@ -55,10 +55,13 @@ def of(folder: Path, *names: str) -> ProgramManifest:
     return manifest_of(folder_of(folder, dict.fromkeys(names, "")))
 
 
+def with_toml(text: str) -> dict[str, str]:
+    return {"bot.toml": text} if text else {}
+
+
 def said(folder: Path, text: str, *names: str) -> ProgramManifest:
     """What a `bot.toml` beside some files makes of them; `bot` is executable."""
-    folder_of(folder, {**dict.fromkeys(names, ""), "bot.toml": text}, "bot")
-    return manifest_of(folder)
+    return manifest_of(folder_of(folder, dict.fromkeys(names, "") | {"bot.toml": text}, "bot"))
 
 
 # ---- The starters
@@ -82,15 +85,6 @@ def test_a_starter_is_known_again(language: Language, game: str, tmp_path: Path)
     assert manifest.games == ()
 
 
-def test_a_folder_in_two_languages_is_asked_about(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"got Python \(bot.py\) and C\+\+ .* run = 'bot.py'"):
-        of(tmp_path, "Makefile", "main.cpp", "bot.py")
-
-
-def test_a_script_beside_a_starter_is_no_second_language(tmp_path: Path) -> None:
-    assert of(tmp_path, "Makefile", "main.cpp", "plot.py").language == "cpp"
-
-
 @pytest.mark.parametrize(
     ("package", "why"),
     [
@@ -101,9 +95,7 @@ def test_a_script_beside_a_starter_is_no_second_language(tmp_path: Path) -> None
         ("[" * 100_000, r"package\.json"),
     ],
 )
-def test_a_library_that_is_not_in_the_folder_is_named(
-    package: str, why: str, tmp_path: Path
-) -> None:
+def test_a_library_that_is_not_there_is_named(package: str, why: str, tmp_path: Path) -> None:
     files = {"package.json": package, "main.js": "", "node_modules/ws/package.json": "{}"}
 
     with pytest.raises(UsageError, match=why):
@@ -133,14 +125,21 @@ def test_a_single_file_is_started_by_our_client(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [["my bot.py"], ["ann.py", "test_ann.py", "data.json", "lib/x.py"]]
+    ("names", "toml", "strategy"),
+    [
+        (["my bot.py"], "", "my bot.py"),
+        (["ann.py", "test_ann.py", "data.json", "lib/x.py"], "", "ann.py"),
+        (["a.py", "bot.py", "cards.py"], "", "bot.py"),
+        (["ann.py", "ben.py", "Makefile"], "run = 'ann.py'\nbuild = 'make'", "ann.py"),
+        (["bot.py"], "games = ['gin_rummy']", "bot.py"),
+    ],
 )
-def test_the_only_file_at_the_top_is_the_strategy(names: list[str], tmp_path: Path) -> None:
-    assert of(tmp_path, *names).command[4] == names[0]
+def test_the_strategy_is_found(names: list[str], toml: str, strategy: str, tmp_path: Path) -> None:
+    manifest = manifest_of(folder_of(tmp_path, dict.fromkeys(names, "") | with_toml(toml)))
 
-
-def test_of_several_files_the_one_called_bot_is_the_strategy(tmp_path: Path) -> None:
-    assert of(tmp_path, "a.py", "bot.py", "cards.py").command[4] == "bot.py"
+    assert manifest.command[:5] == (*CLIENT, strategy)
+    assert manifest.build == (("make",) if "make" in toml else ())
+    assert manifest.games == (("gin_rummy",) if "games" in toml else ())
 
 
 def test_a_script_that_starts_itself_is_started_as_it_says(tmp_path: Path) -> None:
@@ -156,12 +155,11 @@ def test_a_script_that_starts_itself_is_started_as_it_says(tmp_path: Path) -> No
         (["bot.js"], 'expected a FILE.py .* got "bot.js"'),
         (["a", "b", "c", "d", "e", "f"], 'got "a", "b", "c", "d" and 2 more'),
         (["src/bot.py"], "got folders only"),
+        (["Makefile", "main.cpp", "bot.py"], r"got Python \(bot.py\) and C\+\+ .* run = 'bot.py'"),
         (["package.json", "bot.js"], 'got "bot.js", "package.json"'),
     ],
 )
-def test_it_is_said_what_was_looked_for_and_what_is_there(
-    names: list[str], why: str, tmp_path: Path
-) -> None:
+def test_it_says_what_it_looked_for_and_found(names: list[str], why: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=why) as refused:
         of(tmp_path, *names)
 
@@ -180,44 +178,27 @@ def test_it_says_how_a_bot_is_built_and_started_and_what_it_plays(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("run", "names", "language", "command"),
+    ("toml", "names", "language", "command"),
     [
-        ("node bot.js", ["bot.js"], "javascript", ("node", "bot.js")),
-        ("java -cp x.jar Bot", ["x.jar"], "java", ("java", "-cp", "x.jar", "Bot")),
-        (
-            *("java -cp /usr/share/java/gson.jar Bot", [], "java"),
-            ("java", "-cp", "/usr/share/java/gson.jar", "Bot"),
-        ),
-        ("bash run.sh", ["run.sh", "bot.js"], "bash", ("bash", "run.sh")),
-        ("./bot", ["bot", "bot.cpp"], "cpp", ("./bot",)),
-        ("bot", ["bot", "bot.cpp", "bot.go"], "other", ("./bot",)),
-        ("./bot", ["bot", "bot.rs"], "other", ("./bot",)),
+        ("run = 'node bot.js'", "bot.js", "javascript", "node bot.js"),
+        ("run = 'java -cp x.jar Bot'", "x.jar", "java", "java -cp x.jar Bot"),
+        ("run = 'java -cp /usr/share/x.jar Bot'", "", "java", "java -cp /usr/share/x.jar Bot"),
+        ("run = 'bash run.sh'", "run.sh bot.js", "bash", "bash run.sh"),
+        ("run = './bot'", "bot bot.cpp", "cpp", "./bot"),
+        ("run = 'bot'", "bot bot.cpp bot.go", "other", "./bot"),
+        ("run = './bot'", "bot bot.rs", "other", "./bot"),
+        ("run = 'out/bot'\nbuild = 'make'", "bot", "other", "out/bot"),  # the build makes it
+        ("run = 'mine'\nbuild = 'make'", "bot", "other", "./mine"),
+        ("", "Makefile main.cpp plot.py", "cpp", "./bot"),
     ],
 )
 def test_the_language_is_what_starts_it_or_what_its_files_are(
-    run: str, names: list[str], language: str, command: tuple[str, ...], tmp_path: Path
+    toml: str, names: str, language: str, command: str, tmp_path: Path
 ) -> None:
-    manifest = said(tmp_path, f"run = '{run}'", *names)
+    files = dict.fromkeys(names.split(), "") | with_toml(toml)
+    manifest = manifest_of(folder_of(tmp_path, files, "bot"))
 
-    assert (manifest.language, manifest.command) == (language, command)
-
-
-def test_a_strategy_of_another_name_is_named(tmp_path: Path) -> None:
-    manifest = said(tmp_path, "run = 'ann.py'\nbuild = 'make'", "ann.py", "ben.py", "Makefile")
-
-    assert manifest.command[4] == "ann.py"
-    assert manifest.build == ("make",)
-
-
-def test_games_alone_stand_beside_what_the_files_say(tmp_path: Path) -> None:
-    manifest = said(tmp_path, "games = ['gin_rummy']", "bot.py")
-
-    assert (manifest.command[4], manifest.games) == ("bot.py", ("gin_rummy",))
-
-
-def test_what_a_build_makes_need_not_be_there(tmp_path: Path) -> None:
-    assert said(tmp_path, "run = 'out/bot'\nbuild = 'make'").command == ("out/bot",)
-    assert said(tmp_path, "run = 'mine'\nbuild = 'make'").command == ("./mine",)
+    assert (manifest.language, manifest.command) == (language, tuple(command.split()))
 
 
 @pytest.mark.parametrize(

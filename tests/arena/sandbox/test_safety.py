@@ -58,9 +58,7 @@ def test_what_is_missing_makes_it_unsafe(
     assert reason.startswith(why)
 
 
-def test_memory_and_processes_are_held_by_a_cgroup_or_by_the_sampler(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_memory_is_held_by_a_cgroup_or_by_the_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_table, "probe", lambda: "no /proc")
     assert unsafe_because(LIMITS) == ()
     monkeypatch.setattr(cgroup, "probe", lambda: "not delegated")

@@ -184,9 +184,7 @@ async def test_files_count_once_and_are_looked_for_where_they_matter(watched: Sa
     assert watched.found == [], "what is in a file and mapped counts once"
 
 
-async def test_a_child_with_its_parents_memory_for_a_moment_is_nothing(
-    watched: SampledBots,
-) -> None:
+async def test_a_child_with_its_parents_memory_is_nothing(watched: SampledBots) -> None:
     watched.processes.moves_on = lambda: watched.processes.remove(12)  # it executes a program
     watched.processes.add(11, mib=140, pss=130)
     watched.processes.add(12, 11, mib=140, pss=130)
@@ -197,9 +195,7 @@ async def test_a_child_with_its_parents_memory_for_a_moment_is_nothing(
     assert watched.found == []
 
 
-async def test_a_sample_that_waited_for_a_core_is_soon_followed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_sample_that_waited_is_soon_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever keeps the machine busy is found too late."""
     rests: list[float | None] = []
 
@@ -294,9 +290,7 @@ async def test_a_child_nobody_waited_for_is_forgiven_after_two(watched: SampledB
     assert watched.sampler.cpu_ms("ann") == 900 - ROUNDING_MS
 
 
-async def test_cpu_time_from_before_the_first_sample_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_cpu_time_from_before_a_sample_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", TIMEOUT_S)
 
     watched = SampledBots()

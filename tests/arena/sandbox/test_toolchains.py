@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arena.sandbox import toolchains
-from arena.sandbox.languages import LANGUAGES, Language, LanguageNeed
+from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.toolchains import installed
 
 
@@ -33,9 +33,7 @@ def program(folder: Path, name: str, script: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the programs are scripts")
-def test_what_is_missing_or_too_old_or_hangs_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_old_and_hanging_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "node", "echo v16.20.2")
     program(tmp_path, "javac", "echo javac 21")
     program(tmp_path, "javap", "exit 1")
@@ -52,9 +50,3 @@ def test_what_is_missing_or_too_old_or_hangs_is_named(
     assert found["bash"].version == "jq"
     assert found["bash"].missing == "bash"
     assert not found["python"].missing
-
-
-def test_a_need_without_a_version_has_none() -> None:
-    need = LanguageNeed(package="x", name="x", probe=("true",))
-
-    assert toolchains._version_of(need) == ""

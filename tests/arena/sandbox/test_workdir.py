@@ -21,12 +21,6 @@ def test_a_folder_goes_however_deep_a_bot_has_nested_it(tmp_path: Path) -> None:
             os.chdir("d")
     finally:
         os.chdir(here)
-    remove(scratch)
-
-    assert not scratch.exists()
-
-
-def test_a_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
-    remove(tmp_path / "nothing")
-
-    assert [*tmp_path.iterdir()] == []
+    for _ in range(2):  # one that is gone is no error
+        remove(scratch)
+        assert not scratch.exists()

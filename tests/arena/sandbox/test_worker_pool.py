@@ -207,9 +207,7 @@ def test_a_worker_that_was_ended_is_one_line(task: Task) -> None:
         (3, Exception, "pickle"),
     ],
 )
-def test_any_exception_of_a_task_comes_with_its_traceback(
-    item: int, error: type[Exception], says: str
-) -> None:
+def test_an_error_comes_with_its_traceback(item: int, error: type[Exception], says: str) -> None:
     with WorkerPool(faulty, 2, "played") as pool:
         results = pool.run([0, item])
 
@@ -244,9 +242,7 @@ def test_workers_end_with_the_block() -> None:
     assert not any(worker.is_alive() for worker in workers)
 
 
-def test_a_worker_that_reports_ends_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_reports_ends_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "_CLOSE_S", 60.0)
     path = tmp_path / "end"
     pool = WorkerPool[Any, Any](with_a_bot_that_says_goodbye, 1, "played")
@@ -273,9 +269,7 @@ def test_ctrl_c_ends_the_programs_of_a_bot_but_no_worker() -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, []), "it is let through"
 
 
-def test_a_machine_without_masks_starts_workers_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_machine_without_masks_starts_workers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(signal, "pthread_sigmask", raising=False)
 
     assert run(process_of, [1]) != [(1, os.getpid())]
