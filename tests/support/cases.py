@@ -56,13 +56,15 @@ class StepByStep:
         self._shown: list[str] = []
 
     def step(self, line: str) -> Iterator[str]:
-        try:
-            for act in line.split(" · "):
-                yield from self.does(*act.split()) or ()
-            before, self._shown = self._shown, [*self.shows()]
-            yield from (text for text in self._shown if text not in before)
-        except ArenaError as error:
-            yield f"error: {error}"
+        yield from _or_error(told for act in line.split(" · ") for told in self._tells(act))
+        yield from _or_error(self._news())
+
+    def _tells(self, act: str) -> Iterable[str]:
+        return self.does(*act.split()) or ()
+
+    def _news(self) -> Iterator[str]:
+        before, self._shown = self._shown, [*self.shows()]
+        yield from (text for text in self._shown if text not in before)
 
     def does(self, *words: str) -> Iterable[str] | None:
         """Do it; what it tells at once."""
@@ -71,3 +73,10 @@ class StepByStep:
     def shows(self) -> Iterable[str]:
         """What there is to see now."""
         return ()
+
+
+def _or_error(told: Iterable[str]) -> Iterator[str]:
+    try:
+        yield from told
+    except ArenaError as error:
+        yield f"error: {error}"

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from arena.engine.match import MatchState
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
@@ -52,7 +53,7 @@ def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(game
 def test_a_round_ends_with_the_news_of_its_end(game: str) -> None:
     *rounds, last = rounds_of(played(game))
 
-    for each in (*rounds, msgspec.structs.replace(last, events=last.events[:-1])):
+    for each in (*rounds, replace(last, events=last.events[:-1])):
         *before, end = each.events
         told = [event.news.kind for event in before if isinstance(event, SeatTold)]
         assert isinstance(end, SeatTold)
@@ -75,21 +76,18 @@ def test_G15_a_game_that_is_over_belongs_to_its_last_round() -> None:
     assert all(kinds[-2:] == ["round_over", "game_over"] for kinds in over)
 
 
-def test_a_match_without_a_round_has_only_its_end() -> None:
-    record = sample_database.play("ace_king_queen", settings={"hands": 0}).record
-    [only] = rounds_of(record)
+@pytest.mark.parametrize(
+    "result",
+    [
+        sample_database.play("ace_king_queen", settings={"hands": 0}),
+        sample_database.void("gin_rummy"),
+    ],
+)
+def test_a_match_without_a_round_or_a_card_has_only_its_end(result: MatchResult) -> None:
+    [only] = rounds_of(result.record)
 
-    assert only.number == 1
-    assert only.scores == (0, 0)
-    assert [type(event) for event in only.events] == [MatchOver]
-
-
-def test_a_match_that_was_never_dealt_has_only_its_end() -> None:
-    [only] = rounds_of(sample_database.void("gin_rummy").record)
-
-    [over] = only.events
-    assert isinstance(over, MatchOver)
-    assert over.termination.kind is Ending.VOID
+    assert (only.number, only.scores) == (1, (0, 0))
+    assert [*only.events] == [MatchOver((0, 0), (0, 0), result.termination)]
 
 
 def test_a_long_match_is_told_as_it_is_read() -> None:
@@ -180,20 +178,16 @@ def test_stacked_decks_are_told_as_well() -> None:
     ] == [("A", "K"), ("Q", "K")]
 
 
+@pytest.mark.parametrize("has_times", [True, False])
 @EACH_GAME
-def test_times_and_notes_stand_with_their_answers(game: str) -> None:
+def test_times_and_notes_stand_with_their_answers(game: str, has_times: bool) -> None:
     record = played(game, note="a thought")
+    times: list[int | None] = [*record.times_ms] if has_times else [None] * len(record.answers)
+    record = replace(record, times_ms=record.times_ms if has_times else ())
     answers = [event for event in events_of(record) if isinstance(event, SeatAnswered)]
 
-    assert [event.took_ms for event in answers] == list(record.times_ms)
+    assert [event.took_ms for event in answers] == times
     assert [event.note for event in answers] == ["a thought"] + [None] * (len(answers) - 1)
-
-
-def test_a_record_without_times_has_none() -> None:
-    record = msgspec.structs.replace(played("ace_king_queen"), times_ms=())
-    answers = [event for event in events_of(record) if isinstance(event, SeatAnswered)]
-
-    assert {event.took_ms for event in answers} == {None}
 
 
 def test_who_is_to_decide_is_known_all_the_while() -> None:
@@ -221,7 +215,7 @@ def test_an_answer_that_is_not_legal_changes_nothing() -> None:
 
 def test_an_answer_after_the_end_is_refused() -> None:
     record = played("ace_king_queen")
-    longer = msgspec.structs.replace(record, answers=(*record.answers, "bet"))
+    longer = replace(record, answers=(*record.answers, "bet"))
 
     with pytest.raises(IllegalAnswer, match="comes after the end"):
         list(rounds_of(longer))
@@ -233,7 +227,7 @@ def test_an_answer_after_the_end_is_refused() -> None:
     ids=str,
 )
 def test_what_is_no_record_is_refused(broken: dict[str, Any]) -> None:
-    record = msgspec.structs.replace(played("ace_king_queen"), **broken)
+    record = replace(played("ace_king_queen"), **broken)
 
     with pytest.raises(UsageError):
         list(rounds_of(record))
@@ -247,9 +241,7 @@ def test_a_match_ends_once() -> None:
     telling.end(Termination(Ending.VOID, None, "too late"))
 
     [*_, last] = telling.take()
-    over = last.events[-1]
-    assert isinstance(over, MatchOver)
-    assert over.termination.kind is Ending.COMPLETED
+    assert last.events[-1] == MatchOver(record.scores, record.points, record.termination)
 
 
 @EACH_GAME
@@ -257,9 +249,7 @@ def test_an_offence_is_the_end_of_the_round_in_which_it_was(game: str) -> None:
     record = played(game, offender=0, after=4)
     *_, last = rounds_of(record)
 
-    over = last.events[-1]
-    assert isinstance(over, MatchOver)
-    assert (over.scores, over.termination) == (record.scores, record.termination)
+    assert last.events[-1] == MatchOver(record.scores, record.points, record.termination)
     assert isinstance(last.events[-2], SeatAsked)
 
 
@@ -287,26 +277,17 @@ def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
         assert begun <= count + 1  # a hand may have one decision
 
 
+@pytest.mark.parametrize("offender", [None, 0])
 @EACH_GAME
-def test_the_end_of_a_match_is_told_even_if_all_was_passed_over(game: str) -> None:
-    record = played(game)
-    telling = EventReplay.of(record)
-    for value in record.answers:
-        telling.pass_over(value)
-
-    [last] = telling.take()
-    assert [type(event) for event in last.events] == [MatchOver]
-    assert last.number == list(rounds_of(record))[-1].number
-    assert last.scores == record.scores
-    assert telling.is_over
-
-
-def test_an_offence_is_told_even_if_its_round_was_passed_over() -> None:
-    record = played("gin_rummy", offender=0, after=6)
+def test_the_end_is_told_even_if_all_was_passed_over(game: str, offender: int | None) -> None:
+    record = played(game, offender=offender, after=6)
     telling = EventReplay.of(record)
     for value in record.answers:
         telling.pass_over(value)
     telling.end(record.termination)
 
     [last] = telling.take()
-    assert [type(event) for event in last.events] == [MatchOver]
+    assert [*last.events] == [MatchOver(record.scores, record.points, record.termination)]
+    assert last.number == list(rounds_of(record))[-1].number
+    assert last.scores == record.scores
+    assert telling.is_over

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import msgspec
 import pytest
 import sqlalchemy as sa
 
-from arena.storage.attempts import AttemptRow, Attempts, AttemptState
+from arena.storage.attempts import Attempts, AttemptState
 from arena.storage.schema import changing
 from arena.storage.store import Store
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.storage.test_store import ended, finish_match, start
 from tests.support.databases import rows
+from tests.support.written_competition import attempt
 
 VOID = ended(Termination(Ending.VOID))
 
@@ -30,43 +29,22 @@ def competition(store: Store) -> str:
     return start(store)
 
 
-def attempt(name: str = "attempt-1", competition: str = "", **more: Any) -> AttemptRow:
-    row = AttemptRow(
-        id=name,
-        job="job-1",
-        competition=competition,
-        pairing=1,
-        players=("ann", "ben"),
-        worker="north",
-        commitment="c" * 64,
-        announced_at=100,
-        message=b"\x00\xff",
-    )
-    return msgspec.structs.replace(row, **more)
+async def announced(store: Store, competition: str, count: int) -> Attempts:
+    """Those of a store, with so many, of a pairing each."""
+    for n in range(count):
+        await store.attempts.announce(attempt(f"attempt-{n}", competition, pairing=n))
+    return store.attempts
 
 
-async def test_an_announced_attempt_is_there_as_it_was_announced(attempts: Attempts) -> None:
+async def test_an_attempt_is_there_as_it_was_announced_at_first(
+    attempts: Attempts, database: str
+) -> None:
     await attempts.announce(attempt())
+    assert rows(database, "SELECT id FROM attempts") == [("attempt-1",)], "it is durable"
+    await attempts.announce(attempt(announced_at=2.0))  # again it does nothing
 
     assert attempts.get("attempt-1") == attempt()
     assert attempts.get("attempt-2") is None
-
-
-async def test_an_announced_attempt_is_durable_when_announce_returns(
-    store: Store, database: str
-) -> None:
-    await store.attempts.announce(attempt())
-
-    assert rows(database, "SELECT id FROM attempts") == [("attempt-1",)]
-
-
-async def test_the_same_announcement_again_does_nothing(attempts: Attempts) -> None:
-    await attempts.announce(attempt(announced_at=1.0))
-    await attempts.announce(attempt(announced_at=2.0))
-
-    found = attempts.get("attempt-1")
-    assert found is not None
-    assert found.announced_at == 1.0
 
 
 @pytest.mark.parametrize("change", [{"worker": "south"}, {"job": "job-2"}, {"commitment": "d"}])
@@ -115,30 +93,27 @@ async def test_a_thousand_at_once_share_a_few_commits(store: Store, competition:
 async def test_a_match_of_an_attempt_has_the_result_of_its_pairing(
     store: Store, competition: str
 ) -> None:
-    for n in range(4):
-        await store.attempts.announce(attempt(f"attempt-{n}", competition, pairing=n))
+    attempts = await announced(store, competition, 4)
     finish_match(store, competition, "attempt-0", 0)
     finish_match(store, competition, "attempt-1", 1, result=VOID)
     finish_match(store, competition, "played-here", 2)
     store.flush()
 
-    assert [row.id for row in store.attempts.open_of(competition)] == ["attempt-3"]
-    assert store.attempts.is_recorded("attempt-1")
-    assert not store.attempts.is_recorded("attempt-2")
+    assert [row.id for row in attempts.open_of(competition)] == ["attempt-3"]
+    assert [attempts.is_recorded(f"attempt-{n}") for n in (1, 2)] == [True, False]
 
 
 async def test_a_lost_attempt_may_still_have_a_result_and_a_void_one_not(
     store: Store, competition: str
 ) -> None:
-    for n in range(3):
-        await store.attempts.announce(attempt(f"attempt-{n}", competition, pairing=n))
-    store.attempts.ended("attempt-1", AttemptState.LOST, "north is gone")
-    store.attempts.ended("attempt-2", AttemptState.VOID, "no\0")
-    store.attempts.ended("attempt-2", AttemptState.LOST, "north is gone")
+    attempts = await announced(store, competition, 3)
+    attempts.ended("attempt-1", AttemptState.LOST, "north is gone")
+    attempts.ended("attempt-2", AttemptState.VOID, "no\0")
+    attempts.ended("attempt-2", AttemptState.LOST, "north is gone")
     store.flush()
 
-    assert [row.id for row in store.attempts.open_of(competition)] == ["attempt-0", "attempt-1"]
-    told = [(row.id, row.state, row.why) for row in store.attempts.without_result(competition)]
+    assert [row.id for row in attempts.open_of(competition)] == ["attempt-0", "attempt-1"]
+    told = [(row.id, row.state, row.why) for row in attempts.without_result(competition)]
     assert told == [
         ("attempt-2", AttemptState.VOID, "no\N{REPLACEMENT CHARACTER}"),
         ("attempt-1", AttemptState.LOST, "north is gone"),
@@ -148,25 +123,24 @@ async def test_a_lost_attempt_may_still_have_a_result_and_a_void_one_not(
 async def test_a_lost_attempt_whose_result_came_late_is_not_without_one(
     store: Store, competition: str
 ) -> None:
+    attempts = await announced(store, competition, 2)
     for n in range(2):
-        await store.attempts.announce(attempt(f"attempt-{n}", competition, pairing=n))
-        store.attempts.ended(f"attempt-{n}", AttemptState.LOST, "north is gone")
+        attempts.ended(f"attempt-{n}", AttemptState.LOST, "north is gone")
     finish_match(store, competition, "attempt-0", 0)
     finish_match(store, competition, "attempt-1", 1, result=VOID)
     store.flush()
 
-    assert [row.id for row in store.attempts.without_result()] == ["attempt-1"]
+    assert [row.id for row in attempts.without_result()] == ["attempt-1"]
 
 
 async def test_only_so_many_without_a_result_are_listed(store: Store, competition: str) -> None:
+    attempts = await announced(store, competition, 3)
     for n in range(3):
-        await store.attempts.announce(attempt(f"attempt-{n}", competition, pairing=n))
-        store.attempts.ended(f"attempt-{n}", AttemptState.VOID, "")
+        attempts.ended(f"attempt-{n}", AttemptState.VOID, "")
     store.flush()
 
-    listed = store.attempts.without_result(most=2)
-    assert [row.id for row in listed] == ["attempt-2", "attempt-1"]
-    assert store.attempts.without_result("another") == ()
+    assert [row.id for row in attempts.without_result(most=2)] == ["attempt-2", "attempt-1"]
+    assert attempts.without_result("another") == ()
 
 
 def test_an_arena_keeps_its_name(database: str) -> None:

@@ -81,30 +81,29 @@ def test_what_was_handed_in_is_in_it(db: Path, tmp_path: Path) -> None:
         assert read_program_bytes(copy.engine, made.program) == b"a bot"
 
 
-@pytest.mark.parametrize("taken", ["copy.db", "copy.db-wal", "copy.db-journal"])
-def test_a_file_that_is_there_is_not_written_over(db: Path, tmp_path: Path, taken: str) -> None:
-    (tmp_path / taken).write_text("mine")
-
-    with pytest.raises(UsageError, match=f"not there yet, .*{taken} is"):
-        copied(db, tmp_path / "copy.db")
-    assert (tmp_path / taken).read_text() == "mine"
-    assert names(tmp_path) == ["class.db", taken]
-
-
-def test_the_database_itself_is_no_place_for_its_copy(db: Path, tmp_path: Path) -> None:
-    before = db.read_bytes()
+@pytest.mark.parametrize(
+    ("file", "taken", "why"),
+    [
+        *(
+            ("copy.db", f"copy.db{end}", f"yet, .*copy.db{end} is")
+            for end in ("", "-wal", "-journal")
+        ),
+        ("class.db", "", "another file than the database"),
+        ("link.db", "", "another file than the database"),
+        ("nowhere/copy.db", "", "expected a directory for the copy"),
+    ],
+)
+def test_what_is_no_place_for_a_copy_is_refused_and_nothing_made(
+    db: Path, tmp_path: Path, file: str, taken: str, why: str
+) -> None:
     (tmp_path / "link.db").symlink_to(db)
+    if taken:
+        (tmp_path / taken).write_text("mine")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    for file in (db, tmp_path / "link.db"):
-        with pytest.raises(UsageError, match="another file than the database"):
-            copied(db, file)
-    assert db.read_bytes() == before
-
-
-def test_without_its_directory_nothing_is_made(db: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected a directory for the copy"):
-        copied(db, tmp_path / "nowhere" / "copy.db")
-    assert names(tmp_path) == ["class.db"]
+    with pytest.raises(UsageError, match=why):
+        copied(db, tmp_path / file)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 FULL = """

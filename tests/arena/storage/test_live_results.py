@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -8,7 +10,6 @@ import pytest
 
 import arena
 from arena.competitions.ledger import Ledger
-from arena.formats.bracket import StageStatus
 from arena.formats.formats import schedule_of
 from arena.formats.intervals import IntervalUnit, unit_kind
 from arena.formats.schedule import Outcome, Pairing
@@ -16,13 +17,22 @@ from arena.formats.spec import Form, plan_of
 from arena.formats.standings import RoundRobin
 from arena.games import GAMES
 from arena.storage.live_results import LiveResults
-from arena.storage.models import CompetitionState
 from arena.storage.store import Store
-from protocol.errors import ArenaError, UsageError
+from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 from protocol.strategy import house_bots
+from tests.support.cases import CaseFile, StepByStep
 from tests.support.sample_database import from_outside, missing
-from tests.support.written_competition import COMPLETED, WrittenCompetition, names, offence, plan
+from tests.support.written_competition import (
+    COMPLETED,
+    WrittenCompetition,
+    begun,
+    names,
+    offence,
+    plan,
+)
+
+CASES = CaseFile(Path(__file__).with_name("live_results.cases"))
 
 
 def seen(results: LiveResults) -> tuple[Any, ...]:
@@ -69,265 +79,67 @@ def test_a_ladder_needs_no_rules(store: Store) -> None:
 # ---- Each form
 
 
-def test_a_round_robin_that_nobody_has_begun(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
-    results = LiveResults(store, course.id)
-
-    assert [row.name for row in results.standings] == ["ann", "ben", "cem"]
-    assert (results.progress.settled, results.progress.scheduled) == (0, 3)
-    assert results.progress.left_s is None
-    assert not results.is_over
-    assert results.update() is False
-
-
-def test_a_round_robin_as_it_goes_on(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("ann", "ben"), (5, -5))
-    course.plays(2, ("cem", "ben"), (1, -1))
-    course.plays(3, ("ann", "cem"), (0, 0), Termination(Ending.VOID))
-
-    assert results.update() is True
-    assert [(row.name, row.wins, row.score) for row in results.standings] == [
-        ("ann", 1, 5),
-        ("cem", 1, 1),
-        ("ben", 0, -6),
-    ]
-    assert results.cross_table["ben"]["cem"].score == -1
-    assert results.played == 2
-    assert (results.progress.settled, results.progress.scheduled) == (2, 6)
-    assert results.progress.left_s == 40  # four more, ten seconds each
-    assert results.update() is False
+def told(row: Any) -> str:
+    """A row of any standings."""
+    facts = (
+        f"{name}={round(value, 3) if isinstance(value, float) else value}"
+        for name in ("score", "value", "rating", "stage", "forgiven", "played")
+        if (value := getattr(row, name, None)) not in (None, 0)
+    )
+    out = "" if row.eliminated is None else f" is out: {row.eliminated.text}"
+    first = getattr(row, "stands", None) or getattr(row, "rank", None) or "-"
+    return f"{first} {' '.join([row.name, *facts])}{out}"
 
 
-def test_a_pause_is_not_counted_as_play(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("ann", "ben"), (5, -5))
-    course.plays(2, ("cem", "ben"), (1, -1))
-    course.now += 3600
-    store.state_changed(course.id, CompetitionState.RUNNING, course.act("resume"))
-    store.flush()
-    results.update()
-    assert results.progress.left_s is None, "it has just gone on"
+class FollowedCompetition(StepByStep):
+    """A competition by the lines of a case, and somebody who follows it."""
 
-    course.plays(3, ("ann", "cem"), (0, 0))
-    course.plays(4, ("ben", "ann"), (5, -5))
-    results.update()
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self.store = store
+        self.has_news = False
 
-    assert results.progress.left_s == 50  # five more, ten seconds each
-    assert seen(results) == seen(LiveResults(store, course.id))
+    def step(self, line: str) -> Iterator[str]:
+        if line.partition(" ")[0] not in list(Form):
+            return super().step(line)
+        self.course = begun(self.store, line)
+        self.results = LiveResults(self.store, self.course.id)
+        return iter(())
 
+    def does(self, *words: str) -> Iterator[str]:
+        if words == ("cross",):
+            table = self.results.cross_table
+            yield (
+                ", ".join(f"{a} v {b} {table[a][b].score}" for a in table for b in table[a])
+                or "none"
+            )
+        elif words != ("look",):
+            self.course.does(*words)
+            self.has_news = True
 
-def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
-    """A bot that has met all others and never itself will not meet itself."""
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("ann", "ann"), (1, -1))
-    results.update()
-    assert (results.progress.settled, results.progress.scheduled) == (1, 3)
-
-    course.plays(2, ("ann", "ben"), (1, -1))
-    results.update()
-    assert (results.progress.settled, results.progress.scheduled) == (3, 3)
-
-
-def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(4), matches=2))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("bot-0", "bot-1"), (5, -5))
-    course.plays(2, ("bot-1", "bot-2"), (0, 0), offence(0))
-    results.update()
-
-    assert results.standings[-1].name == "bot-1"
-    assert results.standings[-1].eliminated == offence(0)
-    assert results.out == {"bot-1": offence(0)}
-    assert [verdict.match for verdict in results.verdicts] == ["a-competition-2"]
-    assert results.cross_table["bot-0"] == {}
-    # its six, of twelve
-    assert (results.progress.settled, results.progress.scheduled) == (6, 12)
+    def shows(self) -> Iterator[str]:
+        results = self.results
+        assert results.update() is self.has_news
+        self.has_news = False
+        assert seen(results) == seen(LiveResults(self.store, self.course.id))
+        progress = results.progress
+        yield "; ".join(map(told, results.standings))
+        state = f"{results.competition.state}, {results.played} played"
+        left = "" if progress.left_s is None else f", {progress.left_s} s left"
+        yield f"{state}, {progress.settled} of {progress.scheduled}{left}"
+        if results.verdicts:
+            yield ", ".join(f"{one.match}{' forgiven' * one.forgiven}" for one in results.verdicts)
+        if results.ranking:
+            yield f"ranking {' '.join(name for place in results.ranking for name in place.names)}"
 
 
-def test_an_offence_that_was_taken_back_is_none(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
-    match = course.plays(1, ("ann", "ben"), (0, 0), offence(0))
-    results = LiveResults(store, course.id)
-    assert "ann" in results.out
-
-    course.takes_back(match)
-    results.update()
-    assert (results.out, results.verdicts, results.played) == ({}, (), 0)
-
-    course.plays(1, ("ann", "ben"), (1, -1))
-    results.update()
-    assert [row.name for row in results.standings] == ["ann", "ben"]
-    assert results.played == 1
-
-
-def test_who_was_removed_is_struck_with_what_it_had(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("ann", "ben"), (5, -5))
-    results.update()
-    course.removes("ann")
-
-    assert results.update() is True
-    assert [(row.name, row.score) for row in results.standings] == [
-        ("ben", 0),
-        ("cem", 0),
-        ("ann", 0),
-    ]
-    assert results.out["ann"].kind is Ending.REMOVED
-    assert results.out["ann"].text == "removed by prof"
-
-
-def test_a_league(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), matches=3))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("ann",), (1000,))
-    course.plays(2, ("ben",), (-1000,))
-    course.plays(3, ("ann",), (-1000,))
-    results.update()
-
-    assert [(row.name, row.value) for row in results.standings] == [("ann", 0.5), ("ben", 0.0)]
-    assert (results.progress.settled, results.progress.scheduled) == (3, 6)
-    assert results.cross_table == {}
-
-
-def test_a_ladder_has_no_end_and_strikes_no_offender(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")))
-    results = LiveResults(store, course.id)
-    course.plays(1, ("ann", "ben"), (0, 0), offence(0))
-    course.plays(2, ("ben", "cem"), (1, 0))
-    results.update()
-
-    assert [row.name for row in results.standings] == ["ben", "cem", "ann"]
-    assert results.out == {}
-    assert (results.progress.settled, results.progress.scheduled) == (2, 2)
-    assert results.progress.left_s is None
-
-
-@pytest.mark.parametrize("is_over", [False, True])
-def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_anew(
-    store: Store, is_over: bool
-) -> None:
-    course = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")))
-    course.plays(1, ("ann", "ben"), (1, 0))
-    course.plays(2, ("cem", "ann"), (1, 0))
-    course.plays(3, ("ben", "ann"), (1, 0))
-    course.plays(4, ("cem", "dan"), (1, 0))
-    results = LiveResults(store, course.id)
-    if is_over:
-        course.ends()
-    course.removes("cem")
-
-    assert results.update() is True
-    assert seen(results) == seen(LiveResults(store, course.id))
-    other = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")), "without-cem")
-    other.plays(1, ("ann", "ben"), (1, 0))
-    other.plays(3, ("ben", "ann"), (1, 0))
-    without = LiveResults(store, other.id).standings
-    *rest, cem = results.standings
-    assert tuple(rest[:2]) == without
-    assert [(row.name, row.rank, row.played) for row in rest[2:]] == [("dan", None, 0)]
-    assert (cem.name, cem.rank, cem.played) == ("cem", None, 0)
-    assert cem.eliminated == results.out["cem"]
-    assert cem.eliminated.text == "removed by prof"
-    assert results.played == 4, "they stay in the record"
-
-
-@pytest.mark.parametrize("state", [CompetitionState.FINISHED, CompetitionState.STOPPED])
-def test_J3_who_is_removed_after_the_end_is_struck(store: Store, state: CompetitionState) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
-    course.plays(1, ("ann", "ben"), (5, -5))
-    course.plays(2, ("ann", "cem"), (5, -5))
-    course.plays(3, ("ben", "cem"), (1, -1))
-    course.ends(state)
-    results = LiveResults(store, course.id)
-    assert results.standings[0].name == "ann"
-    course.removes("ann")
-
-    assert results.update() is True
-    assert seen(results) == seen(LiveResults(store, course.id))
-    assert [(row.rank, row.name, row.score) for row in results.standings] == [
-        (1, "ben", 1),
-        (2, "cem", -1),
-        (None, "ann", 0),
-    ]
-    assert results.cross_table.keys() == {"ben", "cem"}
-    assert results.competition.state is state
-
-
-def test_J3_who_is_removed_from_a_league_that_is_over_is_struck(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben")))
-    course.plays(1, ("ann",), (1000,))
-    course.plays(2, ("ben",), (-1000,))
-    course.ends()
-    course.removes("ann")
-
-    ben, ann = LiveResults(store, course.id).standings
-    assert (ben.rank, ben.name, ann.rank, ann.value) == (1, "ben", None, None)
-    assert ann.eliminated is not None
+@pytest.mark.parametrize("title", CASES.titles)
+def test_a_competition_is_followed(title: str, store: Store) -> None:
+    CASES.check(title, FollowedCompetition(store).step)
 
 
 def tables(course: WrittenCompetition) -> list[Pairing]:
     return list(next(schedule_of(course.plan)))
-
-
-def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)))
-    results = LiveResults(store, course.id)
-    first, second = tables(course)
-    resting = set(names(9)) - {*first.players, *second.players}
-    course.plays(first.number, first.players, (4, 3, 2, -9))
-    results.update()
-    by_name = {row.name: row for row in results.standings}
-
-    assert [by_name[name].stands for name in first.players] == [
-        StageStatus.THROUGH,
-        StageStatus.THROUGH,
-        StageStatus.OUT,
-        StageStatus.OUT,
-    ]
-    assert {by_name[name].stands for name in second.players} == {StageStatus.PLAYING}
-    assert [by_name[name].stands for name in resting] == [StageStatus.BYE]
-    assert [row.stands for row in results.standings[-2:]] == [StageStatus.OUT, StageStatus.OUT]
-    assert results.ranking == ()
-
-    course.plays(second.number, second.players, (0, 0, 0, 0), offence(2))
-    course.removes(second.players[0])
-    results.update()
-    by_name = {row.name: row for row in results.standings}
-    offender = by_name[second.players[2]]
-    assert (offender.stands, offender.stage) == (StageStatus.OUT, 1)
-    assert offender.eliminated == offence(2)
-    removed = by_name[second.players[0]]
-    assert removed.eliminated is not None
-    assert (removed.stage, removed.eliminated.kind) == (2, Ending.REMOVED)
-    left = [row.name for row in results.standings if row.stands is not StageStatus.OUT]
-    assert set(left) == {*first.players[:2], *second.players, *resting} - {offender.name}
-
-
-def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)))
-    (final,) = tables(course)
-    course.plays(final.number, final.players, (4, 3, 2, -9))
-    results = LiveResults(store, course.id)
-
-    assert [placed.names for placed in results.ranking] == [(name,) for name in final.players]
-    course.ends(ranking=results.ranking)
-    results.update()
-    assert results.competition.ranking == results.ranking
-    assert (results.progress.settled, results.progress.scheduled) == (1, 1)
-    assert results.is_over
-
-
-def test_a_table_that_was_never_drawn_is_told(store: Store) -> None:
-    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)))
-    course.plays(7, names(4), (4, 3, 2, -9))
-
-    with pytest.raises(ArenaError, match="expected a table of stage 1, got table 7"):
-        LiveResults(store, course.id)
 
 
 def test_a_competition_that_is_not_there(store: Store) -> None:
@@ -434,31 +246,6 @@ def test_following_comes_to_the_same_as_adding_up_at_the_end(
     assert course.numbers > 3
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_following_comes_to_the_same_as_counting_by_hand(store: Store, seed: int) -> None:
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(6), matches=2))
-    results = LiveResults(store, course.id)
-    chance = Chance(course, seed)
-    for _ in range(40):
-        chance.step()
-        results.update()
-    counted = [match for match in store.matches(course.id) if match.counts]
-    out = {act.bot for act in store.actions() if act.what == "remove"} | {
-        match.players[seat]
-        for match in counted
-        if (seat := match.result.termination.seat) is not None
-    }
-    score = dict.fromkeys(set(names(6)) - out, 0)
-    for match in counted:
-        if not out & set(match.players):
-            for name, won in zip(match.players, match.result.scores, strict=True):
-                score[name] += won
-
-    assert {row.name: row.score for row in results.standings if row.rank} == score
-    assert {row.name for row in results.standings if row.rank is None} == out
-    assert len(out) > 0
-
-
 def test_another_process_sees_it_too(store: Store, database: str) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     with Store(database, create=False) as other:
@@ -470,49 +257,6 @@ def test_another_process_sees_it_too(store: Store, database: str) -> None:
         assert results.is_over
         assert results.standings[0].wins == 1
         assert msgspec.to_builtins(results.progress)["state"] == "finished"
-
-
-# ---- What is forgiven
-
-
-def test_J3_events_are_counted_as_they_are_read(store: Store) -> None:
-    players = ("ann", "ben", "cem")
-    of = plan(Form.ROUND_ROBIN, players, matches=2, forgive=1)
-    course = WrittenCompetition(store, of)
-    results = LiveResults(store, course.id)
-    crash = offence(0, Ending.CRASH)
-
-    def ann() -> Any:
-        results.update()
-        assert seen(results) == seen(LiveResults(store, course.id))
-        return next(row for row in results.standings if row.name == "ann")
-
-    course.plays(1, ("ann", "ben"), (0, 0), crash, event="one")
-    assert (ann().played, ann().forgiven, results.out) == (1, 1, {})
-    course.plays(2, ("ann", "cem"), (0, 0), crash, event="one")
-    assert (ann().played, ann().forgiven, results.out) == (2, 2, {})
-    assert [verdict.forgiven for verdict in results.verdicts] == [True, True]
-    third = course.plays(3, ("ann", "ben"), (0, 0), crash, event="two")
-    assert (ann().rank, ann().played) == (None, 0)
-    assert results.out == {"ann": crash}
-    assert [verdict.forgiven for verdict in results.verdicts] == [True, True, False]
-    course.takes_back(third)
-    assert (ann().played, ann().forgiven, results.out) == (2, 2, {})
-
-
-def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(store: Store) -> None:
-    of = plan(Form.LEAGUE, ("ann", "ben"), matches=3, forgive=1)
-    course = WrittenCompetition(store, of)
-    results = LiveResults(store, course.id)
-    first = course.plays(1, ("ann",), (-100,), offence(0, Ending.ABSENT), event="one")
-    course.plays(2, ("ann",), (-100,), offence(0, Ending.TIMEOUT), event="two")
-    results.update()
-    assert "ann" in results.out
-
-    course.takes_back(first)
-    results.update()
-    assert results.out == {}
-    assert [verdict.forgiven for verdict in results.verdicts] == [True]
 
 
 def test_the_sums_of_units_reach_the_standings(database: str) -> None:

@@ -97,19 +97,15 @@ def test_what_cannot_be_opened_is_not_held(database: str) -> None:
 # --- the file ---
 
 
-def test_the_file_is_there_only_while_it_is_held(tmp_path: Path) -> None:
-    file = tmp_path / "arena.db"
-    with Store(file, exclusive=True):
-        beside = file.with_name(file.name + LOCK_SUFFIX)
-        assert int(beside.read_text()) == os.getpid()
-    assert [path.name for path in tmp_path.iterdir()] == ["arena.db"]
-
-
-def test_the_file_that_a_dead_arena_has_left_is_no_lock(tmp_path: Path) -> None:
-    (tmp_path / f"arena.db{LOCK_SUFFIX}").write_text("1\n")
+@pytest.mark.parametrize("was_left", [False, True])
+def test_the_file_is_a_lock_and_there_only_while_it_is_held(tmp_path: Path, was_left: bool) -> None:
+    beside = tmp_path / f"arena.db{LOCK_SUFFIX}"
+    if was_left:  # by a dead arena
+        beside.write_text("1\n")
 
     with Store(tmp_path / "arena.db", exclusive=True):
-        assert int((tmp_path / f"arena.db{LOCK_SUFFIX}").read_text()) == os.getpid()
+        assert int(beside.read_text()) == os.getpid()
+    assert [path.name for path in tmp_path.iterdir()] == ["arena.db"]
 
 
 def test_a_link_to_the_database_leads_to_the_same_lock(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -12,20 +13,17 @@ from arena.storage import quota
 from arena.storage.programs import Programs
 from arena.storage.roster import Roster
 from arena.storage.schema import open_database
-from arena.storage.store import Act, Store
+from arena.storage.store import Store
 from arena.storage.submissions import Submission, Submissions, SubmissionState
 from protocol.errors import StoreFailed, UsageError
+from tests.support.cases import CaseFile, StepByStep
 from tests.support.databases import rows
-from tests.support.submitted_programs import (
-    MANIFEST,
-    bytes_of,
-    enrol,
-    hand_in,
-    hashed_program,
-    read_program_bytes,
-)
+from tests.support.submitted_programs import MANIFEST, bytes_of, enrol, hand_in, hashed_program
 
 GIN, AKQ = "gin_rummy", "ace_king_queen"
+GAMES = {"gin": GIN, "akq": AKQ}
+SHORT = {game: name for name, game in GAMES.items()}
+CASES = CaseFile(Path(__file__).with_name("submissions.cases"))
 NOW = 99.0
 
 
@@ -54,13 +52,98 @@ def hands_in(engine: sa.Engine, submissions: Submissions) -> HandsIn:
     return call
 
 
-def playing(submissions: Submissions, game: str | None = None) -> list[tuple[str, str, int]]:
-    return [(one.owner, one.game, one.version) for one in submissions.in_play(game)]
+class SubmissionDesk(StepByStep):
+    """Does what a case says, and tells what has changed."""
+
+    def __init__(self, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.engine, self.monkeypatch = engine, monkeypatch
+        self.roster = Roster(engine, lambda: NOW)
+        self.submissions = Submissions(engine, lambda: NOW)
+        self.at, self.programs = 0.0, list[str]()
+        self.seen = 0, list[str]()
+
+    def shows(self) -> Iterator[str]:
+        for one in sorted(self.submissions.of(None), key=lambda one: one.number):
+            version = "" if one.version is None else f" v{one.version}"
+            games = "".join(f" {SHORT[game]}" for game in one.games)
+            decided = f"{games} at {one.decided_at}, {one.text}" if one.decided_at else ""
+            disabled = f", disabled at {one.disabled_at}" if one.disabled_at else ""
+            yield f"{one.number} {one.owner}{version} {one.state}{decided}{disabled}"
+        in_play = [
+            f"{one.owner} {SHORT[one.game]} v{one.version} (#{one.submission} at {one.at} {one.who})"
+            for one in self.submissions.in_play()
+        ]
+        seen = self.submissions.revision(), in_play
+        assert (seen[0] > self.seen[0]) >= (in_play != self.seen[1]), "those who poll see it"
+        self.seen = seen
+        yield f"in play: {', '.join(in_play) or 'none'}"
+
+    def does(self, *words: str) -> Iterator[str]:
+        known = self.submissions
+        self.at += 1.0
+        numbers = [int(word) for word in words if word.isdigit()]
+        number = numbers[0] if numbers else 0
+        games = [GAMES[word] for word in words if word in GAMES]
+        match words:
+            case owner, "hands", "in", *_:
+                data = words[-1].encode() if "=" in words[-1] else bytes_of(len(self.programs))
+                made = hand_in(self.engine, owner, data, self.at)
+                self.programs.append(made.program)
+                if games:
+                    known.accepted(made.number, MANIFEST, games, "fine", self.at)
+            case (("building" | "checking" as state), _):
+                known.began(number, SubmissionState(state))
+            case "accepted", *_:
+                known.accepted(number, MANIFEST, games, "again", self.at)
+            case "refused", _:
+                known.refused(number, "no", self.at)
+            case "again", _:
+                known.reopened(number)
+            case "use", owner, *_:
+                who = words[-1] if "by" in words else owner
+                now = known.use(owner, number, games[0] if games else None, who, self.at)
+                assert now == known.in_play()
+            case (("disable" | "enable" as what), _):
+                known.disable(number, self.at if what == "disable" else None, "prof")
+            case (("rename" | "remove" as what), *names):
+                getattr(self.roster, what)(*names)
+            case "enrol", name:
+                enrol(self.engine, name)
+            case "log", _, kind, text:
+                known.log(number, kind, text)
+            case "stderr", _, game_match, text:
+                known.note_stderr(number, game_match, 1.0, text)
+            case (("most_versions" | "most_stored" as most), _):
+                self.monkeypatch.setattr(quota, most.upper(), number)
+            case "room", owner, *_:
+                yield f"gone {known.make_room(owner, in_use=numbers)}"
+            case "program", _:
+                is_there = self.programs[number - 1] in Programs(self.engine)
+                yield f"program {number} is {'there' if is_there else 'gone'}"
+            case "of", owner:
+                found = [one.number for one in known.of(owner)]
+                logs = [one.text for one in known.stderr(owner)]
+                yield f"of {owner} {found}, stderr {logs}, logs of 1 {known.logs(1)}"
+            case ("undecided",):
+                yield f"undecided {[one.number for one in known.undecided()]}"
+            case "plays", _:
+                yield f"plays {[one.submission for one in known.in_play(games[0])]}"
+            case ("acts",):
+                with Store(
+                    self.engine.url.render_as_string(hide_password=False), create=False
+                ) as store:
+                    for one in store.actions():
+                        yield f"act {one.at} {one.who} {one.what} {one.bot}: {one.text}"
+            case _:
+                raise AssertionError(words)
 
 
-def acts(engine: sa.Engine) -> list[Act]:
-    with Store(engine.url.render_as_string(hide_password=False), create=False) as store:
-        return list(store.actions())
+@pytest.mark.parametrize("title", CASES.titles)
+def test_submissions_go(
+    title: str, engine: sa.Engine, submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CASES.check(title, SubmissionDesk(engine, monkeypatch).step)
 
 
 # --- how a submission goes ---
@@ -98,19 +181,6 @@ def test_only_somebody_on_the_roster_hands_in(engine: sa.Engine, submissions: Su
     assert submissions.of(None) == ()
 
 
-def test_they_are_built_and_checked_in_the_order_of_arrival(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    for owner in ("ben", "ann", "ben"):
-        hands_in(owner)
-    submissions.began(1, SubmissionState.BUILDING)
-    submissions.began(1, SubmissionState.CHECKING)
-
-    found = [(one.number, one.owner, one.state.value) for one in submissions.undecided()]
-    assert found == [(1, "ben", "checking"), (2, "ann", "waiting"), (3, "ben", "waiting")]
-    assert [one.number for one in submissions.of("ben")] == [3, 1]
-
-
 def test_an_arena_that_was_killed_leaves_them_waiting(
     hands_in: HandsIn, submissions: Submissions, database: str
 ) -> None:
@@ -124,120 +194,6 @@ def test_an_arena_that_was_killed_leaves_them_waiting(
     assert submissions.undecided() == (made,)
     assert submissions.get(done.number) == done
     assert rows(database, "SELECT count(*) FROM program_parts") == [(2,)]
-
-
-def test_one_that_is_accepted_is_the_next_version_and_in_play(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    first = hands_in("ann", AKQ, GIN)
-    hands_in("ben", GIN)
-    assert (first.version, first.state, first.games) == (1, SubmissionState.ACCEPTED, (AKQ, GIN))
-    assert (first.manifest, first.text, first.decided_at) == (MANIFEST, "fine", 1.5)
-
-    assert playing(submissions) == [("ann", AKQ, 1), ("ann", GIN, 1), ("ben", GIN, 1)]
-    hands_in("ann", GIN)
-
-    assert playing(submissions) == [("ann", AKQ, 1), ("ann", GIN, 2), ("ben", GIN, 1)]
-    assert playing(submissions, AKQ) == [("ann", AKQ, 1)]
-    [_, latest, _] = submissions.in_play()
-    assert (latest.submission, latest.at, latest.who) == (3, 3.5, "ann")
-
-
-def test_what_is_refused_changes_nothing_in_play(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    hands_in("ann", AKQ)
-    submissions.refused(hands_in("ann").number, "it does not build", 7.0)
-
-    refused = submissions.get(2)
-    assert (refused.state, refused.version) == (SubmissionState.REFUSED, None)
-    assert (refused.text, refused.decided_at) == ("it does not build", 7.0)
-    assert playing(submissions) == [("ann", AKQ, 1)]
-    assert hands_in("ann", AKQ).version == 2
-
-
-def test_what_is_decided_is_not_decided_again(hands_in: HandsIn, submissions: Submissions) -> None:
-    good, bad = hands_in("ann", AKQ), hands_in("ann")
-    submissions.refused(bad.number, "no", 7.0)
-    before = submissions.of("ann")
-    for number in (good.number, bad.number):
-        submissions.accepted(number, MANIFEST, (GIN,), "again", 8.0)
-        submissions.refused(number, "again", 8.0)
-        submissions.began(number, SubmissionState.CHECKING)
-
-    assert submissions.of("ann") == before
-    assert playing(submissions) == [("ann", AKQ, 1)]
-
-
-def test_one_that_is_rebuilt_keeps_its_number_and_stays_in_play(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    first = hands_in("ann", AKQ)
-    again = submissions.reopened(first.number)
-    assert (again.state, again.decided_at, again.version) == (SubmissionState.WAITING, None, 1)
-    assert playing(submissions) == [("ann", AKQ, 1)]
-
-    assert submissions.accepted(1, MANIFEST, (AKQ,), "still fine", 8.0).version == 1
-    assert submissions.get(1).text == "still fine"
-    assert [(one.version, one.at) for one in submissions.in_play()] == [(1, 1.5)]
-
-
-def test_one_that_is_not_decided_is_not_built_again(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    hands_in("ann")
-    submissions.began(1, SubmissionState.CHECKING)
-    with pytest.raises(UsageError, match=r"^submission 1 is not decided yet$"):
-        submissions.reopened(1)
-
-    assert submissions.get(1).state is SubmissionState.CHECKING
-
-
-def test_one_whose_owner_has_left_does_not_come_into_play_by_being_built_again(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
-) -> None:
-    hands_in("ann")
-    Roster(engine).remove("ann")
-    with pytest.raises(UsageError, match=r"^the owner of submission 1 is off the roster$"):
-        submissions.reopened(1)
-
-    assert submissions.undecided() == ()
-
-
-def test_one_that_is_rebuilt_is_out_of_play_where_it_no_longer_plays(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    hands_in("ann", AKQ, GIN)
-    submissions.reopened(1)
-    submissions.accepted(1, MANIFEST, (GIN,), "fine", 8.0)
-
-    assert playing(submissions) == [("ann", GIN, 1)]
-
-
-def test_one_that_no_longer_builds_is_in_play_no_longer(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    hands_in("ann", AKQ)
-    submissions.reopened(1)
-    submissions.refused(1, "Java is gone", 8.0)
-
-    assert playing(submissions) == []
-    assert submissions.get(1).version == 1
-    with pytest.raises(UsageError, match="expected a version that was accepted, v1 is refused"):
-        submissions.use("ann", 1, None, "ann", 9.0)
-
-
-def test_an_earlier_one_that_is_accepted_late_does_not_replace_a_later_one(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    early = hands_in("ann")
-    submissions.refused(early.number, "the check was at fault", 1.0)
-    hands_in("ann", AKQ)
-    submissions.reopened(early.number)
-    late = submissions.accepted(early.number, MANIFEST, (AKQ, GIN), "fine", 9.0)
-
-    assert late.version == 2
-    assert playing(submissions) == [("ann", AKQ, 1), ("ann", GIN, 2)]
 
 
 def test_two_that_are_accepted_at_once_get_two_numbers(
@@ -284,94 +240,6 @@ def test_a_damaged_row_is_one_line(
             submissions.of("ann")
 
 
-# --- what is in play ---
-
-
-def test_an_owner_goes_back_in_a_game_or_in_all(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
-) -> None:
-    hands_in("ann", AKQ, GIN)
-    hands_in("ann", AKQ, GIN)
-    now = submissions.use("ann", 1, GIN, "ann", 9.0)
-    assert now == submissions.in_play()
-    assert playing(submissions) == [("ann", AKQ, 2), ("ann", GIN, 1)]
-
-    submissions.use("ann", 1, None, "prof", 10.0)
-    assert playing(submissions) == [("ann", AKQ, 1), ("ann", GIN, 1)]
-    assert [(one.at, one.who) for one in submissions.in_play()] == [(10.0, "prof"), (9.0, "ann")]
-
-    submissions.use("ann", 1, None, "ann", 11.0)  # it is in play already
-    assert acts(engine) == [
-        Act(at=9.0, who="ann", what="use", bot="ann", text="ann v1 is in play in gin_rummy"),
-        Act(at=10.0, who="prof", what="use", bot="ann", text="ann v1 is in play in ace_king_queen"),
-    ]
-
-
-def test_what_cannot_be_put_in_play_is_said(hands_in: HandsIn, submissions: Submissions) -> None:
-    for owner in ("ann", "ben", "ben"):
-        hands_in(owner, AKQ)
-    before = submissions.in_play()
-
-    with pytest.raises(UsageError, match=r"^expected a version of ann, got v2$"):
-        submissions.use("ann", 2, None, "ann", 9.0)
-    with pytest.raises(
-        UsageError, match=r"^expected a game that v1 plays \(ace_king_queen\), got gin"
-    ):
-        submissions.use("ann", 1, GIN, "ann", 9.0)
-    assert submissions.in_play() == before
-
-
-def test_an_instructor_takes_one_out_and_lets_it_back(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
-) -> None:
-    hands_in("ann", AKQ)
-    hands_in("ann")
-    assert submissions.disable(1, 9.0, "prof").disabled_at == 9.0
-    submissions.disable(1, 10.0, "prof")  # it is already
-    assert playing(submissions) == []
-    with pytest.raises(UsageError, match=r"^ann v1 is disabled by an instructor$"):
-        submissions.use("ann", 1, None, "ann", 9.0)
-
-    assert submissions.disable(1, None, "prof").disabled_at is None
-    submissions.disable(2, 12.0, "prof")
-    assert playing(submissions) == [("ann", AKQ, 1)]
-    said = [(act.at, act.who, act.what, act.bot, act.text) for act in acts(engine)]
-    assert said == [
-        (9.0, "prof", "disable", "ann", "ann v1 is disabled"),
-        (NOW, "prof", "enable", "ann", "ann v1 is enabled"),
-        (12.0, "prof", "disable", "ann", "submission 2 of ann is disabled"),
-    ]
-
-
-def test_one_that_is_disabled_before_it_is_accepted_replaces_nothing(
-    hands_in: HandsIn, submissions: Submissions
-) -> None:
-    hands_in("ann", AKQ)
-    submissions.disable(hands_in("ann").number, 9.0, "prof")
-
-    assert submissions.accepted(2, MANIFEST, (AKQ,), "fine", 10.0).version == 2
-    assert playing(submissions) == [("ann", AKQ, 1)]
-
-
-def test_every_change_of_what_is_in_play_is_seen_by_those_who_poll(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
-) -> None:
-    seen = [submissions.revision()]
-    for change in (
-        lambda: hands_in("ann", AKQ),
-        lambda: hands_in("ann", AKQ),
-        lambda: submissions.use("ann", 1, None, "ann", 9.0),
-        lambda: submissions.disable(1, 9.0, "prof"),
-        lambda: submissions.disable(1, None, "prof"),
-        lambda: Roster(engine).rename("ann", "anna"),
-        lambda: Roster(engine).remove("anna"),
-    ):
-        change()
-        seen.append(submissions.revision())
-
-    assert seen == sorted(set(seen))
-
-
 # --- logs ---
 
 
@@ -399,6 +267,7 @@ def test_stderr_of_the_last_twenty_matches_is_kept(
     for number in range(25):
         submissions.note_stderr(1, f"m-{number}", float(number), f"match {number}\n")
     submissions.note_stderr(1, "m-24", 24.0, "match 24 again\n")
+    submissions.note_stderr(7, "m-25", 25.0, "of one that is gone")
 
     found = submissions.stderr("ann")
     assert [one.match for one in found] == [f"m-{number}" for number in range(24, 4, -1)]
@@ -413,112 +282,6 @@ def test_of_stderr_the_end_is_kept(hands_in: HandsIn, submissions: Submissions) 
     [found] = submissions.stderr("ann")
     assert found.text.endswith("éé\N{REPLACEMENT CHARACTER}end")
     assert 65_530 < len(found.text.encode()) <= 65_536
-
-
-def test_stderr_of_a_submission_that_is_gone_is_not_kept(submissions: Submissions) -> None:
-    submissions.note_stderr(7, "m-1", 1.0, "late")
-
-    assert submissions.stderr("ann") == ()
-
-
-# --- owners ---
-
-
-def test_submissions_follow_a_new_name(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
-) -> None:
-    hands_in("ann", AKQ)
-    submissions.note_stderr(1, "m-1", 1.0, "oops")
-    Roster(engine).rename("ann", "anna")
-    submissions.note_stderr(1, "m-2", 1.0, "late")
-    enrol(engine, "ann")
-
-    assert playing(submissions) == [("anna", AKQ, 1)]
-    assert submissions.of("ann") == ()
-    assert submissions.stderr("ann") == ()
-    assert hands_in("anna", AKQ).version == 2
-    assert [one.text for one in submissions.stderr("anna")] == ["late", "oops"]
-
-
-def test_what_somebody_has_left_is_out_of_play_and_nobody_inherits_it(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine
-) -> None:
-    hands_in("ann", AKQ)
-    hands_in("ann")
-    submissions.note_stderr(1, "m-1", 1.0, "oops")
-    Roster(engine, lambda: NOW).remove("ann")
-    assert submissions.in_play() == ()
-    assert submissions.undecided() == ()
-    enrol(engine, "ann")
-
-    assert submissions.of("ann") == ()
-    assert submissions.stderr("ann") == ()
-    assert hands_in("ann", AKQ).version == 1
-    assert [one.owner for one in submissions.of(None)] == ["ann", "ann/left", "ann/left"]
-    open_then = submissions.get(2)
-    assert (open_then.state, open_then.decided_at) == (SubmissionState.REFUSED, NOW)
-    assert open_then.text == "ann was taken off the roster"
-    assert submissions.accepted(2, MANIFEST, (GIN,), "", 1.0) == open_then
-    assert read_program_bytes(engine, open_then.program) == bytes_of(2)
-
-
-# --- room ---
-
-
-def test_the_oldest_go_first_with_all_that_is_theirs(
-    hands_in: HandsIn,
-    submissions: Submissions,
-    engine: sa.Engine,
-    database: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(quota, "MOST_VERSIONS", 2)
-    made = [hands_in("ann", AKQ) for _ in range(4)]
-    submissions.log(1, "build", "javac")
-    submissions.note_stderr(1, "m-1", 1.0, "oops")
-    submissions.use("ann", 2, None, "ann", 9.0)
-    assert submissions.make_room("ben") == ()
-
-    assert submissions.make_room("ann") == (1, 3)
-    assert [one.version for one in submissions.of("ann")] == [4, 2]
-    assert made[0].program not in Programs(engine)
-    assert made[1].program in Programs(engine)
-    assert submissions.logs(1) == {}
-    assert submissions.stderr("ann") == ()
-    assert rows(database, "SELECT count(*) FROM program_parts") == [(2,)]
-    assert submissions.make_room("ann") == ()
-    assert hands_in("ann", AKQ).version == 5
-
-
-def test_what_is_needed_stays_whatever_the_quota(
-    hands_in: HandsIn, submissions: Submissions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(quota, "MOST_STORED", 1)
-    hands_in("ann", AKQ, GIN)  # in play in gin rummy
-    hands_in("ann", AKQ)  # in the plan of a competition
-    hands_in("ann")  # waits
-    hands_in("ann", AKQ)  # neither
-    hands_in("ann", AKQ)  # the latest version
-    submissions.use("ann", 1, AKQ, "ann", 9.0)
-    submissions.refused(hands_in("ann").number, "no", 9.0)  # neither
-    submissions.refused(hands_in("ann").number, "no", 9.0)  # the latest of all
-
-    assert submissions.make_room("ann", in_use=[2]) == (4, 6)
-    assert [one.number for one in submissions.of("ann")] == [7, 5, 3, 2, 1]
-
-
-def test_a_program_of_two_owners_stays_while_one_of_them_needs_it(
-    hands_in: HandsIn, submissions: Submissions, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(quota, "MOST_VERSIONS", 1)
-    for owner in ("ann", "ben"):
-        hands_in(owner, AKQ, data=b"a starter")
-        hands_in(owner, AKQ)
-    assert submissions.make_room("ann") == (1,)
-    assert read_program_bytes(engine, hashed_program(b"a starter")) == b"a starter"
-
-    assert submissions.make_room("ben") == (3,)
-    assert hashed_program(b"a starter") not in Programs(engine)
 
 
 # --- databases of before ---
