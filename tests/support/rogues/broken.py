@@ -1,13 +1,13 @@
 """Bots of authors who have misread the protocol: `python broken.py --way NAME [--game GAME]`.
 
 Unlike those of `rogue.py` they mean no harm, and most of them get through a match or two: `arena
-check` has to find each of them. Each class below behaves but for what its docstring says; `WAYS`
-has them by name. The address and the token come from the environment, as for every bot; those of
+check` has to find each of them. Each way below behaves but for what its words say; `WAYS` has
+them by name. The address and the token come from the environment, as for every bot; those of
 `LINES` speak over their standard input and output.
 
 The file imports nothing of the arena, like a bot of an author who has only read the protocol. It is
-long, as the arena starts single files: the links, a bot that behaves, the ways in the order of the
-steps that find them, and the table.
+long, as the arena starts single files: the links, a bot that behaves, and the ways in the order of
+the steps that find them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
 __all__ = ["HOARD_MIB", "LINES", "WAYS", "BrokenBot"]
@@ -167,17 +168,8 @@ class HandMade:
         return data
 
     def _write(self, opcode: int, payload: bytes) -> None:
-        size = len(payload)
-        length = (
-            bytes([0x80 | size])
-            if size < 126
-            else struct.pack("!BH", 0xFE, size)
-            if size < 1 << 16
-            else struct.pack("!BQ", 0xFF, size)
-        )
-        no_mask = bytes(4)  # which is a mask, too
         try:
-            self._socket.sendall(bytes([0x80 | opcode]) + length + no_mask + payload)
+            self._socket.sendall(Frame(Opcode(opcode), payload).serialize(mask=True))
         except OSError:
             raise ConnectionLost(None) from None
 
@@ -210,6 +202,12 @@ Link = WebSocket | HandMade | LinePipes
 
 class BrokenBot:
     """Plays any legal answer, and keeps to the protocol; the ways below replace one thing each."""
+
+    def __init_subclass__(cls, *, is_way: bool = True) -> None:
+        """Make a way of the class, called as it is: `DiesAtOnce` is `dies-at-once`."""
+        if is_way:
+            name = "".join(f"-{each.lower()}" if each.isupper() else each for each in cls.__name__)
+            WAYS[name.removeprefix("-")] = cls
 
     def __init__(self, game: str) -> None:
         self.game = game
@@ -285,8 +283,7 @@ class BrokenBot:
         return None
 
     def ready(self, match: Message) -> Message | None:
-        nonce = os.urandom(8).hex()
-        return {"type": "ready", "match": match["match"], "nonce": nonce}
+        return ready_of(match, nonce=os.urandom(8).hex())
 
     def ask(self, ask: Message) -> Message | None:
         latest = self.answers.get(ask["match"])
@@ -324,6 +321,23 @@ class BrokenBot:
         return 0 if code == DONE and self.refusal is None else 1
 
 
+WAYS: dict[str, type[BrokenBot]] = {"behaves": BrokenBot}
+"""All of them, by name."""
+
+
+def way(name: str, base: type[BrokenBot] = BrokenBot, **methods: Callable[..., Any]) -> None:
+    """A bot that behaves but for these methods."""
+    type(name, (base,), methods)
+
+
+def without(field: str, message: Message) -> Message:
+    return {name: value for name, value in message.items() if name != field}
+
+
+def ready_of(match: Message, nonce: str) -> Message:
+    return {"type": "ready", "match": match["match"], "nonce": nonce}
+
+
 # ---- Starting, and hello
 
 
@@ -332,13 +346,6 @@ class DiesAtOnce(BrokenBot):
 
     def main(self) -> None:
         raise ImportError("no module named 'numpy'")
-
-
-class NeverConnects(BrokenBot):
-    """Is busy with something else, for ever."""
-
-    def main(self) -> None:
-        time.sleep(3600)
 
 
 class SaysNoHello(BrokenBot):
@@ -352,56 +359,22 @@ class SaysNoHello(BrokenBot):
             return lost.code
 
 
-class SpeaksOfOtherThings(BrokenBot):
-    """Begins with what comes later."""
-
-    def hello(self) -> Message:
-        return {"type": "ready", "match": "mine", "nonce": "n"}
-
-
-class SpeaksVersionTwo(BrokenBot):
-    """Has a newer protocol than there is."""
-
-    def hello(self) -> Message:
-        return {**super().hello(), "protocol": 2}
-
-
-class MakesUpFields(BrokenBot):
-    """Tells in its hello what nobody has asked for."""
-
-    def hello(self) -> Message:
-        return {**super().hello(), "language": "python"}
-
-
-class MakesUpGames(BrokenBot):
-    """Calls the game by its name on the box."""
-
-    def hello(self) -> Message:
-        return {**super().hello(), "games": ["Poker"]}
-
-
-class ForgetsItsToken(BrokenBot):
-    """Does not say the token that it was given."""
-
-    def hello(self) -> Message:
-        hello = super().hello()
-        hello.pop("token", None)
-        return hello
-
-
-class SaysNoReady(BrokenBot):
-    """Takes a `match` for mere news."""
-
-    def ready(self, match: Message) -> Message | None:
-        return None
-
-
-class EmptyNonce(BrokenBot):
-    """Has no nonce to offer."""
-
-    def ready(self, match: Message) -> Message | None:
-        return {"type": "ready", "match": match["match"], "nonce": ""}
-
+# Is busy with something else, for ever.
+way("never-connects", main=lambda bot: time.sleep(3600))
+# Begins with what comes later.
+way("speaks-of-other-things", hello=lambda bot: {"type": "ready", "match": "mine", "nonce": "n"})
+# Has a newer protocol than there is.
+way("version-two", hello=lambda bot: {**BrokenBot.hello(bot), "protocol": 2})
+# Tells in its hello what nobody has asked for.
+way("makes-up-fields", hello=lambda bot: {**BrokenBot.hello(bot), "language": "python"})
+# Calls the game by its name on the box.
+way("makes-up-games", hello=lambda bot: {**BrokenBot.hello(bot), "games": ["Poker"]})
+# Does not say the token that it was given.
+way("forgets-its-token", hello=lambda bot: without("token", BrokenBot.hello(bot)))
+# Takes a `match` for mere news.
+way("says-no-ready", ready=lambda bot, match: None)
+# Has no nonce to offer.
+way("empty-nonce", ready=lambda bot, match: ready_of(match, nonce=""))
 
 # ---- Frames and numbers
 
@@ -412,13 +385,6 @@ class Floats(BrokenBot):
     def choose(self, legal: Any) -> Any:
         value = super().choose(legal)
         return float(value) if isinstance(value, int) else value
-
-
-class Strings(BrokenBot):
-    """Writes every answer as a text."""
-
-    def choose(self, legal: Any) -> Any:
-        return str(super().choose(legal))
 
 
 class BinaryFrames(BrokenBot):
@@ -445,27 +411,6 @@ class TripsOverFields(BrokenBot):
         return super().ask(ask)
 
 
-class ReadsOneOfABatch(BrokenBot):
-    """Says that it reads arrays, and answers the first message of each."""
-
-    def frame(self, frame: Any) -> list[Message]:
-        return super().frame(frame[0] if isinstance(frame, list) else frame)
-
-
-class ReadsNoArrays(BrokenBot):
-    """Says that it reads arrays, and knows none of them."""
-
-    def frame(self, frame: Any) -> list[Message]:
-        return [] if isinstance(frame, list) else super().frame(frame)
-
-
-class ShortMessages(BrokenBot):
-    """Has a library that takes no message of more than 100 KiB."""
-
-    def connect(self) -> Link:
-        return WebSocket(os.environ["ARENA_URL"], max_size=100 * 1024)
-
-
 class NameTwice(BrokenBot):
     """Takes the bytes of its name for letters, and encodes those."""
 
@@ -474,7 +419,7 @@ class NameTwice(BrokenBot):
         return {**hello, "name": hello["name"].encode().decode("latin-1")}
 
 
-class Orderly(BrokenBot):
+class Orderly(BrokenBot, is_way=False):
     """Closes with the code for a crash when it fails, and says why; subclasses fail."""
 
     def talk(self, link: Link) -> int | None:
@@ -512,54 +457,34 @@ class OneTable(BrokenBot):
         return super().answer({**ask, "match": self.match}, value)
 
 
-class WholeFrames(BrokenBot):
-    """Takes every frame for a whole message, also one of several parts."""
-
-    def connect(self) -> Link:
-        return HandMade(os.environ["ARENA_URL"], trusts_fin=True)
-
-
-class WholeLetters(BrokenBot):
-    """Makes a text of every part of a message, before it puts them together."""
-
-    def connect(self) -> Link:
-        return HandMade(os.environ["ARENA_URL"], trusts_letters=True)
-
-
-class WholeReads(BrokenBot):
-    """Takes it that every read brings whole frames, as it is on a fast link."""
-
-    def connect(self) -> Link:
-        return HandMade(os.environ["ARENA_URL"], trusts_recv=True)
-
-    def hello(self) -> Message:
-        return {**super().hello(), "batch": False}  # a long array would not be whole
-
-
-class Deaf(BrokenBot):
-    """Does not answer pings: there was no evening left for them."""
-
-    def connect(self) -> Link:
-        return HandMade(os.environ["ARENA_URL"], is_deaf=True)
-
+# Writes every answer as a text.
+way("strings", choose=lambda bot, legal: str(BrokenBot.choose(bot, legal)))
+# Says that it reads arrays, and answers the first message of each.
+way(
+    "reads-one-of-a-batch",
+    frame=lambda bot, frame: BrokenBot.frame(bot, frame[0] if isinstance(frame, list) else frame),
+)
+# Says that it reads arrays, and knows none of them.
+way(
+    "reads-no-arrays",
+    frame=lambda bot, frame: [] if isinstance(frame, list) else BrokenBot.frame(bot, frame),
+)
+# Has a library that takes no message of more than 100 KiB.
+way("short-messages", connect=lambda bot: WebSocket(os.environ["ARENA_URL"], max_size=100 * 1024))
+# Takes every frame for a whole message, also one of several parts.
+way("whole-frames", connect=lambda bot: HandMade(os.environ["ARENA_URL"], trusts_fin=True))
+# Makes a text of every part of a message, before it puts them together.
+way("whole-letters", connect=lambda bot: HandMade(os.environ["ARENA_URL"], trusts_letters=True))
+# Takes it that every read brings whole frames, as it is on a fast link.
+way(
+    "whole-reads",
+    connect=lambda bot: HandMade(os.environ["ARENA_URL"], trusts_recv=True),
+    hello=lambda bot: {**BrokenBot.hello(bot), "batch": False},  # a long array would not be whole
+)
+# Does not answer pings: there was no evening left for them.
+way("deaf", connect=lambda bot: HandMade(os.environ["ARENA_URL"], is_deaf=True))
 
 # ---- Playing
-
-
-class FirstOfAList(BrokenBot):
-    """Answers with the first of the legal answers, as if they always were a list."""
-
-    def choose(self, legal: Any) -> Any:
-        return legal[0]
-
-
-class OneTooMany(BrokenBot):
-    """Takes the end of a range for the first number that is not legal."""
-
-    def choose(self, legal: Any) -> Any:
-        if isinstance(legal, dict):
-            return legal["max"] + 1
-        return super().choose(legal)
 
 
 class OneForTrue(BrokenBot):
@@ -572,20 +497,6 @@ class OneForTrue(BrokenBot):
         return value
 
 
-class MadeUpMelds(BrokenBot):
-    """Melds two cards."""
-
-    def choose(self, legal: Any) -> Any:
-        return [["As", "2s"]] if legal == [None] else super().choose(legal)
-
-
-class MadeUpAnswer(BrokenBot):
-    """Answers by the game that it knows from home."""
-
-    def choose(self, legal: Any) -> Any:
-        return "raise" if isinstance(legal, list) else super().choose(legal)
-
-
 class CountsAsks(BrokenBot):
     """Makes up the ids of questions instead of reading them."""
 
@@ -596,13 +507,6 @@ class CountsAsks(BrokenBot):
     def answer(self, ask: Message, value: Any) -> Message:
         self.count += 1
         return super().answer({**ask, "ask": str(self.count)}, value)
-
-
-class Explains(BrokenBot):
-    """Tells with each answer how sure it is."""
-
-    def answer(self, ask: Message, value: Any) -> Message:
-        return {**super().answer(ask, value), "confidence": 0.9}
 
 
 class Slow(BrokenBot):
@@ -639,40 +543,43 @@ class Hog(BrokenBot):
         return super().ask(ask)
 
 
-class WalksOut(BrokenBot):
-    """Has had enough after some rounds."""
-
-    def ask(self, ask: Message) -> Message | None:
-        if ask.get("round", 0) > LATE:
-            sys.exit(0)
-        return super().ask(ask)
-
-
-class Verbose(BrokenBot):
-    """Notes beside every answer all that it has thought."""
-
-    def answer(self, ask: Message, value: Any) -> Message:
-        return {**super().answer(ask, value), "note": "well, " * 400}
-
-
-class Raises(BrokenBot):
-    """Has a mistake in its strategy, and no message for it."""
-
-    def ask(self, ask: Message) -> Message | None:
-        return super().ask({**ask, "odds": 1 / max(0, LATE - ask.get("round", 0))})
-
+# Answers with the first of the legal answers, as if they always were a list.
+way("first-of-a-list", choose=lambda bot, legal: legal[0])
+# Takes the end of a range for the first number that is not legal.
+way(
+    "one-too-many",
+    choose=lambda bot, legal: (
+        legal["max"] + 1 if isinstance(legal, dict) else BrokenBot.choose(bot, legal)
+    ),
+)
+# Answers by the game that it knows from home.
+way(
+    "made-up-answer",
+    choose=lambda bot, legal: "raise" if isinstance(legal, list) else BrokenBot.choose(bot, legal),
+)
+# Melds two cards.
+way(
+    "made-up-melds",
+    choose=lambda bot, legal: [["As", "2s"]] if legal == [None] else BrokenBot.choose(bot, legal),
+)
+# Tells with each answer how sure it is.
+way("explains", answer=lambda bot, *asked: {**BrokenBot.answer(bot, *asked), "confidence": 0.9})
+# Notes beside every answer all that it has thought.
+way("verbose", answer=lambda bot, *asked: {**BrokenBot.answer(bot, *asked), "note": "well, " * 400})
+# Has had enough after some rounds.
+way(
+    "walks-out",
+    ask=lambda bot, ask: sys.exit(0) if ask.get("round", 0) > LATE else BrokenBot.ask(bot, ask),
+)
+# Has a mistake in its strategy, and no message for it.
+way(
+    "raises",
+    ask=lambda bot, ask: BrokenBot.ask(
+        bot, {**ask, "odds": 1 / max(0, LATE - ask.get("round", 0))}
+    ),
+)
 
 # ---- What comes again, and what is lost
-
-
-class SilentOnRepeat(BrokenBot):
-    """Answers every question once, also when it is asked again."""
-
-    def ask(self, ask: Message) -> Message | None:
-        latest = self.answers.get(ask["match"])
-        if latest is not None and latest["ask"] == ask["ask"]:
-            return None
-        return super().ask(ask)
 
 
 class ReadyOnce(BrokenBot):
@@ -689,13 +596,6 @@ class ReadyOnce(BrokenBot):
         return super().ready(match)
 
 
-class StaysAway(BrokenBot):
-    """Ends when its connection is lost."""
-
-    def comes_back(self, code: int | None) -> bool:
-        return self.refusal is None and self.secret is None
-
-
 class HangsAtALoss(BrokenBot):
     """Has a library that misses the end of a connection, sometimes."""
 
@@ -708,22 +608,6 @@ class HangsAtALoss(BrokenBot):
         return super().comes_back(code)
 
 
-class ComesBackAsAStranger(BrokenBot):
-    """Comes back without saying who it was."""
-
-    def hello(self) -> Message:
-        hello = super().hello()
-        hello.pop("resume", None)
-        return hello
-
-
-class AnotherName(BrokenBot):
-    """Takes a new name for every connection."""
-
-    def hello(self) -> Message:
-        return {**super().hello(), "name": f"bot-{os.urandom(4).hex()}"}
-
-
 class FirstSession(BrokenBot):
     """Comes back with the first session that it was ever given, instead of the latest."""
 
@@ -734,60 +618,34 @@ class FirstSession(BrokenBot):
         return reply
 
 
-class GivesUp(BrokenBot):
-    """Ends when its session is not known any more."""
-
-    def comes_back(self, code: int | None) -> bool:
-        return self.refusal is None and super().comes_back(code)
-
-
-class InsistsOnItsSession(BrokenBot):
-    """Says the session that is not known any more again and again."""
-
-    def comes_back(self, code: int | None) -> bool:
-        return self.refusal == "session" or super().comes_back(code)
-
+# Answers every question once, also when it is asked again.
+way(
+    "silent-on-repeat",
+    ask=lambda bot, ask: (
+        None
+        if bot.answers.get(ask["match"], {}).get("ask") == ask["ask"]
+        else BrokenBot.ask(bot, ask)
+    ),
+)
+# Ends when its connection is lost.
+way("stays-away", comes_back=lambda bot, code: bot.refusal is None and bot.secret is None)
+# Comes back without saying who it was.
+way("a-stranger", hello=lambda bot: without("resume", BrokenBot.hello(bot)))
+# Takes a new name for every connection.
+way(
+    "another-name", hello=lambda bot: {**BrokenBot.hello(bot), "name": f"bot-{os.urandom(4).hex()}"}
+)
+# Ends when its session is not known any more.
+way(
+    "gives-up", comes_back=lambda bot, code: bot.refusal is None and BrokenBot.comes_back(bot, code)
+)
+# Says the session that is not known any more again and again.
+way(
+    "insists",
+    comes_back=lambda bot, code: bot.refusal == "session" or BrokenBot.comes_back(bot, code),
+)
 
 # ---- Refusals, and the end
-
-
-class IgnoresRefusals(BrokenBot):
-    """Thinks of a refused answer no more."""
-
-    def refused(self, refused: Message) -> Message | None:
-        if refused.get("legal") is not None:
-            return None
-        return super().refused(refused)
-
-
-class Stubborn(BrokenBot):
-    """Repeats the answer that was refused."""
-
-    def refused(self, refused: Message) -> Message | None:
-        return self.answers.get(refused.get("match") or "") or super().refused(refused)
-
-
-class LeavesAtOver(BrokenBot):
-    """Ends after its first match."""
-
-    def over(self, over: Message) -> None:
-        sys.exit(0)
-
-
-class StaysAfterClose(BrokenBot):
-    """Does not end when the arena has closed."""
-
-    def status(self, code: int | None) -> int:
-        if code == DONE:
-            time.sleep(3600)
-        return super().status(code)
-
-
-class FailsAtClose(BrokenBot):
-    """Ends with an error when the arena closes, as if that was one."""
-
-    def status(self, code: int | None) -> int:
-        return 1
 
 
 class Hammers(BrokenBot):
@@ -797,13 +655,6 @@ class Hammers(BrokenBot):
         is_unwanted = code == REFUSED and self.refusal != "session"
         self.refusal = None if is_unwanted else self.refusal
         return is_unwanted or super().comes_back(code)
-
-
-class ShrugsAtRefusal(BrokenBot):
-    """Ends as if all was well when it was refused."""
-
-    def status(self, code: int | None) -> int:
-        return 0
 
 
 class NeverWaits(BrokenBot):
@@ -816,17 +667,43 @@ class NeverWaits(BrokenBot):
             sys.exit(f"no arena: {error}")
 
 
+# Thinks of a refused answer no more.
+way(
+    "ignores-refusals",
+    refused=lambda bot, refused: (
+        None if refused.get("legal") is not None else BrokenBot.refused(bot, refused)
+    ),
+)
+# Repeats the answer that was refused.
+way(
+    "stubborn",
+    refused=lambda bot, refused: (
+        bot.answers.get(refused.get("match") or "") or BrokenBot.refused(bot, refused)
+    ),
+)
+# Ends after its first match.
+way("leaves-at-over", over=lambda bot, over: sys.exit(0))
+# Does not end when the arena has closed.
+way(
+    "stays-after-close",
+    status=lambda bot, code: time.sleep(3600) if code == DONE else BrokenBot.status(bot, code),
+)
+# Ends with an error when the arena closes, as if that was one.
+way("fails-at-close", status=lambda bot, code: 1)
+# Ends as if all was well when it was refused.
+way("shrugs-at-refusal", status=lambda bot, code: 0)
+
 # ---- In lines
 
 
-class InLines(BrokenBot):
+class BehavesInLines(BrokenBot):
     """The same bot over its standard input and output."""
 
     def connect(self) -> Link:
         return LinePipes()
 
 
-class Chatters(InLines):
+class Chatters(BehavesInLines):
     """Prints for people where the arena reads."""
 
     def ask(self, ask: Message) -> Message | None:
@@ -834,85 +711,12 @@ class Chatters(InLines):
         return super().ask(ask)
 
 
-class HoldsBack(InLines):
-    """Does not flush its lines."""
+# Does not end when its input does.
+way("stays-at-end", BehavesInLines, comes_back=lambda bot, code: time.sleep(3600))
+# Does not flush its lines.
+way("holds-back", BehavesInLines, connect=lambda bot: LinePipes(flushes=False))
 
-    def connect(self) -> Link:
-        return LinePipes(flushes=False)
-
-
-class StaysAtEnd(InLines):
-    """Does not end when its input does."""
-
-    def comes_back(self, code: int | None) -> bool:
-        time.sleep(3600)
-        return False
-
-
-WAYS: dict[str, type[BrokenBot]] = {
-    "behaves": BrokenBot,
-    "dies-at-once": DiesAtOnce,
-    "never-connects": NeverConnects,
-    "says-no-hello": SaysNoHello,
-    "speaks-of-other-things": SpeaksOfOtherThings,
-    "version-two": SpeaksVersionTwo,
-    "makes-up-fields": MakesUpFields,
-    "makes-up-games": MakesUpGames,
-    "forgets-its-token": ForgetsItsToken,
-    "says-no-ready": SaysNoReady,
-    "empty-nonce": EmptyNonce,
-    "floats": Floats,
-    "strings": Strings,
-    "binary-frames": BinaryFrames,
-    "trips-over-fields": TripsOverFields,
-    "says-why": SaysWhy,
-    "name-twice": NameTwice,
-    "reads-one-of-a-batch": ReadsOneOfABatch,
-    "reads-no-arrays": ReadsNoArrays,
-    "trips-over-arrays": TripsOverArrays,
-    "short-messages": ShortMessages,
-    "one-table": OneTable,
-    "deaf": Deaf,
-    "whole-frames": WholeFrames,
-    "whole-letters": WholeLetters,
-    "whole-reads": WholeReads,
-    "first-of-a-list": FirstOfAList,
-    "one-too-many": OneTooMany,
-    "made-up-answer": MadeUpAnswer,
-    "made-up-melds": MadeUpMelds,
-    "one-for-true": OneForTrue,
-    "counts-asks": CountsAsks,
-    "explains": Explains,
-    "slow": Slow,
-    "dozes": Dozes,
-    "hog": Hog,
-    "walks-out": WalksOut,
-    "verbose": Verbose,
-    "raises": Raises,
-    "silent-on-repeat": SilentOnRepeat,
-    "ready-once": ReadyOnce,
-    "stays-away": StaysAway,
-    "hangs-at-a-loss": HangsAtALoss,
-    "a-stranger": ComesBackAsAStranger,
-    "another-name": AnotherName,
-    "first-session": FirstSession,
-    "gives-up": GivesUp,
-    "insists": InsistsOnItsSession,
-    "ignores-refusals": IgnoresRefusals,
-    "stubborn": Stubborn,
-    "leaves-at-over": LeavesAtOver,
-    "stays-after-close": StaysAfterClose,
-    "fails-at-close": FailsAtClose,
-    "hammers": Hammers,
-    "never-waits": NeverWaits,
-    "shrugs-at-refusal": ShrugsAtRefusal,
-    "behaves-in-lines": InLines,
-    "chatters": Chatters,
-    "holds-back": HoldsBack,
-    "stays-at-end": StaysAtEnd,
-}
-
-LINES = frozenset(name for name, bot in WAYS.items() if issubclass(bot, InLines))
+LINES = frozenset(name for name, bot in WAYS.items() if issubclass(bot, BehavesInLines))
 """Those that speak in lines."""
 
 
