@@ -318,9 +318,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("words", "link", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_others_would_not_have_is_refused(
-    folder: Path, words: str, link: str, why: str
-) -> None:
+def test_what_others_do_not_have_is_refused(folder: Path, words: str, link: str, why: str) -> None:
     outside = folder.parent / "outside"
     outside.mkdir()
     (outside / "model.bin").write_text("model")

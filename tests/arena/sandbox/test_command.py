@@ -260,9 +260,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         known.cache_clear()
 
 
-def test_a_bot_is_shown_a_games_package_and_gets_its_folder(
-    toy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bots_are_shown_games(toy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what says that it is a game; of the import path it gets no other folders."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path.parent), tmp_path.name, "")))
 

@@ -14,9 +14,7 @@ from arena.sandbox.workdir import PreparedBot
 from protocol.messages import Limits
 
 
-async def test_a_start_cancelled_while_made_leaves_no_directory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_start_cancelled_while_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, begun, goes_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     made: list[PreparedBot] = []
 

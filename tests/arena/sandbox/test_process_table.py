@@ -145,9 +145,7 @@ def test_on_linux_sampling_works_and_cpu_time_has_small_steps() -> None:
     assert isinstance(reader_of_this_system(), LinuxProcesses)
 
 
-def test_where_there_is_no_proc_psutil_reads_or_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_there_is_no_proc_psutil_reads_or_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ImportError(name)
 

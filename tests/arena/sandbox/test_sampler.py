@@ -303,9 +303,7 @@ async def test_cpu_time_from_before_a_sample_is_known(monkeypatch: pytest.Monkey
     watched.sampler.close()
 
 
-async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
-    watched: SampledBots, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_our_fault_is_logged(watched: SampledBots, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         watched.processes.broken = True
         watched.watches(312)

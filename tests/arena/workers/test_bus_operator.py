@@ -44,9 +44,7 @@ async def operator(broker: MemoryBroker, workers: list[ReportingWorker]) -> BusO
     return operator
 
 
-async def test_all_are_listed_by_the_name_on_the_bus(
-    operator: BusOperator, broker: MemoryBroker
-) -> None:
+async def test_all_are_listed_by_name_on_bus(operator: BusOperator, broker: MemoryBroker) -> None:
     fault = encode(report_of("w1", last_error="\x1b[2J\nw9 is fine"))
     await broker.client().report("w4", b"of another version")
     await broker.client().report("w5", fault)

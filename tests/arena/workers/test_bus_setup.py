@@ -52,9 +52,7 @@ def test_what_is_secret_is_for_its_owner_alone(tmp_path: Path) -> None:
         ([], "w1", "expected --host"),
     ],
 )
-def test_what_is_missing_or_no_name_is_refused_and_nothing_written(
-    tmp_path: Path, hosts: list[str], name: str, why: str
-) -> None:
+def test_what_is_no_name_is_refused(tmp_path: Path, hosts: list[str], name: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         set_up(tmp_path / "bus", hosts, [name])
 

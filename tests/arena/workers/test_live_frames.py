@@ -152,9 +152,7 @@ def test_matches_that_are_watched_at_once_share_the_time(house: FakeArena, match
     assert worked_s == pytest.approx(0.01 / matches, abs=0.001)
 
 
-def test_a_frame_that_no_message_has_room_for_goes_without_its_events(
-    house: FakeArena, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frame_too_large_has_no_events(house: FakeArena, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_frames, "_MOST_BYTES", 600)
     played = begun(house, hands=1_000)
     worker = SendingWorker(house, played)

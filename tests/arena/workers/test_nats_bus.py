@@ -165,9 +165,7 @@ async def test_a_worker_may_report(w1: RawClient) -> None:
 
 
 @pytest.mark.parametrize("subject", NOT_TO_BE_REPLIED_TO.values(), ids=NOT_TO_BE_REPLIED_TO)
-async def test_a_worker_has_no_reply_sent_elsewhere(
-    joined: Connect, w1: RawClient, subject: str
-) -> None:
+async def test_no_reply_is_sent_elsewhere(joined: Connect, w1: RawClient, subject: str) -> None:
     """The subject of a reply is the asker's choice, and the server's word goes anywhere."""
     arena, other, told = await joined("arena"), await joined("w2"), list[bytes]()
     listener = await BusListener().open(arena, "a1")

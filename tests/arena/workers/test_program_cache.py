@@ -309,9 +309,7 @@ async def test_a_python_strategy_is_started_by_our_client(user: CacheUser, pytho
     assert (folder_of(program) / "bot.py").read_bytes() == strategy(GAME)
 
 
-async def test_a_failed_build_says_why_and_is_not_tried_for_each_match(
-    user: CacheUser, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_build_says_why(user: CacheUser, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = built_by("sh -c 'exit 3'", a_txt="x")
     arena = FakeProgramServer(sent[1])
     why = r"^the build failed: sh ended with exit status 3$"

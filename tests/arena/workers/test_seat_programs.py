@@ -218,9 +218,7 @@ async def submissions(
         yield running
 
 
-async def test_submissions_are_sources(
-    launches: FakeLaunches, submissions: RunningSubmissions
-) -> None:
+async def test_a_submitted_program(launches: FakeLaunches, submissions: RunningSubmissions) -> None:
     one = await submissions.decided(await submissions.hand_in("ann", strategy(GAME)))
     programs = programs_of(launches, submissions.service)
     [ann] = await programs.of(job_of("ann", submissions=[one.number]))
@@ -232,9 +230,7 @@ async def test_submissions_are_sources(
     assert await tar_of(programs_of(launches, submissions.service), ann) == stored
 
 
-async def test_submissions_make_room(
-    launches: FakeLaunches, submissions: RunningSubmissions
-) -> None:
+async def test_submitted_make_room(launches: FakeLaunches, submissions: RunningSubmissions) -> None:
     found: list[Source] = []
     programs = programs_of(launches, submissions.service, most_bytes=0)
     for owner, text in (("ann", "1"), ("bob", "2")):

@@ -221,9 +221,7 @@ async def test_denied_for_good_or_for_now_a_job_is_gone_or_comes_again(bench: Wo
 
 
 @pytest.mark.parametrize("lost", [1, arena_requests._ANNOUNCEMENTS])
-async def test_lost_replies_are_asked_for_until_it_is_given_back(
-    bench: WorkerBench, lost: int
-) -> None:
+async def test_lost_replies_are_asked_for_until_it_gives_up(bench: WorkerBench, lost: int) -> None:
     calls = itertools.count(1)
     announce = bench.bus.announce
 
