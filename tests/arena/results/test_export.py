@@ -415,7 +415,8 @@ class ExportedCase(StepByStep):
         self.written.append(begun(self.store, line).id)
         return iter(())
 
-    def does(self, first: str, *words: str) -> Iterator[str]:
+    def does(self, *all_words: str) -> Iterator[str]:
+        first, *words = all_words
         if first == "export":
             export(self.store, self.folder, self.written, Options(force=True))
         elif first == "roster":
