@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,10 @@ class NoHabits:
 
 
 @pytest.fixture
-def analysing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def give(**more: Any) -> None:
-        analysing = Analysing(version=1, probe=probe, watch=watch, **more)
-        game = msgspec.structs.replace(
-            GAMES[GAME], analysing=analysing, judging=None, habits=NoHabits
-        )
-        monkeypatch.setitem(GAMES, GAME, game)
-
-    give()
-    return give
+def analysing(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysing = Analysing(version=1, probe=probe, watch=watch)
+    game = msgspec.structs.replace(GAMES[GAME], analysing=analysing, judging=None, habits=NoHabits)
+    monkeypatch.setitem(GAMES, GAME, game)
 
 
 @pytest.fixture

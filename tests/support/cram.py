@@ -5,6 +5,8 @@ A case is a paragraph: `== what it shows`, then a line a step:
     ~ NAME REGEX          what matches is shown as <NAME>, as it differs each time; above, for all
     $ arena WORDS         is run in this process; what it prints stands below, stderr after `! `
     = arena WORDS         prints exactly what the command before has printed
+    $ arena {ONE,OTHER}   runs for each; if all print the same, it stands once, {} for the word
+    $ FIRST {A,B}; NEXT   runs one after the other for each
     $ arena WORDS | grep TEXT | head 3 | tail 3 | json PATH...        only some of it
     $ arena WORDS > FILE  into a file; NAME=VALUE before a command is its environment
     [2] text              the exit status and the line `arena: text`, which comes with it
@@ -67,12 +69,37 @@ class CramCase:
                 continue
             after = self.lines[number + 1 :]
             said = list(takewhile(lambda each: each.startswith(">"), after))
-            printed = self.printed(line[2:], "".join(f"{each[2:]}\n" for each in said), here)
+            text = "".join(f"{each[2:]}\n" for each in said)
+            printed = self.printed_for_each(line[2:], text, here)
             shown += [line, *said]
             if line[0] == "$" or printed != before:
                 shown += printed
             before = printed
         return shown
+
+    def printed_for_each(self, line: str, said: str, here: Path) -> list[str]:
+        """What a command line prints for each of its words in braces."""
+        if (braces := re.search(r"\{([^{}]*,[^{}]*)\}", line)) is None:
+            return self.printed(line, said, here)
+        words = braces[1].split(",")
+        printed = [
+            [
+                each
+                for part in line.replace(braces[0], word).split("; ")
+                for each in self.printed(part, said, here)
+            ]
+            for word in words
+        ]
+        first, *rest = (
+            [
+                re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "{}", each) if word else each
+                for each in lines
+            ]
+            for word, lines in zip(words, printed, strict=True)
+        )
+        if all(each == first for each in rest):
+            return first
+        return [each for lines in printed for each in lines]
 
     def printed(self, line: str, said: str, here: Path) -> list[str]:
         """What a command line prints, with names for what differs each time."""

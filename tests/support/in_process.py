@@ -22,7 +22,7 @@ from click.exceptions import Exit
 from arena.cli import main
 from bots.__main__ import main as connect
 
-__all__ = ["CommandProcess", "Ran", "run_here"]
+__all__ = ["CommandProcess", "Ran", "Run", "run_here"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,6 +56,10 @@ class Ran(NamedTuple):
         """The one line on stderr, after a command that printed nothing else."""
         assert self.out == ""
         return self.failure(status)
+
+
+Run = Callable[..., Ran]
+"""Runs a command line, given as words."""
 
 
 def run_here(*words: str) -> Ran:

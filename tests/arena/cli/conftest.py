@@ -27,16 +27,13 @@ from tests.support import sample_database
 from tests.support.analysed import analysing, bluffer_db
 from tests.support.cram import write_bot
 from tests.support.databases import rows
-from tests.support.in_process import Ran
+from tests.support.in_process import Ran, Run
 from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
 from tests.support.written_competition import WrittenCompetition, names, offence, plan, play
 
 __all__ = ["Ran", "Run", "analysing", "bluffer_db"]
 
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
-
-
-Run = Callable[..., Ran]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

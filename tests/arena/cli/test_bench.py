@@ -15,84 +15,51 @@ import pytest
 
 from arena.lab.bench import Bench
 from arena.lab.bench.against import AgainstRow
-from arena.lab.bench.games import DeadwoodCost, InProcessRate, PeerRate
-from arena.lab.bench.network import ClientCost, MatchRate, NetworkRate
-from arena.lab.idle_connections import IdleCost
+from tests.support.in_process import Run
 
-Run = Callable[..., Any]
-
-PEER = PeerRate(peer="OpenSpiel", rounds_per_s=6543.2, ratio=1.887, ratio_range=(1.7, 1.95))
-MEASURED = Bench(
-    in_process=(
-        InProcessRate("blackjack", "simple", 12345.6, 7890.1, (12000.0, 13000.0), (PEER,)),
-    ),
-    network=(
-        NetworkRate(
-            tables=64,
-            encoding="json",
-            delay_ms=20,
-            decisions_per_s=30_000.4,
-            echo_per_s=10_000.2,
-            ratio=3.004,
-            ratio_range=(2.9, 3.1),
-            server_us=12.34,
-            server_us_range=(11.1, 14.9),
-            prototype_us=5.55,
-            prototype_per_s=40_000,
-            prototype_ratio=0.754,
-            prototype_ratio_range=(0.7, 0.8),
-        ),
-    ),
-    idle=IdleCost(
-        connections=1500,
-        kib_each=9.62,
-        cpu_percent=2.06,
-        join_ms=0.456,
-        cpu_percent_range=(1.0, 4.0),
-        join_ms_range=(0.4, 0.5),
-    ),
-    matches=MatchRate(
-        bots=200,
-        matches_per_s=1089.4,
-        matches_per_s_range=(1000, 1100),
-        server_us=820.1,
-        server_us_range=(800, 900),
-    ),
-    clients=(
-        ClientCost(
-            client="ours",
-            encoding="msgpack",
-            tables=64,
-            client_us=13.91,
-            client_us_range=(13, 15),
-            thin_us=7.52,
-            ratio=1.853,
-            ratio_range=(1.8, 1.9),
-        ),
-    ),
-    deadwood=(
-        DeadwoodCost(
-            hands="rich",
-            us=0.784,
-            us_range=(0.7, 0.9),
-            open_spiel_us=2.19,
-            ratio=0.358,
-            ratio_range=(0.3, 0.4),
-        ),
-        DeadwoodCost(hands="random", us=0.391, us_range=(0.38, 0.41)),
-    ),
-    notes=("idle: the moon is full",),
+MEASURED = msgspec.json.decode(
+    """{
+    "in_process": [{
+        "game": "blackjack", "bot": "simple", "rounds_per_s": 12345.6, "decisions_per_s": 7890.1,
+        "rounds_per_s_range": [12000.0, 13000.0], "peers": [{
+            "peer": "OpenSpiel", "rounds_per_s": 6543.2, "ratio": 1.887, "ratio_range": [1.7, 1.95]
+        }]
+    }],
+    "network": [{
+        "tables": 64, "encoding": "json", "delay_ms": 20, "decisions_per_s": 30000.4,
+        "echo_per_s": 10000.2, "ratio": 3.004, "ratio_range": [2.9, 3.1], "server_us": 12.34,
+        "server_us_range": [11.1, 14.9], "prototype_us": 5.55, "prototype_per_s": 40000,
+        "prototype_ratio": 0.754, "prototype_ratio_range": [0.7, 0.8]
+    }],
+    "idle": {
+        "connections": 1500, "kib_each": 9.62, "cpu_percent": 2.06, "join_ms": 0.456,
+        "cpu_percent_range": [1.0, 4.0], "join_ms_range": [0.4, 0.5]
+    },
+    "matches": {
+        "bots": 200, "matches_per_s": 1089.4, "matches_per_s_range": [1000, 1100],
+        "server_us": 820.1, "server_us_range": [800, 900]
+    },
+    "clients": [{
+        "client": "ours", "encoding": "msgpack", "tables": 64, "client_us": 13.91,
+        "client_us_range": [13, 15], "thin_us": 7.52, "ratio": 1.853, "ratio_range": [1.8, 1.9]
+    }],
+    "deadwood": [
+        {
+            "hands": "rich", "us": 0.784, "us_range": [0.7, 0.9], "open_spiel_us": 2.19,
+            "ratio": 0.358, "ratio_range": [0.3, 0.4]
+        },
+        {"hands": "random", "us": 0.391, "us_range": [0.38, 0.41]}
+    ],
+    "notes": ["idle: the moon is full"]
+    }""",
+    type=Bench,
 )
-ROW = AgainstRow(
-    row="server, 64 matches",
-    per="decision",
-    this_us=9.87,
-    that_us=13.21,
-    ratio=0.7471,
-    low=0.7312,
-    high=0.7654,
-    level=0.9648,
-    verdict="faster",
+ROW = msgspec.json.decode(
+    """{
+    "row": "server, 64 matches", "per": "decision", "this_us": 9.87, "that_us": 13.21,
+    "ratio": 0.7471, "low": 0.7312, "high": 0.7654, "level": 0.9648, "verdict": "faster"
+    }""",
+    type=AgainstRow,
 )
 
 
@@ -141,26 +108,25 @@ def test_what_was_not_measured_has_no_table(run: Run, measured: Callable[[Bench]
     assert run("bench").text == "not measured: clients: there is no /proc\n"
 
 
-def test_groups_and_rounds_are_chosen(run: Run, measured: Callable[[Bench], list[Any]]) -> None:
-    asked = measured(Bench())
-
-    run("bench", "games", "deadwood", "--rounds", "3")
-
-    groups, turns = asked
-    assert groups == ("games", "deadwood")
-    assert turns.rounds == 3
+GROUPS = ["clients", "deadwood", "delay", "games", "idle", "matches", "tables"]
 
 
-def test_without_a_choice_everything_is_measured(
-    run: Run, measured: Callable[[Bench], list[Any]]
+@pytest.mark.parametrize(
+    ("words", "groups", "rounds"),
+    [(["games", "deadwood", "--rounds", "3"], ["deadwood", "games"], 3), ([], GROUPS, 5)],
+)
+def test_groups_and_rounds_are_chosen_or_everything_is_measured(
+    run: Run,
+    measured: Callable[[Bench], list[Any]],
+    words: list[str],
+    groups: list[str],
+    rounds: int,
 ) -> None:
     asked = measured(Bench())
 
-    run("bench")
+    run("bench", *words)
 
-    groups, turns = asked
-    assert {"tables", "delay", "matches", "clients", "games", "deadwood", "idle"} == {*groups}
-    assert turns.rounds == 5
+    assert (sorted(asked[0]), asked[1].rounds) == (groups, rounds)
 
 
 def test_two_commits_are_compared_in_a_sentence_each(

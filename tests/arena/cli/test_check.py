@@ -1,10 +1,9 @@
-"""`arena check`: the words after `--`, how it is called wrong, and what it shows."""
+"""`arena check`: the words after `--` and what it shows; a check of a submission, and `check-game`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -17,12 +16,13 @@ from arena.authoring.conformance import (
     StepOutcome,
     StepStatus,
 )
+from arena.cli._submission_check import verdict
 from arena.cli.check import lines_of, program_of, summary_of, verdict_on
+from arena.games import GAMES
 from protocol.errors import UsageError
 from protocol.messages import Limits
-
-if TYPE_CHECKING:
-    pass
+from tests.support.game_packages import install_game
+from tests.support.in_process import CommandProcess
 
 PYTHON = sys.executable
 OK = StepOutcome(number=1, step=Step.STARTS, status=StepStatus.OK, about="at ws://here")
@@ -39,6 +39,15 @@ BAD = StepOutcome(
     came="nothing\nat all",
     hint=Hint.SILENT,
     advice=Hint.SILENT.advice,
+)
+
+SHORT = StepOutcome(
+    number=4,
+    step=Step.PLAY,
+    game="blackjack",
+    status=StepStatus.INCOMPLETE,
+    about="3 of 200 rounds",
+    rounds=3,
 )
 
 
@@ -65,26 +74,23 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("scripts")
-def test_words_are_those_of_a_command() -> None:
-    program = program_of([PYTHON, "my bot.py", "--fast"])
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ([PYTHON, "my bot.py", "--fast"], (PYTHON, "my bot.py", "--fast")),
+        ([f"stdio: {PYTHON} bot.py"], (PYTHON, "bot.py")),
+        (["stdio:", PYTHON, "-c", "print('a b')"], (PYTHON, "-c", "print('a b')")),
+        # A word that may be no script is left to the program.
+        ([PYTHON, "-c", "print()", "nowhere.py"], (PYTHON, "-c", "print()", "nowhere.py")),
+        (["env", "nowhere.py"], ("env", "nowhere.py")),
+    ],
+)
+def test_words_are_those_of_a_command(words: list[str], command: tuple[str, ...]) -> None:
+    """A single word is a whole command, and `stdio:` may be a word of its own."""
+    program = program_of(words)
 
-    assert program.words == (PYTHON, "my bot.py", "--fast")
-    assert not program.stdio
-
-
-@pytest.mark.usefixtures("scripts")
-def test_a_single_word_is_a_whole_command() -> None:
-    program = program_of([f"stdio: {PYTHON} bot.py"])
-
-    assert program.words == (PYTHON, "bot.py")
-    assert program.stdio
-
-
-def test_lines_may_be_a_word_of_their_own() -> None:
-    program = program_of(["stdio:", PYTHON, "-c", "print('a b')"])
-
-    assert program.words == (PYTHON, "-c", "print('a b')")
-    assert program.stdio
+    assert program.words == command
+    assert program.stdio == words[0].startswith("stdio:")
 
 
 def test_a_file_is_a_strategy_that_our_client_connects(
@@ -98,35 +104,28 @@ def test_a_file_is_a_strategy_that_our_client_connects(
     assert program.folder == tmp_path.resolve()
 
 
-def test_a_file_that_is_not_there() -> None:
-    with pytest.raises(UsageError, match=r"found no file nowhere\.py"):
-        program_of(["nowhere.py"])
-
-
 @pytest.mark.parametrize(
-    "words", [[PYTHON, "nowhere.py"], ["stdio:", PYTHON, "nowhere.py", "--fast"]]
+    "words", [["nowhere.py"], [PYTHON, "nowhere.py"], ["stdio:", PYTHON, "nowhere.py", "--fast"]]
 )
 def test_a_script_that_is_not_there(words: list[str]) -> None:
     with pytest.raises(UsageError, match=r"found no file nowhere\.py"):
         program_of(words)
 
 
-@pytest.mark.parametrize("words", [[PYTHON, "-c", "print()", "nowhere.py"], ["env", "nowhere.py"]])
-def test_a_word_that_may_be_no_script_is_left_to_the_program(words: list[str]) -> None:
-    assert program_of(words).words == tuple(words)
-
-
 # ---- What is shown
 
 
-def test_a_step_that_passed_is_a_line() -> None:
-    assert lines_of(OK) == [" 1 starts                 ok      at ws://here"]
-
-
-def test_a_step_that_was_skipped_says_why() -> None:
-    [line] = lines_of(SKIPPED)
-
-    assert line.endswith("skipped (it does not say `batch`)")
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        (OK, " 1 starts                 ok      at ws://here"),
+        (SKIPPED, " 2 batch                  skipped (it does not say `batch`)"),
+        (SHORT, " 4 play blackjack         incomplete (3 of 200 rounds)"),
+    ],
+    ids=lambda value: value.status if isinstance(value, StepOutcome) else "",
+)
+def test_a_step_that_has_not_failed_is_a_line(step: StepOutcome, line: str) -> None:
+    assert lines_of(step) == [line]
 
 
 def test_a_step_that_failed_says_all_that_its_author_needs() -> None:
@@ -175,20 +174,7 @@ def test_of_a_stranger_no_memory_is_known() -> None:
     assert summary_of(checked(OK)) == ["", "1 step: 1 ok, 0 failed, 0 skipped"]
 
 
-SHORT = StepOutcome(
-    number=4,
-    step=Step.PLAY,
-    game="blackjack",
-    status=StepStatus.INCOMPLETE,
-    about="3 of 200 rounds",
-    rounds=3,
-)
-
-
 def test_what_is_not_complete_is_no_failure_and_not_enough() -> None:
-    [line] = lines_of(SHORT)
-
-    assert line == " 4 play blackjack         incomplete (3 of 200 rounds)"
     assert summary_of(checked(OK, SHORT))[-1] == (
         "2 steps: 1 ok, 0 failed, 0 skipped, 1 incomplete"
     )
@@ -198,9 +184,8 @@ def test_what_is_not_complete_is_no_failure_and_not_enough() -> None:
 
 
 def test_the_seed_is_told() -> None:
-    seeded = msgspec.structs.replace(checked(OK, report=ResourceUse(decisions=1)), seed=7)
-    report = msgspec.structs.replace(seeded.report, p50_ms=1.0, p99_ms=1.0, max_ms=1.0)
-    lines = summary_of(msgspec.structs.replace(seeded, report=report))
+    report = ResourceUse(decisions=1, p50_ms=1.0, p99_ms=1.0, max_ms=1.0)
+    lines = summary_of(msgspec.structs.replace(checked(OK, report=report), seed=7))
 
     assert lines[1].startswith("1 decision: ")
     assert lines[-1] == "1 step: 1 ok, 0 failed, 0 skipped; seed 7"
@@ -209,3 +194,95 @@ def test_the_seed_is_told() -> None:
 def test_the_last_word_names_what_failed() -> None:
     assert verdict_on(checked(OK, BAD)) == "1 of 2 steps failed: play blackjack"
     assert verdict_on(checked(OK)) == "nothing was played"
+
+
+def step(
+    kind: Step, game: str | None = None, status: StepStatus = StepStatus.OK, came: str = ""
+) -> StepOutcome:
+    return StepOutcome(
+        number=1, step=kind, game=game, status=status, expected="that", came=came, advice="Mend it."
+    )
+
+
+def report(*steps: StepOutcome, games: tuple[str, ...] = ("akq", "gin")) -> CheckReport:
+    return CheckReport(
+        passed=False, name="bot", games=games, steps=steps, report=ResourceUse(), limits=Limits()
+    )
+
+
+FAILED = StepStatus.FAILED
+PLAYED = step(Step.PLAY, "akq")
+TRACE = "Traceback:\n  File …\nSyntaxError: invalid syntax\n"
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ([step(Step.CLOSE, None, FAILED, "it")], "close: expected that; got it. Mend it."),
+        (
+            [step(Step.CLOSE, None, StepStatus.INCOMPLETE, "it")],
+            "close: expected that; got it. Mend it.",
+        ),
+        (
+            [step(Step.PLAY, "gin", FAILED, "a card"), step(Step.OVER, None, FAILED, "nothing")],
+            "play gin: expected that; got a card. Mend it.",
+        ),
+        (
+            [msgspec.structs.replace(step(Step.STARTS, None, FAILED, "nothing"), stderr=TRACE)],
+            "starts: expected that; got nothing. It wrote: SyntaxError: invalid syntax",
+        ),
+    ],
+    ids=["failed", "incomplete", "the first fault", "what it wrote says more than a hint"],
+)
+def test_what_is_wrong_in_no_game_is_wrong_in_all(steps: list[StepOutcome], why: str) -> None:
+    found = verdict(report(PLAYED, *steps))
+
+    assert (found.games, found.why) == ((), why)
+
+
+def test_a_bot_plays_the_games_in_which_it_passed() -> None:
+    gin = step(Step.PLAY, "gin", FAILED, "nothing"), step(Step.LEGAL, "gin", StepStatus.SKIPPED)
+    found = verdict(report(PLAYED, step(Step.LEGAL, "akq"), *gin))
+
+    assert (found.games, found.why) == (("akq",), "")
+
+
+def test_without_a_game_nothing_was_played() -> None:
+    assert verdict(report(games=())).why == "nothing was played"
+
+
+NAME = next(iter(GAMES))
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (
+            ("    card: Card\n    actions", "    card: Kard\n    actions"),
+            "types of Act cannot be sent",
+        ),
+        (
+            ("    card: Card\n    actions", "    match: Card\n    actions"),
+            "the field 'match' of Act",
+        ),
+        (
+            ("    starter: int\n", "    starter: int | bool | set[int] | list[int]\n"),
+            "types of Dealt",
+        ),
+    ],
+)
+def test_types_that_cannot_be_sent_leave_a_game_out_and_nothing_else(
+    tmp_path: Path, edit: tuple[str, str], why: str
+) -> None:
+    install_game(tmp_path, "badly_typed", 2, {"vocabulary.py": (edit,)})
+    with CommandProcess.beside(tmp_path) as commands:
+        ran = commands.arena(tmp_path, "check-game", "badly_typed")
+        good = commands.arena(tmp_path, "check-game", NAME, "--matches", "1")
+    left_out, *_, refusal = ran.err.splitlines()
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "badly_typed 0.1.0 is left out (protocol.games): " in left_out
+    assert why in left_out
+    assert refusal.startswith("arena: unknown game 'badly_typed'")
+    assert good.status == 0

@@ -1,9 +1,18 @@
+"""What holds of all commands, and `arena doctor` and `arena docs`, called as people do."""
+
 from __future__ import annotations
 
 import io
+import json
+import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import click
 import pytest
@@ -11,9 +20,11 @@ import pytest
 from arena.cli import COMMANDS, command_named, main
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.manual.documents import documents
+from arena.sandbox import bubblewrap
+from arena.sandbox.languages import Language
 from protocol.version import __version__
-
-Run = Callable[..., Any]
+from tests.support.in_process import Run
 
 
 def test_version(run: Run) -> None:
@@ -86,26 +97,19 @@ def test_a_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert line == "No space left on device"
 
 
-def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stderr", stderr)
     with output.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
         progress.tick()
 
     assert progress.done == 1
-    assert "Gin rummy" in terminal.getvalue()
-
-
-def test_progress_is_quiet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    with output.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
-        progress.tick()
-
-    assert progress.done == 1
-    assert capsys.readouterr() == ("", "")
+    assert ("Gin rummy" in stderr.getvalue()) == is_terminal
+    assert bool(stderr.getvalue()) == is_terminal
 
 
 def test_main_reads_the_process_arguments(
@@ -115,3 +119,106 @@ def test_main_reads_the_process_arguments(
 
     assert main() == 0
     assert capsys.readouterr().out.startswith("arena ")
+
+
+def test_every_layer_is_shown_with_why_not(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "probe", lambda **_: "bubblewrap is not installed")
+    ran = run("doctor")
+
+    assert (ran.status, ran.err) == (0, "")
+    assert "not isolated: bubblewrap is not installed" in ran.out
+    assert "sampler" in ran.out
+    assert "cgroup v2" in ran.out
+
+
+def test_the_document_has_a_field_for_all_that_is_shown(run: Any) -> None:
+    document = run("doctor", "--json").document
+
+    assert list(document) == ["layers"]
+    assert len(document["layers"]) == 9 + len(Language)
+    for layer in document["layers"]:
+        assert list(layer) == ["name", "active", "detail"]
+        assert isinstance(layer["active"], bool)
+        assert layer["detail"]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that a browser was told to open; none is."""
+    addresses: list[str] = []
+    monkeypatch.setattr("webbrowser.open", addresses.append)
+    return addresses
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command as a process, and the address that it has printed."""
+    words = (sys.executable, "-m", "arena", "docs", "--no-browser", "--json")
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None, "it is a pipe"
+        yield process, json.loads(process.stdout.readline())["url"]
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("ws://127.0.0.1:7700", "http://127.0.0.1:7700/docs/"),
+        ("wss://school.example/arena/", "https://school.example/arena/docs/"),
+        ("http://[::1]:80", "http://[::1]:80/docs/"),
+    ],
+)
+def test_the_manual_of_an_arena_is_opened(
+    run: Run, opened: list[str], url: str, address: str
+) -> None:
+    assert run("docs", "--url", url) == (0, f"the manual is at {address}\n", "")
+    assert run("docs", "--url", url, "--no-browser", "--json").document == {"url": address}
+    assert opened == [address]
+
+
+def test_a_port_that_is_taken_is_a_line(run: Run, opened: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        line = run("docs", "--port", str(port)).refusal(1)
+
+    assert line.startswith(f"cannot listen on 127.0.0.1:{port}: ")
+    assert not opened
+
+
+def test_the_manual_of_this_installation_is_served(
+    served: tuple[subprocess.Popen[str], str],
+) -> None:
+    process, url = served
+    assert urlsplit(url).hostname == "127.0.0.1"
+    with urlopen(url) as page:
+        html = page.read().decode()
+    with urlopen(url.removesuffix("docs/")) as page:
+        assert page.url == url
+
+    for path in documents():
+        with urlopen(f"{url}{path}") as page:
+            assert page.headers["Content-Security-Policy"]
+    assert all(path in html for path in documents())
+    style = html.partition('stylesheet" href="../')[2].partition('"')[0]
+    with urlopen(url.replace("docs/", style)) as page:
+        assert page.headers["Content-Type"].startswith("text/css")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "arena: interrupted\n")
+
+
+def test_head_has_no_body_and_a_connection_stays_open(
+    served: tuple[subprocess.Popen[str], str],
+) -> None:
+    parts = urlsplit(served[1])
+    connection = HTTPConnection(parts.netloc)
+    for method in ("HEAD", "GET", "HEAD"):
+        connection.request(method, "/docs/")
+        answer = connection.getresponse()
+        body = answer.read()
+
+        assert answer.status == 200
+        assert len(body) == (int(answer.headers["Content-Length"]) * (method == "GET"))
+    connection.close()

@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,10 +21,8 @@ from arena.records.seat_document import seat_document
 from arena.results import audit_database
 from arena.storage.store import Store
 from bots.ace_king_queen import Honest
+from tests.support.in_process import Run
 from tests.support.sample_database import SampleWriter, plan, play
-
-if TYPE_CHECKING:
-    from tests.arena.cli.conftest import Run
 
 
 @pytest.fixture(scope="module")
@@ -52,28 +50,6 @@ def test_on_a_terminal_a_long_text_goes_through_a_pager(monkeypatch: pytest.Monk
     replay._show(iter(["a line"] * 500))
 
     assert paged == ["\n".join(["a line"] * 500)]
-
-
-def test_a_long_match_begins_with_an_index_of_its_rounds(run: Run, tmp_path: Path) -> None:
-    result = arena.play("ace_king_queen", [Honest(), Honest()], settings={"hands": 200}, seed=1)
-    path = tmp_path / "long.json"
-    path.write_bytes(result.record.to_json())
-
-    lines = run("replay", str(path)).out.splitlines()
-
-    assert lines[2] == "its 200 rounds; --round N shows one:"
-    first = re.fullmatch(
-        r"  rounds 1 to 5: seat 1 ([+-]\d), seat 2 [+-]\d; "
-        r"most in round (\d): seat 1 ([+-]\d), seat 2 [+-]\d",
-        lines[3],
-    )
-    assert first is not None
-    assert lines[43] == "round 1"
-    shown = [run("replay", str(path), "--round", str(n)).out for n in range(1, 6)]
-    gains = [int(text.partition("paid: seat 1 ")[2].partition(",")[0]) for text in shown]
-    assert sum(gains) == int(first[1])
-    assert gains[int(first[2]) - 1] == int(first[3])
-    assert abs(int(first[3])) == max(map(abs, gains))
 
 
 def test_what_a_seat_saw_is_read_like_a_record(run: Run, file: str, tmp_path: Path) -> None:
@@ -206,32 +182,30 @@ def conversation(run: Run, match: str, *, seat: int = 1, db: str = "no.db") -> l
     return [json.loads(line) for line in ran.text.splitlines()]
 
 
-def test_a_conversation_begins_with_the_versions_that_have_played(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "about", "seats"),
+    [
+        (
+            {"versions": ("v3", "connected")},
+            "Players: ann v3, ben (connected).",
+            "ann v3, seat 2 ben (c",
+        ),
+        ({"worker": "north"}, "Refereed by worker north.", "ann, seat 2 ben"),
+    ],
+    ids=["the versions that have played", "the worker that refereed"],
+)
+def test_a_conversation_begins_with(
+    run: Run, tmp_path: Path, more: dict[str, Any], about: str, seats: str
+) -> None:
     db = str(tmp_path / "arena.db")
     with Store(db) as store:
         writer = SampleWriter(store, plan("ace_king_queen"), "akq")
-        writer.finished(
-            Pairing(1, ("ann", "ben")), play("ace_king_queen", versions=("v3", "connected")), "m"
-        )
+        writer.finished(Pairing(1, ("ann", "ben")), play("ace_king_queen", **more), "m")
     [heading, hello, *_] = conversation(run, "m", seat=2, db=db)
 
-    assert heading["about"] == (
-        "Seat 2 in match m, made up from its record. Players: ann v3, ben (connected)."
-    )
+    assert heading["about"] == f"Seat 2 in match m, made up from its record. {about}"
     assert (heading["players"], hello["bot"]["name"]) == (["ann", "ben"], "ben")
-    assert "seat 1 ann v3, seat 2 ben (connected)" in run("replay", "m", "--db", db).out
-
-
-def test_a_conversation_begins_with_the_worker_that_refereed(run: Run, tmp_path: Path) -> None:
-    db = str(tmp_path / "arena.db")
-    with Store(db) as store:
-        writer = SampleWriter(store, plan("ace_king_queen"), "akq")
-        writer.finished(Pairing(1, ("ann", "ben")), play("ace_king_queen", worker="north"), "m")
-    [heading, *_] = conversation(run, "m", seat=2, db=db)
-
-    assert heading["about"] == (
-        "Seat 2 in match m, made up from its record. Refereed by worker north."
-    )
+    assert f"seat 1 {seats}" in run("replay", "m", "--db", db).out
 
 
 @pytest.mark.parametrize(

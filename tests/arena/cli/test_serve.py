@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
-from arena.cli import serve
-from arena.cli._launched_bots import BotNotices
+from arena.cli import _submissions, serve
+from arena.cli._addresses import Endpoint
+from arena.cli._launched_bots import BotNotices, launched
+from arena.cli._submissions import cache_folder, check_safety
+from arena.competitions.arena_host import Host
 from arena.games import GAMES
+from arena.sandbox.bot_spec import BotSpec
 from arena.storage.store import Store
 from arena.workers.bus import BusAddress
+from protocol.errors import UsageError
 from protocol.messages import Ending, Limits, Verdict
-
-Run = Callable[..., Any]
+from tests.support.databases import Server
+from tests.support.in_process import Run
 
 
 class Call(msgspec.Struct):
@@ -160,30 +166,22 @@ def test_options_win_over_the_file(
     assert called("gin", config=config).endpoint.port == 3
 
 
-def test_an_open_interface_may_be_meant_in_the_file(called: Callable[..., Call]) -> None:
-    text = '[serve]\nhost = "0.0.0.0"\nopen = true'
-    endpoint = called(config=text).endpoint
-
-    assert endpoint.host == "0.0.0.0"
-    assert not endpoint.requires_token
-
-
 @pytest.mark.parametrize(
-    ("words", "needs_token"),
+    ("words", "config", "needs_token"),
     [
-        (("--host", "0.0.0.0"), True),
-        (("--host", "::"), True),
-        (("--host", "0.0.0.0", "--open"), False),
-        (("--host", "127.0.0.1"), False),
-        (("--host", "::1"), False),
-        (("--host", "localhost"), False),
+        ("--host 0.0.0.0", None, True),
+        ("--host ::", None, True),
+        ("--host 0.0.0.0 --open", None, False),
+        ("", '[serve]\nhost = "0.0.0.0"\nopen = true', False),
+        ("--host 127.0.0.1", None, False),
+        ("--host ::1", None, False),
+        ("--host localhost", None, False),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_who_comes_from_elsewhere_needs_a_token_unless_all_may_come(
-    called: Callable[..., Call], words: tuple[str, ...], needs_token: bool
+    called: Callable[..., Call], words: str, config: str | None, needs_token: bool
 ) -> None:
-    assert called(*words).endpoint.requires_token is needs_token
+    assert called(*words.split(), config=config).endpoint.requires_token is needs_token
 
 
 RUNS = """
@@ -340,3 +338,93 @@ def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Cal
     assert entry.name == other.name == "ann"
     assert entry.program.words[1:5] == ("-P", "-m", "bots", "ann/bot.py")
     assert entry.program == other.program
+
+
+class HostWithABotThatEnds:
+    """Launches anything; every bot has ended before it connected."""
+
+    def __init__(self) -> None:
+        self.limits = Limits()
+        self.ended: dict[str, str] = {}
+
+    async def launch_program(self, program: object, name: str) -> None:
+        self.ended[name] = "it ended with 1"
+
+    async def wait_for_bots(self, names: Iterable[str], within_s: float) -> set[str]:
+        return set()
+
+    async def wait_for_change(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_bot_that_has_ended_is_reported_before_the_block_begins(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    notices = BotNotices()
+    entry = BotSpec(cast("Any", object()), name="ann")
+    async with launched(cast("Host", HostWithABotThatEnds()), [entry], notices):
+        assert [line.partition("ann")[2] for line in notices.lines()] == [
+            " has ended: it ended with 1"
+        ]
+
+
+NEAR = Endpoint("127.0.0.1", 0, False, False, None, (), True, (), ())
+
+
+@pytest.fixture
+def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_submissions, "unsafe_because", lambda limits: ("no isolation: buy one",))
+
+
+@pytest.mark.usefixtures("unsafe")
+def test_an_arena_that_cannot_isolate_takes_no_submissions() -> None:
+    with pytest.raises(UsageError, match="not safe on this machine: no isolation: buy one; "):
+        check_safety(Limits(), NEAR, without_isolation=False)
+
+
+@pytest.mark.usefixtures("unsafe")
+def test_on_loopback_it_may_say_what_everybody_could_read() -> None:
+    text = check_safety(Limits(), NEAR, without_isolation=True)
+
+    assert "other students' programs too (no isolation: buy one)" in text
+
+
+@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"proxies": ("127.0.0.1",)}])
+def test_without_isolation_nobody_else_may_connect(changes: dict[str, object]) -> None:
+    elsewhere = msgspec.structs.replace(NEAR, **changes)
+
+    with pytest.raises(UsageError, match="only where the arena listens on this machine alone"):
+        check_safety(Limits(), elsewhere, without_isolation=True)
+
+
+def test_where_it_is_safe_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_submissions, "unsafe_because", lambda limits: ())
+
+    assert check_safety(Limits(), NEAR, without_isolation=False) == ""
+
+
+def test_programs_are_built_beside_the_file_of_the_database(tmp_path: Path) -> None:
+    with Store(tmp_path / "class.db") as store:
+        assert cache_folder(store) == tmp_path / "class.db-submissions"
+
+
+def test_of_a_server_s_database_they_are_built_in_the_user_s_cache(
+    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with Store(postgres.url()) as store:
+        folder = cache_folder(store)
+
+    assert folder.parent == tmp_path / "card-arena"
+
+
+@pytest.mark.parametrize("language", ["rust", ""])
+def test_a_starter_is_in_a_language_that_there_is(language: str) -> None:
+    with pytest.raises(UsageError, match="expected one of python, "):
+        _submissions._starter("akq", language)
+
+
+def test_a_starter_says_which_file_is_to_be_changed() -> None:
+    made = _submissions._starter("akq", "go")
+
+    assert made.edit in made.files

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,9 @@ from arena.cli import standings
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.storage.store import Store
+from tests.support.in_process import Run
 from tests.support.sample_database import from_outside, missing, write
 from tests.support.written_competition import WrittenCompetition, names, plan
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from arena.formats.standings import Row
 from arena.storage.store import CompetitionState, Store
 from arena.workers.bus import BusAddress
 from protocol.messages import Ending, Limits, Verdict
-
-Run = Callable[..., Any]
+from tests.support.in_process import Run
 
 BOT = """
 from bots.ace_king_queen import Random

@@ -1,4 +1,4 @@
-"""`arena verify`: databases and documents, one line for each flaw, and the exit status."""
+"""`arena verify`: databases and documents, one line for each flaw; and `arena vectors`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,11 +17,11 @@ from arena.storage.reader import document_of
 from arena.storage.store import Store
 from arena.storage.submissions import Submissions
 from protocol.entry_points import Package
+from protocol.strategy import house_bots
+from tests.support.in_process import CommandProcess, Run
 from tests.support.sample_database import write
 from tests.support.submitted_programs import enrol, hand_in
-
-if TYPE_CHECKING:
-    from tests.arena.cli.conftest import Run
+from tests.support.toy_games import write_toy
 
 
 @pytest.fixture
@@ -157,3 +157,31 @@ def test_a_damaged_file_is_a_line_or_a_list(
 
     assert ran.status in (1, 2)
     assert ran.failure(ran.status)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_has_a_schema_and_a_transcript_of_each_house_bot(
+    run: Run, tmp_path: Path, game: str
+) -> None:
+    run("vectors", game, str(tmp_path))
+    files = sorted(file.name for file in tmp_path.iterdir())
+
+    assert files == sorted([f"{game}.json", *(f"{game}-{bot}.jsonl" for bot in house_bots(game))])
+    assert run("vectors", game, str(tmp_path), "--check").status == 0
+    transcripts = [str(file) for file in tmp_path.glob("*.jsonl")]
+    assert "all fit" in run("verify", *transcripts).text
+
+
+@pytest.mark.e2e
+def test_games_from_outside_have_them_and_ours_stay_as_they_are(tmp_path: Path) -> None:
+    games = [write_toy(tmp_path / "toys", seats) for seats in (1, 2, 3, 6)]
+    schemas = "import sys; from protocol.schema.__main__ import main; sys.exit(main(['--check']))"
+    with CommandProcess.beside(tmp_path / "toys") as commands:
+        for game in games:
+            written = commands.arena(tmp_path, "vectors", game, game).text
+            assert written.count("wrote ") == 4  # a schema and three bots
+            assert commands.arena(tmp_path, "vectors", game, game, "--check").text == ""
+            transcripts = [f"{game}/{game}-{bot}.jsonl" for bot in ("bold", "timid")]
+            verified = commands.arena(tmp_path, "verify", *transcripts).text
+            assert "2 matches: all fit" in verified
+        assert commands.python(tmp_path, schemas).text == ""

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from arena.workers import bus_operator, nats_bus
 from arena.workers.bus import BusDown
 from tests.support.fake_bots import ANY_GAME
+from tests.support.in_process import Run
 from tests.support.memory_bus import MemoryBroker, MemoryBus
 from tests.support.nats_server import NatsServer, nats_server
 from tests.support.worker_reports import ReportingWorker
 
-if TYPE_CHECKING:
-    from tests.arena.cli.conftest import Ran
-
 __all__ = ["nats_server"]
-
-Run = Callable[..., "Ran"]
 
 
 class FakeNats:

@@ -1,0 +1,284 @@
+"""`arena play`, `cross`, `compare`, `analyse`, `mistakes` and `--bot COMMAND`; and Ctrl-C in the middle.
+
+Their words and results are in `*.cram`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import arena
+from arena.cli import Interrupted, mistakes
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _output as output
+from arena.games import GAMES
+from arena.lab.series import Offence
+from arena.records.luck import luck_of
+from arena.records.mistakes import mistakes_of
+from arena.records.seat_document import seat_document
+from arena.results import match_sums
+from arena.results.export import export
+from arena.sandbox.bot_spec import read_entry
+from arena.storage.store import Store
+from protocol.errors import ArenaError, UnknownBot
+from protocol.messages import Ending, Limits
+from protocol.strategy import find
+from tests.support.analysed import GAME
+from tests.support.answering import Answering
+from tests.support.git_repository import commit_all, git
+from tests.support.in_process import Run
+
+
+def test_one_match_is_the_one_that_arena_play_plays(run: Run, bot_file: Callable[..., str]) -> None:
+    path = bot_file()
+    document = run("play", "akq", path, path, "--seed", "5", "--json").document
+
+    result = arena.play("akq", [Answering(), Answering()], seed=5)
+    assert tuple(bot["score"] for bot in document["bots"]) == result.scores
+
+
+@pytest.mark.stats
+def test_G16_a_thousand_games_unless_told(run: Run) -> None:
+    argv = ["cross", "gin", "simple", "random", "--set", "target=1"]
+    document = run(*argv, "--seed", "1", "--json").document
+
+    assert document["settings"]["games"] == 1000
+    assert document["tables"][0]["units"] == 1000
+
+
+@pytest.mark.needs("git")
+def test_a_file_is_compared_with_itself_at_a_commit(
+    run: Run, bot_file: Callable[..., str], tmp_path: Path
+) -> None:
+    mine = bot_file(answer="question.legal[-1]")  # checks and folds
+    git(tmp_path, "init")
+    commit_all(tmp_path)
+    bot_file(answer="question.legal[0]")  # bets and calls
+    document = run("compare", mine, f"{mine}@HEAD", "--json").document
+
+    assert document["bots"] == [mine, f"{mine}@HEAD"]
+    assert (document["verdict"], document["better"]) == ("better", 0)
+
+
+def test_a_match_says_how_much_of_what_was_won_is_luck(run: Run, tmp_path: Path) -> None:
+    bots = [find("ace_king_queen", name)() for name in ("honest", "bluffer")]
+    record = arena.play("ace_king_queen", bots, settings={"hands": 40}, seed=1).record
+    file = tmp_path / "match.json"
+    file.write_bytes(record.to_json())
+    measured = luck_of(record)
+
+    words = ("mistakes", str(file), "--seat", "2")
+    line = run(*words).text.splitlines()[1]
+
+    luck = {"unit": "chip", "gain": measured.gains[1], "luck": measured.luck[1]}
+    assert run(*words, "--json").document["luck"] == luck
+    without = measured.gains[1] - measured.luck[1]
+    assert line.startswith(f"It won {measured.gains[1]:+.2f} chips, of which ")
+    assert line.endswith(f" is luck: {without:+.2f} without it.")
+    file.write_bytes(seat_document(record, 1, "m", ("ann", "ben")).to_json())
+    assert run(*words, "--json").document["luck"] is None
+
+
+AKQ = GAMES["ace_king_queen"]
+
+
+@pytest.mark.parametrize(
+    ("command", "opens"),
+    [
+        ("cross", "arena.lab.launched.gathered"),
+        ("compare", "arena.lab.launched.gathered"),
+        ("tournament round_robin", "arena.cli.tournament.Host"),
+    ],
+)
+def test_no_bot_sees_the_keys_of_the_bus(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, opens: str
+) -> None:
+    for name in ("arena.nk", "lab1.nk", "ca-key.pem", "ca.pem", "bot.py"):
+        (tmp_path / name).touch()
+    hidden: list[Path] = []
+
+    def opened(*args: Any, **more: Any) -> None:
+        hidden.extend(more["hidden"] if "hidden" in more else args[4])
+        raise ArenaError("that is all")
+
+    monkeypatch.setattr(opens, opened)
+    monkeypatch.setattr("arena.cli.tournament.bus_jobs", lambda *_, **__: contextlib.nullcontext())
+    key, ca = str(tmp_path / "arena.nk"), str(tmp_path / "ca.pem")
+    bus = ("--bus", "tls://h:1", "--bus-key", key, "--bus-ca", ca)
+
+    assert "that is all" in run(*command.split(), "akq", "nash", "honest", *bus).err
+    assert {file.name for file in hidden} == {"arena.nk", "lab1.nk", "ca-key.pem", "ca.pem"}
+
+
+def test_commands_come_after_the_bots_that_are_named(bot_file: Callable[..., str]) -> None:
+    mine = bot_file()
+    entries = [read_entry("sh"), read_entry("ann=sh"), read_entry("sh -c mine")]
+    guests = lab_runs.guests(AKQ, ["nash", mine, "nash"], entries)
+
+    # The default of the last would be the name of a file that plays, too.
+    names = [bot.name for bot in guests]
+    assert names == ["nash", mine, "nash", "sh", "ann", "mine-2"]
+    assert [bot.program is None for bot in guests] == [True] * 3 + [False] * 3
+
+
+def test_a_file_that_cannot_play_is_found_out_before_anything_is_launched(
+    bot_file: Callable[..., str],
+) -> None:
+    path = bot_file(game="gin_rummy")
+
+    with pytest.raises(UnknownBot, match="plays gin_rummy, expected a bot for ace"):
+        lab_runs.guests(AKQ, [path], [read_entry("sh")])
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt, "cancelled"])
+def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
+    def playing(progress: output.ProgressCount) -> Coroutine[Any, Any, None]:
+        async def play() -> None:
+            progress.tick()
+            progress.tick()
+            if how is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            raise asyncio.CancelledError
+
+        return play()
+
+    with pytest.raises(Interrupted) as caught:
+        lab_runs.run(playing, "Blackjack", 5000, "trial", "--trials")
+
+    assert str(caught.value) == (
+        "interrupted after 2 of 5,000 trials, all bots are stopped; "
+        "a smaller --trials shortens the run"
+    )
+
+
+def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stderr = "\n".join([*(f"line {n}" for n in range(99)), "\tat x", "\x1b[2Jthe last"])
+    offence = Offence(1, 1, Ending.ILLEGAL, "answered 4", 7, advice="do not", stderr=stderr)
+    line = lab_runs.out("ann", offence)
+    told = capsys.readouterr().err.splitlines()
+
+    assert line == "ann is eliminated in match 7: illegal: answered 4; do not"
+    assert told[-2:] == ["ann:     at x", "ann: \N{REPLACEMENT CHARACTER}[2Jthe last"]
+    assert len(told) == 20
+
+
+def test_an_offence_in_this_process_is_told_as_ever() -> None:
+    offence = Offence(0, 0, Ending.CRASH, "seat 1 raised ValueError", 1)
+
+    assert lab_runs.out("ann", offence) == (
+        "ann is eliminated in match 1: crash: seat 1 raised ValueError"
+    )
+
+
+def test_only_seeds_that_there_are_are_shown() -> None:
+    assert (lab_runs.seed_shown(None), lab_runs.seed_shown(3)) == ("", ", seed 3")
+
+
+def test_limits_are_only_for_processes() -> None:
+    lab_runs.check([read_entry("sh")], None, Limits(bank_ms=0))
+    lab_runs.check([], 3, Limits())
+
+
+ANALYSING = pytest.mark.usefixtures("analysing")
+
+
+@ANALYSING
+def test_one_line_says_what_is_not_installed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+
+    refusal = run("analyse", GAME, "honest").refusal()
+
+    assert refusal == "numpy and scipy are not installed: pip install 'card-arena[analysis]'"
+
+
+@ANALYSING
+def test_a_terminal_shows_that_it_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = run("analyse", GAME, "honest", "--seed", "5", "--json")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    shown = run("analyse", GAME, "honest", "--seed", "5", "--json")
+
+    assert quiet.err == ""
+    assert "asking honest" in shown.err
+    assert "answers" in shown.err
+    assert shown.out == quiet.out
+
+
+@ANALYSING
+def test_ctrl_c_says_how_many_answers_came(run: Run, bot_file: Callable[..., str]) -> None:
+    stopped = bot_file(answer="exec('raise KeyboardInterrupt')")
+
+    failure = run("analyse", GAME, "honest", "--against", stopped).failure(130)
+
+    assert re.fullmatch(r"interrupted after [1-9][\d,]+ answers", failure)
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return str(tmp_path / "class.db")
+
+
+@pytest.mark.parametrize("done", [0, 2])
+def test_mistakes_shows_what_was_found_until_then(
+    run: Run, toy_db: None, db: str, done: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [None] * done
+
+    def found(*args: object) -> object:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return mistakes_of(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mistakes, "mistakes_of", found)
+    ran = run("mistakes", "toy_two", "--seat", "ben", "--db", db, "--json")
+
+    assert ran.failure(130) == f"interrupted after {done} of 5 matches"
+    documents = [json.loads(line) for line in ran.out.splitlines()]
+    assert [(one["matches"], one["of"]) for one in documents] == [(2, 5)] * bool(done)
+
+
+def test_export_leaves_everything_as_it_was(
+    run: Run, two_courses_db: None, db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write: Callable[..., Any] = export
+    monkeypatch.setattr("arena.cli.export.export", lambda *args: write(*args[:-1], interrupted))
+    folder = tmp_path / "results"
+    said = run("export", str(folder), "--db", db).refusal(130)
+
+    assert said == f"interrupted; {folder} is as it was"
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".db-wal", ".db-shm"}
+
+
+def test_luck_says_how_many_are_left(
+    run: Run, older_db: None, db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(match_sums, "recompute", interrupted)
+
+    assert run("luck", db).refusal(130) == (
+        "interrupted; 3 matches left, and the same command goes on"
+    )
+
+
+def test_luck_refuses_while_an_arena_runs_on_the_database(
+    run: Run, older_db: None, db: str
+) -> None:
+    with Store(db, exclusive=True):
+        line = run("luck", db).refusal()
+
+    assert line.startswith(f"expected a database that no other arena runs on, {db} is in use")
