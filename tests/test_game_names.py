@@ -37,6 +37,7 @@ ALLOWED = {
     "tests/support/fake_host.py": "the same",
     "tests/support/gateway_bots.py": "the same",
     "tests/support/in_memory_bot.py": "the same",
+    "tests/support/scripted_connection.py": "the same",
     "tests/support/submitting.py": "programs in the place of a check and of a comparison",
     "tests/support/written_competition.py": "a game for each form of competition",
     "tests/support/hogs/": "programs with a fixed `hello`",

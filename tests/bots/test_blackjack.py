@@ -74,6 +74,7 @@ def test_B12_simple_bets_the_minimum_whatever_it_has_seen() -> None:
 # --- The count ---
 
 LOW = [rank + suit for rank in "23456" for suit in "shdc"]
+MANY_LOW = [rank + suit for suit in "sh" for rank in "23456"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_reset_forgets_the_last_match() -> None:
     counting, competitor = Counting(), Competitor()
     for player in (counting, competitor):
         fresh = bet(player, 1000)
-        see(player, ["2s", "3s", "4s", "5s", "6s", "2h", "3h", "4h", "5h", "6h"])
+        see(player, MANY_LOW)
         assert bet(player, 1000) != fresh
         player.reset()
         assert bet(player, 1000) == fresh
@@ -130,18 +131,21 @@ def test_reset_forgets_the_last_match() -> None:
 # --- Competitor ---
 
 
-def test_B12_competitor_bets_more_the_more_it_is_favoured() -> None:
-    low = "2s 3s 4s 5s 6s 2h 3h 4h 5h 6h"
-
-    assert bet_after(Competitor(), "As Ah Ts Ks Qs Js") == 5
-    assert bet_after(Competitor(), "") == 6  # even: a natural pays 9
-    assert bet_after(Competitor(), low) == 20
-    assert bet_after(Competitor(), low, bankroll=10_000) == 726
-
-
-def test_B12_competitor_never_bets_more_than_it_has() -> None:
-    assert bet_after(Competitor(), "", bankroll=5) == 5
-    assert bet_after(Competitor(), "2s 3s 4s 5s 6s 2h 3h 4h", bankroll=13) == 13
+@pytest.mark.parametrize(
+    ("seen", "bankroll", "bet"),
+    [
+        ("As Ah Ts Ks Qs Js", 100, 5),
+        ("", 100, 6),  # even: a natural pays 9
+        (" ".join(MANY_LOW), 100, 20),
+        (" ".join(MANY_LOW), 10_000, 726),
+        ("", 5, 5),  # never more than it has
+        (" ".join(MANY_LOW[:-2]), 13, 13),
+    ],
+)
+def test_B12_competitor_bets_more_the_more_it_is_favoured(
+    seen: str, bankroll: int, bet: int
+) -> None:
+    assert bet_after(Competitor(), seen, bankroll) == bet
 
 
 def test_B12_competitor_draws_what_the_unseen_cards_favour() -> None:
@@ -165,9 +169,6 @@ def test_B12_competitor_plays_the_clear_hands_like_anybody() -> None:
     assert hits(player, "Ts 7s") == ""
     assert hits(player, "As 8s") == ""
     assert hits(player, "As 7s").startswith("9TJQK")  # against an ace it is close
-
-
-# --- The interface ---
 
 
 # --- In the long run ---

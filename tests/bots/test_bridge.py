@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from websockets.exceptions import ConnectionClosedError
 
 import bots.bridge
-import bots.reach
 from bots.bridge import Bridge
 from bots.line_program import LineProgram, ProgramFailed
 from bots.reach import NotAdmitted
-from protocol.codec import Encoding, encode
-from protocol.messages import ArenaMessage, Refused
-from tests.bots.test_client import FakeTransport, ask, match, over, welcome
+from protocol.messages import Refused
+from tests.support.scripted_connection import (
+    ScriptedConnection,
+    Step,
+    ask,
+    dialled,
+    match,
+    over,
+    welcome,
+)
 
-TIMEOUT_S = 10.0
+pytestmark = pytest.mark.virtual_time
+
+SETTLED_S = 0.01
+"""Of the clock that jumps: after that all that could be done at once is done."""
 
 HELLO = '{"type":"hello","protocol":1,"name":"sh","games":["ace_king_queen"]}'
 READY = '{"type":"ready","match":"m","nonce":"n"}'
@@ -47,13 +54,6 @@ class FakeProgram:
         for line in lines:
             self._says.put_nowait(line)
 
-    async def said(self) -> None:
-        """All that it says has been read, and what follows from it is done."""
-        while not self._says.empty():
-            await asyncio.sleep(0)
-        for _ in range(5):
-            await asyncio.sleep(0)
-
     async def start(self, environment: dict[str, str]) -> None:
         self.environment = environment
 
@@ -77,59 +77,17 @@ class FakeProgram:
         return [message["type"] for message in self.heard]
 
 
-Step = ArenaMessage | list[ArenaMessage] | int | bytes | Callable[[], object]
-"""A message of the arena, its close code, a raw frame, or an action in between."""
+class FakeConnection(ScriptedConnection):
+    """One connection; between two steps all that follows from the first is done."""
 
-
-class FakeConnection:
-    """One connection, scripted."""
-
-    def __init__(self, *script: Step) -> None:
-        self.said: list[Any] = []
-        self.frames = 0
-        self.closed: tuple[int, str] | None = None
-        self.close_code: int | None = None
-        self.close_reason = "because"
-        self.transport = FakeTransport()
-        self.takes = asyncio.Event()
-        self.takes.set()
-        self._script = list(script)
-
-    async def recv(self, decode: bool) -> bytes:
-        while self._script:
-            for _ in range(5):  # the other tasks have their turns
-                await asyncio.sleep(0)
-            step = self._script.pop(0)
-            if isinstance(step, int):
-                self.close_code = step
-                raise ConnectionClosedError(None, None)
-            if callable(step):
-                done = step()
-                if asyncio.iscoroutine(done):
-                    await done
-                continue
-            self.frames += 1
-            if isinstance(step, bytes):
-                return step
-            if isinstance(step, list):
-                parts = b",".join(encode(one, Encoding.JSON) for one in step)
-                return b"[%b]" % parts
-            return encode(step, Encoding.JSON)
-        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
-
-    async def send(self, frame: bytes, text: bool) -> None:
-        assert text
-        await self.takes.wait()
-        self.said.append(msgspec.json.decode(frame))
-
-    async def close(self, code: int = 1000, reason: str = "") -> None:
-        self.closed = (code, reason)
+    async def breathe(self) -> None:
+        await asyncio.sleep(SETTLED_S)
 
     def kinds(self) -> list[str]:
-        return [message["type"] for message in self.said]
+        return [message["type"] for message in self.messages()]
 
     def values(self) -> list[str]:
-        return [one["value"] for one in self.said if one["type"] == "answer"]
+        return [one["value"] for one in self.said("answer")]
 
 
 class World:
@@ -138,32 +96,16 @@ class World:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.program = FakeProgram()
         self.events: list[str] = []
-        self._left: list[FakeConnection] = []
-
-        @asynccontextmanager
-        async def connect(url: str, **_: object) -> Any:
-            yield self._left.pop(0)
-
-        monkeypatch.setattr(bots.reach, "connect", connect)
-        monkeypatch.setattr("random.uniform", lambda low, high: 0.0)  # no pauses
+        self._monkeypatch = monkeypatch
         monkeypatch.setattr(bots.bridge, "LineProgram", lambda words: self.program)
 
     def says(self, *lines: str | None) -> Callable[[], object]:
         """A step: the program says this now."""
-
-        def step() -> object:
-            self.program.say(*lines)
-            return self.program.said()
-
-        return step
-
-    def bridge(self, connections: Iterable[FakeConnection], **options: Any) -> Bridge:
-        self._left = list(connections)
-        return Bridge("ws://arena", ("sh",), on_event=self.events.append, **options)
+        return lambda: self.program.say(*lines)
 
     async def carry(self, *connections: FakeConnection, **options: Any) -> None:
-        async with asyncio.timeout(TIMEOUT_S):
-            await self.bridge(connections, **options).run()
+        dialled(self._monkeypatch, connections)
+        await Bridge("ws://arena", ("sh",), on_event=self.events.append, **options).run()
 
 
 @pytest.fixture
@@ -194,7 +136,7 @@ async def test_hello_is_completed(world: World) -> None:
     arena = FakeConnection(welcome(), 1000)
     await world.carry(arena, name="ann", token="secret", tables=4)
 
-    hello = arena.said[0]
+    [hello] = arena.said("hello")
     assert (hello["name"], hello["token"], hello["tables"]) == ("ann", "secret", 4)
     assert hello["batch"] is True
     assert hello["client"].endswith("stdio")
@@ -205,7 +147,7 @@ async def test_what_hello_says_itself_stays(world: World) -> None:
     arena = FakeConnection(welcome(), 1000)
     await world.carry(arena, batch=False)
 
-    hello = arena.said[0]
+    [hello] = arena.said("hello")
     assert (hello["name"], hello["tables"], hello["batch"]) == ("sh", 1, False)
     assert world.program.environment == {}
 
@@ -218,9 +160,9 @@ async def test_J7_after_a_lost_connection_all_is_heard_once_and_said_again(world
     second = FakeConnection(welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000)
     await world.carry(first, second)
 
-    assert second.said[0]["resume"] == "one"
+    assert second.said("hello")[0]["resume"] == "one"
     assert second.kinds() == ["hello", "ready", "answer"]
-    assert second.said[1]["nonce"] == "n"
+    assert second.said("ready")[0]["nonce"] == "n"
     assert second.values() == ["bet"]
     asked = [one["ask"] for one in world.program.heard if one["type"] == "ask"]
     assert asked == ["m:1", "m:2"]
@@ -280,8 +222,8 @@ async def test_a_session_that_is_forgotten_takes_its_matches_with_it(world: Worl
     )
     await world.carry(first, second, third)
 
-    assert second.said[0]["resume"] == "one"
-    assert third.said[0].get("resume") is None
+    assert second.said("hello")[0]["resume"] == "one"
+    assert third.said("hello")[0].get("resume") is None
     assert third.kinds() == ["hello", "ready"]
     assert world.program.kinds() == ["welcome", "match", "ask", "match"]
 
@@ -292,10 +234,9 @@ async def test_a_session_that_is_forgotten_takes_its_matches_with_it(world: Worl
 async def test_a_program_that_floods_is_read_no_faster_than_the_arena_reads(world: World) -> None:
     arena = FakeConnection(welcome(), lambda: arena.takes.clear())
     carrying = asyncio.create_task(world.carry(arena))
-    await world.program.said()
+    await asyncio.sleep(SETTLED_S)
     world.program.say(*["x"] * 1000)
-    for _ in range(200):
-        await asyncio.sleep(0)
+    await asyncio.sleep(1)
 
     assert world.program.read_lines <= 3  # its hello, what waits, and no more
     carrying.cancel()
@@ -307,8 +248,7 @@ async def test_an_arena_is_read_no_faster_than_the_program_reads(world: World) -
     world.program.reads.clear()
     arena = FakeConnection(welcome(), match(), *[ask(n) for n in range(1, 100)])
     carrying = asyncio.create_task(world.carry(arena))
-    for _ in range(500):
-        await asyncio.sleep(0)
+    await asyncio.sleep(1)
 
     assert arena.frames == 1
     carrying.cancel()
@@ -327,22 +267,19 @@ async def test_a_flood_while_there_is_no_connection_is_dropped(world: World) -> 
 # --- the end ---
 
 
-async def test_a_program_that_ends_is_a_crash_with_its_status(world: World) -> None:
-    world.program.status = 3
+@pytest.mark.parametrize(("status", "told"), [(3, 3), (0, 1)])
+async def test_a_program_that_ends_is_a_crash_with_its_status(
+    world: World, status: int, told: int
+) -> None:
+    """One that ends with 0 in the middle has failed, too."""
+    world.program.status = status
     arena = FakeConnection(welcome(), match(), world.says(READY, END))
     with pytest.raises(ProgramFailed) as failed:
         await world.carry(arena)
 
-    assert str(failed.value) == "the program has ended with status 3"
-    assert failed.value.status == 3
-    assert arena.closed == (1011, "the program has ended with status 3")
-
-
-async def test_a_program_that_ends_with_0_in_the_middle_has_failed_too(world: World) -> None:
-    with pytest.raises(ProgramFailed, match="status 0") as failed:
-        await world.carry(FakeConnection(welcome(), world.says(END)))
-
-    assert failed.value.status == 1
+    assert str(failed.value) == f"the program has ended with status {status}"
+    assert failed.value.status == told
+    assert arena.closed == (1011, str(failed.value))
 
 
 async def test_a_program_that_says_goodbye_has_not_failed(world: World) -> None:
@@ -365,7 +302,7 @@ async def test_J7_a_goodbye_without_a_connection_is_said_once_it_is_back(
     await world.carry(first, *([lost] if is_lost_again else []), back)
 
     assert first.kinds() == ["hello", "ready"]
-    assert back.said[0]["resume"] == "one"
+    assert back.said("hello")[0]["resume"] == "one"
     assert back.kinds() == ["hello", "goodbye"]
     assert world.program.has_ended
 
@@ -382,8 +319,7 @@ async def test_a_goodbye_without_a_connection_is_not_said_in_a_new_session(world
 async def test_who_is_stopped_says_goodbye_for_the_program(world: World) -> None:
     arena = FakeConnection(welcome(), match())
     carrying = asyncio.create_task(world.carry(arena))
-    while "match" not in world.program.kinds():
-        await asyncio.sleep(0)
+    await asyncio.sleep(1)
     carrying.cancel()
     await asyncio.wait((carrying,))
 

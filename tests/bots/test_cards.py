@@ -34,7 +34,7 @@ from protocol.errors import BadDeck, IllegalAnswer
 from protocol.gin_rummy import Melds, Turn, TurnAnswer, turn_answers
 from protocol.messages import Answer, Ending
 from protocol.three_card_poker import CATEGORIES, category, compare, strength
-from protocol.vocabulary import Question
+from tests.support.answering import Answering
 
 ALL_HANDS = list(combinations(PACK, 3))
 
@@ -104,13 +104,16 @@ def test_a_new_deck_has_all_cards_in_order_and_a_new_hand_none() -> None:
 
 
 def test_cards_are_popped_from_the_end_the_last_one_first() -> None:
-    deck = Deck()
+    deck, hand = Deck(), Hand("ann")
     popped = deck.pop_cards(3)
+    deck.move_cards(hand, 2)
+    deck.move_cards(hand, 1)
 
     assert [card.code for card in popped] == ["Ac", "Kc", "Qc"]
-    assert deck.code == PACK[:-3]
+    assert hand.code == ("Jc", "Tc", "9c")
+    assert deck.code == PACK[:-6]
     assert deck.pop_cards(0) == []
-    assert len(deck.pop_cards(49)) == 49
+    assert len(deck.pop_cards(46)) == 46
     assert deck.cards == []
 
 
@@ -126,15 +129,6 @@ def test_cards_are_added_at_the_end_as_copies() -> None:
     hand.add_cards([card])
     assert hand.cards[-1] == card
     assert hand.cards[-1] is not card
-
-
-def test_cards_are_moved_from_one_end_to_the_other() -> None:
-    deck, hand = Deck(), Hand("ann")
-    deck.move_cards(hand, 2)
-    deck.move_cards(hand, 1)
-
-    assert hand.code == ("Ac", "Kc", "Qc")
-    assert deck.code == PACK[:-3]
 
 
 def test_a_card_that_was_smuggled_into_a_deck_is_not_moved() -> None:
@@ -202,8 +196,15 @@ def test_T4_the_six_operators_and_the_hash_go_by_the_comparison(
 # ---- What is refused, and changes nothing
 
 
-def two_hands() -> tuple[ThreeCardPokerHand, ThreeCardPokerHand]:
-    return poker("9s 9h 5d"), poker("9d 9c 4s")
+NINES, PAIR = poker("9s 9h 5d"), poker("9d 9c 4s")
+
+
+def a_round(dealer: Any = PAIR, player: Any = NINES, cash: Any = 101, ante: Any = 1) -> object:
+    return play_round(dealer, player, cash, lambda cash: ante, ALWAYS)
+
+
+def trials(stake: Any = 2, goal: Any = 3, count: Any = 1) -> object:
+    return play(stake, goal, lambda cash: 1, ALWAYS, count)
 
 
 def pile() -> tuple[Deck, Hand]:
@@ -215,49 +216,27 @@ def pile() -> tuple[Deck, Hand]:
 
 Refused = tuple[Callable[[Any], object], list[Any], str]
 OTHERS: list[Any] = [None, 3, ("9s", "9h", "5d"), Hand("ann")]
+NO_CODES: list[Any] = ["", "3", "10d", "D3", "3D", ("3", "d"), 3, None, []]
+NOT_THREE = ["", "3d", "3d 4d", "3d 4d 5d 6d", "3d 3d 4d"]
 REFUSED: list[Refused] = [
     (lambda n: Card(n, 0), [*NOT_NUMBERS, 13], "expected a rank from 0 to 12, got "),
     (lambda n: Card(0, n), [*NOT_NUMBERS, 4], "expected a suit from 0 to 3, got "),
-    (
-        Card.of,
-        ["", "3", "10d", "D3", "3D", ("3", "d"), 3, None, []],
-        "expected a card such as '3d', got ",
-    ),
+    (Card.of, NO_CODES, "expected a card such as '3d', got "),
     (lambda cards: BlackjackHand().add_card(cards), NOT_CARDS, "expected Card, got "),
     (lambda card: Meld([*some("3d 4d"), card]), NOT_CARDS, "expected Card, got "),
-    (
-        lambda codes: ThreeCardPokerHand(some(codes), "ann"),
-        ["", "3d", "3d 4d", "3d 4d 5d 6d", "3d 3d 4d"],
-        "expected three different cards",
-    ),
+    (poker, NOT_THREE, "expected three different cards"),
     *[
         (act, OTHERS, "expected ThreeCardPokerHand, got ")
-        for act in (two_hands()[0]._compare, two_hands()[0].__lt__, two_hands()[0].__ge__)
+        for act in (NINES._compare, NINES.__lt__, NINES.__ge__)
     ],
     (make_dist, [*NOT_NUMBERS, 0], "expected hands from 1 to "),
-    (
-        lambda ante: play_round(*two_hands(), 101, lambda cash: ante, ALWAYS),
-        [*NOT_NUMBERS, 0, 51],
-        "expected an ante from 1 to 50, got ",
-    ),
-    (
-        lambda cash: play_round(*two_hands(), cash, lambda cash: 1, ALWAYS),
-        [*NOT_NUMBERS, 1],
-        "expected cash from 2 to ",
-    ),
-    (
-        lambda cards: play_round(cards, two_hands()[0], 100, lambda cash: 1, ALWAYS),
-        [some("9d 9c 4s")],
-        "expected ThreeCardPokerHand, got ",
-    ),
-    (
-        lambda cards: play_round(two_hands()[0], cards, 100, lambda cash: 1, ALWAYS),
-        [some("9d 9c 4s")],
-        "expected ThreeCardPokerHand, got ",
-    ),
-    (lambda n: play(n, 3, lambda cash: 1, ALWAYS, 1), [*NOT_NUMBERS, 0], "expected a stake from 1"),
-    (lambda n: play(2, n, lambda cash: 1, ALWAYS, 1), [*NOT_NUMBERS, 0], "expected a goal from 1"),
-    (lambda n: play(2, 3, lambda cash: 1, ALWAYS, n), [*NOT_NUMBERS, 0], "expected trials from 1"),
+    (lambda ante: a_round(ante=ante), [*NOT_NUMBERS, 0, 51], "expected an ante from 1 to 50, got "),
+    (lambda cash: a_round(cash=cash), [*NOT_NUMBERS, 1], "expected cash from 2 to "),
+    (lambda cards: a_round(dealer=cards), [some("9d 9c 4s")], "expected ThreeCardPokerHand, got "),
+    (lambda cards: a_round(player=cards), [some("9d 9c 4s")], "expected ThreeCardPokerHand, got "),
+    (lambda n: trials(stake=n), [*NOT_NUMBERS, 0], "expected a stake from 1"),
+    (lambda n: trials(goal=n), [*NOT_NUMBERS, 0], "expected a goal from 1"),
+    (lambda n: trials(count=n), [*NOT_NUMBERS, 0], "expected trials from 1"),
 ]
 
 
@@ -268,25 +247,17 @@ def test_what_is_none_is_refused(act: Callable[[Any], object], given: list[Any],
             act(wrong)
 
 
-@pytest.mark.parametrize(
-    ("act", "given", "text"),
-    [
-        (lambda deck, hand, n: deck.pop_cards(n), [*NOT_NUMBERS, 53], "from 0 to 52"),
-        (lambda deck, hand, n: deck.move_cards(hand, n), [*NOT_NUMBERS, 53], "from 0 to 52"),
-        (
-            lambda deck, hand, to: deck.move_cards(to, 2),
-            [[], None, "ann", Card(1, 2)],
-            "expected Deck",
-        ),
-        (lambda deck, hand, card: hand.add_cards([*some("As"), card]), NOT_CARDS, "expected Card"),
-        (lambda deck, hand, card: hand.add_cards(iter([card])), NOT_CARDS, "expected Card"),
-        (
-            lambda deck, hand, one: hand.add_cards(one),
-            [Card(1, 2), 3, None, Deck()],
-            "expected Iter",
-        ),
-    ],
-)
+DECKS_REFUSE: list[tuple[Callable[[Deck, Hand, Any], object], list[Any], str]] = [
+    (lambda deck, hand, n: deck.pop_cards(n), [*NOT_NUMBERS, 53], "from 0 to 52"),
+    (lambda deck, hand, n: deck.move_cards(hand, n), [*NOT_NUMBERS, 53], "from 0 to 52"),
+    (lambda deck, hand, to: deck.move_cards(to, 2), [[], None, "ann", Card(1, 2)], "expected Deck"),
+    (lambda deck, hand, card: hand.add_cards([*some("As"), card]), NOT_CARDS, "expected Card"),
+    (lambda deck, hand, card: hand.add_cards(iter([card])), NOT_CARDS, "expected Card"),
+    (lambda deck, hand, one: hand.add_cards(one), [Card(1, 2), 3, None, Deck()], "expected Iter"),
+]
+
+
+@pytest.mark.parametrize(("act", "given", "text"), DECKS_REFUSE)
 def test_what_is_refused_changes_no_deck_and_no_hand(
     act: Callable[[Deck, Hand, Any], object], given: list[Any], text: str
 ) -> None:
@@ -362,23 +333,13 @@ def test_T6_a_round_has_its_outcome(
     assert asked == [100, tuple(player.split())]
 
 
-class _AntesOne:
-    """Antes 1 and plays on."""
-
-    def decide(self, question: Question[Any]) -> object:
-        return 1 if question.kind == "ante" else "play"
-
-    def hear(self, news: object) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
+ANTES_ONE = Answering(lambda question: 1 if question.kind == "ante" else "play")
 
 
 @settings(max_examples=200)
 @given(st.lists(CODES, min_size=6, max_size=6, unique=True))
 def test_T6_a_round_ends_as_in_the_arena(six: list[str]) -> None:
-    result = arena.play("tcp", [_AntesOne()], settings={"rounds": 1}, decks=[six])
+    result = arena.play("tcp", [ANTES_ONE], settings={"rounds": 1}, decks=[six])
     _, outcome = play_round(poker(six[3:]), poker(six[:3]), 2, lambda cash: 1, ALWAYS)
 
     assert (outcome,) == result.scores
@@ -395,12 +356,8 @@ def test_T10_the_share_that_reaches_a_goal_is_the_known_chance() -> None:
     assert abs(share - chance) < 4 * sqrt(chance * (1 - chance) / trials)
 
 
-def test_T10_who_always_folds_never_reaches_a_goal_and_who_starts_there_always() -> None:
-    def folds(hand: ThreeCardPokerHand) -> bool:
-        return False
-
-    assert play(20, 21, lambda cash: 1, folds, 3) == 0
-    assert play(20, 20, lambda cash: 1, folds, 3) == 1
+def folds(hand: ThreeCardPokerHand) -> bool:
+    return False
 
 
 def test_T8_a_trial_is_over_when_the_cash_is_below_2() -> None:
@@ -410,9 +367,9 @@ def test_T8_a_trial_is_over_when_the_cash_is_below_2() -> None:
         seen.append(cash)
         return 1
 
-    play(5, 6, get_ante, lambda hand: False, 1)
-
+    assert play(5, 6, get_ante, folds, 1) == 0
     assert seen == [5, 4, 3, 2]
+    assert play(20, 20, get_ante, folds, 3) == 1  # who starts at the goal has reached it
 
 
 # ---- Blackjack
@@ -426,16 +383,7 @@ def test_B4_a_hand_counts_as_in_the_protocol(codes: list[str]) -> None:
 
     assert hand.code == tuple(codes)
     assert hand.hand_value() == blackjack.hand_value(codes)
-
-
-def test_B4_a_hand_that_was_discarded_counts_nothing() -> None:
-    hand = BlackjackHand()
-    hand.add_card(Card.of("As"))
-    hand.add_card(Card.of("6d"))
-    assert hand.hand_value() == (17, True)
-
     hand.discard_all()
-
     assert (hand.cards, hand.hand_value()) == ([], (0, False))
 
 
@@ -519,22 +467,21 @@ class _InCharacters(gin_rummy.PlayerStrategy):
         return gin_melds.arrange(self.hand)[0]
 
 
-class _InObjects(gin_rummy.PlayerStrategy):
+class _InObjects(_InCharacters):
     """The same with objects."""
 
     def take_turn(self, drawn: str) -> Any:
         return Card.of(super().take_turn(drawn))
 
     def get_melds(self) -> Any:
-        return [*map(Meld.of, gin_melds.arrange(self.hand)[0])]
+        return [*map(Meld.of, super().get_melds())]
 
 
 def test_a_gin_bot_plays_with_objects_as_with_characters() -> None:
-    def result(bot: type[gin_rummy.PlayerStrategy]) -> arena.MatchResult:
-        bots = [bot(), gin_rummy.Simple()]
-        return arena.play("gin", bots, settings={"games": 2}, seed=1)
-
-    with_objects, with_characters = result(_InObjects), result(_InCharacters)
+    with_objects, with_characters = (
+        arena.play("gin", [bot(), gin_rummy.Simple()], settings={"games": 2}, seed=1)
+        for bot in (_InObjects, _InCharacters)
+    )
 
     assert with_objects.termination.kind is Ending.COMPLETED
     assert with_objects.record.to_json() == with_characters.record.to_json()

@@ -66,23 +66,15 @@ def test_timid_quits_without_an_ace_king_three_or_two() -> None:
     assert set(bids.values()) == {"quit", 4}
 
 
-def test_bold_bids_high_with_any_card() -> None:
+def test_bold_bids_high_and_seldom_quits_and_only_in_the_middle() -> None:
     bot = Bold()
     bot.seed(1)
+    with_any = [bot.bid("5s", "8s", NO_BIDS, legal_bids(None)) for _ in range(200)]
+    in_the_middle = [bot.bid("8s", "8h", NO_BIDS, legal_bids(None)) for _ in range(400)]
 
-    bids = [bot.bid("5s", "8s", NO_BIDS, legal_bids(None)) for _ in range(200)]
-
-    assert set(bids) == {8, 10}
+    assert set(with_any) == {8, 10}
+    assert 0 < in_the_middle.count("quit") < 200
     assert bot.bid("5s", "8s", NO_BIDS, legal_bids(10)) == 10
-
-
-def test_bold_seldom_quits_and_only_in_the_middle() -> None:
-    bot = Bold()
-    bot.seed(1)
-
-    bids = [bot.bid("8s", "8h", NO_BIDS, legal_bids(None)) for _ in range(400)]
-
-    assert 0 < bids.count("quit") < 200
 
 
 # ---- the counter
@@ -134,22 +126,18 @@ def started(card: str, dealer_card: str) -> Counter:
     return counter_at(0, Dealt(1, 1, 0, card, dealer_card), Swap(card, dealer_card))
 
 
-def test_counter_raises_to_the_limit_with_the_highest_card() -> None:
-    bids: Bids = (None, 2, 2, 2)
+@pytest.mark.parametrize(
+    ("card", "dealer_card", "bids", "answer"),
+    [
+        pytest.param("As", "8h", 2, 10, id="raises to the limit with the highest card"),
+        pytest.param("8h", "8d", 10, "quit", id="quits from the middle against high bids"),
+        pytest.param("8h", "8d", 2, 2, id="stays for two as quitting costs no less"),
+    ],
+)
+def test_counter_answers_bids(card: str, dealer_card: str, bids: int, answer: Bidding) -> None:
+    made: Bids = (None, bids, bids, bids)  # type: ignore[assignment]
 
-    assert started("As", "8h").bid("As", "8h", bids, legal_bids(2)) == 10
-
-
-def test_counter_quits_with_a_card_from_the_middle_against_high_bids() -> None:
-    bids: Bids = (None, 10, 10, 10)
-
-    assert started("8h", "8d").bid("8h", "8d", bids, legal_bids(10)) == "quit"
-
-
-def test_counter_stays_for_two_as_quitting_costs_no_less() -> None:
-    bids: Bids = (None, 2, 2, 2)
-
-    assert started("8h", "8d").bid("8h", "8d", bids, legal_bids(2)) == 2
+    assert started(card, dealer_card).bid(card, dealer_card, made, legal_bids(bids)) == answer
 
 
 def test_counter_stays_against_three_quitters() -> None:

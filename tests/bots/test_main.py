@@ -1,4 +1,7 @@
-"""`python -m bots`: called wrong, and what it says of matches."""
+"""`python -m bots`: where it keeps its session, and what it says of matches.
+
+How it is called wrong is in tests/arena/cli/connect.cram.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +15,6 @@ import bots.__main__
 from bots.__main__ import _result, main
 from bots.session_file import SessionUnusable, default_place
 from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "missing argument 'GAME NAME | FILE.py | 'stdio: COMMAND''"),
-        (["akq"], "expected GAME NAME, FILE.py or 'stdio: COMMAND'"),
-        (["stdio:", "sh", "x"], "expected 'stdio: COMMAND' as one word, in quotes"),
-        (["stdio: sh", "--seed", "1"], "expected no --encoding, --seed or --session"),
-        (["akq", "nash", "--tables", "x"], "invalid value for '--tables': 'x' is not a"),
-        (["akq", "nash", "--tables", "0"], "invalid value for '--tables': 0 is not in"),
-        (["akq", "nash", "--encoding", "xml"], "invalid value for '--encoding': 'xml' is not"),
-        (["akq", "nash", "honest"], "expected GAME NAME, FILE.py or 'stdio: COMMAND'"),
-        (["akq", "nash", "--colour", "1"], "no such option"),
-        (
-            ["akq", "nash", "--session", "x.json", "--no-session"],
-            "expected --session or --no-session, got both",
-        ),
-    ],
-)
-def test_called_wrong_is_one_line_in_the_arenas_words(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["bots", *words])
-
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"arena: {said}")
-    assert line.endswith("; see 'python -m bots --help'")
-
 
 # --- where the session is kept ---
 
@@ -110,18 +81,18 @@ def said(termination: Termination, verdict: Verdict | None = None) -> str:
     return line.removeprefix(beginning)
 
 
-def test_a_match_that_ran_its_course_needs_no_words() -> None:
-    assert said(Termination(Ending.COMPLETED)) == ""
-
-
-def test_a_void_match_has_its_reason() -> None:
-    assert said(Termination(Ending.VOID, None, "a fault")) == " · void: a fault"
-    assert said(Termination(Ending.VOID)) == " · void"
-
-
-def test_J3_others_learn_who_is_out_and_the_word() -> None:
-    assert said(Termination(Ending.TIMEOUT, 2)) == " · cat is out: timeout"
-    assert said(Termination(Ending.TIMEOUT, 1)) == " · you are out: timeout"
+@pytest.mark.parametrize(
+    ("termination", "words"),
+    [
+        (Termination(Ending.COMPLETED), ""),
+        (Termination(Ending.VOID, None, "a fault"), " · void: a fault"),
+        (Termination(Ending.VOID), " · void"),
+        (Termination(Ending.TIMEOUT, 2), " · cat is out: timeout"),
+        (Termination(Ending.TIMEOUT, 1), " · you are out: timeout"),
+    ],
+)
+def test_J3_all_learn_how_it_ended_and_who_is_out(termination: Termination, words: str) -> None:
+    assert said(termination) == words
 
 
 @pytest.mark.parametrize(
@@ -133,17 +104,8 @@ def test_J3_others_learn_who_is_out_and_the_word() -> None:
     ],
 )
 def test_J4_who_is_to_blame_learns_what_to_do(kind: Ending, advice: str, words: str) -> None:
-    verdict = Verdict(
-        kind=kind,
-        match="m",
-        game="high_low",
-        bot="ben",
-        seat=1,
-        text="9 MiB > 8 MiB",
-        advice=advice,
-        stderr="Traceback",
-        bank_ms=0,
-        limits=Limits(),
-    )
+    of: dict[str, Any] = {"match": "m", "game": "high_low", "bot": "ben", "seat": 1}
+    of |= {"text": "9 MiB > 8 MiB", "advice": advice, "stderr": "Traceback"}
+    verdict = Verdict(kind=kind, bank_ms=0, limits=Limits(), **of)
 
     assert said(Termination(kind, 1), verdict) == words

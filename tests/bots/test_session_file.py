@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -49,11 +48,13 @@ def test_there_may_be_nothing_yet(path: Path, data: bytes | None) -> None:
 
 
 @POSIX
-def test_only_its_owner_can_read_it(path: Path) -> None:
+def test_only_its_owner_can_read_it_and_it_is_json(path: Path) -> None:
     SessionFile(path).write(kept())
 
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o077 == 0
+    told = {"type": "session", "url": URL, "name": "ann", "secret": "secret", "made": 7}
+    assert json.loads(path.read_text()) == {**told, "seeds": {"m-1.0": "1:7"}}
 
 
 @POSIX
@@ -148,35 +149,32 @@ def test_a_folder_is_no_session(path: Path) -> None:
         file.write(kept())
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "state").touch()
+def test_a_folder_that_cannot_be_made_is_told(path: Path) -> None:
+    path.parent.touch()
 
     with pytest.raises(SessionUnusable, match="the session cannot be kept in"):
-        SessionFile(tmp_path / "state" / "ann.json")
-
-
-def test_a_folder_that_cannot_be_written_is_told(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def forbidden(*_: object) -> int:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    file = SessionFile(path)
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "open", forbidden)
-        with pytest.raises(SessionUnusable, match=r"cannot be written in .*: Perm"):
-            file.write(kept())
+        SessionFile(path)
 
 
 @POSIX
-def test_a_lock_that_cannot_be_taken_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_left(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+@pytest.mark.parametrize(
+    ("function", "error", "said"),
+    [
+        ("os.open", PermissionError(errno.EACCES, "Permission denied"), "in .*: Perm"),
+        ("fcntl.flock", OSError(errno.ENOLCK, "No locks left"), "No locks left"),
+    ],
+)
+def test_a_folder_or_a_lock_that_is_not_to_be_had_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch, function: str, error: OSError, said: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
 
+    path.parent.mkdir()
     with monkeypatch.context() as patched:
-        patched.setattr("fcntl.flock", none_left)
-        with pytest.raises(SessionUnusable, match="No locks available"):
-            SessionFile(path)
+        patched.setattr(function, refuse)
+        with pytest.raises(SessionUnusable, match=said):
+            SessionFile(path).write(kept())
     SessionFile(path).close()
 
 
@@ -280,16 +278,3 @@ def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(SessionUnusable, match="no home"):
         default_place(URL, "ann")
-
-
-def test_it_is_json_for_people_who_look(path: Path) -> None:
-    SessionFile(path).write(kept())
-
-    assert json.loads(path.read_text()) == {
-        "type": "session",
-        "url": URL,
-        "name": "ann",
-        "secret": "secret",
-        "made": 7,
-        "seeds": {"m-1.0": "1:7"},
-    }

@@ -1,19 +1,24 @@
-"""What all strategies of ours share."""
+"""What all strategies of ours share, and what holds of the house bots of every game."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from importlib import import_module
 from typing import Any
 
 import pytest
 
+from arena.games import GAMES
+from arena.lab.in_process import play
 from bots import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from bots.strategy import BaseStrategy, RandomMixin, choose
 from protocol import blackjack as blackjack_protocol
 from protocol import gin_rummy as gin_protocol
 from protocol.ace_king_queen import Open, Respond
 from protocol.high_low import Swap
+from protocol.messages import Ending
+from protocol.strategy import find, house_bots
 from protocol.three_card_poker import Play
 from protocol.vocabulary import Question, Range
 
@@ -32,23 +37,19 @@ def test_choose_takes_each_integer_of_a_range_both_ends_included() -> None:
     assert {choose(Range(5, 7), rng) for _ in range(100)} == {5, 6, 7}
 
 
-def test_a_seed_makes_a_strategy_repeatable() -> None:
-    def numbers(seed: int | str) -> list[float]:
-        strategy = BaseStrategy()
+def seeded(seed: int | str | None) -> list[float]:
+    """The numbers that a strategy draws from a source of its own."""
+    strategy = BaseStrategy()
+    if seed is not None:
         strategy.seed(seed)
-        return [strategy.random.random() for _ in range(3)]
-
-    assert numbers(1) == numbers(1)
-    assert numbers("1/0") == numbers("1/0")
-    assert numbers(1) != numbers("1/0")
+    source = strategy.random
+    assert strategy.random is source
+    return [source.random() for _ in range(3)]
 
 
-def test_two_strategies_draw_different_numbers_from_sources_of_their_own() -> None:
-    first, second = BaseStrategy(), BaseStrategy()
-    source = first.random
-
-    assert first.random is source
-    assert first.random.random() != second.random.random()
+def test_a_seed_makes_a_strategy_repeatable() -> None:
+    assert seeded(1) == seeded(1) != seeded("1/0") == seeded("1/0")
+    assert seeded(None) != seeded(None)
 
 
 def test_a_strategy_that_does_not_answer_says_so() -> None:
@@ -94,3 +95,56 @@ def test_a_text_in_the_place_of_true_or_false_is_an_error_that_names_the_method(
         bot("fold").decide(question)
     for fine in (True, False, None, 1):
         bot(fine).decide(question)
+
+
+HOUSE = {
+    "ace_king_queen": "bluffer honest learner nash random",
+    "blackjack": "competitor counting simple",
+    "gin_rummy": "expert patient random simple",
+    "high_low": "bold counter random timid",
+    "three_card_poker": "always doubler q64 random",
+}
+BOTS = [(game, name) for game, names in HOUSE.items() for name in names.split()]
+
+
+def played(game: str, bot: type[Any], seed: int, **settings: object) -> Any:
+    """A match of one kind of bot against itself."""
+    bots = [bot() for _ in range(GAMES[game].seats)]
+    for number, one in enumerate(bots):
+        one.seed(f"{seed} {number}")
+    return play(game, bots, settings={**GAMES[game].rounds(60), **settings}, seed=seed)
+
+
+@pytest.mark.parametrize("game", HOUSE)
+def test_house_bots_are_found_by_name(game: str) -> None:
+    found = house_bots(game)
+
+    assert list(found) == HOUSE[game].split()
+    assert [find(game, name) for name in found] == list(found.values())
+    assert {bot.game for bot in found.values()} == {game}
+
+
+@pytest.mark.parametrize(("game", "name"), BOTS)
+def test_a_house_bot_plays_legally_and_a_seed_repeats_it(game: str, name: str) -> None:
+    bot = find(game, name)
+    for seed in range(2):
+        result = played(game, bot, seed)
+
+        assert result.termination.kind is Ending.COMPLETED
+        assert played(game, bot, seed) == result
+
+
+@pytest.mark.parametrize("name", HOUSE["blackjack"].split())
+def test_B14_after_a_riffle_a_house_bot_plays_as_well(name: str) -> None:
+    result = played("blackjack", find("blackjack", name), 1, hands=200, shuffle="riffle")
+
+    assert result.termination.kind is Ending.COMPLETED
+
+
+@pytest.mark.parametrize("game", HOUSE)
+def test_a_question_of_another_game_is_a_mistake_of_the_caller(game: str) -> None:
+    strategy = import_module(f"bots.{game}").PlayerStrategy()
+    other: Any = Swap("As", "2c") if game == "ace_king_queen" else Open(1, "A")
+
+    with pytest.raises(AssertionError, match="ask nothing else"):
+        strategy.decide(other)

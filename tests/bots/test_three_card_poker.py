@@ -119,18 +119,10 @@ def test_doubler_doubles_after_a_loss_until_it_wins(outcome: int, ante: int) -> 
 
 def test_doubler_antes_no_more_than_it_may() -> None:
     bot = Doubler()
-
     hears(bot, -2, ante=400)
 
     assert ante_of(bot, cash=200) == 100
-
-
-def test_doubler_starts_a_new_match_with_its_base() -> None:
-    bot = Doubler()
-
-    hears(bot, -2)
     bot.reset()
-
     assert ante_of(bot) == 10
 
 
