@@ -1,10 +1,10 @@
-"""`arena.analyse` as a function, and what can be said from matches that were played."""
+"""`arena.analyse` as a function: exact, from matches that were played, or estimated by judged ones."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -15,41 +15,43 @@ from arena.engine.analysis import (
     Analyser,
     Analysing,
     Analysis,
+    Certainty,
     Chart,
     Figure,
+    ProbedMatch,
     ProbeMatch,
     SeatMatch,
 )
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.lab.analyse import watched
+from arena.lab import estimate
+from arena.lab.analyse import begun, watched
+from arena.lab.probe import analyse_here, play_probe
 from arena.records.seat_matches import seat_match
-from protocol.errors import NoAnalysis, UsageError
+from protocol import strategy as strategies
+from protocol.errors import NoAnalysis
 from protocol.strategy import find
 from protocol.vocabulary import News, Question
+from tests.support.answering import Answering
+from tests.support.cram import write_bot
+from tests.support.judged_toys import install_judged_toy
 
 SETTINGS = GAMES["ace_king_queen"].vocabulary.read_settings({})
 HONEST = find("ace_king_queen", "honest")
 Made = Callable[..., Game]
 
 
-class Six:
+class Six(Answering):
     """A student's class."""
 
     game = "ace_king_queen"
 
     def __init__(self) -> None:
+        super().__init__()
         self.seeds: list[str] = []
 
     def seed(self, text: str) -> None:
         self.seeds.append(text)
-
-    def decide(self, question: Question[Any]) -> object:
-        return question.legal[0]  # type: ignore[attr-defined]
-
-    def hear(self, news: News) -> None: ...
-
-    def reset(self) -> None: ...
 
 
 def bets(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
@@ -77,15 +79,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    path = tmp_path / "mine.py"
-    path.write_text(
-        "class Mine:\n"
-        "    game = 'ace_king_queen'\n"
-        "    def decide(self, question): return question.legal[0]\n"
-        "    def hear(self, news): pass\n"
-        "    def reset(self): pass\n"
-    )
-    return str(path)
+    return write_bot(tmp_path / "mine.py")
 
 
 def test_a_bot_is_an_object_a_class_a_name_or_a_file(made: Made, file: str) -> None:
@@ -129,24 +123,6 @@ def test_settings_may_be_refused_with_their_reason(made: Made) -> None:
 
     with pytest.raises(NoAnalysis, match=r"^8 are too many$"):
         arena.analyse("akq", Six, settings={"hands": 8})
-
-
-def test_a_bot_that_fails_is_named(made: Made) -> None:
-    class AnswersRaise(Six):
-        def decide(self, question: Question[Any]) -> object:
-            return "raise"
-
-    with pytest.raises(
-        NoAnalysis, match=r'^AnswersRaise failed: answered "raise" to open; legal: '
-    ):
-        arena.analyse("akq", "honest", against=[AnswersRaise])
-
-
-def test_one_line_says_what_is_not_installed(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy", None)
-
-    with pytest.raises(UsageError, match=r"pip install 'card-arena\[analysis\]'"):
-        arena.analyse("akq", Six)
 
 
 # ---- From matches
@@ -207,3 +183,145 @@ def test_a_game_that_says_nothing_of_bots_is_refused(made: Made) -> None:
 
     with pytest.raises(NoAnalysis, match="nothing can be said of a bot from its matches"):
         watched(game, SETTINGS, matches())
+
+
+class Bids(Answering):
+    """Bids the same on every card."""
+
+    game = "toy_two"
+    most = 3
+
+    def decide(self, question: Any) -> int:
+        return self.most
+
+
+class BidsNothing(Bids):
+    most = 0
+
+
+class BidsOnRed(Bids):
+    def decide(self, question: Any) -> int:
+        return 3 if question.card[1] in "hd" else 0
+
+
+HOUSE = {"bids": Bids, "nothing": BidsNothing, "on_red": BidsOnRed}
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Game:
+    """Bids of 3 with a red card and of 0 with a black one are best; a 2 is not judged."""
+    monkeypatch.setattr(strategies, "house_bots", lambda game, **_: HOUSE)
+    monkeypatch.setattr(estimate, "house_bots", lambda game, **_: HOUSE)
+    return install_judged_toy(monkeypatch)
+
+
+@pytest.fixture
+def changed(toy: Game, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Game]:
+    def change(**more: Any) -> Game:
+        game = msgspec.structs.replace(toy, **more)
+        monkeypatch.setitem(GAMES, game.name, game)
+        return game
+
+    return change
+
+
+def test_it_is_the_mean_of_what_was_given_away_in_each_round(toy: Game) -> None:
+    played: list[ProbedMatch] = []
+    settings = toy.vocabulary.read_settings({})
+
+    found = analyse_here(toy, begun(toy, settings, 4, ()), [Bids()], played.append)
+
+    cards = [decision.question.card for match in played for decision in match.decisions]  # type: ignore[attr-defined]
+    lost = [3 if card[0] != "2" and card[1] in "cs" else 0 for card in cards]  # it always bids 3
+    given_away, value = found.figures
+    assert given_away.value == pytest.approx(fmean(lost))
+    assert given_away.unit == "chips a round"
+    assert given_away.certainty is Certainty.ESTIMATE
+    assert given_away.low is not None
+    assert given_away.high is not None
+    assert 0 < given_away.low < fmean(lost) < given_away.high < 3
+    assert f"from {len(lost)} rounds against bids, nothing, on_red." in given_away.remark
+    assert (value.value, value.remark) == (None, "no exact value of a bot is known in this game")
+    [weakness] = found.weaknesses
+    assert weakness.cost == pytest.approx(given_away.value)
+    judged = sum(card[0] != "2" for card in cards)
+    assert weakness.played == f"{lost.count(3)} mistakes in {judged} decisions"
+    assert found.asked == len(cards)
+    [chart] = found.charts
+    assert [row[0].count for row in chart.cells if row[0]] == [0, 0, 0, len(cards)]
+
+
+class BidsAsWell(Bids):
+    """With it there are twice as many house bots as seats."""
+
+
+def test_it_plays_against_every_house_bot_in_both_seats(
+    toy: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = toy.vocabulary.read_settings({})
+    house: dict[str, type[Any]] = {**HOUSE, "as_well": BidsAsWell}
+    monkeypatch.setattr(strategies, "house_bots", lambda game, **_: house)
+    monkeypatch.setattr(estimate, "house_bots", lambda game: house)
+    seats: dict[type[Any], set[int]] = {cls: set() for cls in house.values()}
+    analyser = begun(toy, settings, 4, ())
+    probe: ProbeMatch = next(analyser)
+    for _ in range(23):
+        seats[type(probe.others[0])].add(probe.seat)
+        probe = analyser.send(play_probe(toy, probe, Bids()))
+
+    assert all(taken == {0, 1} for taken in seats.values())
+
+
+def test_a_bot_without_mistakes_gives_nothing_away(toy: Game) -> None:
+    found = arena.analyse(toy.name, BidsOnRed, seed=4)
+
+    assert found.figures[0].value == 0
+    assert found.figures[0].low is None  # so few values say nothing of how far they spread
+    assert found.weaknesses == ()
+
+
+def test_a_seed_repeats_it(toy: Game) -> None:
+    assert arena.analyse(toy.name, Bids, seed=4) == arena.analyse(toy.name, Bids, seed=4)
+    assert arena.analyse(toy.name, Bids, seed=4) != arena.analyse(toy.name, Bids, seed=5)
+
+
+def test_few_matches_are_played_where_judging_is_slow(changed: Callable[..., Game]) -> None:
+    toy = changed()
+    assert toy.judging is not None
+    slow = changed(judging=msgspec.structs.replace(toy.judging, is_slow=True))
+
+    assert arena.analyse(slow.name, Bids, seed=4).asked == 90  # 3 matches against each of 3
+
+
+def test_the_reason_of_the_game_says_why_it_is_no_value(changed: Callable[..., Game]) -> None:
+    refusing = Analysing(
+        version=1, probe=lambda *_: pytest.fail("it refuses"), refuses=lambda s: "of two"
+    )
+    game = changed(analysing=refusing, habits=None)
+
+    found = arena.analyse(game.name, Bids, seed=4)
+
+    assert (found.figures[1].value, found.figures[1].remark) == (None, "of two")
+    assert found.charts == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"settings": {"rounds": 91}}, "known in this game, and .*: more than 90 rounds are"),
+        ({"settings": {"rounds": 0}}, "with these settings nothing is asked"),
+        ({"against": [Bids]}, "in this game; `arena compare` finds out which"),
+    ],
+)
+def test_what_is_not_judged_is_refused(toy: Game, more: dict[str, Any], why: str) -> None:
+    with pytest.raises(NoAnalysis, match=why):
+        arena.analyse(toy.name, Bids, **more)
+
+
+def test_without_house_bots_there_is_nobody_to_play_against(
+    toy: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimate, "house_bots", lambda game, **_: {})
+
+    with pytest.raises(NoAnalysis, match="there is no house bot to play against"):
+        begun(toy, toy.vocabulary.read_settings({}), 4, ())

@@ -171,8 +171,7 @@ async def test_who_goes_between_matches_is_absent_from_the_next(
     host: FakePoolHost, pair: BotPool, ended: str | None, says: str
 ) -> None:
     del host.gateway.players["ben"]
-    if ended is not None:
-        host.ended["ben"] = ended
+    host.ended |= {} if ended is None else {"ben": ended}
     result, _ = await play(host, pair)
 
     assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)

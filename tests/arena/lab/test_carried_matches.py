@@ -29,6 +29,8 @@ from protocol.strategy import Strategy, find
 from tests.arena.lab.test_bot_pool import FakePoolHost
 from tests.support.fake_bots import FakeArena
 
+pytestmark = pytest.mark.virtual_time
+
 
 def strategies(game: str, number: int, names: Sequence[str]) -> list[Strategy]:
     """House bots by seat, with the luck of a match."""
@@ -39,7 +41,7 @@ def strategies(game: str, number: int, names: Sequence[str]) -> list[Strategy]:
 
 
 class WorkersInProcess(LocalJobs):
-    """Jobs that are played at once by house bots, but are over in the order that `turn` says."""
+    """Jobs that are played at once by house bots, and take as long as `takes_s` says."""
 
     def __init__(self, at_once: int = 4) -> None:
         super().__init__()
@@ -48,7 +50,7 @@ class WorkersInProcess(LocalJobs):
         self.needs_busy, self.held_from = 0, 0
         """No job from that number on is over before so many were played at once."""
         self.played: list[MatchJob] = []
-        self.turn: Callable[[int], int] = lambda number: 0
+        self.takes_s: Callable[[int], float] = lambda number: 0.0
         self.spoils: Callable[[int], tuple[int, bool]] = lambda number: (0, False)
         """By number of the job: how many attempts are lost, and whether it is void."""
         self.tasks: set[asyncio.Task[None]] = set()
@@ -72,9 +74,8 @@ class WorkersInProcess(LocalJobs):
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
         while number >= self.held_from and self.most_busy < self.needs_busy:
-            await asyncio.sleep(0)
-        for _ in range(self.turn(number)):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(self.takes_s(number))
         losses, is_void = self.spoils(number)
         for _ in range(losses):
             watcher.lost(job.id, "lost")
@@ -139,9 +140,9 @@ def one_after_another() -> Sitting:
     return series.sitting()
 
 
-def turns(count: int) -> Callable[[int], int]:
+def sooner(number: int) -> float:
     """Later matches are over sooner."""
-    return lambda number: 3 * (count - number)
+    return 1.0 - number / 50
 
 
 def sums(sitting: Sitting) -> object:
@@ -152,11 +153,11 @@ def sums(sitting: Sitting) -> object:
     return sitting.bots, sitting.matches, sitting.scores, sitting.won, sitting.blocked, samples
 
 
-@pytest.mark.parametrize("turn", [lambda number: 0, turns(MATCHES)])
+@pytest.mark.parametrize("takes_s", [lambda number: 0.0, sooner])
 async def test_a_sitting_adds_up_as_if_matches_had_been_played_one_after_another(
-    jobs: WorkersInProcess, turn: Callable[[int], int]
+    jobs: WorkersInProcess, takes_s: Callable[[int], float]
 ) -> None:
-    jobs.turn = turn
+    jobs.takes_s = takes_s
     ticks: list[None] = []
     records: list[tuple[tuple[int, ...], Record]] = []
 
@@ -170,23 +171,19 @@ async def test_a_sitting_adds_up_as_if_matches_had_been_played_one_after_another
     assert [seats for seats, _ in records] == [(0, 1), (1, 0)] * (MATCHES // 2)
 
 
-async def test_as_many_matches_are_played_at_once_as_workers_have_room_twice(
-    jobs: WorkersInProcess,
+@pytest.mark.parametrize(
+    ("tables", "most", "at_once"), [([(0, 1)], None, 8), ([(0, 1), (0, 0), (1, 1)], 3, 3)]
+)
+async def test_matches_at_once_are_jobs_or_what_workers_have_room_for(
+    jobs: WorkersInProcess, tables: list[tuple[int, int]], most: int | None, at_once: int
 ) -> None:
-    jobs.needs_busy = 2 * jobs.at_once
+    """Jobs are matches at once at all tables together."""
+    jobs.needs_busy = at_once
 
-    await sittings()
+    await sittings(tables, jobs=most)
 
-    assert jobs.most_busy == 2 * jobs.at_once
-
-
-async def test_jobs_are_matches_at_once_at_all_tables_together(jobs: WorkersInProcess) -> None:
-    jobs.needs_busy = 3
-
-    await sittings([(0, 1), (0, 0), (1, 1)], jobs=3)
-
-    assert jobs.most_busy == 3
-    assert len(jobs.played) == 3 * MATCHES
+    assert jobs.most_busy == at_once
+    assert len(jobs.played) == len(tables) * MATCHES
 
 
 async def test_a_worker_that_comes_later_is_given_matches(jobs: WorkersInProcess) -> None:
@@ -224,7 +221,7 @@ async def test_J5_a_match_that_was_void_is_played_again(jobs: WorkersInProcess) 
 async def test_parts_of_a_comparison_come_in_order_and_have_their_units(
     jobs: WorkersInProcess,
 ) -> None:
-    jobs.turn = turns(20)
+    jobs.takes_s = sooner
     jobs.needs_busy = 8
     parts: list[MatchupPart] = []
 
@@ -250,8 +247,7 @@ async def test_when_a_comparison_is_settled_nothing_goes_on(jobs: WorkersInProce
         Matchup(AKQ, SHORT), BOTS, lambda part: True, limits=Limits(), carrier=no_carrier
     )
     played = len(jobs.played)
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await asyncio.sleep(10)
 
     assert len(jobs.played) == played
     assert jobs.cancelled <= {job.id for job in jobs.played}

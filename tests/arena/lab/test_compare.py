@@ -1,10 +1,12 @@
-"""What two bots play in a part, what counts of it, and that its answer follows from the seed."""
+"""What two bots play in a part, what counts of it, and when they are told apart, level or alike."""
 
 from __future__ import annotations
 
 import itertools
+import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,10 +19,13 @@ from arena.games import GAMES
 from arena.games.replay import replay
 from arena.lab import compare as module
 from arena.lab.compare import Matchup, MatchupGame, MatchupPart, compare
+from arena.lab.comparison import Comparison, Standpoint
 from arena.lab.in_process import Entrant, entrant
 from arena.records.luck import luck_of
+from arena.strength.interval import beta_sequence
 from protocol.messages import Ending
 from protocol.strategy import find
+from tests.support.answering import Answering
 from tests.support.toy_games import toy_game
 
 AKQ, GIN, TCP, FOUR = (
@@ -147,17 +152,6 @@ def test_another_seed_deals_other_cards() -> None:
     assert len({part.matches[0].record.seed for [part] in both}) == 2
 
 
-class _Offender:
-    def decide(self, question: Any) -> object:
-        return "all in"
-
-    def hear(self, news: Any) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-
 def test_J3_an_offence_ends_a_part_and_names_the_bot() -> None:
     found: list[MatchupPart] = []
 
@@ -165,7 +159,10 @@ def test_J3_an_offence_ends_a_part_and_names_the_bot() -> None:
         found.append(part)
         return True
 
-    entrants = [entrant(AKQ, "nash"), Entrant("rogue", lambda seed: _Offender())]
+    entrants = [
+        entrant(AKQ, "nash"),
+        Entrant("rogue", lambda seed: Answering(lambda question: "all in")),
+    ]
     compare(matchup(AKQ), entrants, on_part, seed=1, jobs=1)
 
     [part] = found
@@ -206,3 +203,88 @@ def test_luck_that_cannot_be_measured_is_not_taken_out() -> None:
 
     assert refused.no_luck == "the cards are riffled"
     assert refused.gain_of == ("chip", "match")
+
+
+def compared(*values: float, is_share: bool, level: float = 0.02) -> Comparison:
+    comparison = Comparison(is_share=is_share, level=level)
+    for value in values:
+        comparison.add(value)
+    return comparison
+
+
+games, gains = partial(compared, is_share=True), partial(compared, is_share=False)
+
+
+def test_nothing_is_known_before_the_first_value() -> None:
+    for comparison in games(), gains():
+        assert comparison.interval is None
+        assert comparison.standpoint is Standpoint.OPEN
+        assert comparison.more_needed() is None
+
+
+def test_who_wins_all_games_is_better_as_soon_as_a_half_is_refused() -> None:
+    comparison = games()
+    while comparison.standpoint is Standpoint.OPEN:
+        comparison.add(1.0)
+
+    count = comparison.values.count
+    assert comparison.standpoint is Standpoint.FIRST
+    assert 5 <= count <= 15
+    assert beta_sequence(count - 1, count - 1).low <= 0.5 < beta_sequence(count, count).low
+
+
+EVEN = [1.0, 0.0] * 200
+GAINS = [10.0, 11.0] * 10
+
+
+@pytest.mark.parametrize(
+    ("comparison", "standpoint"),
+    [
+        pytest.param(games(*[0.0] * 15), Standpoint.SECOND, id="the second may be better"),
+        (gains(*[-1.0, -2.0] * 50), Standpoint.SECOND),
+        pytest.param(games(*[0.5] * 100), Standpoint.OPEN, id="draws tell nobody apart"),
+        pytest.param(games(*EVEN, level=0.1), Standpoint.LEVEL, id="level within the level"),
+        (games(*EVEN, level=0.02), Standpoint.OPEN),
+        (gains(*[1.0, -1.0] * 200, level=0.2), Standpoint.LEVEL),
+        pytest.param(gains(*GAINS[:19]), Standpoint.OPEN, id="open before the 20th gain"),
+        (gains(*GAINS), Standpoint.FIRST),
+        pytest.param(gains(*[0.0] * 100), Standpoint.ALIKE, id="alike who never differs"),
+        (gains(*[0.0] * 99), Standpoint.OPEN),
+        (gains(*[0.0] * 99, 0.001), Standpoint.LEVEL),
+    ],
+)
+def test_values_tell_two_bots_apart_or_level_or_alike(
+    comparison: Comparison, standpoint: Standpoint
+) -> None:
+    assert comparison.standpoint is standpoint
+
+
+def test_the_same_gain_every_time_is_a_gain_and_has_a_width() -> None:
+    interval = gains(*[3.0] * 100).interval
+
+    assert interval is not None
+    assert 0 < interval.low < 3 < interval.high
+
+
+def test_before_the_20th_gain_it_says_how_many_more_it_takes() -> None:
+    assert gains(10.0, 11.0).more_needed() == 18
+    assert gains(0.0, 0.0).more_needed() is None
+
+
+@pytest.mark.parametrize("share", [0.55, 0.5])
+def test_what_more_it_takes_is_enough_and_not_too_much(share: float) -> None:
+    draw = random.Random(1)
+    comparison = games(*[1.0, 0.0] * 10, level=0.05)
+    for _ in range(30):
+        comparison.add(float(draw.random() < share))
+    more, count = comparison.more_needed(), comparison.values.count
+    mean = comparison.values.mean
+    assert more is not None
+    assert mean is not None
+
+    def is_settled(games_in_all: int) -> bool:
+        found = beta_sequence(mean * games_in_all, games_in_all)
+        return not found.low <= 0.5 <= found.high or max(found.high - 0.5, 0.5 - found.low) <= 0.05
+
+    assert is_settled(count + more)
+    assert not is_settled(count + more - 1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from math import factorial, sqrt
 from pathlib import Path
 from typing import Any
@@ -16,47 +17,25 @@ from arena.lab.series import Sitting
 from arena.sandbox import worker_pool
 from protocol.messages import Ending
 from protocol.strategy import find, house_bots
-from protocol.vocabulary import News, Question
+from protocol.vocabulary import News
+from tests.support.answering import Answering
 
 AKQ, GIN, HIGH_LOW = (GAMES[n] for n in ("ace_king_queen", "gin_rummy", "high_low"))
-
-
-class FirstOrLastAnswer:
-    """Gives the first or the last of the legal answers; counts what happens to it."""
-
-    def __init__(self, choice: int) -> None:
-        self.choice = choice
-        self.resets = 0
-        self.heard: list[News] = []
-
-    def decide(self, question: Question[Any]) -> object:
-        legal = question.choices
-        assert isinstance(legal, tuple)
-        return legal[self.choice]
-
-    def hear(self, news: News) -> None:
-        self.heard.append(news)
-
-    def reset(self) -> None:
-        self.resets += 1
-
-
-class MisbehavingEntrant(FirstOrLastAnswer):
-    def decide(self, question: Question[Any]) -> object:
-        return "cheat"
 
 
 class Made:
     """Makes entrants and keeps their instances."""
 
     def __init__(self) -> None:
-        self.strategies: dict[str, list[FirstOrLastAnswer]] = {}
+        self.strategies: dict[str, list[Answering]] = {}
         self.seeds: list[str] = []
 
     def entrant(self, name: str, choice: int = 0, rogue: bool = False) -> Entrant:
-        def make(seed: str) -> FirstOrLastAnswer:
+        """One that gives the first or the last of the legal answers, or no legal one."""
+
+        def make(seed: str) -> Answering:
             self.seeds.append(seed)
-            made = MisbehavingEntrant(choice) if rogue else FirstOrLastAnswer(choice)
+            made = Answering(lambda question: "cheat" if rogue else question.legal[choice])
             self.strategies.setdefault(name, []).append(made)
             return made
 
@@ -115,26 +94,27 @@ def house(game: Game, *names: str) -> list[Entrant]:
     return [entrant(name) for name in names]
 
 
-def test_A10_every_pair_and_every_bot_with_itself() -> None:
-    assert tables(2, 3, itself=True) == [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
-
-
-def test_G16_every_pair_once() -> None:
-    assert tables(2, 3, itself=False) == [(0, 1), (0, 2), (1, 2)]
-
-
-def test_every_four_of_five() -> None:
-    assert len(tables(4, 5, itself=False)) == 5
-    assert all(len(set(table)) == 4 for table in tables(4, 5, itself=False))
-
-
-def test_fewer_bots_than_seats_sit_twice_in_every_way() -> None:
-    assert tables(4, 2, itself=False) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
-    assert tables(4, 3, itself=False) == [(0, 0, 1, 2), (0, 1, 1, 2), (0, 1, 2, 2)]
-
-
-def test_against_the_dealer_everybody_plays_alone() -> None:
-    assert tables(1, 3, itself=False) == [(0,), (1,), (2,)]
+@pytest.mark.parametrize(
+    ("seats", "bots", "itself", "expected"),
+    [
+        pytest.param(
+            *(2, 3, True, [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]),
+            id="A10 every pair and every bot with itself",
+        ),
+        pytest.param(2, 3, False, [(0, 1), (0, 2), (1, 2)], id="G16 every pair once"),
+        pytest.param(4, 5, False, [*combinations(range(5), 4)], id="every four of five"),
+        pytest.param(
+            *(4, 2, False, [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]),
+            id="fewer bots than seats sit twice in every way",
+        ),
+        (4, 3, False, [(0, 0, 1, 2), (0, 1, 1, 2), (0, 1, 2, 2)]),
+        pytest.param(1, 3, False, [(0,), (1,), (2,)], id="alone against the dealer"),
+    ],
+)
+def test_A10_who_sits_together(
+    seats: int, bots: int, itself: bool, expected: list[tuple[int, ...]]
+) -> None:
+    assert tables(seats, bots, itself=itself) == expected
 
 
 def test_derived_seeds_differ_by_part_and_stay() -> None:
@@ -145,62 +125,56 @@ def test_derived_seeds_differ_by_part_and_stay() -> None:
     assert derived_seed(2, "match", 0) not in seeds
 
 
-def test_samples_add_up_to_the_scores(made: Made) -> None:
-    sitting = sit(AKQ, [made.entrant("bets"), made.entrant("checks", -1)], hands=50)
+class FailsAtNews(Answering):
+    """Fails at some news of a match, when that changes nothing any more."""
 
-    assert [sample.count for sample in sitting.samples] == [50, 50]
-    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
-    assert sum(sitting.scores) == 0
-
-
-class FailsAtTheLastNews(FirstOrLastAnswer):
-    """Fails at the last news of a match, when that changes nothing any more."""
+    def __init__(self, fails: Callable[[FailsAtNews], bool]) -> None:
+        super().__init__()
+        self.fails = fails
 
     def hear(self, news: News) -> None:
         super().hear(news)
-        if len(self.heard) == 5:
+        if self.fails(self):
             raise ValueError
 
 
 @pytest.mark.parametrize("seat", [0, 1])
-def test_J2_who_fails_at_the_last_news_skews_no_sample(made: Made, seat: int) -> None:
-    both = [made.entrant("stays")]
-    both.insert(seat, Entrant("leaves", lambda seed: FailsAtTheLastNews(0)))
-    sitting = sit(AKQ, both, hands=5)
+@pytest.mark.parametrize(
+    ("game", "settings", "fails", "units"),
+    [
+        pytest.param(AKQ, {"hands": 5}, lambda bot: len(bot.heard) == 5, 5, id="the last news"),
+        pytest.param(
+            *(GIN, {"max_rounds": 1, "max_turns": 1}),
+            *(lambda bot: bot.heard[-1].kind == "round_over", 1),
+            id="just before a game is over",
+        ),
+    ],
+)
+def test_J2_who_fails_at_the_end_skews_no_sample(
+    game: Game, settings: dict[str, object], fails: Callable[[Any], bool], units: int, seat: int
+) -> None:
+    both = [Entrant("stays", lambda seed: Answering())]
+    both.insert(seat, Entrant("leaves", lambda seed: FailsAtNews(fails)))
+    sitting = sit(game, both, **settings)
 
     assert sitting.offence is None
-    assert [sample.count for sample in sitting.samples] == [5, 5]
+    assert [sample.count for sample in sitting.samples] == [units, units]
     assert tuple(sample.total for sample in sitting.samples) == sitting.scores
 
 
-@pytest.mark.parametrize("seat", [0, 1])
-def test_J2_who_fails_just_before_a_game_is_over_skews_no_sample(seat: int) -> None:
-    class FailsBeforeTheEnd(FirstOrLastAnswer):
-        def hear(self, news: News) -> None:
-            if news.kind == "round_over":
-                raise ValueError
-
-    both = [Entrant("stays", lambda seed: FirstOrLastAnswer(0))]
-    both.insert(seat, Entrant("fails", lambda seed: FailsBeforeTheEnd(0)))
-    sitting = sit(GIN, both, max_rounds=1, max_turns=1)
-
-    assert sitting.offence is None
-    assert [sample.count for sample in sitting.samples] == [1, 1]
-
-
-def test_listening_changes_nothing_for_the_bots(made: Made) -> None:
-    sit(AKQ, [made.entrant("a"), made.entrant("b")], hands=5)
-
-    [a], [b] = made.strategies["a"], made.strategies["b"]
-    assert len(a.heard) == 5
-    assert a.heard == b.heard
-
-
 def test_A9_one_instance_plays_all_matches_and_is_reset_before_each(made: Made) -> None:
-    sit(AKQ, [made.entrant("a"), made.entrant("b")], matches=3, hands=2)
+    hands: list[int] = []
+    both = [made.entrant("a"), made.entrant("b")]
+    sit(AKQ, both, matches=3, report=hands.append, hands=20)
 
     [a] = made.strategies["a"]
     assert a.resets == 3
+    assert sum(hands) == 60, "every hand is reported"
+    [b] = made.strategies["b"]
+    assert len(a.heard) == 60
+    assert a.heard == b.heard, "listening changes nothing for the bots"
+    cards = [news.cards for news in a.heard]
+    assert cards[:20] != cards[20:40], "matches have different cards"
 
 
 def test_scores_follow_the_bots_when_seats_rotate(made: Made) -> None:
@@ -209,25 +183,10 @@ def test_scores_follow_the_bots_when_seats_rotate(made: Made) -> None:
     sitting = sit(AKQ, both, matches=10, hands=100)
 
     assert sitting.scores[0] > 100
-    assert sitting.won == (10, 0)
-    assert sitting.matches == 10
-    assert sitting.leaders == (0,)
-
-
-def test_matches_have_different_cards(made: Made) -> None:
-    sit(AKQ, [made.entrant("a"), made.entrant("b")], matches=2, hands=20)
-
-    [a] = made.strategies["a"]
-    cards = [news.cards for news in a.heard]  # type: ignore[attr-defined]
-    assert cards[:20] != cards[20:]
-
-
-def test_every_hand_is_reported(made: Made) -> None:
-    hands: list[int] = []
-    both = [made.entrant("a"), made.entrant("b")]
-    sit(AKQ, both, matches=2, report=hands.append, hands=3)
-
-    assert sum(hands) == 6
+    assert sum(sitting.scores) == 0
+    assert (sitting.won, sitting.matches, sitting.leaders) == ((10, 0), 10, (0,))
+    assert [sample.count for sample in sitting.samples] == [1000, 1000]
+    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
 
 
 def test_the_score_of_the_same_bots_is_drawn_among_leaders(made: Made) -> None:
@@ -279,15 +238,10 @@ def test_J3_an_offender_counts_for_nobody_and_plays_no_more(made: Made) -> None:
     assert last.offence is not None
 
 
-def test_the_table_against_oneself_counts_for_nobody(made: Made) -> None:
+def test_A9_against_itself_a_bot_is_two_instances(made: Made) -> None:
     [alone] = crossed(AKQ, [made.entrant("a")], hands=20).standings(AKQ)
 
     assert (alone.units, alone.total, alone.mean) == (0, 0, None)
-
-
-def test_A9_against_itself_a_bot_is_two_instances(made: Made) -> None:
-    crossed(AKQ, [made.entrant("a")], hands=2)
-
     assert len(made.strategies["a"]) == 2
     assert len(set(made.seeds)) == 2
 
@@ -331,19 +285,6 @@ def test_two_bots_fill_a_table_of_high_low() -> None:
     assert [standing.units for standing in table.standings(AKQ)] == [6, 6]
 
 
-def test_against_the_dealer_a_match_is_won_that_ends_ahead() -> None:
-    game = GAMES["blackjack"]
-    sitting = sit(game, house(game, "simple"), matches=20, hands=5)
-
-    assert 0 < sitting.won[0] < 20
-
-
-def test_the_same_seed_gives_the_same_table() -> None:
-    first, second = (crossed(AKQ, house(AKQ, "random", "nash", "learner"), hands=30) for _ in "ab")
-
-    assert [s.scores for s in first.sittings] == [s.scores for s in second.sittings]
-
-
 # ---- Tables of more matches than are played at once
 
 
@@ -373,13 +314,9 @@ def test_K1_a_part_has_all_seatings_of_up_to_four() -> None:
 
 
 def test_J3_an_offence_in_a_later_part_tells_its_match_and_ends_the_table(made: Made) -> None:
-    class Late(FirstOrLastAnswer):
-        def decide(self, question: Question[Any]) -> object:
-            return "cheat" if len(made.seeds) > 2 else super().decide(question)
-
-    def make(seed: str) -> Late:
+    def make(seed: str) -> Answering:
         made.seeds.append(seed)
-        return Late(0)
+        return Answering(lambda question: "cheat" if len(made.seeds) > 2 else question.legal[0])
 
     both = [made.entrant("a"), Entrant("late", make)]
     sitting = sit(AKQ, both, matches=3 * MATCHES_AT_ONCE, hands=1)

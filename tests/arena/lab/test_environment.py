@@ -1,16 +1,21 @@
+"""Environments for learners: of a match, and by the interface of PettingZoo."""
+
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import Phase, assume, given, reject, settings
 from hypothesis import strategies as st
+from pettingzoo.test import api_test  # type: ignore[import-untyped]
 
 import arena
 from arena.engine.rules import EVERYONE, TellSeat
@@ -18,8 +23,10 @@ from arena.engine.shuffle import Stream, seed_from_int
 from arena.games import GAMES, competition_settings
 from arena.lab.environment import Environment
 from arena.lab.series import reporting
+from protocol.cards import PACK
 from protocol.errors import IllegalAnswer, NotInstalled, UsageError
 from protocol.vocabulary import Range
+from tests.support.toy_games import install_toy, toy_name
 
 EACH_GAME = pytest.mark.parametrize("game", [*GAMES])
 
@@ -193,3 +200,113 @@ def test_what_a_seat_was_not_told_changes_no_observation_of_it(
         reject()  # another seat would have had to do something else
 
     assert after == before[: last + 1]
+
+
+LAB = Path(arena.__file__).parent / "lab"
+AS_A_DICTIONARY = (
+    # It wants one array of all but the environments that it names, and no dictionary with a mask.
+    "ignore:Observation is not a NumPy array:UserWarning",
+    "ignore:Observation space for each agent probably should be:UserWarning",
+    # Nothing is legal when a match is over.
+    "ignore:Action mask numpy array is all zeros:UserWarning",
+)
+
+
+def passes_for_api_test(env: Any) -> Any:
+    for rule in AS_A_DICTIONARY:
+        env = pytest.mark.filterwarnings(rule)(env)
+    return env
+
+
+@passes_for_api_test
+@pytest.mark.parametrize("game", [*GAMES])
+def test_the_test_of_pettingzoo_passes(game: str) -> None:
+    api_test(arena.aec_env(game), num_cycles=200)
+
+
+@passes_for_api_test
+@pytest.mark.parametrize("seats", [1, 3])
+def test_a_game_of_another_package_is_an_environment(
+    seats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_toy(seats, monkeypatch)
+
+    api_test(arena.aec_env(toy_name(seats)), num_cycles=50)
+
+
+def test_it_takes_few_lines() -> None:
+    modules = ("environment.py", "aec_env.py")
+
+    assert sum(len((LAB / name).read_text().splitlines()) for name in modules) <= 250
+
+
+def observed(env: Any) -> dict[str, Any]:
+    arrays: dict[str, Any] = env.observe(env.agent_selection)
+    return arrays
+
+
+def legal(env: Any) -> list[int]:
+    return [int(action) for action in np.flatnonzero(observed(env)["action_mask"])]
+
+
+def test_actions_are_the_numbers_of_legal_answers() -> None:
+    env = arena.aec_env("akq", {"hands": 1})
+    env.reset(seed=1)
+    assert legal(env) == [0, 1]
+    env.step(0)
+    assert env.agent_selection == "seat_1"
+    env.step(1)
+
+    assert env.environment.result().record.answers == ("bet", "fold")
+    assert env.rewards == {"seat_0": 1, "seat_1": -1}
+    assert all(env.terminations.values())
+
+
+def test_an_action_that_is_masked_is_refused() -> None:
+    env = arena.aec_env("akq", {"hands": 1})
+    env.reset(seed=1)
+
+    with pytest.raises(UsageError, match="expected an action from 0 to 1, got 2"):
+        env.step(2)
+
+
+@pytest.mark.parametrize(
+    ("bankroll", "bets"), [(625, range(5, 626, 20)), (8, range(5, 9))], ids=["even steps", "all"]
+)
+def test_a_range_has_both_ends_and_even_steps_or_every_number(bankroll: int, bets: range) -> None:
+    env = arena.aec_env("blackjack", {"bankroll": bankroll})
+    env.reset(seed=1)
+    # Behind the place that says that there is an answer.
+    answers = observed(env)["answers"][:, 1].tolist()
+
+    assert legal(env) == list(range(len(bets)))
+    assert answers == [*bets, *[0] * (32 - len(bets))]
+
+
+def test_a_hand_has_a_one_for_each_card() -> None:
+    env = arena.aec_env("gin_rummy")
+    env.reset(seed=1)
+    question = env.environment.observation.question
+    # Of two seats, the offer: that it is asked, its up-card, and its hand.
+    array = observed(env)["observation"]
+    upcard, hand = array[3 : 3 + 52], array[3 + 52 : 3 + 104]
+
+    assert array[:3].tolist() == [*(float(env.agent_selection == each) for each in env.agents), 1]
+    assert [PACK[place] for place in np.flatnonzero(upcard)] == [question.upcard]
+    assert {PACK[place] for place in np.flatnonzero(hand)} == set(question.hand)
+
+
+def test_the_latest_news_comes_first() -> None:
+    env = arena.aec_env("high_low")
+    env.reset(seed=1)
+    for _ in range(2):
+        env.step(1)  # keep
+    env.step(0)
+    news = env.environment.observation.news
+    heard = [each for each in reversed(news) if each.kind == "swapped"]
+    array = observed(env)["observation"]
+    _, places = env._at[type(heard[0])]
+    seats = [int(array[place + 1]) for place in places]  # behind whether there is one
+
+    assert [bool(array[place]) for place in places] == [True, True, True, False]
+    assert seats[:3] == [each.seat for each in heard]

@@ -1,33 +1,20 @@
 from __future__ import annotations
 
-import json
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import arena
-from arena.cli import main
 from arena.games import GAMES
 from arena.lab.comparison import Standpoint
 from bots.ace_king_queen import Bluffer, Honest, Nash, PlayerStrategy
 from bots.three_card_poker import Q64, Always
 from protocol.errors import UnknownBot, UsageError
-
-FILE = """
-from bots.ace_king_queen import PlayerStrategy
-
-
-class Meek(PlayerStrategy):
-    def bet(self, card):
-        return False
-
-    def call(self, card):
-        return False
-"""
+from tests.support.cram import write_bot
+from tests.support.in_process import run_here
 
 
 class RaisingBettor(PlayerStrategy):
@@ -35,15 +22,9 @@ class RaisingBettor(PlayerStrategy):
         raise ValueError("no such card")
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Runs a command with --json, and returns its document."""
-
-    def run(*argv: str) -> Any:
-        assert main([*argv, "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return run
+def command(*argv: str) -> Any:
+    """The document of a command."""
+    return run_here(*argv, "--json").document
 
 
 # ---- Every bot against every bot
@@ -53,9 +34,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     ("game", "options"),
     [("ace_king_queen", {}), ("high_low", {"duplicate": True}), ("blackjack", {"duplicate": True})],
 )
-def test_the_same_seed_gives_what_the_command_gives(
-    game: str, options: dict[str, Any], command: Callable[..., Any]
-) -> None:
+def test_the_same_seed_gives_what_the_command_gives(game: str, options: dict[str, Any]) -> None:
     short = GAMES[game].short
     words = [f"--set={name}={value}" for name, value in short.items()]
     words += [f"--{option}" for option in options]
@@ -70,16 +49,15 @@ def test_the_same_seed_gives_what_the_command_gives(
 
 
 def test_bots_are_names_files_classes_and_functions(tmp_path: Path) -> None:
-    file = tmp_path / "meek.py"
-    file.write_text(FILE)
+    file = write_bot(tmp_path / "meek.py", answer="question.legal[-1]")
 
     def bluffer() -> Bluffer:
         return Bluffer()
 
     short = {"hands": 40}
-    scores = arena.cross("akq", ["nash", str(file), Honest, bluffer], settings=short, seed=1)
+    scores = arena.cross("akq", ["nash", file, Honest, bluffer], settings=short, seed=1)
 
-    assert {each.name for each in scores.bots} == {"nash", str(file), "Honest", "bluffer"}
+    assert {each.name for each in scores.bots} == {"nash", file, "Honest", "bluffer"}
     assert sum(each.total for each in scores.bots) == 0
     named = arena.cross("akq", ["nash", "honest"], settings=short, seed=1)
     made = arena.cross("akq", [Nash, Honest], settings=short, seed=1)
@@ -106,12 +84,15 @@ def test_scores_are_short_to_read() -> None:
 
 
 def test_a_bot_that_offends_is_out() -> None:
-    scores = arena.cross("akq", [Nash, Honest, RaisingBettor], matches=1, seed=1)
-    out = scores.bots[-1]
+    out = arena.cross("akq", [Nash, Honest, RaisingBettor], matches=1, seed=1).bots[-1]
+    compared = arena.compare("akq", Nash, RaisingBettor, seed=1)
 
     assert out.offence is not None
     assert repr(out) == "RaisingBettor is out: crash"
     assert "no such card" in out.offence.text
+    assert compared.offence is not None
+    assert compared.better is None
+    assert str(compared).startswith("RaisingBettor is out: seat ")
 
 
 def test_the_callers_random_numbers_go_on() -> None:
@@ -148,7 +129,7 @@ def test_what_cannot_be_played_is_refused(
 # ---- Two bots
 
 
-def test_a_comparison_is_that_of_the_command(command: Callable[..., Any]) -> None:
+def test_a_comparison_is_that_of_the_command() -> None:
     document = command("compare", "gin_rummy", "simple", "patient", "--seed", "1", "--jobs", "1")
     found = arena.compare("gin_rummy", "simple", "patient", seed=1)
 
@@ -175,11 +156,3 @@ def test_a_bot_may_be_compared_with_itself() -> None:
 
     assert found.bots == ("Always", "Always (2)")
     assert found.verdict == Standpoint.ALIKE
-
-
-def test_an_offence_ends_a_comparison() -> None:
-    found = arena.compare("akq", Nash, RaisingBettor, seed=1)
-
-    assert found.offence is not None
-    assert found.better is None
-    assert str(found).startswith("RaisingBettor is out: seat ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from arena.games import GAMES
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from protocol.errors import UnknownBot, UsageError
+from tests.support.git_repository import commit_all, git
 
 AKQ = GAMES["ace_king_queen"]
 NEEDS_GIT = pytest.mark.needs("git")
@@ -26,11 +26,6 @@ class Mine:
 """
 
 
-def git(folder: Path, *words: str) -> None:
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A bot in a folder, and beside it a module that says 1 at the first commit, and 2 now."""
@@ -38,9 +33,8 @@ def repository(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "mine.py").write_text(BOT)
     (folder / "helper.py").write_text("NUMBER = 1\n")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "one")
+    git(tmp_path, "init")
+    commit_all(tmp_path)
     (folder / "helper.py").write_text("NUMBER = 2\n")
     return folder
 
@@ -81,22 +75,15 @@ def test_both_versions_have_their_own_modules(repository: Path) -> None:
 
 
 @NEEDS_GIT
-def test_a_file_at_the_top_of_a_repository(repository: Path) -> None:
-    top = repository.parent
-    (top / "top.py").write_text(BOT)
-    git(top, "add", "top.py")
-    git(top, "commit", "-qm", "two")
-    (top / "top.py").unlink()
-
-    with bot_path(f"{top}/top.py@HEAD") as path:
-        assert Path(path).read_text() == BOT
-
-
-@NEEDS_GIT
-def test_a_folder_that_is_gone_by_now(repository: Path) -> None:
+@pytest.mark.parametrize("place", [".", "bots"])
+def test_a_file_or_a_folder_that_is_gone_by_now(repository: Path, place: str) -> None:
+    folder = repository.parent / place
+    (folder / "mine.py").write_text(BOT)
+    commit_all(repository.parent)
     shutil.rmtree(repository)
+    (folder / "mine.py").unlink(missing_ok=True)
 
-    with bot_path(f"{repository}/mine.py@HEAD") as path:
+    with bot_path(f"{folder}/mine.py@HEAD") as path:
         assert Path(path).read_text() == BOT
 
 

@@ -21,6 +21,7 @@ from protocol.ace_king_queen import HandOver
 from protocol.errors import UnknownBot, UsageError
 from protocol.messages import Ending
 from protocol.strategy import find
+from tests.support.answering import Answering
 
 
 class ScriptedStrategy:
@@ -87,28 +88,12 @@ def test_strategies_are_reset_then_asked_and_told() -> None:
 
 
 def test_a_seat_hears_only_what_it_is_told() -> None:
-    seats = [KeepsItsDeals() for _ in range(4)]
+    seats = [Answering() for _ in range(4)]
     play("high_low", seats, settings={"max_shuffles": 1, "gap": 10**9}, seed=1)
+    dealt = [[news for news in seat.heard if news.kind == "dealt"] for seat in seats]
 
-    assert all(len(seat.dealt) >= 10 for seat in seats)
-    assert len({news.card for seat in seats for news in seat.dealt[:1]}) == 4
-
-
-class KeepsItsDeals:
-    """Gives the first legal answer and keeps its own deals."""
-
-    def __init__(self) -> None:
-        self.dealt: list[Any] = []
-
-    def decide(self, question: Any) -> object:
-        return question.legal[0]
-
-    def hear(self, news: Any) -> None:
-        if news.kind == "dealt":
-            self.dealt.append(news)
-
-    def reset(self) -> None:
-        pass
+    assert all(len(own) >= 10 for own in dealt)
+    assert len({own[0].card for own in dealt}) == 4
 
 
 def test_the_same_seed_gives_the_same_match_byte_for_byte() -> None:
@@ -121,7 +106,7 @@ def test_the_same_seed_gives_the_same_match_byte_for_byte() -> None:
 
 
 def test_settings_have_the_rulebooks_defaults() -> None:
-    result = play("akq", [ScriptedStrategy(), ScriptedStrategy()], seed=1)
+    result = play("akq", (ScriptedStrategy() for _ in range(2)), seed=1)  # any iterable
 
     assert result.record.settings == {"hands": 1000}
 
@@ -133,12 +118,6 @@ def test_decks_are_dealt_whatever_the_seed() -> None:
         return play("akq", seats, settings=settings, decks=["AK"], seed=seed).scores
 
     assert scores(1) == scores(2) == scores(None) == (2, -2)
-
-
-def test_strategies_may_come_from_a_generator() -> None:
-    result = play("akq", (ScriptedStrategy() for _ in range(2)), seed=1)
-
-    assert result.termination.kind == "completed"
 
 
 # ---- Wrong calls
@@ -188,7 +167,7 @@ def test_a_wrong_call_is_a_value_error_that_says_why(change: dict[str, Any], tex
 
 @pytest.mark.parametrize("game", GAMES)
 def test_missing_decks_or_cuts_are_a_value_error(game: str) -> None:
-    seats = [KeepsItsDeals() for _ in range(GAMES[game].seats)]
+    seats = [Answering() for _ in range(GAMES[game].seats)]
 
     with pytest.raises(ValueError, match=r"."):
         play(game, seats, decks=[])
@@ -297,26 +276,15 @@ class SpoiltAt:
 # ---- J2: strategies that fail
 
 
-class Failing(ScriptedStrategy):
-    """Raises in one of its methods."""
+def failing(where: str, error: Callable[[], BaseException]) -> ScriptedStrategy:
+    """A strategy that raises in one of its methods."""
 
-    def __init__(self, where: str, error: Callable[[], BaseException]) -> None:
-        super().__init__()
-        self.where = where
-        self.error = error
+    def fail(*_: object) -> None:
+        raise error()
 
-    def decide(self, question: Any) -> object:
-        if self.where == "decide":
-            raise self.error()
-        return super().decide(question)
-
-    def hear(self, news: Any) -> None:
-        if self.where == "hear":
-            raise self.error()
-
-    def reset(self) -> None:
-        if self.where == "reset":
-            raise self.error()
+    strategy = ScriptedStrategy()
+    setattr(strategy, where, fail)
+    return strategy
 
 
 class BrokenError(Exception):
@@ -338,7 +306,7 @@ WHERE = pytest.mark.parametrize("where", ["reset", "hear", "decide"])
 
 @WHERE
 def test_J2_an_exception_is_a_crash_of_that_seat(where: str) -> None:
-    result = against(Failing(where, lambda: KeyError("ace")))
+    result = against(failing(where, lambda: KeyError("ace")))
 
     assert result.termination.kind is Ending.CRASH
     assert result.termination.seat == 1
@@ -347,32 +315,24 @@ def test_J2_an_exception_is_a_crash_of_that_seat(where: str) -> None:
     assert arena.replay(result.record) == result
 
 
+LEAVES = [SystemExit, RecursionError, MemoryError, StopIteration, GeneratorExit]
+LEAVES += [asyncio.CancelledError, BaseException]
+
+
 @WHERE
-@pytest.mark.parametrize(
-    "error",
-    [
-        SystemExit,
-        RecursionError,
-        MemoryError,
-        StopIteration,
-        GeneratorExit,
-        asyncio.CancelledError,
-        BaseException,
-    ],
-)
+@pytest.mark.parametrize("error", LEAVES)
 def test_J2_leaving_or_running_out_of_something_is_a_crash(
     where: str, error: type[BaseException]
 ) -> None:
-    result = against(Failing(where, error))
+    result = against(failing(where, error))
 
-    assert result.termination.kind is Ending.CRASH
-    assert result.termination.seat == 1
+    assert (result.termination.kind, result.termination.seat) == (Ending.CRASH, 1)
 
 
 @WHERE
 def test_ctrl_c_is_not_the_strategys_fault(where: str) -> None:
     with pytest.raises(KeyboardInterrupt):
-        against(Failing(where, KeyboardInterrupt))
+        against(failing(where, KeyboardInterrupt))
 
 
 @pytest.mark.parametrize(
@@ -389,10 +349,7 @@ def test_ctrl_c_is_not_the_strategys_fault(where: str) -> None:
 def test_J2_whatever_an_exception_says_fits_a_line_and_a_record(
     error: Exception, said: str
 ) -> None:
-    def raising() -> Exception:
-        return error
-
-    result = against(Failing("decide", raising))
+    result = against(failing("decide", lambda: error))
 
     assert result.termination.text.startswith(f"seat 2 raised {said} at ")
     assert result.termination.text.isprintable()
@@ -403,7 +360,7 @@ def test_J2_where_it_was_raised_fits_a_line_and_a_record() -> None:
     def raising(question: object) -> None:
         exec(compile("1 / 0", "a\x1b[2J\n\u202e.py", "exec"))
 
-    result = against(Meddler(raising))
+    result = against(Answering(raising))
 
     assert result.termination.text.endswith("by zero at a�[2J" + 2 * "�" + ".py:1")
     assert result.record.to_json()
@@ -433,16 +390,10 @@ def test_J1_what_a_strange_answer_says_of_itself_fits_a_line_and_a_record() -> N
 
 
 def test_J2_the_first_to_fail_is_blamed() -> None:
-    seats = [Failing("hear", ValueError), Failing("hear", KeyError)]
+    seats = [failing("hear", ValueError), failing("hear", KeyError)]
     result = play("akq", seats, settings={"hands": 2}, decks=["AK", "AK"])
 
     assert (result.termination.kind, result.termination.seat) == ("crash", 0)
-
-
-def test_J2_who_fails_when_all_is_over_changes_nothing() -> None:
-    result = against(Failing("hear", ValueError), hands=1)
-
-    assert result.termination.kind == "completed"
 
 
 def test_a_strategy_without_methods_crashes() -> None:
@@ -454,17 +405,6 @@ def test_a_strategy_without_methods_crashes() -> None:
 
 
 # ---- Meddling
-
-
-class Meddler(ScriptedStrategy):
-    """Tries to change what the referee asks by."""
-
-    def __init__(self, meddle: Callable[[Any], object]) -> None:
-        super().__init__()
-        self.meddle = meddle
-
-    def decide(self, question: Any) -> object:
-        return self.meddle(question)
 
 
 @pytest.mark.parametrize(
@@ -481,29 +421,23 @@ class Meddler(ScriptedStrategy):
     ids=range(7),
 )
 def test_J1_a_question_cannot_be_changed_by_who_is_asked(meddle: Callable[[Any], object]) -> None:
-    result = against(Meddler(meddle))
+    result = against(Answering(meddle))
 
     assert (result.termination.kind, result.termination.seat) == ("crash", 1)
 
 
-class KeepsEverything(ScriptedStrategy):
-    """Keeps every question and piece of news for later."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: list[Any] = []
-
-    def decide(self, question: Any) -> object:
-        self.kept.append((question, repr(question)))
-        return super().decide(question)
-
-    def hear(self, news: Any) -> None:
-        self.kept.append((news, repr(news)))
-
-
 def test_what_a_strategy_keeps_does_not_change_later() -> None:
-    keeper = KeepsEverything()
-    against(keeper, hands=20)
+    kept: list[tuple[object, str]] = []
 
-    assert len(keeper.kept) > 20
-    assert all(repr(thing) == shown for thing, shown in keeper.kept)
+    class KeepsEverything(ScriptedStrategy):
+        def decide(self, question: Any) -> object:
+            self.hear(question)
+            return super().decide(question)
+
+        def hear(self, news: Any) -> None:
+            kept.append((news, repr(news)))
+
+    against(KeepsEverything(), hands=20)
+
+    assert len(kept) > 20
+    assert all(repr(thing) == shown for thing, shown in kept)

@@ -1,10 +1,11 @@
-"""Sittings and trials of launched bots, without processes: fake pools play with objects."""
+"""Sittings and trials of launched bots, without processes: fake pools play with objects; in order."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from itertools import count
 from typing import Any, cast
 
 import pytest
@@ -16,12 +17,16 @@ from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES
 from arena.lab import launched
 from arena.lab.bot_pool import BotPool, PoolBot
+from arena.lab.in_order import InOrder
 from arena.lab.in_process import Entrant, derived_seed, sittings
 from arena.lab.ruin import Attempt, Ruin
 from arena.lab.series import Offence, Sitting
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import Strategy, find
 from protocol.vocabulary import Question, Settings
+from tests.support.virtual_time import all_done
+
+pytestmark = pytest.mark.virtual_time
 
 BOTS = {
     "ace_king_queen": ("nash", "honest"),
@@ -169,7 +174,7 @@ class HeldMatches:
         try:
             offender = await over
         finally:
-            del self.playing[key]
+            self.playing.pop(key, None)
         match = MatchState(game(), settings, seed=bytes(32), start=False)
         if offender is None:
             match.end(Ending.COMPLETED, None, "")
@@ -178,20 +183,31 @@ class HeldMatches:
         return match.result(), None
 
     async def until_playing(self, *keys: str) -> None:
-        for _ in range(20):
-            if set(self.playing) == set(keys):
-                return
-            await asyncio.sleep(0)
-        raise AssertionError(f"expected {keys}, got {list(self.playing)}")
+        await all_done()
+        assert set(self.playing) == set(keys)
+
+
+Step = tuple[tuple[str, ...], dict[str, int | Exception | None]]
+"""The tables at which it plays then, and how it ends at some: well, by an offender, by an error."""
+
+
+async def stepwise(pool: HeldMatches, schedule: Sequence[Step]) -> None:
+    """See that matches begin as a schedule says, and end them as it says."""
+    for playing, ends in schedule:
+        await pool.until_playing(*playing)
+        for table, how in ends.items():
+            over = pool.playing.pop(table)
+            over.set_exception(how) if isinstance(how, Exception) else over.set_result(how)
 
 
 async def played_by(
     tables: Sequence[tuple[int, ...]],
-    scenario: Callable[[HeldMatches, asyncio.Task[Any]], Any],
+    schedule: Sequence[Step],
     each: int = 1,
     jobs: int | None = None,
+    is_cancelled: bool = False,
 ) -> tuple[Sitting, ...]:
-    """The sittings of these tables when a scenario ends their matches."""
+    """The sittings of these tables when a schedule ends their matches."""
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
 
@@ -200,7 +216,9 @@ async def played_by(
         cast(BotPool, pool), game, tables, 1, settings, lambda: None, jobs
     )
     task = asyncio.create_task(play.run())
-    await scenario(pool, task)
+    await stepwise(pool, schedule)
+    if is_cancelled:
+        task.cancel()
     try:
         return await task
     finally:
@@ -208,43 +226,41 @@ async def played_by(
         assert pool.playing == {}
 
 
-async def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
-    async def scenario(pool: HeldMatches, task: object) -> None:
-        await pool.until_playing("0-1", "2-3")
-        pool.playing["2-3"].set_result(None)
-        await pool.until_playing("0-1", "2-4")
-        pool.playing["2-4"].set_result(None)
-        pool.playing["0-1"].set_result(None)
-        await pool.until_playing("0-2")
-        pool.playing["0-2"].set_result(None)
+@pytest.mark.parametrize(
+    ("tables", "jobs", "schedule"),
+    [
+        pytest.param(
+            [(0, 1), (0, 2), (2, 3), (2, 4)],
+            None,
+            [
+                (("0-1", "2-3"), {"2-3": None}),
+                (("0-1", "2-4"), {"2-4": None, "0-1": None}),
+                (("0-2",), {"0-2": None}),
+            ],
+            id="tables without a bot in common",
+        ),
+        pytest.param(
+            [(0, 1), (2, 3)],
+            1,
+            [(("0-1",), {"0-1": None}), (("2-3",), {"2-3": None})],
+            id="no more tables than jobs",
+        ),
+    ],
+)
+async def test_tables_are_played_side_by_side(
+    tables: list[tuple[int, ...]], jobs: int | None, schedule: list[Step]
+) -> None:
+    played = await played_by(tables, schedule, jobs=jobs)
 
-    played = await played_by([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
-
-    assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (2, 3), (2, 4)]
-
-
-async def test_no_more_tables_are_played_side_by_side_than_jobs() -> None:
-    async def scenario(pool: HeldMatches, task: object) -> None:
-        await pool.until_playing("0-1")
-        pool.playing["0-1"].set_result(None)
-        await pool.until_playing("2-3")
-        pool.playing["2-3"].set_result(None)
-
-    played = await played_by([(0, 1), (2, 3)], scenario, jobs=1)
-
-    assert [sitting.bots for sitting in played] == [(0, 1), (2, 3)]
+    assert [sitting.bots for sitting in played] == tables
 
 
 async def test_J3_an_offender_plays_no_more() -> None:
-    async def scenario(pool: HeldMatches, task: object) -> None:
-        await pool.until_playing("0-1", "0-2", "1-2")
-        pool.playing["0-2"].set_result(1)
-        await pool.until_playing("0-1", "0-3")
-        pool.playing["0-1"].set_result(None)
-        pool.playing["0-3"].set_result(None)
-
-    tables = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)]
-    played = await played_by(tables, scenario, each=2)
+    schedule: list[Step] = [
+        (("0-1", "0-2", "1-2"), {"0-2": 1}),
+        (("0-1", "0-3"), {"0-1": None, "0-3": None}),
+    ]
+    played = await played_by([(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)], schedule, each=2)
 
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (0, 3)]
     [offence] = [sitting.offence for sitting in played if sitting.offence]
@@ -252,32 +268,22 @@ async def test_J3_an_offender_plays_no_more() -> None:
 
 
 async def test_an_offence_at_two_tables_at_once_is_one() -> None:
-    async def scenario(pool: HeldMatches, task: object) -> None:
-        await pool.until_playing("0-2", "1-2")
-        for table in pool.playing.values():
-            table.set_result(1)
-
-    played = await played_by([(0, 2), (1, 2)], scenario, each=2)
+    both = ("0-2", "1-2")
+    played = await played_by([(0, 2), (1, 2)], [(both, dict.fromkeys(both, 1))], each=2)
 
     assert len(played) == 1
 
 
-async def test_what_goes_wrong_stops_all_tables() -> None:
-    async def scenario(pool: HeldMatches, task: object) -> None:
-        await pool.until_playing("0-1", "2-3")
-        pool.playing["0-1"].set_exception(OSError("no"))
-
-    with pytest.raises(OSError, match="no"):
-        await played_by([(0, 1), (2, 3)], scenario)
-
-
-async def test_cancelled_all_tables_are_stopped() -> None:
-    async def scenario(pool: HeldMatches, task: asyncio.Task[Any]) -> None:
-        await pool.until_playing("0-1", "2-3")
-        task.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await played_by([(0, 1), (2, 3)], scenario)
+@pytest.mark.parametrize(
+    ("ends", "error"),
+    [({"0-1": OSError("no")}, OSError), ({}, asyncio.CancelledError)],
+    ids=["what goes wrong", "cancelled"],
+)
+async def test_what_stops_a_table_stops_all(
+    ends: dict[str, int | Exception | None], error: type[BaseException]
+) -> None:
+    with pytest.raises(error):
+        await played_by([(0, 1), (2, 3)], [(("0-1", "2-3"), ends)], is_cancelled=not ends)
 
 
 # ---- Trials
@@ -287,9 +293,9 @@ TRIALS = Attempt.of(GAMES["blackjack"], stake=20, goal=25)
 
 
 async def tried(
-    monkeypatch: pytest.MonkeyPatch, scenario: Callable[[HeldMatches], Any], trials: int
+    monkeypatch: pytest.MonkeyPatch, schedule: Sequence[Step], trials: int
 ) -> tuple[Ruin, Offence | None]:
-    """The trials of a bot that was started twice, which a scenario ends."""
+    """The trials of a bot that was started twice, which a schedule ends."""
     pool = HeldMatches()
     names = iter(["ann", "ann-2"])
     pool.seats = lambda bots: (next(names),)  # type: ignore[method-assign]
@@ -305,41 +311,33 @@ async def tried(
             *(TRIALS, PoolBot("ann")), trials=trials, limits=Limits(), tick=lambda: None, jobs=2
         )
     )
-    await scenario(pool)
+    await stepwise(pool, schedule)
     try:
         return await task
     finally:
         assert pool.playing == {}
 
 
-async def test_T10_trials_are_played_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(pool: HeldMatches) -> None:
-        await pool.until_playing("ann", "ann-2")
-        first = pool.playing["ann-2"]
-        first.set_result(None)
-        while pool.playing.get("ann-2") is first:
-            await asyncio.sleep(0)
-        await pool.until_playing("ann", "ann-2")
-        pool.playing["ann-2"].set_result(None)
-        await pool.until_playing("ann")
-        pool.playing["ann"].set_result(None)
+BOTH = ("ann", "ann-2")
 
-    result, offence = await tried(monkeypatch, scenario, trials=3)
+
+async def test_T10_trials_are_played_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule: list[Step] = [
+        (BOTH, {"ann-2": None}),
+        (BOTH, {"ann-2": None}),
+        (("ann",), {"ann": None}),
+    ]
+
+    result, offence = await tried(monkeypatch, schedule, trials=3)
 
     assert (result.trials, result.offences, offence) == (3, 0, None)
 
 
-@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("ends", [{"ann-2": 0}, {"ann-2": 0, "ann": 0}])
 async def test_T10_the_first_offence_ends_all_trials(
-    monkeypatch: pytest.MonkeyPatch, at_once: bool
+    monkeypatch: pytest.MonkeyPatch, ends: dict[str, int | Exception | None]
 ) -> None:
-    async def scenario(pool: HeldMatches) -> None:
-        await pool.until_playing("ann", "ann-2")
-        pool.playing["ann-2"].set_result(0)
-        if at_once:
-            pool.playing["ann"].set_result(0)
-
-    result, offence = await tried(monkeypatch, scenario, trials=10)
+    result, offence = await tried(monkeypatch, [(BOTH, ends)], trials=10)
 
     assert (result.trials, result.offences) == (1, 1)
     assert offence is not None
@@ -347,9 +345,82 @@ async def test_T10_the_first_offence_ends_all_trials(
 
 
 async def test_T10_what_goes_wrong_in_a_trial_stops_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(pool: HeldMatches) -> None:
-        await pool.until_playing("ann", "ann-2")
-        pool.playing["ann"].set_exception(OSError("no"))
-
     with pytest.raises(OSError, match="no"):
-        await tried(monkeypatch, scenario, trials=10)
+        await tried(monkeypatch, [(BOTH, {"ann": OSError("no")})], trials=10)
+
+
+class HeldWork:
+    """Pieces of work that end when a test says."""
+
+    def __init__(self) -> None:
+        self.begun: dict[int, asyncio.Future[str]] = {}
+
+    async def __call__(self, piece: int) -> str:
+        self.begun[piece] = asyncio.get_running_loop().create_future()
+        return await self.begun[piece]
+
+
+async def test_results_come_in_the_order_of_the_pieces() -> None:
+    work = HeldWork()
+
+    async with InOrder(work, range(3), lambda: 3) as results:
+        await all_done()
+        for piece in (2, 0, 1):
+            work.begun[piece].set_result(f"result {piece}")
+        taken = [result async for result in results]
+
+    assert taken == ["result 0", "result 1", "result 2"]
+
+
+async def test_a_slow_piece_holds_up_no_other() -> None:
+    work = HeldWork()
+
+    async with InOrder(work, range(9), lambda: 2):
+        await all_done()
+        for piece in (1, 2, 3):
+            work.begun[piece].set_result("")
+            await all_done()
+
+        assert set(work.begun) == {0, 1, 2, 3, 4}
+
+
+async def test_more_are_begun_when_there_is_more_room() -> None:
+    work, room = HeldWork(), 1
+
+    async with InOrder(work, count(), lambda: room):
+        await all_done()
+        first = set(work.begun)
+        room = 3
+        work.begun[0].set_result("")
+        await all_done()
+
+        assert first == {0}
+        assert set(work.begun) == {0, 1, 2, 3}
+
+
+async def test_what_is_not_over_at_the_end_is_cancelled() -> None:
+    work = HeldWork()
+
+    async with InOrder(work, count(), lambda: 2) as results:
+        await all_done()
+        work.begun[0].set_result("")
+        await anext(results)
+        await all_done()
+
+    assert [future.cancelled() for future in work.begun.values()] == [False, True, True]
+
+
+async def test_what_a_piece_raises_is_raised_in_its_turn_and_nothing_more_is_begun() -> None:
+    work = HeldWork()
+
+    async with InOrder(work, count(), lambda: 2) as results:
+        await all_done()
+        work.begun[1].set_exception(OSError("no"))
+        await all_done()
+        begun = set(work.begun)
+        work.begun[0].set_result("")
+        await anext(results)
+        with pytest.raises(OSError, match="no"):
+            await anext(results)
+
+    assert begun == {0, 1}

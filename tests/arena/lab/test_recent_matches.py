@@ -35,21 +35,6 @@ def keep(*records: Record) -> None:
     matches.keep(("nash", "honest"))
 
 
-def test_nothing_was_played() -> None:
-    assert recent_match(1) is None
-
-
-def test_the_last_match_comes_first_with_its_names_by_seat() -> None:
-    first, second, third = map(record, (1, 2, 3))
-    keep(first, second)
-    keep(third)
-
-    found = [recent_match(number) for number in (1, 2, 3)]
-    assert [each and each.record for each in found] == [third, second, first]
-    assert {each and each.players for each in found} == {("honest", "nash")}
-    assert recent_match(4) is None
-
-
 def test_only_the_last_twenty_are_kept(state: Path) -> None:
     keep(*map(record, range(MOST_KEPT + 2)))
     keep(record(99))
@@ -60,13 +45,6 @@ def test_only_the_last_twenty_are_kept(state: Path) -> None:
     assert last.record == record(99)
     assert oldest is not None
     assert oldest.record == record(3)
-
-
-def test_a_place_that_cannot_be_written_keeps_nothing_and_fails_nothing(state: Path) -> None:
-    state.parent.parent.joinpath("card-arena").write_text("a file in the way")
-    keep(record())
-
-    assert recent_match(1) is None
 
 
 def test_a_full_disk_leaves_nothing_behind(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

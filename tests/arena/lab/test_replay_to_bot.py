@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,50 +18,38 @@ from arena.lab.replay_to_bot import (
     program_of,
     replay_to_bot,
 )
-from arena.lab.seat_referee import SeatReferee
 from arena.records.seat_document import seat_document
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
+from protocol.messages import Ask, Ending, Limits, Match, Mechanism, Over
+from tests.support.refereed_bot import RefereedBot
 from tests.support.sample_database import SHORT, play, void
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeBot
 
 GAMES = sorted(SHORT)
 NAMES = ("ann", "ben", "cem", "dee")
 replace = msgspec.structs.replace
 
 
-class ReplayedBot:
-    """A replay and its bot, on a clock that tests set."""
+class ReplayedBot(RefereedBot):
+    """A replay and its bot."""
 
-    def __init__(self, record: Record, seat: int, bot: FakeBot) -> None:
-        self.now = 100.0
-        self.record, self.seat, self.bot = record, seat, bot
-        names = NAMES[: len(record.scores)]
-        self.referee = SeatReferee(Limits(), lambda: self.now)
-        self.recorded = RecordedSeat(record, seat, names)
+    def __init__(self, record: Record, seat: int) -> None:
+        super().__init__()
+        self.record, self.seat = record, seat
+        self.recorded = RecordedSeat(record, seat, NAMES[: len(record.scores)])
         self.asks: list[Ask] = []
         self.overs: list[Over] = []
-        self.outcome = self.referee.put(bot.player, self.recorded, "m-1")
+        self.outcome = self.referee.put(self.bot.player, self.recorded, "m-1")
 
-    def answers(self, decide: Callable[[Ask, Any], Any]) -> None:
+    def plays(self, decide: Callable[[Ask, Any], Any]) -> None:
         """Answer all questions by `decide`, which gets the question and the recorded answer."""
         recorded = iter(self._recorded())
-        while messages := self.bot.reads():
+        while messages := self.reads():
             for message in messages:
                 if isinstance(message, Match):
                     self.invitation = message
-                    ready = Ready(message.match, "n")
-                    self.bot.player.session.note(ready)
-                    self.referee.ready(self.bot.player, ready)
                 elif isinstance(message, Ask):
                     self.asks.append(message)
-                    value = decide(message, next(recorded, None))
-                    answer = Answer(message.match, message.ask, value)
-                    chair = self.bot.player.answering(answer)
-                    assert chair is not None, "it is the answer to its question"
-                    self.referee.answer(chair, answer, self.now)
+                    self.answers(message, decide(message, next(recorded, None)))
                 elif isinstance(message, Over):
                     self.overs.append(message)
 
@@ -71,31 +59,17 @@ class ReplayedBot:
         return ReplayOutcome(self.recorded.same, tuple(self.recorded.weighed()), failed)
 
     def _recorded(self) -> list[Any]:
-        match = reopened(self.record)
-        recorded = []
-        for answer in self.record.answers:
-            assert match.pending is not None
-            if match.pending.seat == self.seat:
-                recorded.append(answer)
-            match.answer(answer)
-        return recorded
-
-
-@pytest.fixture
-def bot() -> FakeBot:
-    from tests.support.fake_bots import FakeBot
-
-    return FakeBot()
+        return [answer for seat, answer in _answers(self.record) if seat == self.seat]
 
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("last", [False, True])
-async def test_the_same_answers_to_the_same_questions(game: str, last: bool, bot: FakeBot) -> None:
+async def test_the_same_answers_to_the_same_questions(game: str, last: bool) -> None:
     record = play(game, 6).record
     seat = len(record.scores) - 1 if last else 0
-    replayed = ReplayedBot(record, seat, bot)
+    replayed = ReplayedBot(record, seat)
 
-    replayed.answers(lambda ask, recorded: recorded)
+    replayed.plays(lambda ask, recorded: recorded)
 
     assert replayed.result == ReplayOutcome(len(replayed.asks))
     match = reopened(record)
@@ -111,16 +85,16 @@ async def test_the_same_answers_to_the_same_questions(game: str, last: bool, bot
     assert over.reveal.nonces == record.nonces
     assert replayed.invitation.seats == NAMES[: len(record.scores)]
     assert replayed.invitation.commitment == record.commitment
-    assert not bot.player.chairs
+    assert not replayed.bot.player.chairs
     assert not replayed.referee.tables
 
 
-async def test_after_another_answer_the_recorded_history_goes_on(bot: FakeBot) -> None:
+async def test_after_another_answer_the_recorded_history_goes_on() -> None:
     record = play("ace_king_queen", 6).record
-    replayed = ReplayedBot(record, 0, bot)
+    replayed = ReplayedBot(record, 0)
     other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
 
-    replayed.answers(
+    replayed.plays(
         lambda ask, recorded: other[recorded] if len(replayed.asks) in (2, 3) else recorded
     )
 
@@ -135,7 +109,7 @@ async def test_after_another_answer_the_recorded_history_goes_on(bot: FakeBot) -
         assert other[difference.recorded] == difference.given
 
 
-async def test_a_seats_document_puts_the_same_questions(bot: FakeBot) -> None:
+async def test_a_seats_document_puts_the_same_questions() -> None:
     record = play("gin_rummy", 6).record
     document = seat_document(record, 1, "m", NAMES[:2])
     of_record, of_document = (
@@ -153,10 +127,10 @@ async def test_a_seats_document_puts_the_same_questions(bot: FakeBot) -> None:
     assert len(of_document.differences) == len(document.record.answers)
 
 
-async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
-    replayed = ReplayedBot(play("blackjack", 6).record, 0, bot)
+async def test_an_illegal_answer_fails() -> None:
+    replayed = ReplayedBot(play("blackjack", 6).record, 0)
 
-    replayed.answers(lambda ask, recorded: -1)
+    replayed.plays(lambda ask, recorded: -1)
 
     ended = replayed.result.failed
     assert ended is not None
@@ -164,11 +138,11 @@ async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
     assert ended.number == 1
 
 
-async def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -> None:
+async def test_where_the_bot_offended_then_it_is_asked_once_more() -> None:
     record = play("gin_rummy", 6, offender=1).record
-    replayed = ReplayedBot(record, 1, bot)
+    replayed = ReplayedBot(record, 1)
 
-    replayed.answers(
+    replayed.plays(
         lambda ask, recorded: recorded or ask.question.choices[0]  # type: ignore[index]
     )
 
@@ -178,10 +152,10 @@ async def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -
     assert replayed.result.same == len(replayed.asks) - 1
 
 
-async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6, offender=1).record, 0, bot)
+async def test_where_another_offended_it_is_over() -> None:
+    replayed = ReplayedBot(play("gin_rummy", 6, offender=1).record, 0)
 
-    replayed.answers(lambda ask, recorded: recorded)
+    replayed.plays(lambda ask, recorded: recorded)
 
     assert replayed.result.failed is None
     [over] = replayed.overs
@@ -189,27 +163,27 @@ async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
     assert over.termination.text == ""
 
 
-async def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
-    replayed = ReplayedBot(void("high_low").record, 2, bot)
+async def test_a_match_that_never_began_asks_nothing() -> None:
+    replayed = ReplayedBot(void("high_low").record, 2)
 
-    replayed.answers(lambda ask, recorded: recorded)
+    replayed.plays(lambda ask, recorded: recorded)
 
     assert replayed.result == ReplayOutcome(0)
 
 
-async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
-    bot.reads()
+async def test_a_bot_that_is_gone_fails() -> None:
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
+    replayed.bot.reads()
     crash = Finding(kind=Ending.CRASH, text="crashed: exit status 3", mechanism=Mechanism.EXIT)
 
-    replayed.referee.offence(bot.player, crash)
-    replayed.referee.offence(bot.player, replace(crash, text="later"))
+    replayed.referee.offence(replayed.bot.player, crash)
+    replayed.referee.offence(replayed.bot.player, replace(crash, text="later"))
 
     assert replayed.result == ReplayOutcome(0, failed=BotFailed("crashed: exit status 3"))
 
 
-async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
+async def test_a_bot_that_takes_too_long_fails() -> None:
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
     replayed.now += 9.9
     replayed.referee.tick()
     assert not replayed.outcome.done()
@@ -222,15 +196,11 @@ async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     )
 
 
-async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
-    [invitation] = bot.reads()
-    assert isinstance(invitation, Match)
-    ready = Ready(invitation.match, "n")
-    bot.player.session.note(ready)
-    replayed.referee.ready(bot.player, ready)
-    [ask] = bot.asks()
-    bot.player.chairs[ask.match].asked_at = replayed.now
+async def test_a_bot_that_never_answers_fails() -> None:
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
+    replayed.reads()
+    [ask] = replayed.bot.asks()
+    replayed.bot.player.chairs[ask.match].asked_at = replayed.now
 
     replayed.now += 29.9
     replayed.referee.tick()
@@ -241,8 +211,8 @@ async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
     assert replayed.result.failed == BotFailed("did not answer within 30,000 ms", 1, ask.question)
 
 
-async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
+async def test_a_fault_of_the_arena_is_said() -> None:
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
     [table] = replayed.referee.tables
 
     replayed.referee.void(table, "a fault of the arena")
@@ -250,25 +220,17 @@ async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
     assert replayed.result.failed == BotFailed("a fault of the arena")
 
 
-async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
+async def test_a_record_whose_other_answers_are_none() -> None:
     record = play("gin_rummy", 6).record
     broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
-    seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
-    referee = SeatReferee(Limits(), lambda: 1.0)
-    outcome = referee.put(bot.player, RecordedSeat(broken, seat, NAMES[:2]), "m-1")
-    [invitation] = bot.reads()
-    assert isinstance(invitation, Match)
-    ready = Ready(invitation.match, "n")
-    bot.player.session.note(ready)
-    referee.ready(bot.player, ready)
-    for ask in bot.asks():
-        answer = Answer(ask.match, ask.ask, record.answers[0])
-        chair = bot.player.answering(answer)
-        assert chair is not None, "it is the answer to its question"
-        referee.answer(chair, answer, 1.0)
+    seat = 1 - _answers(record)[1][0]
+    replayed = ReplayedBot(broken, seat)
+    replayed.reads()
+    for ask in replayed.bot.asks():
+        replayed.answers(ask, record.answers[0])
 
     with pytest.raises(ArenaError, match="the record cannot be played again"):
-        outcome.result()
+        replayed.outcome.result()
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "a" * 65])
@@ -280,12 +242,12 @@ async def test_a_name_that_no_bot_can_have_is_refused_before_anything_starts(nam
         await replay_to_bot(record, 1, names, program_of("high_low", "timid"), Limits())
 
 
-def _seats(record: Record) -> list[int]:
-    """Who gave each answer."""
+def _answers(record: Record) -> list[tuple[int, Any]]:
+    """Who gave which answer."""
     match = reopened(record)
-    seats = []
+    given = []
     for answer in record.answers:
         assert match.pending is not None
-        seats.append(match.pending.seat)
+        given.append((match.pending.seat, answer))
         match.answer(answer)
-    return seats
+    return given

@@ -1,10 +1,10 @@
-"""How often a strategy turns a stake into a goal before it goes broke (T10)."""
+"""How often each category is dealt (T9), and a stake becomes a goal before one is broke (T10)."""
 
 from __future__ import annotations
 
 from functools import partial
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,12 +13,71 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.games import GAMES
 from arena.lab.in_process import entrant
+from arena.lab.odds import exact_counts, odds
 from arena.lab.ruin import Attempt, Ruin, Trials, ruin
 from arena.sandbox import worker_pool
 from bots.three_card_poker import Q64, Always, PlayerStrategy
 from protocol.errors import BadSettings, UnknownGame, UsageError
 from protocol.messages import Ending, Termination
-from protocol.three_card_poker import Hand
+from protocol.three_card_poker import CATEGORIES, Hand
+from tests.support.answering import Answering
+from tests.support.long import sized
+
+
+def test_T9_percentages_of_all_six_categories_in_a_fixed_order() -> None:
+    shares, one = odds(1000, seed=1), odds(1, seed=1)
+
+    assert tuple(shares) == CATEGORIES
+    assert sum(shares.values()) == pytest.approx(100)
+    assert sorted(one.values()) == [0.0] * 5 + [100.0]
+    assert all(type(share) is float for share in one.values())
+
+
+def test_T9_the_same_seed_deals_the_same_hands() -> None:
+    assert odds(500, seed=3) == odds(500, seed=3) != odds(500, seed=4)
+    assert odds(2000) != odds(2000)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        *[((bad,), "whole number of hands") for bad in (0, -1, 1.0, True, "10", None)],
+        *[((1, bad), "whole number for a seed") for bad in (1.0, True, "1")],
+    ],
+    ids=repr,
+)
+def test_T9_anything_but_whole_numbers_is_refused(call: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        odds(*call)
+
+
+@pytest.mark.stats
+def test_T9_random_hands_approach_the_exact_shares() -> None:
+    n = sized(500_000, 20_000)
+    shares = odds(n, seed=2)
+
+    for label, count in exact_counts().items():
+        exact = count / 22_100
+        error = 100 * sqrt(exact * (1 - exact) / n)
+        assert shares[label] == pytest.approx(100 * exact, abs=4 * error), label
+
+
+def test_T9_every_hand_is_reported() -> None:
+    hands: list[int] = []
+    odds(5, report=hands.append)
+
+    assert sum(hands) == 5
+
+
+def test_T9_any_number_of_processes_deals_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "_WORTH_S", -1.0)
+    monkeypatch.setattr(worker_pool, "_ALONE_S", -1.0)
+
+    assert odds(25_000, seed=1, jobs=2) == odds(25_000, seed=1)
+
+
+def test_T9_hands_that_are_dealt_together_differ_from_the_next() -> None:
+    assert odds(10_000, seed=1) != odds(20_000, seed=1)
 
 
 class AllIn(Always):
@@ -35,29 +94,9 @@ class Folder(PlayerStrategy):
         return False
 
 
-class StandsOnEverything:
+def stands_on_everything(bet: int = 5) -> Answering:
     """Blackjack for the impatient: bets a fixed sum and stands on everything."""
-
-    game: ClassVar[str] = "blackjack"
-
-    def __init__(self, bet: int = 5) -> None:
-        self.bet = bet
-
-    def decide(self, question: Any) -> object:
-        return min(self.bet, question.legal.max) if question.kind == "bet" else "stand"
-
-    def hear(self, news: Any) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-
-class AntesTooMuch(Always):
-    """Antes more than it has after a while."""
-
-    def ante(self, cash: int, most: int) -> int:
-        return 10 if cash == 100 else 1_000_000
+    return Answering(lambda asked: min(bet, asked.legal.max) if asked.kind == "bet" else "stand")
 
 
 def tried(**changed: Any) -> Ruin:
@@ -83,11 +122,6 @@ def test_T10_every_trial_ends_at_the_goal_or_broke() -> None:
     assert result.wins > 0
     assert result.broke > 0
     assert (result.undecided, result.offences, result.first_offence) == (0, 0, None)
-
-
-def test_T10_share_and_standard_error() -> None:
-    result = tried(trials=200)
-
     share = result.wins / 200
     assert result.share == share
     assert result.standard_error == pytest.approx(sqrt(share * (1 - share) / 200), rel=0.01)
@@ -100,80 +134,24 @@ def test_T10_no_win_in_a_few_trials_still_has_an_error() -> None:
     assert result.standard_error == pytest.approx(sqrt(1 / 12 * 11 / 12 / 10))
 
 
-def test_T10_a_trial_stops_at_the_goal() -> None:
-    """One round of all or nothing: going on would ruin everybody."""
-    result = tried(strategy_factory=AllIn, trials=100)
+@pytest.mark.parametrize(("more", "is_decided"), [({}, True), ({"rounds": 1}, False)])
+def test_T10_a_trial_stops_at_the_goal(more: dict[str, int], is_decided: bool) -> None:
+    """One round of all or nothing: going on would ruin everybody; the last round counts, too."""
+    result = tried(strategy_factory=AllIn, trials=100, **more)
 
     assert 20 < result.wins < 70
-
-
-def test_T10_a_goal_reached_with_the_last_round_counts() -> None:
-    result = tried(strategy_factory=AllIn, rounds=1, trials=100)
-
-    assert result.wins > 20
-    assert result.undecided > 0  # the dealer did not qualify: 150 chips
+    assert (result.undecided == 0) is is_decided  # the dealer did not qualify: 150 chips
 
 
 def test_T10_a_trial_that_is_given_up_is_undecided_and_counts_among_the_trials() -> None:
     result = tried(strategy_factory=Folder, rounds=5, trials=10)
 
-    assert (result.wins, result.broke, result.undecided) == (0, 0, 10)
-    assert result.share == 0
-
-
-def test_T10_an_offence_loses_the_trial_and_is_told() -> None:
-    result = tried(strategy_factory=AntesTooMuch)
-
-    assert result.offences == result.trials == 20
-    assert result.first_offence is not None
-    assert result.first_offence.kind is Ending.ILLEGAL
-    assert "answered 1000000 to ante" in result.first_offence.text
-
-
-def test_T10_every_trial_has_a_strategy_of_its_own() -> None:
-    made: list[Q64] = []
-
-    def factory() -> Q64:
-        made.append(Q64())
-        return made[-1]
-
-    tried(strategy_factory=factory, trials=7)
-
-    assert len(made) == 7
-
-
-def test_T10_the_same_seed_gives_the_same_result() -> None:
-    assert tried(trials=100) == tried(trials=100)
-    assert len({tried(trials=100, seed=seed).wins for seed in range(4)}) > 1
-
-
-def test_T10_without_a_seed_the_cards_differ() -> None:
-    results = {tried(trials=100, seed=None).wins for _ in range(6)}
-
-    assert len(results) > 1
-
-
-def test_T10_further_settings_reach_the_game() -> None:
-    with pytest.raises(BadSettings, match="pair_kicker"):
-        tried(settings={"pair_kicker": "yes"})
-
-    assert tried(settings={"pair_kicker": True}).trials == 20
-
-
-def test_T10_works_for_blackjack_too() -> None:
-    result = tried(
-        game="blackjack", strategy_factory=StandsOnEverything, stake=20, goal=40, trials=100
-    )
-
-    assert result.game == "blackjack"
-    assert result.wins + result.broke == 100
-    assert result.wins > 10
-    assert result.broke > 10
+    assert (result.wins, result.broke, result.undecided, result.share) == (0, 0, 10, 0)
 
 
 def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
     """Bets of 20 and what is left of 23: 3 chips are not enough to go on."""
-    bold = partial(StandsOnEverything, 20)
+    bold = partial(stands_on_everything, 20)
     result = tried(game="blackjack", strategy_factory=bold, stake=23, goal=24, trials=50)
 
     assert result.undecided == 0
@@ -181,31 +159,27 @@ def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed", "error", "says"),
     [
-        ({"goal": 100}, "goal above the stake of 100, got 100"),
-        ({"goal": 200.0}, "goal above the stake"),
-        ({"goal": None}, "goal above the stake"),
-        ({"trials": 0}, "at least 1 trial, got 0"),
-        ({"trials": True}, "at least 1 trial, got True"),
-        ({"game": "akq"}, "ace_king_queen is not played for chips against the dealer"),
+        ({"goal": 100}, UsageError, "goal above the stake of 100, got 100"),
+        ({"goal": 200.0}, UsageError, "goal above the stake"),
+        ({"goal": None}, UsageError, "goal above the stake"),
+        ({"trials": 0}, UsageError, "at least 1 trial, got 0"),
+        ({"trials": True}, UsageError, "at least 1 trial, got True"),
+        ({"game": "akq"}, UsageError, "ace_king_queen is not played for chips against the dealer"),
+        ({"game": "whist"}, UnknownGame, "whist"),
+        ({"stake": -1}, BadSettings, "settings of three_card_poker"),
+        ({"stake": "100"}, BadSettings, "settings of three_card_poker"),
+        ({"rounds": -1}, BadSettings, "settings of three_card_poker"),
+        ({"settings": {"pair_kicker": "yes"}}, BadSettings, "pair_kicker"),
     ],
     ids=str,
 )
-def test_T10_bad_arguments_are_refused(changed: dict[str, Any], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_T10_bad_arguments_are_refused(
+    changed: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
         tried(**changed)
-
-
-@pytest.mark.parametrize("changed", [{"stake": -1}, {"stake": "100"}, {"rounds": -1}])
-def test_T10_a_stake_that_the_game_refuses_is_refused(changed: dict[str, Any]) -> None:
-    with pytest.raises(BadSettings, match="settings of three_card_poker"):
-        tried(**changed)
-
-
-def test_T10_an_unknown_game_is_refused() -> None:
-    with pytest.raises(UnknownGame):
-        tried(game="whist")
 
 
 def test_T10_any_number_of_processes_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,6 +217,9 @@ def test_T10_a_trial_has_the_same_choices_for_every_maker() -> None:
 
     assert one == other
     assert seeds == ["1:1", "1:2", "1:3"] * 2
+    wins = {tried(trials=100, seed=seed).wins for seed in range(4)}
+    assert len(wins) > 1
+    assert len({tried(trials=100, seed=None).wins for _ in range(6)}) > 1, "without a seed, too"
 
 
 # All 407,170,400 pairs of hands, enumerated apart from this code: what Q64 nets, in antes.
@@ -286,7 +263,7 @@ def test_a_game_that_knows_goals_tells_its_bots_the_goal() -> None:
 @pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 def test_T10_a_trial_is_over_at_the_goal_and_not_before(game: str) -> None:
     attempt = Attempt.of(GAMES[game], stake=20, goal=25)
-    bot: Any = Q64 if game == "three_card_poker" else StandsOnEverything
+    bot: Any = Q64 if game == "three_card_poker" else stands_on_everything
     ends = set()
     for seed in range(20):
         match = MatchState(attempt.game, attempt.settings, seed=bytes([seed] * 32))

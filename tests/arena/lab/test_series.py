@@ -1,11 +1,11 @@
-"""Who sits where, and the sums of a series.
+"""Who sits where, and the sums and the intervals of a series.
 
 That they are the same wherever bots play is in test_launched, the rest in test_crosstable.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import random
 from itertools import islice
 from typing import Any
 
@@ -14,8 +14,11 @@ import pytest
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game
+from arena.engine.statistics import Sample
 from arena.games import GAMES
-from arena.lab.series import Offence, Series, seatings, unit, units_per_match
+from arena.lab.intervals import ahead, is_ahead_for_sure, of_mean, sampled_unit
+from arena.lab.series import Offence, Series, Sitting, seatings, unit, units_per_match
+from arena.strength.interval import student_quantile, wilson
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find
 
@@ -32,28 +35,23 @@ def played(game: Game, seed: bytes = bytes(32)) -> MatchState:
     return match
 
 
-def test_K1_two_seats_alternate() -> None:
-    assert list(islice(seatings(2), 4)) == [(0, 1), (1, 0), (0, 1), (1, 0)]
+@pytest.mark.parametrize(
+    ("seats", "first"),
+    [
+        (1, [(0,), (0,)]),
+        (2, [(0, 1), (1, 0), (0, 1), (1, 0)]),
+        (30, [tuple(range(30))]),  # without listing them all
+    ],
+)
+def test_K1_the_first_seatings(seats: int, first: list[tuple[int, ...]]) -> None:
+    assert list(islice(seatings(seats), len(first))) == first
 
 
 def test_K1_four_matches_put_everyone_in_every_seat() -> None:
-    first = list(islice(seatings(4), 4))
+    first = list(islice(seatings(4), 24))
 
-    assert Counter(zip(*first, strict=True)) == Counter(
-        {(0, 1, 2, 3): 1, (1, 2, 3, 0): 1, (2, 3, 0, 1): 1, (3, 0, 1, 2): 1}
-    )
-
-
-def test_K1_twenty_four_matches_are_all_orders() -> None:
-    assert len(set(islice(seatings(4), 24))) == 24
-
-
-def test_one_seat_is_always_the_same() -> None:
-    assert list(islice(seatings(1), 2)) == [(0,), (0,)]
-
-
-def test_the_seats_of_a_large_table_are_found_without_listing_them_all() -> None:
-    assert next(seatings(30)) == tuple(range(30))
+    assert {*first[:4]} == {(0, 1, 2, 3), (1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2)}
+    assert len(set(first)) == 24
 
 
 def test_K1_later_matches_of_a_table_go_on_with_the_seatings() -> None:
@@ -108,10 +106,7 @@ def test_a_match_is_sampled_in_whole_blocks_or_as_one(
     [one, other], [gap] = counting.sitting().blocks, counting.sitting().gaps
 
     assert (one.count, counting.sitting().blocked) == (blocks, blocked)
-    if result.units is not None:
-        assert (one.total, other.total) == result.units.sums
-    else:
-        assert (one.total, other.total) == result.scores
+    assert (one.total, other.total) == (result.units.sums if result.units else result.scores)
     assert gap.total == one.total - other.total
 
 
@@ -134,18 +129,9 @@ def test_the_rules_are_none_the_worse_for_being_heard() -> None:
 
 
 def verdict(kind: Ending, stderr: str | None) -> Verdict:
-    return Verdict(
-        kind=kind,
-        match="m",
-        game="ace_king_queen",
-        bot="ann",
-        seat=1,
-        text="what it did",
-        advice="what to do",
-        stderr=stderr,
-        bank_ms=0,
-        limits=Limits(),
-    )
+    of: dict[str, Any] = {"match": "m", "game": "ace_king_queen", "bot": "ann", "seat": 1}
+    told: dict[str, Any] = {"text": "what it did", "advice": "what to do", "stderr": stderr}
+    return Verdict(kind=kind, bank_ms=0, limits=Limits(), **of, **told)
 
 
 PYTHON = """Traceback (most recent call last):
@@ -199,3 +185,118 @@ def test_without_a_verdict_there_is_only_what_happened() -> None:
     ended = Termination(Ending.ABSENT, 0, "did not come")
 
     assert Offence.of(ended, None) == Offence(0, 0, Ending.ABSENT, "did not come", 1)
+
+
+AKQ, GIN, TCP = (GAMES[name] for name in ("ace_king_queen", "gin_rummy", "three_card_poker"))
+FOUR = GAMES["high_low"]
+
+
+def sample(values: list[float]) -> Sample:
+    made = Sample()
+    for value in values:
+        made.add(value)
+    return made
+
+
+def sitting(*units: list[float], block: int = 1) -> Sitting:
+    """What places got in unit after unit."""
+    blocks = [
+        [sum(scores[at : at + block]) for at in range(0, len(scores) - block + 1, block)]
+        for scores in units
+    ]
+    gaps = [
+        sample([a - b for a, b in zip(first, second, strict=True)])
+        for at, first in enumerate(blocks)
+        for second in blocks[at + 1 :]
+    ]
+    return Sitting(
+        bots=tuple(range(len(units))),
+        matches=1,
+        scores=tuple(int(sum(scores)) for scores in units),
+        points=(0,) * len(units),
+        won=(0,) * len(units),
+        samples=tuple(map(sample, units)),
+        offence=None,
+        blocks=tuple(map(sample, blocks)),
+        gaps=tuple(gaps),
+        blocked=block * len(blocks[0]),
+    )
+
+
+def test_a_share_of_games_has_wilsons() -> None:
+    played = sitting([1.0] * 13 + [0.0] * 7, [0.0] * 13 + [1.0] * 7)
+
+    found = of_mean(GIN, [(played, 0)])
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((wilson(0.65, 20).low, wilson(0.65, 20).high))
+
+
+def test_chips_are_sampled_in_blocks_for_bots_that_adapt() -> None:
+    scores = [1.0, 1.0, -1.0, -1.0, 1.0, 2.0, 1.0, 2.0]
+    found = of_mean(AKQ, [(sitting(scores, [-score for score in scores], block=2), 0)])
+
+    assert found is not None
+    # The means of the blocks are 1, −1, 1.5, 1.5.
+    assert (found.low + found.high) / 2 == pytest.approx(0.75)
+    half = student_quantile(3) * (1.416666667 / 4) ** 0.5
+    assert (found.high - found.low) / 2 == pytest.approx(half)
+
+
+def test_how_opponents_differ_is_not_chance() -> None:
+    good, bad = [10.0, 11.0] * 10, [-10.0, -11.0] * 10
+    parts = [(sitting(scores, [-score for score in scores]), 0) for scores in (good, bad)]
+    found = of_mean(FOUR, parts)
+
+    assert found is not None
+    assert found.high - found.low < 0.4
+
+
+def test_19_matches_of_a_bankroll_are_too_few() -> None:
+    scores = [float(number) for number in range(20)]
+
+    assert of_mean(TCP, [(sitting(scores[:19]), 0)]) is None
+    assert of_mean(TCP, [(sitting(scores), 0)]) is not None
+
+
+@pytest.mark.parametrize("scores", [[], [3.0], [3.0, 3.0]])
+def test_values_that_do_not_spread_have_no_interval(scores: list[float]) -> None:
+    assert of_mean(FOUR, [(sitting(scores, scores), 0)]) is None
+    assert ahead(FOUR, sitting(scores, scores), 0, 1) is None
+
+
+def test_who_won_15_of_20_games_is_better_and_who_won_14_may_not_be() -> None:
+    for won, sure in (15, True), (14, False):
+        first = [1.0] * won + [0.0] * (20 - won)
+        played = sitting(first, [1 - score for score in first])
+
+        assert is_ahead_for_sure(GIN, played, 0) is sure
+        assert not is_ahead_for_sure(GIN, played, 1)
+
+
+def test_behind_is_the_negative_of_ahead() -> None:
+    one = sitting([1.0, 2.0, 4.0], [0.0, 0.0, 1.0])
+    first, second = ahead(AKQ, one, 0, 1), ahead(AKQ, one, 1, 0)
+
+    assert first is not None
+    assert second is not None
+    assert (first.low, first.high) == pytest.approx((-second.high, -second.low))
+
+
+def test_among_four_equal_bots_a_leader_is_rarely_sure() -> None:
+    draw = random.Random(1)
+    wrong = 0
+    for _ in range(400):
+        units = [[draw.gauss(0, 1) for _ in range(24)] for _ in range(4)]
+        played = sitting(*units)
+        leader = max(range(4), key=played.scores.__getitem__)
+        wrong += is_ahead_for_sure(FOUR, played, leader)
+
+    assert wrong <= 20  # of 400, at most 1 in 20
+
+
+@pytest.mark.parametrize(
+    ("game", "per_match", "name"),
+    [(AKQ, 1000, "block of 50 hands"), (AKQ, 49, "match"), (GIN, 1, "game"), (TCP, 1, "match")],
+)
+def test_what_one_value_is(game: object, per_match: int, name: str) -> None:
+    assert sampled_unit(game, per_match) == name  # type: ignore[arg-type]

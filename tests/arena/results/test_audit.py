@@ -179,8 +179,11 @@ class PlayedCompetition:
                 found = None if words == ("none",) else replace(asked, **fields)
                 self.options["asked"] = {verdict.match: found}
             case "sealed", _:
-                by_verdict = zip(self.verdicts, words, strict=False)
-                self.options["events"] = {verdict.match: (word,) for verdict, word in by_verdict}
+                events = {
+                    verdict.match: (word,)
+                    for verdict, word in zip(self.verdicts, words, strict=False)
+                }
+                self.options["events"] = events
             case _:
                 assert (what, *words) == ("state", self.state), what
 

@@ -415,8 +415,7 @@ class ExportedCase(StepByStep):
         self.written.append(begun(self.store, line).id)
         return iter(())
 
-    def does(self, *all_words: str) -> Iterator[str]:
-        first, *words = all_words
+    def does(self, first: str, *words: str) -> Iterator[str]:
         if first == "export":
             export(self.store, self.folder, self.written, Options(force=True))
         elif first == "roster":

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -19,7 +17,7 @@ from tests.support.databases import rows
 from tests.support.written_competition import play
 
 GAME = GAMES["ace_king_queen"]
-SETTINGS: dict[str, Any] = {"hands": 120}
+SETTINGS = {"hands": 120}
 
 
 def written(where: str, matches: int) -> tuple[MatchResult, ...]:
