@@ -183,7 +183,6 @@ class FakeSubmitterConnection(FakePageConnection):
     decode = decode_to_submitter
     frame_bytes = FRAME_BYTES
     buffer_bytes = 4 * 1024 * 1024
-    _sockets: SubmitterSurroundings
 
     async def hands_in(self, data: bytes, name: str = "bot.py") -> int:
         """Upload a program; the number of the submission that has arrived."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -196,15 +195,6 @@ async def test_stderr_of_matches_is_kept_for_the_owner(running: RunningSubmissio
 
     [kept] = running.service.submissions.stderr("ann")
     assert (kept.match, kept.version, kept.text) == ("akq-1", 1, "oops")
-
-
-async def test_the_program_can_be_had_as_it_was_handed_in(running: RunningSubmissions) -> None:
-    one = await running.hand_in("ann", NASH)
-    tar = io.BytesIO()
-
-    await asyncio.to_thread(running.service.open_program, one.program, tar)
-
-    assert NASH in tar.getvalue()
 
 
 async def test_a_callback_that_fails_stops_nothing(

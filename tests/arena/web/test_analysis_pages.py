@@ -23,7 +23,7 @@ from arena.web import analysis_pages
 from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask
 from protocol.vocabulary import News, Question
 from tests.support import databases
-from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, InProcessReader, owner
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, owner
 from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
@@ -144,33 +144,6 @@ def test_a_match_that_a_person_has_played_comes_with_the_question(file: Path) ->
 
     assert reply.status == 200
     assert status["mistakes"]["decisions"] > 0
-
-
-def test_a_match_that_would_be_judged_for_an_hour_is_for_arena_mistakes(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judging = GAMES[GAME].judging
-    assert judging is not None
-    slow = msgspec.structs.replace(judging, is_slow=True)
-    monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(GAMES[GAME], judging=slow))
-    monkeypatch.setattr(analysis_pages, "MOST_SLOW_ANSWERS", 3)
-    reader = AnalysisReader(write(file, [GAME]))
-    status = reader.analysis(f"matches/{GAME}-1/mistakes.json")
-
-    assert status["state"] == "refused"
-    assert "answers, more than 3: use `arena mistakes" in status["text"]
-
-
-def test_a_game_that_judges_nothing_says_so_at_once(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nothing = {"judging": None, "analysing": None, "habits": None}
-    monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(GAMES[GAME], **nothing))
-    reader = InProcessReader(write(file, [GAME]))
-
-    assert "what decisions cost" in reader.get(f"matches/{GAME}-1/mistakes.json")["refused"]
-    found = reader.get(f"competitions/{GAME}-00000000/strength.json", bot="ann")
-    assert "how good a bot is" in found["refused"]
 
 
 # ---- The strength of a bot

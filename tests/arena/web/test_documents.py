@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,19 +22,171 @@ from arena.games.replay import reopened
 from arena.records.replay_events import rounds_of
 from arena.records.seat_document import SeatDocument
 from arena.records.visibility import seen
+from arena.results.match_sums import recompute
 from arena.storage.live_results import LiveResults
 from arena.storage.reader import document_of
-from arena.storage.store import Act, Store
-from arena.web import match_rounds
+from arena.storage.store import Act, CompetitionState, Store
+from arena.web import analysis_pages, match_rounds
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import thinned
 from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
 from protocol.watching import View
+from tests.arena.web.test_luck import met
 from tests.support import databases
-from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, InProcessReader, owner
 from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
+from tests.support.scripts import Case, Stage, cases, fit, like
+
+PLACES = {"analysis_pages": analysis_pages, "match_rounds": match_rounds}
+
+
+class DocumentStage(Stage):
+    """Viewers: `anybody`, the instructor eva, and owners by their names."""
+
+    def __init__(self, file: Path, given: dict[str, Any], patch: pytest.MonkeyPatch) -> None:
+        given = {name: tuple(so) if isinstance(so, list) else so for name, so in given.items()}
+        if "form" in given:
+            given["form"] = Form(given["form"])
+        self._file = file
+        self._store: Store | None = None
+        if games := given.pop("finished", None):
+            write(file, games.split("+"))
+        elif matches := given.pop("met", None):
+            with Store(met(file, matches, **given), exclusive=True) as store:
+                recompute(store)
+        else:
+            self._store = running(file, **given)
+        self._reader = AnalysisReader(file)
+        self._patch = patch
+
+    def close(self) -> None:
+        self._reader.close()
+        if self._store is not None:
+            self._store.close()
+
+    @property
+    def _going_on(self) -> Store:
+        """Of the competition that goes on."""
+        if self._store is None:
+            raise LookupError("all competitions are over")
+        return self._store
+
+    def _asked(self, name: str, words: str) -> tuple[tuple[Any, ...], dict[str, str], str]:
+        """Path, viewer and query, and the words that follow them."""
+        path, _, rest = words.partition(" ")
+        asked, expected = re.fullmatch(r"((?:\?\S+?(?=[ ]|: |$) ?)*)(.*)", rest).groups()  # type: ignore[union-attr]
+        viewer = {"anybody": PUBLIC, "eva": INSTRUCTOR}.get(name, owner(name))
+        query = dict(word.removeprefix("?").split("=", 1) for word in asked.split())
+        return (re.sub("^c(?=[./])", "competitions/c", path), viewer), query, expected
+
+    # --- what happens ---
+
+    def do_set(self, text: str) -> None:
+        name, number = text.split()
+        place, _, attribute = name.partition(".")
+        self._patch.setattr(PLACES[place], attribute, int(number))
+
+    def do_judges(self, how: str) -> None:
+        """The first game judges slowly, or not at all."""
+        name, game = next(iter(GAMES.items()))
+        changed: dict[str, Any] = {"judging": None, "analysing": None, "habits": None}
+        if how == "slowly" and game.judging:
+            changed = {"judging": msgspec.structs.replace(game.judging, is_slow=True)}
+        self._patch.setitem(GAMES, name, msgspec.structs.replace(game, **changed))
+
+    def do_sql(self, statement: str) -> None:
+        databases.rows(self._file, statement)
+
+    def do_damage(self, _: str) -> None:
+        self.do_sql("UPDATE matches SET record = CAST(record || 'x' AS BLOB)")
+
+    def do_overwrite(self, _: str) -> None:
+        """Nothing is left of the database but its first page."""
+        with self._file.open("r+b") as damaged:
+            size = damaged.seek(0, os.SEEK_END)
+            damaged.seek(4096)
+            damaged.write(b"\xa5" * (size - 4096))
+
+    def do_pause(self, _: str) -> None:
+        self._going_on.state_changed("c", CompetitionState.PAUSED, act("pause"))
+        self._going_on.flush()
+
+    def do_void(self, match: str) -> None:
+        self._going_on.taken_back("c", match, act("void"))
+        self._going_on.flush()
+
+    def do_ended(self, text: str) -> None:
+        """A match has ended so many seconds ago."""
+        match, seconds = text.split()
+        at = time.time() - float(seconds)
+        self.do_sql(f"UPDATE matches SET finished_at = {at} WHERE id = '{match}'")
+
+    def do_remove(self, words: str) -> None:
+        bot, _, text = words.partition(" ")
+        self._going_on.acted(act("remove", bot=bot, text=text))
+        self._going_on.flush()
+
+    def do_finish(self, _: str) -> None:
+        self._going_on.competition_finished("c", 9_000.0)
+        self._going_on.flush()
+
+    # --- what is so ---
+
+    def by_gets(self, name: str, words: str) -> None:
+        asked, query, expected = self._asked(name, words)
+        reply = self._reader.analysed(*asked, **query)
+        assert reply.status == 200, reply.body
+        fit(msgspec.json.decode(reply.body), expected)
+
+    def by_refused(self, name: str, words: str) -> None:
+        status, _, words = words.partition(" ")
+        words, _, expected = words.partition(": ")
+        asked, query, _ = self._asked(name, words)
+        found, line = self._reader.refused(*asked, **query)
+        assert found == int(status)
+        assert like(line, expected), line
+        assert str(self._file.parent) not in line
+
+    def by_asks(self, name: str, words: str) -> None:
+        """Ask for an analysis that is refused before it is queued."""
+        words, _, expected = words.partition(": ")
+        asked, query, _ = self._asked(name, words)
+        assert like(self._reader.get(*asked, **query)["refused"], expected)
+
+    def by_finds(self, name: str, words: str) -> None:
+        part, _, words = words.partition(" ")
+        asked, query, _ = self._asked(name, words)
+        assert part in self._reader.reply(*asked, **query).body.decode()
+
+    def by_misses(self, name: str, words: str) -> None:
+        part, _, words = words.partition(" ")
+        asked, query, _ = self._asked(name, words)
+        reply = self._reader.reply(*asked, **query)
+        assert reply.status == 200
+        assert part not in reply.body.decode()
+
+    def do_logs(self, text: str) -> None:
+        number, _, line = text.partition(" ")
+        assert len(self._reader.log) == int(number)
+        assert like(self._reader.log[0], line or "…")
+
+
+def act(what: str, **about: Any) -> Act:
+    return Act(competition="c", at=1.0, who="eva", what=what, **about)
+
+
+@pytest.mark.parametrize("case", cases(Path(__file__).with_name("documents.cases")))
+async def test_what_documents_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    stage = DocumentStage(tmp_path / "arena.db", case.given, monkeypatch)
+    try:
+        await stage.play(case)
+    finally:
+        stage.close()
+
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 ALL = View("all")
@@ -83,6 +238,9 @@ def test_every_document_of_a_finished_competition_is_there(
         page = finished.get(f"{at}/bot.json", name=name)
         assert page["row"]["name"] == name
         assert all(name in match["players"] for match in page["matches"])
+    void = finished.get(f"matches/{game}-void.json")
+    assert void["result"]["termination"]["kind"] == Ending.VOID
+    assert (void["counts"], void["decisions"]) == (False, 0)
     assert finished.get(f"{at}/matches.json")["matches"]
     assert finished.reply(f"{at}/cross.json").status == (200 if form is Form.ROUND_ROBIN else 404)
 
@@ -197,10 +355,6 @@ def test_a_bracket_has_its_stages_byes_and_who_went_on(file: Path) -> None:
     assert overview["ranking"][0]["rank"] == 1
     match = first["tables"][0]["match"]
     assert library.get(f"matches/{match}.json")["competition"] == "c"
-
-
-def act(what: str, **about: Any) -> Act:
-    return Act(competition="c", at=1.0, who="eva", what=what, **about)
 
 
 def test_documents_are_cached_until_there_are_new_results(file: Path) -> None:
@@ -473,15 +627,6 @@ def test_a_record_that_cannot_be_played_again_is_one_line(
     assert status == 500
     assert line.startswith("match ace_king_queen-1 cannot be told again: ")
     assert library.get("matches/ace_king_queen-2.json")
-
-
-def test_a_void_match_has_a_page_too(finished: InProcessReader) -> None:
-    for game in GAMES:
-        page = finished.get(f"matches/{game}-void.json")
-
-        assert page["result"]["termination"]["kind"] == Ending.VOID
-        assert not page["counts"]
-        assert page["decisions"] == 0
 
 
 def test_a_match_that_somebody_sat_down_to_comes_with_the_question(file: Path) -> None:

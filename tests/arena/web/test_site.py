@@ -135,8 +135,8 @@ class FakeManual(ManualPages):
 class SiteStage(Stage):
     """Requests to one of three places: the page's files, the manual, or the site."""
 
-    def __init__(self, at: str, site: Site, sources: FakeSources, gateway: FakeGateway) -> None:
-        self._at = at
+    def __init__(self, site: Site, sources: FakeSources, gateway: FakeGateway) -> None:
+        self._at = "site"
         self._site = site
         self._sources = sources
         self._gateway = gateway
@@ -152,6 +152,9 @@ class SiteStage(Stage):
         self._site.answer(visitor, Request(path, headers, method))
         await all_done()
         return Reply(visitor.status, tuple(visitor.headers.items()), visitor.body)
+
+    def do_at(self, place: str) -> None:
+        self._at = place
 
     def _named(self, text: str) -> str:
         for name, so in self._names.items():
@@ -280,7 +283,7 @@ def get(site: Site) -> Get:
 async def test_what_is_answered(
     site: Site, sources: FakeSources, gateway: FakeGateway, case: Case
 ) -> None:
-    await SiteStage(case.given.get("at", ""), site, sources, gateway).play(case)
+    await SiteStage(site, sources, gateway).play(case)
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,219 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from arena.competitions import watched_match
+from arena.competitions.remote_match import PublicFrame
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.records.visibility import Viewer, ViewerKind
-from tests.support.watched_arena import INSTRUCTOR, WatchedArena
+from arena.web import watched_remote
+from protocol.messages import Answer
+from protocol.watching import Watch
+from tests.support.fake_bots import ANY_GAME, FakeArena
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, owner
+from tests.support.scripts import Case, Stage, at, cases, fields, fit
+from tests.support.watched_arena import FakeSpectator, PlayedOnDemand, WatchedArena
+from tests.support.watched_elsewhere import WatchedElsewhere, rounds_of_frames
 
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
+
+class WatchingStage(Stage):
+    """Matches and spectators by their names; whoever is not said to be somebody is eva."""
+
+    def __init__(self, house: FakeArena, patch: pytest.MonkeyPatch) -> None:
+        self._house = house
+        self._patch = patch
+        self._arena = WatchedArena(house)
+        self._played: dict[str, PlayedOnDemand] = {}
+        self._elsewhere: dict[str, WatchedElsewhere] = {}
+        self._spectators: dict[str, FakeSpectator] = {}
+        self._topics: dict[str, str | None] = {}
+        self._frames: dict[str, list[dict[str, Any]]] = {}
+
+    def _id(self, match: str) -> str:
+        return self._played[match].table.id if match in self._played else match
+
+    # --- what happens ---
+
+    def do_pass(self, seconds: str) -> None:
+        """Let time pass, with a turn of all every 50 ms."""
+        for _ in range(round(float(seconds) / 0.05)):
+            self._house.held_up(0.05)
+            for other in self._elsewhere.values():
+                other.turns()
+            self._arena.spectators.tick(self._house.now)
+
+    def do_set(self, text: str) -> None:
+        name, number = text.split()
+        self._patch.setattr(watched_match, name, int(number))
+
+    def do_work(self, seconds: str) -> None:
+        """What each look at the clock takes from now on."""
+        self._arena.work_s = float(seconds)
+
+    def do_hold(self, seconds: str) -> None:
+        self._house.held_up(float(seconds))
+
+    def do_lobby(self, names: str) -> None:
+        """The lobby has changed."""
+        self._arena.document = {"bots": names.split(), "now": self._house.now}
+
+    def do_void(self, why: str) -> None:
+        [played] = self._played.values()
+        self._house.referee.void(played.table, why)
+
+    # --- what a match does ---
+
+    def by_waits(self, name: str, words: str) -> None:
+        """Wait for its bots."""
+        game, *_ = [word for word in words.split() if "=" not in word] or [ANY_GAME]
+        settings = fields(" ".join(word for word in words.split() if "=" in word))
+        self._played[name] = PlayedOnDemand(self._house, game, **settings)
+
+    def by_begins(self, name: str, _: str) -> None:
+        self._played[name].begins()
+
+    def by_plays(self, name: str, words: str) -> None:
+        self.by_waits(name, words)
+        self.by_begins(name, "")
+
+    def by_is(self, name: str, _: str) -> None:
+        """It is in no competition."""
+        self._arena.competition = None
+        self.by_plays(name, "")
+
+    def by_goes(self, name: str, text: str) -> None:
+        answers, _, answer = text.partition(" ")
+        self._played[name].goes_on(int(answers or 1), answer.replace("_", " ") or None)
+
+    def by_notes(self, name: str, note: str) -> None:
+        bot = self._played[name].asked
+        assert bot is not None
+        [ask] = bot.asks()
+        self._house.say(bot, Answer(ask.match, ask.ask, "check", note))
+
+    def by_ends(self, name: str, text: str) -> None:
+        """Play a match to its end; or the latest events of one are all those of another."""
+        if name in self._played:
+            self._played[name].ends()
+            return
+        all_, latest = self._events(name), self._events(text.removeprefix("like "))
+        assert all_[-len(latest) :] == latest
+
+    def by_elsewhere(self, name: str, _: str) -> None:
+        played = self._played[name]
+        self._elsewhere[name] = WatchedElsewhere(self._house, played, self._arena)
+
+    def by_cut(self, name: str, _: str) -> None:
+        self._elsewhere[name].is_cut = True
+
+    def by_uncut(self, name: str, _: str) -> None:
+        self._elsewhere[name].is_cut = False
+
+    def by_over(self, name: str, _: str) -> None:
+        """The arena has the result."""
+        self._elsewhere[name].ended()
+
+    # --- what a spectator does ---
+
+    def by_watches(self, name: str, text: str) -> None:
+        topic, _, as_ = text.partition(" as ")
+        match = None if topic == "lobby" else self._id(topic)
+        viewer = owner(as_) if as_ else INSTRUCTOR
+        spectator = self._spectators.setdefault(name, FakeSpectator())
+        watch = Watch("match" if match else "lobby", match)
+        self._topics[name] = match
+        self._arena.spectators.watch(spectator, watch, PUBLIC if as_ == "public" else viewer)
+
+    def by_unwatches(self, name: str, _: str) -> None:
+        self._arena.spectators.unwatch(self._spectators[name])
+
+    def by_leaves(self, name: str, _: str) -> None:
+        self._arena.spectators.disconnected(self._spectators[name])
+
+    def by_dismisses(self, name: str, other: str) -> None:
+        """Another one leaves when this one gets the next frame."""
+        self._spectators[name].on_send = lambda: self.by_leaves(other, "")
+
+    def by_stalls(self, name: str, _: str) -> None:
+        self._spectators[name].is_behind = True
+
+    def by_resumes(self, name: str, _: str) -> None:
+        self._spectators[name].is_behind = False
+
+    def by_reads(self, name: str, _: str) -> None:
+        frames = self._frames[name] = self._spectators[name].read()
+        assert all(frame.get("match") == self._topics[name] for frame in frames)
+
+    # --- what is so ---
+
+    def by_gets(self, name: str, kinds: str) -> None:
+        """Read what has come: frames of these kinds."""
+        self.by_reads(name, "")
+        assert [frame["type"] for frame in self._frames[name]] == kinds.replace(
+            "nothing", ""
+        ).split()
+
+    def by_count(self, name: str, text: str) -> None:
+        """So many frames at least and at most have come and are not read."""
+        least, most = map(int, text.split())
+        assert least <= len(self._spectators[name].frames) <= most
+
+    def by_sees(self, name: str, text: str) -> None:
+        """One of the frames that were read, or a part of it, is as is said."""
+        path, _, expected = text.partition(" ")
+        fit(at(self._frames[name], path), expected)
+
+    def by_lacks(self, name: str, field: str) -> None:
+        assert all(field not in frame for frame in self._frames[name])
+
+    def by_hears(self, name: str, kinds: str) -> None:
+        assert [event["event"] for event in self._events(name)] == kinds.split()
+
+    def by_noted(self, name: str, notes: str) -> None:
+        answered = [event for event in self._events(name) if event["event"] == "answered"]
+        assert [str(event.get("note")) for event in answered] == notes.split()
+
+    def by_knows(self, name: str, what: str) -> None:
+        """The latest frame has the match's scores, or its decisions; or all have its answers."""
+        [table] = [played.table for played in self._played.values()]
+        assert table.match is not None
+        if what == "all answers":
+            answered = [event for event in self._events(name) if event["event"] == "answered"]
+            assert len(answered) == len(table.match.answers) > 10
+            return
+        so = list(table.match.scores) if what == "the scores" else table.decisions
+        assert self._frames[name][-1][what.removeprefix("the ")] == so
+
+    def do_viewers(self, text: str) -> None:
+        match, number = text.split()
+        assert self._arena.spectators.viewers(self._id(match)) == int(number)
+
+    def by_orders(self, name: str, orders: str) -> None:
+        """What the worker was told: whether somebody watches."""
+        assert [str(order) for order in self._elsewhere[name].orders] == orders.split()
+
+    def by_carried(self, name: str, text: str) -> None:
+        """Frames have come through since this was looked at, or `nothing`."""
+        carried = self._elsewhere[name].carried
+        assert bool(carried) == (text != "nothing")
+        carried.clear()
+
+    def _events(self, name: str) -> list[dict[str, Any]]:
+        frames = (frame for frame in self._frames[name] if frame["type"] == "events")
+        return [event for frame in frames for event in frame["events"]]
+
+
+@pytest.mark.parametrize("case", cases(Path(__file__).with_name("spectators.cases")))
+async def test_what_spectators_see(
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    await WatchingStage(house, monkeypatch).play(case)
+
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
@@ -80,10 +281,10 @@ def test_the_round_of_a_frame_is_that_of_its_first_event(arena: WatchedArena) ->
     _, *frames = spectator.read()
     number, is_complete = 1, False
     for frame in frames:
-        for at, event in enumerate(frame["events"]):
+        for place, event in enumerate(frame["events"]):
             number += is_complete
             is_complete = event.get("news", {}).get("kind") == "hand_over"
-            if at == 0:
+            if place == 0:
                 assert frame["round"] == number
 
     assert number == 11
@@ -123,7 +324,7 @@ def test_a_long_match_is_caught_up_with_in_slices(arena: WatchedArena) -> None:
 
 def test_rounds_that_nobody_could_follow_are_left_out_whole(arena: WatchedArena) -> None:
     played = arena.begun(hands=10_000)
-    spectator = arena.comes(played.table, Viewer())
+    spectator = arena.comes(played.table, PUBLIC)
     arena.passes(0.05)
     for _ in range(20):
         played.goes_on(100, "check")
@@ -205,7 +406,7 @@ def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
 
 def test_a_frame_is_made_once_for_each_way_to_see_the_match(arena: WatchedArena) -> None:
     played = arena.begun()
-    viewers = [Viewer(), INSTRUCTOR, Viewer(ViewerKind.OWNER, "ann"), Viewer()]
+    viewers = [PUBLIC, INSTRUCTOR, owner("ann"), PUBLIC]
     spectators = [arena.comes(played.table, viewer) for viewer in viewers]
     arena.passes(0.1)
 
@@ -289,3 +490,138 @@ def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
     assert types(spectators[0].read()) == ["scene", "gone"]
     assert types(spectators[1].read()) == ["scene", "events"]
     assert f"match {broken.table.id} cannot be shown" in caplog.text
+
+
+# ---- Matches of other machines
+
+
+def elsewhere(
+    arena: WatchedArena, game: str = "ace_king_queen"
+) -> tuple[PlayedOnDemand, WatchedElsewhere]:
+    played = arena.begun(game)
+    return played, WatchedElsewhere(arena.house, played, arena)
+
+
+def of_type(frames: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [frame for frame in frames if frame["type"] == kind]
+
+
+@EACH_GAME
+def test_a_spectator_sees_what_one_of_the_same_match_in_process_sees(
+    arena: WatchedArena, game: str
+) -> None:
+    played, other = elsewhere(arena, game)
+    here = WatchedArena(arena.house)
+    remote, local = arena.comes(other.remote, PUBLIC), here.comes(played.table, PUBLIC)
+    for _ in range(60):
+        if not played.goes_on():
+            break
+        other.passes(0.3)
+        here.spectators.tick(arena.house.now)
+    shown, wanted = remote.read(), local.read()
+
+    rules = played.table.game
+    assert rounds_of_frames(shown, rules) == rounds_of_frames(wanted, rules)
+    assert of_type(shown, "events")[-1]["scores"] == of_type(wanted, "events")[-1]["scores"]
+    expected = of_type(wanted, "scene")[0] | {"elsewhere": True}
+    assert of_type(shown, "scene") == [expected]
+
+
+def test_a_latecomer_gets_the_present_round(arena: WatchedArena) -> None:
+    played, other = elsewhere(arena, "high_low")
+    first = arena.comes(other.remote)
+    for _ in range(12):
+        played.goes_on()
+        other.passes(0.3)
+    late = arena.comes(other.remote)
+    other.passes(0.3)
+    frames = late.read()
+
+    rules = played.table.game
+    [scene], [news] = of_type(frames, "scene"), of_type(frames, "events")
+    assert news["reset"]
+    assert news["round"] == scene["round"]
+    seen = rounds_of_frames(first.read(), rules)
+    assert rounds_of_frames(frames, rules) == {news["round"]: seen[news["round"]]}
+    assert other.orders == [True], "the worker is not asked for it"
+
+
+def shows_all(spectator: FakeSpectator, played: PlayedOnDemand) -> dict[int, list[Any]]:
+    return rounds_of_frames(spectator.read(), played.table.game)
+
+
+def test_after_a_loss_the_present_round_comes_whole(arena: WatchedArena) -> None:
+    played, other = elsewhere(arena, "high_low")
+    here = WatchedArena(arena.house)
+    spectator, local = arena.comes(other.remote, PUBLIC), here.comes(played.table, PUBLIC)
+    for number in range(30):
+        other.is_cut = number % 7 == 3
+        played.goes_on()
+        other.passes(0.3)
+        here.spectators.tick(arena.house.now)
+    other.is_cut = False
+    other.passes(2.5)
+    shown, wanted = shows_all(spectator, played), shows_all(local, played)
+
+    newest = max(wanted)
+    assert max(shown) == newest
+    assert shown[newest] == wanted[newest]
+
+
+def frame(number: int, round_: int, events: int, **about: Any) -> bytes:
+    fields: dict[str, Any] = {
+        "number": number,
+        "reset": number == 0,
+        "round": round_,
+        "events": tuple({"event": "told", "number": n} for n in range(events)),
+        "present": 1,
+        "present_round": round_,
+        "turn": None,
+        "scores": (0, 0),
+        "decisions": number,
+    }
+    return msgspec.json.encode(PublicFrame(**{**fields, **about}))
+
+
+def test_a_backlog_is_shown_as_its_present_round(arena: WatchedArena) -> None:
+    _, other = elsewhere(arena)
+    spectator = arena.comes(other.remote)
+    other.remote.feed(frame(0, 1, 3, present=3))
+    arena.passes(1.0)
+    spectator.read()
+    for number in range(1, 5):
+        other.remote.feed(frame(number, number * 10, 60))
+    arena.passes(0.05)
+    [shown] = of_type(spectator.read(), "events")
+
+    assert (shown["reset"], shown["round"], shown["skipped"]) == (True, 40, 39)
+    assert len(shown["events"]) == 1
+
+
+def test_of_a_round_without_an_end_newcomers_do_not_get_the_beginning(
+    arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched_remote, "LONGEST", 5)
+    _, other = elsewhere(arena)
+    spectator = arena.comes(other.remote)
+    other.remote.feed(frame(0, 1, 6, present=6))
+    arena.passes(0.3)
+    late = arena.comes(other.remote)
+    arena.passes(0.3)
+    waiting = of_type(late.read(), "events")
+    other.remote.feed(frame(1, 2, 2, present=2))
+    arena.passes(0.3)
+
+    assert len(of_type(spectator.read(), "events")) == 2
+    assert not waiting
+    assert of_type(late.read(), "events")[0]["round"] == 2
+    assert watched_match.LONGEST > 5
+
+
+def test_frames_that_cannot_be_read_are_ignored(arena: WatchedArena) -> None:
+    _, other = elsewhere(arena)
+    spectator = arena.comes(other.remote)
+    other.remote.feed(b"\x00 nothing that anybody knows")
+    arena.passes(0.5)
+
+    assert [shown["type"] for shown in spectator.read()] == ["scene"]

@@ -20,6 +20,7 @@ from arena.engine.verdict import Finding
 from arena.formats.spec import Form
 from arena.games.replay import replay
 from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.budget import Share
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.admission import Admission, Unwelcome
@@ -242,6 +243,16 @@ class TableStage(Stage):
         seat = self._seats[name]
         self.host.comes(seat.name, token=seat.token)
 
+    def by_sends(self, name: str, text: str) -> None:
+        """Send a bot of that name: a stranger, or one for another game."""
+        seat, bot = self._seats[name], self.host.house.bot(name)
+        if text == "a stranger":
+            bot.player.token = "of a bot that was here before"
+        else:
+            bot.player.token, bot.player.games = seat.token, frozenset({text})
+        self.host.players.add(bot.player)
+        self.host.people.changed()
+
     def by_matches(self, name: str, words: str) -> None:
         """Play a match from the beginning to the end."""
         self.by_sits(name, words)
@@ -281,9 +292,7 @@ class TableStage(Stage):
         self.host.house.answer(bot, ask, value)
 
     def by_spends(self, name: str, _: str) -> None:
-        share = self.host.players[name].share
-        assert share is not None
-        share.spend(asyncio.get_running_loop().time(), 1.0)
+        self._share(name).spend(asyncio.get_running_loop().time(), 1.0)
 
     # --- what is so ---
 
@@ -335,17 +344,21 @@ class TableStage(Stage):
 
     def do_shares(self, names: str) -> None:
         """Each of them has a part of its own in the time of people."""
-        shares = [self.host.players[name].share for name in names.split()]
-        assert None not in shares
+        shares = [self._share(name) for name in names.split()]
         assert len(set(map(id, shares))) == len(shares)
+
+    def _share(self, name: str) -> Share:
+        """The part of the time of people with which a player is served."""
+        share = self.host.players[name].share
+        if share is None:
+            raise LookupError(f"{name} has no part of it")
+        return share
 
     def by_shareless(self, name: str, _: str) -> None:
         assert self.host.players[name].share is None
 
     def by_spent(self, name: str, _: str) -> None:
-        share = self.host.players[name].share
-        assert share is not None
-        assert share.is_spent(asyncio.get_running_loop().time())
+        assert self._share(name).is_spent(asyncio.get_running_loop().time())
 
     def by_called(self, name: str, said: str) -> None:
         assert self._seats[name].name == said
@@ -406,25 +419,3 @@ async def test_a_person_plays_a_connected_bot_and_the_record_is_kept() -> None:
         assert replay(record.record).record == record.record
         assert msgspec.json.decode(msgspec.json.encode(record), type=PersonalMatch)
         assert host.freed_names == [("Pat", "bob")]
-
-
-async def test_the_chair_is_for_who_has_its_token() -> None:
-    async with opened() as host:
-        seat = host.people.sit(FakePersonSocket(), Sit("tcp", "Pat", ()), "10.0.0.1", Viewer())
-        bot = host.comes(seat.name, token="of a bot that was here before")
-        assert host.people.tables == ()
-
-        bot.player.token = seat.token
-        host.people.changed()
-        assert len(host.people.tables) == 1
-
-
-async def test_a_person_who_plays_another_game_is_sent_away() -> None:
-    async with opened() as host:
-        seat = host.people.sit(FakePersonSocket(), Sit("tcp", "Pat", ()), "10.0.0.1", Viewer())
-        bot = host.house.bot(seat.name)
-        bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
-        host.players.add(bot.player)
-        host.people.changed()
-        await all_done()
-        assert host.dismissed == ["Pat: expected hello with the game three_card_poker"]
