@@ -36,6 +36,7 @@ from websockets.uri import parse_uri
 __all__ = ["KINDS", "NUMBERS", "ConnectionEnded", "Misbehaviour", "RogueBot", "main", "step_back"]
 
 Message = dict[str, Any]
+Deed = Callable[["RogueBot", Message], None]
 
 AKQ, GIN, HIGH_LOW = "ace_king_queen", "gin_rummy", "high_low"
 POKER, BLACKJACK = "three_card_poker", "blackjack"
@@ -230,6 +231,13 @@ def answer_to(ask: Message, value: object) -> Message:
     return {"type": "answer", **ids, "value": value}
 
 
+def stale(bot: RogueBot, ask: Message) -> bytes:
+    """The frame of an answer to the first question of a match, which is over long ago."""
+    match = ask["ask"].rpartition(":")[0]
+    answer = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
+    return frame(json.dumps(answer).encode())
+
+
 def frame(payload: bytes, opcode: Opcode = Opcode.TEXT) -> bytes:
     """A frame's bytes, as a client sends them."""
     return Frame(opcode, payload).serialize(mask=True)
@@ -250,44 +258,38 @@ def some_number(legal: Any) -> int:
 # ---- Deeds, each in the middle of a match, at a question that is theirs
 
 
-def illegal(bot: RogueBot, ask: Message) -> None:
-    bot.answer(ask, "all in")
-    bot.linger()
+def answering(value: Callable[[RogueBot, Any], object]) -> Deed:
+    """Give an answer that is made of the legal ones, and hear what comes of it."""
+
+    def deed(bot: RogueBot, ask: Message) -> None:
+        bot.answer(ask, value(bot, ask["legal"]))
+        bot.linger()
+
+    return deed
 
 
-def as_true(bot: RogueBot, ask: Message) -> None:
-    bot.answer(ask, True)
-    bot.linger()
+def lingering(act: Callable[[RogueBot], None]) -> Deed:
+    """Do something, and hear what comes of it."""
+
+    def deed(bot: RogueBot, ask: Message) -> None:
+        act(bot)
+        bot.linger()
+
+    return deed
 
 
-def as_float(bot: RogueBot, ask: Message) -> None:
-    bot.answer(ask, float(some_number(ask["legal"])))
-    bot.linger()
-
-
-def as_text(bot: RogueBot, ask: Message) -> None:
-    bot.answer(ask, str(some_number(ask["legal"])))
-    bot.linger()
-
-
-def as_list(bot: RogueBot, ask: Message) -> None:
-    bot.answer(ask, [bot.choose(ask["legal"])])
-    bot.linger()
-
-
-def garbage_bytes(bot: RogueBot, ask: Message) -> None:
-    bot.pour(b"\xff" + os.urandom(500))  # the first byte can begin no frame
-    bot.linger()
-
-
-def garbage_json(bot: RogueBot, ask: Message) -> None:
-    bot.pour(frame(b'{"type": "answer", "match": knock knock'))
-    bot.linger()
-
-
-def huge_frame(bot: RogueBot, ask: Message) -> None:
-    bot.pour(frame(b" " * (2 << 20)))
-    bot.linger()
+illegal = answering(lambda bot, legal: "all in")
+as_true = answering(lambda bot, legal: True)
+as_float = answering(lambda bot, legal: float(some_number(legal)))
+as_text = answering(lambda bot, legal: str(some_number(legal)))
+as_list = answering(lambda bot, legal: [bot.choose(legal)])
+# The first byte can begin no frame.
+garbage_bytes = lingering(lambda bot: bot.pour(b"\xff" + os.urandom(500)))
+garbage_json = lingering(lambda bot: bot.pour(frame(b'{"type": "answer", "match": knock knock')))
+huge_frame = lingering(lambda bot: bot.pour(frame(b" " * (2 << 20))))
+stalls = lingering(lambda bot: None)
+leaves = lingering(lambda bot: bot.say({"type": "goodbye"}))
+closes = lingering(lambda bot: bot.close(1000))
 
 
 def anothers_match(bot: RogueBot, ask: Message) -> None:
@@ -305,9 +307,7 @@ def answers_early(bot: RogueBot, ask: Message) -> None:
 
 
 def floods(bot: RogueBot, ask: Message) -> None:
-    match = ask["ask"].rpartition(":")[0]
-    stale = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
-    chunk = frame(json.dumps(stale).encode()) * _CHUNK
+    chunk = stale(bot, ask) * _CHUNK
     for _ in range(_FLOOD // _CHUNK):
         bot.pour(chunk)
         if bot.is_heard_within(0):
@@ -317,9 +317,7 @@ def floods(bot: RogueBot, ask: Message) -> None:
 
 def answers_stale(bot: RogueBot, ask: Message) -> None:
     """Before each good answer, as many stale ones as an arena takes that counts them in a row."""
-    match = ask["ask"].rpartition(":")[0]
-    stale = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
-    chunk = frame(json.dumps(stale).encode()) * (_STALE // 10)
+    chunk = stale(bot, ask) * (_STALE // 10)
     while True:
         for _ in range(10):
             bot.pour(chunk)
@@ -348,10 +346,6 @@ def never_reads(bot: RogueBot, ask: Message) -> None:
         bot.pour(chunk)  # every one is to be answered
 
 
-def stalls(bot: RogueBot, ask: Message) -> None:
-    bot.linger()
-
-
 def drips(bot: RogueBot, ask: Message) -> None:
     answer = answer_to(ask, bot.choose(ask["legal"]))
     bot.drip(frame(json.dumps({**answer, "note": "x" * _DRIPS}).encode()))
@@ -367,16 +361,6 @@ def says_it_crashed(bot: RogueBot, ask: Message) -> None:
     bot.linger()
 
 
-def leaves(bot: RogueBot, ask: Message) -> None:
-    bot.say({"type": "goodbye"})
-    bot.linger()
-
-
-def closes(bot: RogueBot, ask: Message) -> None:
-    bot.close(1000)
-    bot.linger()
-
-
 def comes_back(bot: RogueBot, ask: Message) -> None:
     bot.come_back()
     bot.play()
@@ -386,10 +370,6 @@ def answers_twice(bot: RogueBot, ask: Message) -> None:
     bot.copies = 2
     bot.answer(ask, bot.choose(ask["legal"]))
     bot.play()
-
-
-def hogs_memory(bot: RogueBot, ask: Message) -> None:
-    hog()
 
 
 def hogs_memory_in_a_child(bot: RogueBot, ask: Message) -> None:
@@ -474,7 +454,7 @@ class Misbehaviour(NamedTuple):
 
     ending: str | None
     game: str = AKQ
-    deed: Callable[[RogueBot, Message], None] | None = None
+    deed: Deed | None = None
     before: Callable[[argparse.Namespace], None] | None = None
     asked: bool = True
     got: bool = False
@@ -515,7 +495,7 @@ KINDS: dict[str, Misbehaviour] = {
     "crash": Misbehaviour("crash", AKQ, crashes, launched=True),
     "exit": Misbehaviour("crash", GIN, before=exits, asked=False, launched=True),
     "never-starts": Misbehaviour("absent", BLACKJACK, before=sleeps, asked=False, launched=True),
-    "hog": Misbehaviour("memory", AKQ, hogs_memory, launched=True),
+    "hog": Misbehaviour("memory", AKQ, lambda bot, ask: hog(), launched=True),
     "hog-child": Misbehaviour("memory", HIGH_LOW, hogs_memory_in_a_child, launched=True),
     "hog-file": Misbehaviour("memory", BLACKJACK, hogs_memory_in_a_file, launched=True),
     "fork-bomb": Misbehaviour("processes", GIN, bombs, launched=True),
