@@ -213,7 +213,7 @@ HIDDEN: dict[str, tuple[str, str, str, str]] = {
 
 
 @pytest.mark.parametrize(("made", "words", "hidden", "visible"), HIDDEN.values(), ids=HIDDEN)
-def test_hidden_is_not_seen(folder: Path, made: str, words: str, hidden: str, visible: str) -> None:
+def test_what_is_hidden(folder: Path, made: str, words: str, hidden: str, visible: str) -> None:
     for name in made.split():
         path, _, target = name.partition(">")
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ NAMES = (
 
 
 ALL_SEEN = "((?!does not see all memory).)*"
+STEPS = (1.5, "1.5 s"), (0.015625, "15.6 ms"), (5e-5, "50 µs"), (4.83e-7, "483 ns"), (1e-9, "1 ns")
 GOOD_FOR = "at most 1,024: good for about 960 bots that connect or 120 launched ones"
 
 
@@ -76,7 +77,7 @@ def test_every_layer_has_a_line() -> None:
                 step_s < 0.001,
                 f".* loop: steps of {text}",
             )
-            for step_s, text in ((1.5, "1.5 s"), (0.015625, "15.6 ms"), (4.83e-7, "483 ns"))
+            for step_s, text in STEPS
         ),
         ("submissions", "doctor.unsafe_because", (), True, f"safe here; memory for {ALL_SEEN}"),
         ("submissions", "cgroup.probe", "not delegated", True, ".*does not see all memory.*"),

@@ -654,7 +654,7 @@ async def test_cancelled_when_lost_again_a_job_goes_to_no_worker(begun: BegunMat
     assert (await arena.jobs.take()).id == "c-1-0"
 
 
-async def test_played_though_attempts_cannot_be_read(arena: HandArena, worker: HandWorker) -> None:
+async def test_unreadable_attempts_do_not_stop_a_job(arena: HandArena, worker: HandWorker) -> None:
     reads: list[str] = []
 
     def fails(competition: str) -> Sequence[AttemptRow]:

@@ -161,7 +161,7 @@ async def test_what_was_not_read_makes_room_but_not_what_runs(launches: FakeLaun
         await programs.part(old.key, 0)
 
 
-async def test_nothing_stays_half(launches: FakeLaunches, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_partial_bundle(launches: FakeLaunches, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = launches.course.parent / "cache"
     cache.mkdir()
     (cache / ".killed").write_bytes(b"half")
@@ -230,7 +230,7 @@ async def test_a_submitted_program(launches: FakeLaunches, submissions: RunningS
     assert await tar_of(programs_of(launches, submissions.service), ann) == stored
 
 
-async def test_submitted_make_room(launches: FakeLaunches, submissions: RunningSubmissions) -> None:
+async def test_submission_eviction(launches: FakeLaunches, submissions: RunningSubmissions) -> None:
     found: list[Source] = []
     programs = programs_of(launches, submissions.service, most_bytes=0)
     for owner, text in (("ann", "1"), ("bob", "2")):

@@ -322,7 +322,7 @@ async def test_who_cannot_play_rests(bench: WorkerBench, monkeypatch: pytest.Mon
     await bench.arena.until_reported(lambda report: not report.is_draining)
 
 
-async def test_short_takes_no_jobs(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_jobs_when_disk_short(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.worker, "_shortage", lambda: "3 MiB of disk left")
     await bench.arena.until_reported(lambda report: report.is_draining)
     await bench.arena.put(bus_job())
