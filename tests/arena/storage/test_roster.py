@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -17,9 +18,11 @@ from arena.storage.schema import ROSTER, open_database
 from arena.storage.store import CompetitionState, Store
 from arena.storage.tokens import Access, hashed
 from protocol.errors import StoreFailed, UsageError
+from tests.support.cases import CaseFile, StepByStep
 from tests.support.databases import rows
 from tests.support.written_competition import WrittenCompetition, plan
 
+CASES = CaseFile(Path(__file__).with_name("roster.cases"))
 ANN = Student(name="ann", email="ann@school", team="red")
 BEN = Student(name="ben", email="", team="")
 NOW = 1000.0
@@ -30,28 +33,73 @@ def roster(engine: sa.Engine) -> Roster:
     return Roster(engine, lambda: NOW)
 
 
-def tokens(issued: Sequence[Issued]) -> dict[str, str]:
-    return {student.name: student.token for student in issued}
+def student(name: str, email: str | None = None, team: str | None = None) -> Student:
+    return Student(name=name, email=email, team=team)
+
+
+class RosterDesk(StepByStep):
+    """Does what a case says, and tells what has changed."""
+
+    def __init__(self, roster: Roster, database: str) -> None:
+        super().__init__()
+        self.roster, self.database = roster, database
+        self.issued: list[str] = []
+
+    def does(self, *all_words: str) -> Iterator[str]:
+        what, *words = all_words
+        match what:
+            case "list":
+                done = self.roster.take([student(*word.split(",")) for word in words])
+                self.issued += [new.token for new in done.new]
+                self._agree(done.new)
+                names = " ".join(new.name for new in done.new) or "nobody"
+                revoked = f", {' '.join(done.revoked)} revoked" if done.revoked else ""
+                yield f"new {names}, {done.changed} changed, {done.same} same{revoked}"
+            case "rotate":
+                new = self.roster.rotate(*words)
+                self.issued.append(new.token)
+                self._agree([new])
+            case "instructor":
+                self.issued.append(self.roster.instructor(*words))
+            case "acts":
+                yield from map(
+                    str, rows(self.database, "SELECT who, what, bot, text, at FROM actions")
+                )
+            case "owner":
+                owner = self.roster.history().owner(words[0], float(words[1]))
+                yield f"{words[0]} was {owner and owner.name}"
+            case _:
+                yield f"{what} {getattr(self.roster, what)(*words)}"
+
+    def _agree(self, issued: Sequence[Issued]) -> None:
+        """What is told of new tokens stands on the roster."""
+        told = {(new.name, new.email, new.team) for new in issued}
+        assert told <= {(one.name, one.email, one.team) for one in self.roster.members()}
+
+    def shows(self) -> Iterator[str]:
+        access = self.roster.access()
+        assert access.revision == self.roster.revision()
+        good = {**access.players, **access.instructors}
+        tokens = [good.get(hashed(token), "nobody") for token in self.issued]
+        yield f"{access.revision}: tokens of {', '.join(tokens)}"
+        if access.instructors:
+            yield f"instructors {', '.join(sorted(access.instructors.values()))}"
+        members = self.roster.members()
+        assert access.names == {one.name for one in members}
+        assert self.roster.teams() == {one.name: one.team for one in members if one.team}
+        assert len({*self.issued}) == len(self.issued)
+        for one in members:
+            assert one.made_at == NOW
+            revoked = "" if one.revoked_at is None else f" revoked {one.revoked_at}"
+            yield f"{one.name} {one.email or '-'} {one.team or '-'}{revoked}"
+
+
+@pytest.mark.parametrize("title", CASES.titles)
+def test_a_roster_goes(title: str, roster: Roster, database: str) -> None:
+    CASES.check(title, RosterDesk(roster, database).step)
 
 
 # --- a class comes ---
-
-
-def test_a_new_class_gets_a_token_each(roster: Roster) -> None:
-    done = roster.take([ANN, BEN])
-    ann, ben = done.new
-
-    assert (ann.name, ann.email, ann.team) == ("ann", "ann@school", "red")
-    assert (ben.name, ben.email, ben.team) == ("ben", None, None)
-    assert len({ann.token, ben.token}) == 2
-    assert len(ann.token) == 32
-    assert (done.changed, done.same, done.revoked) == (0, 0, ())
-    access = roster.access()
-    assert access.names == {"ann", "ben"}
-    assert access.players == {hashed(ann.token): "ann", hashed(ben.token): "ben"}
-    assert roster.teams() == {"ann": "red"}
-    made_at = {member.name: member.made_at for member in roster.members()}
-    assert made_at == {"ann": NOW, "ben": NOW}
 
 
 def test_only_hashes_are_kept(roster: Roster, database: str) -> None:
@@ -64,38 +112,6 @@ def test_only_hashes_are_kept(roster: Roster, database: str) -> None:
     assert hashed(instructor) in stored
     assert ann.token not in stored
     assert instructor not in stored
-
-
-def test_the_same_class_again_keeps_its_tokens(roster: Roster) -> None:
-    roster.take([ANN, BEN])
-    before = roster.access()
-    done = roster.take([BEN, ANN])
-
-    assert (done.new, done.changed, done.same) == ((), 0, 2)
-    assert roster.access().players == before.players
-
-
-def test_a_later_list_adds_and_updates_and_removes_nobody(roster: Roster) -> None:
-    first = tokens(roster.take([ANN, BEN]).new)
-    cem = Student(name="cem", team="blue")
-    done = roster.take([Student(name="ann", email="new@school", team=""), cem])
-
-    assert [new.name for new in done.new] == ["cem"]
-    assert (done.changed, done.same) == (1, 0)
-    by_name = {member.name: member for member in roster.members()}
-    assert by_name.keys() == {"ann", "ben", "cem"}
-    assert (by_name["ann"].email, by_name["ann"].team) == ("new@school", None)
-    players = roster.access().players
-    assert players[hashed(first["ann"])] == "ann"
-    assert players[hashed(first["ben"])] == "ben"
-
-
-def test_what_a_list_does_not_have_stays(roster: Roster) -> None:
-    roster.take([ANN])
-    done = roster.take([Student(name="ann")])
-
-    assert (done.changed, done.same) == (0, 1)
-    assert roster.teams() == {"ann": "red"}
 
 
 def test_tokens_that_cannot_be_handed_out_are_not_made(roster: Roster) -> None:
@@ -121,53 +137,6 @@ def test_nothing_is_handed_out_if_nobody_is_new(roster: Roster) -> None:
 # --- tokens change ---
 
 
-def test_a_token_that_is_rotated_is_good_no_longer(roster: Roster) -> None:
-    [old] = roster.take([ANN]).new
-    new = roster.rotate("ann")
-
-    assert (new.name, new.email, new.team) == ("ann", "ann@school", "red")
-    assert roster.access().players == {hashed(new.token): "ann"}
-    assert new.token != old.token
-
-
-def test_a_token_that_is_revoked_leaves_the_name_behind(roster: Roster) -> None:
-    roster.take([ANN, BEN])
-    roster.revoke("ann")
-    access = roster.access()
-
-    assert list(access.players.values()) == ["ben"]
-    assert access.names == {"ann", "ben"}
-    assert [member.revoked_at for member in roster.members()] == [NOW, None]
-    with pytest.raises(UsageError, match="'ann' is revoked already"):
-        roster.revoke("ann")
-
-
-def test_who_was_revoked_stays_so_until_there_is_another_token(roster: Roster) -> None:
-    roster.take([ANN])
-    roster.revoke("ann")
-    done = roster.take([ANN])
-
-    assert (done.new, done.revoked) == ((), ("ann",))
-    assert roster.access().players == {}
-
-    new = roster.rotate("ann")
-
-    assert roster.access().players == {hashed(new.token): "ann"}
-    assert roster.members()[0].revoked_at is None
-
-
-def test_a_name_is_found_however_it_is_spelled_and_stays_as_it_was(roster: Roster) -> None:
-    [first] = roster.take([ANN]).new
-    done = roster.take([Student(name="ANN", team="blue")])
-
-    assert (done.new, done.changed) == ((), 1)
-    assert roster.access().players == {hashed(first.token): "ann"}
-    assert roster.teams() == {"ann": "blue"}
-    assert roster.rotate("Ａnn").name == "ann"
-    assert roster.revoke("ANN") == "ann"
-    assert roster.take([Student(name="ANN")]).revoked == ("ann",)
-
-
 def test_two_alike_that_have_long_been_on_the_roster_stay_two(
     roster: Roster, engine: sa.Engine
 ) -> None:
@@ -180,52 +149,6 @@ def test_two_alike_that_have_long_been_on_the_roster_stay_two(
     assert roster.teams() == {"ann": "red", "Ann": "blue"}
     assert roster.revoke("ann") == "ann"
     assert list(roster.access().players.values()) == ["Ann"]
-
-
-def test_nobody_of_that_name(roster: Roster) -> None:
-    before = roster.revision()
-    for change in (roster.rotate, roster.revoke):
-        with pytest.raises(UsageError, match="a name on the roster, got 'zed'"):
-            change("zed")
-    assert roster.revision() == before
-
-
-def test_an_instructors_token_is_apart_from_those_of_players(roster: Roster) -> None:
-    roster.take([ANN])
-    first = roster.instructor()
-    other = roster.instructor("prof")
-    second = roster.instructor()
-    access = roster.access()
-
-    assert access.instructors == {hashed(second): "instructor", hashed(other): "prof"}
-    assert hashed(first) not in access.players
-    assert list(access.players.values()) == ["ann"]
-    with pytest.raises(UsageError, match="without '/'"):
-        roster.instructor("a/b")
-
-
-def test_instructors_whose_names_look_alike_are_one(roster: Roster) -> None:
-    former = roster.instructor("Boss")
-    token = roster.instructor("BOSS")
-    access = roster.access()
-
-    assert access.instructors == {hashed(token): "Boss"}
-    assert hashed(former) not in access.instructors
-
-
-def test_every_change_raises_the_revision(roster: Roster) -> None:
-    seen = [roster.revision()]
-    for change in (
-        lambda: roster.take([ANN]),
-        lambda: roster.rotate("ann"),
-        lambda: roster.revoke("ann"),
-        lambda: roster.instructor(),
-    ):
-        change()
-        seen.append(roster.revision())
-
-    assert seen == sorted(set(seen))
-    assert roster.access().revision == seen[-1]
 
 
 def test_changes_at_the_same_time_wait_for_each_other(engine: sa.Engine, database: str) -> None:
@@ -267,68 +190,6 @@ def test_a_database_that_cannot_be_read_is_told_in_one_line(
 
 
 # --- names change ---
-
-
-def test_who_is_renamed_keeps_token_email_and_team(roster: Roster) -> None:
-    [ann] = roster.take([ANN]).new
-    before = roster.revision()
-
-    assert roster.rename("ANN", "Anna Lee") == "ann"
-    [member] = roster.members()
-    assert (member.name, member.email, member.team) == ("Anna Lee", "ann@school", "red")
-    assert roster.access().players == {hashed(ann.token): "Anna Lee"}
-    assert roster.revision() == before + 1
-    roster.rename("Anna Lee", "anna lee")  # another spelling of the same
-    assert roster.access().names == {"anna lee"}
-
-
-def test_who_is_removed_is_gone_and_the_name_is_free(roster: Roster) -> None:
-    [ann, _] = roster.take([ANN, BEN]).new
-    assert roster.remove("ANN") == "ann"
-
-    access = roster.access()
-    assert access.names == {"ben"}
-    assert hashed(ann.token) not in access.players
-    [again] = roster.take([ANN]).new
-    assert again.token != ann.token
-
-
-def test_changes_of_names_are_written_down(roster: Roster, database: str) -> None:
-    roster.take([ANN, BEN])
-    roster.rename("ann", "anna")
-    roster.remove("ben", "Eva")
-
-    written = rows(database, "SELECT who, what, bot, text, at FROM actions")
-    assert written == [
-        ("arena roster", "rename", "ann", "anna", NOW),
-        ("Eva", "unlist", "ben", "", NOW),
-    ]
-    owner = roster.history().owner
-    then, now = owner("ann/gin", NOW - 1), owner("anna", NOW + 1)
-    assert then is not None
-    assert then == now
-    assert (owner("ann", NOW + 1), owner("ben", NOW - 1)) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "new", "said"),
-    [
-        ("ann", "ben", "that nobody on the roster has, got 'ben', and 'ben' is on it"),
-        ("ann", "BEN", "that nobody on the roster has, got 'BEN', and 'ben' is on it"),
-        ("ann", "ann", "another name, got 'ann' again"),
-        ("ann", "a/b", "a name without '/'"),
-        ("ann", "", "a name, got none"),
-        ("ann", "x" * 65, "at most 64 letters, got 65"),
-        ("zed", "cem", "a name on the roster, got 'zed'"),
-    ],
-)
-def test_what_is_no_name_for_somebody(roster: Roster, name: str, new: str, said: str) -> None:
-    roster.take([ANN, BEN])
-    before = roster.revision(), roster.members()
-
-    with pytest.raises(UsageError, match=said):
-        roster.rename(name, new)
-    assert (roster.revision(), roster.members()) == before
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
