@@ -106,6 +106,11 @@ def test_they_are_known_by_their_own_name_or_the_first_below_it(who: Participant
         (("ann", "ann/one"), ("ann/one",), {"ann/one": "ann/one"}),
         (("ann", "ann/one"), ("ANN/one",), {"ann/one": "ANN/one"}),
         (("ann", "ann/one"), ("ann/one/x", "ann/two"), {"ann": "ann/two", "ann/one": "ann/one/x"}),
+        (("ann",), ("ben", "ann"), {"ann": "ann"}),
+        (("ANN",), ("ann/gin", "ann"), {"ANN": "ann"}),
+        (("Ann",), ("ann/tonic", "ann/gin"), {"Ann": "ann/tonic"}),
+        (("ann",), ("Ann", "ann"), {"ann": "ann"}),
+        (("ann",), ("anna", "ben/ann"), {}),
     ],
 )
 def test_a_bot_stands_for_one_name_and_first_for_its_own(
@@ -118,6 +123,12 @@ def test_a_bot_stands_for_one_name_and_first_for_its_own(
     if who is Participants.ROSTER:
         expected = [came[name] for name in names if name in came]
     assert found.players == tuple(expected)
+
+
+def test_who_is_named_and_not_here_is_spelled_as_on_the_roster() -> None:
+    named = a_run(Participants.NAMED, players=("ANN", "Ben/gin", "cem"))
+
+    assert attendance(named, (), ("ann", "ben")).missing == ("ann", "ben/gin", "cem")
 
 
 def test_until_when_it_waits_is_said_by_the_clock_of_then() -> None:
@@ -145,7 +156,7 @@ VERSIONS = ("ann", "ben", "cem")
         (Take.EITHER, ("ann/two",), ("ann/two", *VERSIONS), VERSIONS),
     ],
 )
-def test_without_names_all_come_who_are_connected_or_have_a_version(
+def test_all_come_who_are_connected_or_have_a_version(
     take: Take, here: tuple[str, ...], players: tuple[str, ...], submitted: tuple[str, ...]
 ) -> None:
     came = attendance(a_run(Participants.CONNECTED, take=take), here, (), VERSIONS)

@@ -1,10 +1,10 @@
 """What the scheduler plays and when: the evenings in `scheduler.cases`, in virtual time.
 
-A case is `== what it shows`, lines of what is there when the arena starts, then what happens at a
-time; a line without one is of the same moment. The arena starts on Monday 23 November at 17:00, or
-`from` another time, and is stopped a minute after the last line. `>` is what the scheduler says and plays
-until the next line, all of it, with its time. After a change that is meant,
-`python -m tests.arena.competitions.test_scheduler` writes them anew; read what git shows.
+A case (`tests/support/told_cases.py`) says what is there when the arena starts, then what happens at
+a time; a line without one is of the same moment. The arena starts on Monday 23 November at 17:00, or
+`from` another time, and is stopped a minute after the last line. `>` is what the scheduler says and
+plays until the next line, all of it, with its time.
+`python -m tests.arena.competitions.test_scheduler` writes that anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pytest
 
 from arena.competitions import gathering, scheduler
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import Upcoming, attendance
+from arena.competitions.attendance import Upcoming
 from arena.competitions.config import Config
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.scheduler import OpenGame, Scheduler
@@ -33,7 +33,8 @@ from arena.games import game_named
 from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
-from tests.support.virtual_time import run_in_virtual_time
+from tests.support.told_cases import cases_of, played_anew, rewrite
+from tests.support.virtual_time import all_done, run_in_virtual_time
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)
@@ -277,19 +278,19 @@ class Evening:
         """Do what the lines say; they come back, and what is said after each."""
         for line in lines:
             self.out.append(line)
-            words = line.split()
-            if TIME.match(words[0]):
-                if self._task is None:
-                    self._begins()
-                left = moment_of(words.pop(0)) - self.now()
-                await asyncio.sleep(left.total_seconds())
-            if words:
-                await self._does(words)
-                # Whatever can happen now happens before that.
-                await asyncio.sleep(1e-6)
+            for act in line.split(" · "):
+                words = act.split()
+                if TIME.match(words[0]):
+                    if self._task is None:
+                        self._begins()
+                    left = moment_of(words.pop(0)) - self.now()
+                    await asyncio.sleep(left.total_seconds())
+                if words:
+                    await self._does(words)
+                    await all_done()
         await asyncio.sleep(60)
         await self._ends()
-        return self.out
+        return joined(self.out)
 
     def _begins(self) -> None:
         self.scheduler = Scheduler(
@@ -409,6 +410,19 @@ class Evening:
             self.says(f"refused: {error}")
 
 
+def joined(lines: Iterable[str]) -> list[str]:
+    """What is said at one moment stands in one line, if it fits."""
+    out: list[str] = []
+    for line in lines:
+        words = line.split(" ", 2)
+        is_same = line[0] == ">" and out[-1].startswith(f"> {words[1]} ")
+        if is_same and len(out[-1]) + 3 + len(words[2]) <= 100:
+            out[-1] += f" · {words[2]}"
+        else:
+            out.append(line)
+    return out
+
+
 async def at_once(read: Any) -> Any:
     return read()
 
@@ -443,32 +457,21 @@ def a_run(name: str, **fields: Any) -> PlannedRun:
 # --- the cases ---
 
 
-def cases() -> dict[str, list[str]]:
-    """The lines of each case, by what it shows."""
-    found: dict[str, list[str]] = {}
-    for line in FILE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("== "):
-            found[title := line.removeprefix("== ")] = []
-        elif line and not line.startswith("#"):
-            found[title].append(line)
-    return found
+def played(lines: Sequence[str]) -> list[str]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+
+        async def play() -> list[str]:
+            return await Evening(monkeypatch).plays(lines)
+
+        return run_in_virtual_time(play(), limit_s=30 * 86_400.0)
 
 
-def played(lines: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    async def play() -> list[str]:
-        return await Evening(monkeypatch).plays([*lines])
-
-    return run_in_virtual_time(play(), limit_s=30 * 86_400.0)
-
-
-CASES = cases()
+CASES = cases_of(FILE)
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_an_evening_goes(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = CASES[title]
-
-    assert played([line for line in lines if line[0] != ">"], monkeypatch) == lines
+def test_an_evening_goes(title: str) -> None:
+    assert played_anew(CASES[title], played) == CASES[title]
 
 
 def test_K2_two_programs_of_one_owner_are_a_team() -> None:
@@ -477,49 +480,5 @@ def test_K2_two_programs_of_one_owner_are_a_team() -> None:
     assert teams_of(players, {"cem": "red"}) == {"ann/one": "ann/", "ann/two": "ann/", "cem": "red"}
 
 
-# --- who takes part ---
-
-
-@pytest.mark.parametrize(
-    ("name", "here", "found"),
-    [
-        ("ann", ["ben", "ann"], "ann"),
-        ("ANN", ["ann/gin", "ann"], "ann"),
-        ("Ann", ["ann/tonic", "ann/gin"], "ann/tonic"),
-        ("ann", ["Ann", "ann"], "ann"),
-        ("ann", ["anna", "ben/ann"], "ann"),
-    ],
-)
-def test_who_is_named_takes_part_under_the_name_it_came_with(
-    name: str, here: list[str], found: str
-) -> None:
-    named = a_run("cup", who="named", players=f"{name},ben")
-
-    assert attendance(named, here, ()).players[0] == found
-
-    listed = attendance(a_run("cup", who="roster"), here, [name])
-
-    assert (*listed.players, *listed.missing) == (found,)
-
-
-def test_who_is_named_and_not_here_is_spelled_as_on_the_roster() -> None:
-    named = a_run("cup", who="named", players="ANN,Ben/gin,cem")
-
-    assert attendance(named, (), ["ann", "ben"]).missing == ("ann", "ben/gin", "cem")
-
-
-def main() -> None:
-    """Write all that is said in the cases anew."""
-    text: list[str] = []
-    for line in FILE.read_text(encoding="utf-8").splitlines():
-        if line.startswith(("==", "#")):
-            text.append(line)
-        if line.startswith("== "):
-            acts = [each for each in CASES[line.removeprefix("== ")] if each[0] != ">"]
-            with pytest.MonkeyPatch.context() as monkeypatch:
-                text += played(acts, monkeypatch)
-    FILE.write_text("\n".join([*text, ""]), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    rewrite(FILE, played)
