@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -18,32 +19,30 @@ from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeBot
+from tests.support.virtual_time import all_done
 
 if TYPE_CHECKING:
     from arena.referee.bot_session import BotSession
+
+pytestmark = pytest.mark.virtual_time(limit_s=600)
 
 PROGRAM = Program(("bot",), stdio=True)
 CRASH = Finding(kind=Ending.CRASH, text="crashed: exit status 1", mechanism=Mechanism.EXIT)
 TOO_LARGE = Finding(kind=Ending.MEMORY, text="memory 9 MiB > 8 MiB", mechanism=Mechanism.SAMPLED)
 
 
-class FakeLaunchedBot:
-    def __init__(self) -> None:
-        self.stderr = StderrTail(64 * 1024)
-
-
 class FakeSupervisedBot:
     def __init__(self) -> None:
         self.finding: Finding | None = None
         self.gone = asyncio.get_running_loop().create_future()
-        self.launched = FakeLaunchedBot()
+        self.launched = SimpleNamespace(stderr=StderrTail(64 * 1024))
         self.used_ms = 0.0
 
     def cpu_ms(self) -> float:
         return self.used_ms
 
 
-class FakeArenaOfProcesses:
+class FakeProcesses:
     """A supervisor and a gateway in one: processes say hello at once, and end in the next turn.
 
     Attributes:
@@ -102,7 +101,7 @@ class FakeArenaOfProcesses:
 
 
 class PoolOfFakes(ProcessPool):
-    def __init__(self, arena: FakeArenaOfProcesses, most: int, cores: int = 9) -> None:
+    def __init__(self, arena: FakeProcesses, most: int, cores: int = 9) -> None:
         self.gate = ComputeGate(cores)
         self.stderr: list[tuple[Any, ...]] = []
         self.rooms = 0
@@ -126,8 +125,8 @@ class PoolOfFakes(ProcessPool):
 
 
 @pytest.fixture
-async def arena() -> FakeArenaOfProcesses:
-    return FakeArenaOfProcesses()
+async def arena() -> FakeProcesses:
+    return FakeProcesses()
 
 
 def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
@@ -136,9 +135,10 @@ def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, 
     return found
 
 
-async def turns() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
+async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[ReservedSeat, BotSession]:
+    """One seat of a match, and the process that has it."""
+    [seat] = reserved(pool, (name, number))
+    return seat, await seat.session()
 
 
 async def played(pool: ProcessPool, *seats: tuple[str, int]) -> list[str]:
@@ -147,11 +147,11 @@ async def played(pool: ProcessPool, *seats: tuple[str, int]) -> list[str]:
     names = [(await seat.session()).name for seat in found]
     for seat in found:
         seat.release()
-    await turns()
+    await all_done()
     return names
 
 
-async def test_a_process_stays_warm_for_the_next_match(arena: FakeArenaOfProcesses) -> None:
+async def test_a_process_stays_warm_for_the_next_match(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     first = await played(pool, ("ann", 1), ("ben", 2))
     second = await played(pool, ("ben", 2), ("ann", 1))
@@ -161,22 +161,19 @@ async def test_a_process_stays_warm_for_the_next_match(arena: FakeArenaOfProcess
     assert arena.launched == 2
 
 
-async def test_one_that_computes_while_it_is_idle_is_ended(
-    arena: FakeArenaOfProcesses, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.competitions.process_pool._IDLE_LOOK_S", 0.0)
+async def test_one_that_computes_while_it_is_idle_is_ended(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, most=2)
     await played(pool, ("ann", 1), ("ben", 2))
-    await turns()
     quiet, burning = arena.running
+    await asyncio.sleep(60)
     arena.running[burning].used_ms = 2_001.0
-    await turns()
+    await asyncio.sleep(60)
 
     assert list(arena.running) == [quiet]
     assert len(pool) == 1
 
 
-async def test_a_process_plays_one_match_at_a_time(arena: FakeArenaOfProcesses) -> None:
+async def test_a_process_plays_one_match_at_a_time(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     seats = [*reserved(pool, ("ann", 1), ("ann", 1)), *reserved(pool, ("ann", 1))]
     sessions = [await seat.session() for seat in seats]
@@ -186,9 +183,7 @@ async def test_a_process_plays_one_match_at_a_time(arena: FakeArenaOfProcesses) 
     assert all(session.gate is pool.gate for session in sessions)
 
 
-async def test_there_are_never_more_than_fit_and_all_seats_or_none(
-    arena: FakeArenaOfProcesses,
-) -> None:
+async def test_there_are_never_more_than_fit_and_all_seats_or_none(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 3)
     first = reserved(pool, ("ann", 1), ("ben", 2))
 
@@ -196,19 +191,17 @@ async def test_there_are_never_more_than_fit_and_all_seats_or_none(
     assert pool.reserve([("cem", 3)]) is not None
     for seat in first:
         seat.release()
-    await turns()
+    await all_done()
     assert pool.rooms
     assert pool.reserve([("cem", 3), ("dov", 4)]) is not None
 
 
-async def test_more_seats_than_ever_fit_are_a_mistake(arena: FakeArenaOfProcesses) -> None:
+async def test_more_seats_than_ever_fit_are_a_mistake(arena: FakeProcesses) -> None:
     with pytest.raises(UsageError, match="at most 1 submitted bots in a match"):
         PoolOfFakes(arena, 1).reserve([("ann", 1), ("ben", 2)])
 
 
-async def test_the_least_recently_used_makes_room_and_is_gone_before_the_next_starts(
-    arena: FakeArenaOfProcesses,
-) -> None:
+async def test_the_least_recently_used_is_gone_before_the_next_starts(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 3)
     [ann] = await played(pool, ("ann", 1))
     [ben] = await played(pool, ("ben", 2))
@@ -217,7 +210,7 @@ async def test_the_least_recently_used_makes_room_and_is_gone_before_the_next_st
     arena.ends_late = True
     [seat] = reserved(pool, ("dov", 4))
     starting = asyncio.create_task(seat.session())
-    await turns()
+    await all_done()
     assert set(arena.running) == {ann, ben, cem}, "ben's is told to end"
     arena.end(ben)
     dov = await starting
@@ -227,36 +220,32 @@ async def test_the_least_recently_used_makes_room_and_is_gone_before_the_next_st
     assert len(pool) == 3
 
 
-async def test_who_has_offended_is_started_again_for_its_next_match(
-    arena: FakeArenaOfProcesses,
-) -> None:
+async def test_who_has_offended_is_started_again_for_its_next_match(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
-    [seat] = reserved(pool, ("ann", 1))
-    session = await seat.session()
+    seat, session = await seated(pool, "ann")
     session.has_offended = True
     seat.release()
     assert pool.reserve([("ann", 1)]) is None, "it is not gone yet"
-    await turns()
+    await all_done()
 
     assert await played(pool, ("ann", 1)) != [session.name]
 
 
-async def test_a_crash_between_matches_is_no_offence(arena: FakeArenaOfProcesses) -> None:
+async def test_a_crash_between_matches_is_no_offence(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 2)
     await played(pool, ("ann", 1))
     arena.crash(next(iter(arena.players.values())))
-    await turns()
+    await all_done()
     assert len(pool) == 0
 
-    [seat] = reserved(pool, ("ann", 1))
-    first = await seat.session()
+    seat, first = await seated(pool, "ann")
     arena.crash(first)  # while the other seat is waited for
     second = await seat.session()
     assert second is not first
     assert await seat.session() is second
 
 
-async def test_three_crashes_before_a_hello_are_one(arena: FakeArenaOfProcesses) -> None:
+async def test_three_crashes_before_a_hello_are_one(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 2)
     arena.starts = [CRASH, CRASH]
     assert await played(pool, ("ann", 1))
@@ -265,14 +254,14 @@ async def test_three_crashes_before_a_hello_are_one(arena: FakeArenaOfProcesses)
     with pytest.raises(StartFailed, match="crashed: exit status 1") as failed:
         await seat.session()
     seat.release()
-    await turns()
+    await all_done()
 
     assert failed.value.finding is CRASH
     assert (arena.launched, len(pool)) == (6, 1)
     assert pool.gate.waiting == 0
 
 
-async def test_what_is_no_crash_is_not_tried_again(arena: FakeArenaOfProcesses) -> None:
+async def test_what_is_no_crash_is_not_tried_again(arena: FakeProcesses) -> None:
     arena.starts = [TOO_LARGE]
     [seat] = reserved(PoolOfFakes(arena, 2), ("ann", 1))
     with pytest.raises(StartFailed, match="memory"):
@@ -281,24 +270,24 @@ async def test_what_is_no_crash_is_not_tried_again(arena: FakeArenaOfProcesses) 
     assert arena.launched == 1
 
 
-async def test_a_submission_that_is_not_there_leaves_its_room(arena: FakeArenaOfProcesses) -> None:
+async def test_a_submission_that_is_not_there_leaves_its_room(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     [seat] = reserved(pool, ("ann", 404))
     with pytest.raises(UsageError):
         await seat.session()
     seat.release()
     seat.release()
-    await turns()
+    await all_done()
 
     assert await played(pool, ("ann", 1))
 
 
-async def test_a_start_takes_a_core_until_its_hello(arena: FakeArenaOfProcesses) -> None:
+async def test_a_start_takes_a_core_until_its_hello(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 4, cores=1)
     arena.is_slow = True
     seats = reserved(pool, ("ann", 1), ("ben", 2))
     starts = [asyncio.create_task(seat.session()) for seat in seats]
-    await turns()
+    await all_done()
     assert (arena.launched, pool.gate.waiting) == (1, 1)
     arena.is_slow = False
     arena._changed.set()
@@ -307,53 +296,49 @@ async def test_a_start_takes_a_core_until_its_hello(arena: FakeArenaOfProcesses)
     assert arena.launched == 2
 
 
-async def test_a_match_that_is_called_off_leaves_room_and_core(arena: FakeArenaOfProcesses) -> None:
+async def test_a_match_that_is_called_off_leaves_room_and_core(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 2, cores=1)
     arena.is_slow = True
     seats = reserved(pool, ("ann", 1), ("ben", 2))
     starts = [asyncio.create_task(seat.session()) for seat in seats]
-    await turns()
+    await all_done()
     for start in starts:
         start.cancel()
     await asyncio.gather(*starts, return_exceptions=True)
     for seat in seats:
         seat.release()
-    await turns()
+    await all_done()
 
     assert (len(pool), pool.gate.waiting, arena.running) == (0, 0, {})
 
 
-async def test_an_idle_process_that_has_left_makes_room(arena: FakeArenaOfProcesses) -> None:
+async def test_an_idle_process_that_has_left_makes_room(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
-    [seat] = reserved(pool, ("ann", 1))
-    session = await seat.session()
+    seat, session = await seated(pool, "ann")
     seat.release()
     session.leaving = True  # its pipes are closed, and it goes on
     assert pool.reserve([("ben", 2)]) is None
-    await turns()
+    await all_done()
 
     assert await played(pool, ("ben", 2))
 
 
-async def test_another_version_in_play_ends_the_idle_ones_now_and_others_after_their_match(
-    arena: FakeArenaOfProcesses,
-) -> None:
+async def test_another_version_ends_idle_ones_now_and_others_later(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     await played(pool, ("ann", 1), ("ann", 1), ("ben", 2))
-    [seat] = reserved(pool, ("ann", 1))
-    session = await seat.session()
+    seat, session = await seated(pool, "ann")
     pool.retire_others({("ben", 2)})
-    await turns()
+    await all_done()
     assert {public_name(name) for name in arena.running} == {"ann", "ben"}
     assert not session.leaving
     seat.release()
-    await turns()
+    await all_done()
     assert {public_name(name) for name in arena.running} == {"ben"}
 
     assert await played(pool, ("ann", 1)) == await played(pool, ("ann", 1)), "a run goes on with it"
 
 
-async def test_a_warm_process_plays_for_its_own_version_alone(arena: FakeArenaOfProcesses) -> None:
+async def test_a_warm_process_plays_for_its_own_version_alone(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     first = await played(pool, ("ann", 1))
 
@@ -362,23 +347,20 @@ async def test_a_warm_process_plays_for_its_own_version_alone(arena: FakeArenaOf
     assert await played(pool, ("ann", 1)) == first
 
 
-async def test_what_is_built_again_is_started_again(arena: FakeArenaOfProcesses) -> None:
+async def test_what_is_built_again_is_started_again(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     before = await played(pool, ("ann", 1))
     pool.retire(1)
-    await turns()
+    await all_done()
     assert not arena.running
 
     assert await played(pool, ("ann", 1)) != before
 
 
-async def test_stderr_of_a_match_is_what_was_written_from_its_start(
-    arena: FakeArenaOfProcesses,
-) -> None:
+async def test_stderr_of_a_match_is_what_was_written_from_its_start(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     for match in ("m1", "m2"):
-        [seat] = reserved(pool, ("ann", 1))
-        session = await seat.session()
+        seat, session = await seated(pool, "ann")
         arena.says(session, f"this is {match}\n")
         seat.release(match)
         arena.says(session, "between matches\n")
@@ -386,21 +368,18 @@ async def test_stderr_of_a_match_is_what_was_written_from_its_start(
     assert pool.stderr == [(1, "m1", "this is m1\n"), (1, "m2", "this is m2\n")]
 
 
-async def test_of_a_match_without_a_word_on_stderr_nothing_is_kept(
-    arena: FakeArenaOfProcesses,
-) -> None:
+async def test_of_a_match_without_a_word_on_stderr_nothing_is_kept(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
-    [seat] = reserved(pool, ("ann", 1))
-    await seat.session()
+    seat, _ = await seated(pool, "ann")
     seat.release("m1")
 
     assert pool.stderr == []
 
 
-async def test_stderr_of_a_match_is_at_most_64_kib(arena: FakeArenaOfProcesses) -> None:
+async def test_stderr_of_a_match_is_at_most_64_kib(arena: FakeProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
-    [seat] = reserved(pool, ("ann", 1))
-    arena.says(await seat.session(), "x" * 70_000 + "end")
+    seat, session = await seated(pool, "ann")
+    arena.says(session, "x" * 70_000 + "end")
     seat.release("m1")
 
     [(_, _, text)] = pool.stderr
