@@ -10,6 +10,7 @@ import json
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -129,6 +130,8 @@ class Lives:
             elif name == "void":
                 self.voided = line.split()[4]
                 printed("void", self.voided, *self.to)
+                while independent_audit.read(self.db).matches[self.voided].counts:
+                    time.sleep(0.05)  # it is answered before it is written
             elif name == "remove":
                 printed("remove", "eve", *self.to)
         if life.endswith("kill"):

@@ -58,7 +58,8 @@ def reader(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Analy
 class Windows:
     """Opens windows at the arena's page, or at one of documents only, and closes them.
 
-    With `lasts`, a window that was opened before with the same options is used again.
+    With `lasts`, a window that was opened before with the same options is used again; the others
+    show nothing that moves meanwhile.
     """
 
     def __init__(self, chromium: Browser, axe: str | None, *, lasts: bool = False) -> None:
@@ -66,6 +67,7 @@ class Windows:
         self._axe = axe
         self._lasts = lasts
         self._opened: dict[str, BrowserWindow] = {}
+        self._latest = ""
 
     def at(self, url: str, size: tuple[int, int] = PROJECTOR, **more: Any) -> BrowserWindow:
         """A window at an arena's page."""
@@ -90,6 +92,9 @@ class Windows:
         more: dict[str, Any],
     ) -> BrowserWindow:
         key = f"{where} {size} {more}" if self._lasts else f"{len(self._opened)}"
+        if self._lasts and self._latest not in ("", key):
+            self._opened[self._latest].to("#/nowhere")
+        self._latest = key
         if key not in self._opened:
             self._opened[key] = opens(size, self._axe, **more)
         return self._opened[key]

@@ -86,14 +86,14 @@ def look(
     """A window of either size, without a fault at the end of the test."""
     it = lasting.at(school.url, SIZES[request.param])
     yield it
-    it.sound("at the end")
+    it.sound("at the end", axe=False)
 
 
 @pytest.fixture
 def wide(lasting: Windows, school: ClassWithPage) -> Iterator[BrowserWindow]:
     it = lasting.at(school.url)
     yield it
-    it.sound("at the end")
+    it.sound("at the end", axe=False)
 
 
 def resized(look: BrowserWindow, size: tuple[int, int]) -> None:
@@ -116,8 +116,8 @@ def test_the_lobby_tells_what_goes_on(look: BrowserWindow, school: ClassWithPage
     page = look.to("#/")
     competition = page.get_by_role("article").filter(has_text="ace_king_queen-live")
 
-    assert competition.get_by_text("running").is_visible()
-    assert page.get_by_text(LONG).first.is_visible()
+    competition.get_by_text("running").wait_for()
+    page.get_by_text(LONG).first.wait_for()
     tables = page.locator(".panel", has=page.get_by_role("heading", name="At the tables"))
     tables.get_by_role("link", name="Slow").first.click()
     page.get_by_role("button", name="Watch live").wait_for()

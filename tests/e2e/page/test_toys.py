@@ -74,6 +74,7 @@ def test_a_game_without_a_view_is_watched_played_and_stepped(
     windows: Windows, school: ClassWithPage, url: str, seats: int
 ) -> None:
     game, look, other = toy_name(seats), windows.at(url), windows.at(url, PHONE)
+    axe = seats == TOYS[-1]  # of fewer seats it is the same
     person = sit_down(look, game, "Pia", against=game if seats > 1 else "")
     page = person.page
     page.get_by_label("Pace").select_option("at once")
@@ -82,7 +83,7 @@ def test_a_game_without_a_view_is_watched_played_and_stepped(
     assert re.fullmatch(r"Pia has [2-9TJQKA][shdc]\.", question), "the game's words"
     assert page.locator(".felt .plate").count() == seats
     assert page.evaluate(CARDS) == 1, "its own card, and no other"
-    look.sound(f"a question in {game}")
+    look.sound(f"a question in {game}", axe=axe)
 
     watched = other.to(school.route("m", match_of(school, game)))
     watched.get_by_role("button", name="Watch live").wait_for()
@@ -90,7 +91,7 @@ def test_a_game_without_a_view_is_watched_played_and_stepped(
     assert watched.evaluate(CARDS) == (1 if seats == 1 else 0), "cards are the seats' own"
     person.move()
     waits_for_line(watched, "^shown are ")
-    other.sound(f"{game}, watched")
+    other.sound(f"{game}, watched", axe=axe)
 
     person.go_on.wait_for()
     assert page.evaluate(CARDS) == seats, "all cards are shown at the end of a round"
@@ -98,10 +99,10 @@ def test_a_game_without_a_view_is_watched_played_and_stepped(
     assert "everybody" not in page.locator(".log").inner_text()
     assert "Pia bids 0" in page.locator(".log").inner_text()
     assert "shown are" in page.locator(".log").inner_text()
-    look.sound(f"a round that is over in {game}")
+    look.sound(f"a round that is over in {game}", axe=axe)
     while not person.result.is_visible():
         plays_a_round(person)
-    look.sound(f"the result of {game}")
+    look.sound(f"the result of {game}", axe=axe)
 
     page.get_by_role("link", name="Step through the record").click()
     page.get_by_label("Step through the match").wait_for()
@@ -120,7 +121,7 @@ def test_a_game_without_a_view_is_watched_played_and_stepped(
     for _ in range(len(last)):
         page.keyboard.press("ArrowLeft")
     assert page.get_by_label("Go to round").input_value() == "19"
-    look.sound(f"the record of {game}")
+    look.sound(f"the record of {game}", axe=axe)
 
 
 def test_the_page_says_of_a_game_from_outside_what_it_says_of_ours(

@@ -99,14 +99,14 @@ def look(
     """A window of either size, without a fault at the end of the test."""
     it = lasting.of(reader, SIZES[request.param])
     yield it
-    it.sound("at the end")
+    it.sound("at the end", axe=False)
 
 
 @pytest.fixture
 def wide(lasting: Windows, reader: AnalysisReader) -> Iterator[BrowserWindow]:
     it = lasting.of(reader)
     yield it
-    it.sound("at the end")
+    it.sound("at the end", axe=False)
 
 
 def of_the_arena(school: ClassWithPage, view: str) -> str:
@@ -351,7 +351,7 @@ def test_a_recorded_table_is_stepped_through_and_back(
     page.locator(".felt").wait_for()
     page.get_by_role("button", name="Last").click()
     page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
-    most = 10_000 if game == "ace_king_queen" else 80
+    most = 10_000 if game == "ace_king_queen" else 40
     back = page.evaluate(STEPS, ["Back", most])
     forth = page.evaluate(STEPS, ["Step", len(back) - 1])
 

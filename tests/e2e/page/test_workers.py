@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from tests.e2e.page.conftest import Windows
     from tests.support.browser import BrowserWindow
 
-pytestmark = pytest.mark.e2e
+# The arena is a thread of this process, and starts its reader again when it has to.
+pytestmark = [pytest.mark.e2e, pytest.mark.shares_processes]
 
 SAMPLES = 3
 LINE = "played on another machine: you see more of it when it is over"
