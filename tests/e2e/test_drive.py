@@ -108,8 +108,9 @@ def faults(database: Path, before: AuditedDatabase) -> list[str]:
             ["is not what it was", "expected"],
         ),
         (
-            "UPDATE matches SET record = (SELECT max(record) FROM matches WHERE game = :robin)"
-            " WHERE game = :robin AND pairing IN (5, 6)",
+            "UPDATE matches SET record = (SELECT record FROM matches"
+            " WHERE game = :robin AND pairing = 5 AND counts)"
+            " WHERE game = :robin AND pairing = 6 AND counts",
             ["is not what it was", "were dealt 2 times"],
         ),
     ],

@@ -243,7 +243,7 @@ async def test_matches_whose_processes_are_warm_come_first_but_not_for_ever(host
     await host.end()
 
     begun = [line for line in told if line.endswith("begins")]
-    assert begun.index("match 0 begins") == 100
+    assert 100 <= begun.index("match 0 begins") < 120
 
 
 async def test_a_small_match_does_not_wait_for_a_large_one_that_never_fits(host: FakeHost) -> None:

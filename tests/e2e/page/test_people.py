@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
+SETTLED_S = 20.0  # what moves on the page takes a tenth of a second
 SMALL_PHONE, LAPTOP = (360, 640), (1366, 768)
 PLAYED_AT = {
     "a small phone": SMALL_PHONE,
@@ -102,6 +104,16 @@ def resized(look: BrowserWindow, size: tuple[int, int]) -> None:
     look.page.evaluate(DRAWN)
 
 
+def left(page: Page, script: str, part: str = "") -> list[str]:
+    """What a script finds, of it what has that part; once nothing moves any more."""
+    give_up_at = time.monotonic() + SETTLED_S
+    while found := [each for each in page.evaluate(script) if part in each]:
+        if time.monotonic() > give_up_at:
+            break
+        page.wait_for_timeout(50)
+    return found
+
+
 def question_of(person: PagePlayer) -> str:
     """Go on to the next question; what it shows."""
     while not person.may_move():
@@ -145,7 +157,7 @@ def test_controls_and_navigation_fit_windows_of_all_sizes(
     page.locator(".line .live").wait_for(state="attached")
     for size in (SMALL_PHONE, PHONE, (683, 384)):
         resized(look, size)
-        assert page.evaluate(BROKEN) == [], f"words of the navigation at {size}"
+        assert left(page, BROKEN) == [], f"words of the navigation at {size}"
     for game, match in school.at_table().items():
         resized(look, LAPTOP)
         look.to(school.route("m", match))
@@ -155,7 +167,7 @@ def test_controls_and_navigation_fit_windows_of_all_sizes(
         assert height <= LAPTOP[1], f"{game} fits a laptop"
         for name, size in PLAYED_AT.items():
             resized(look, size)
-            assert page.evaluate(OVERLAPPING) == [], f"{game} on {name}"
+            assert left(page, OVERLAPPING) == [], f"{game} on {name}"
 
 
 def test_a_match_that_is_gone_has_no_clock(windows: Windows, school: ClassWithPage) -> None:
@@ -191,8 +203,8 @@ def test_a_round_is_played_by_clicking_at_all_sizes(
     while person.may_move():
         for name, size in PLAYED_AT.items() if asked < 4 else ():
             resized(look, size)
-            assert person.page.evaluate(HIDDEN) == [], f"question {asked} on {name}"
-            assert person.page.evaluate(CUT_NAMES) == [], f"question {asked} on {name}"
+            assert left(person.page, HIDDEN) == [], f"question {asked} on {name}"
+            assert left(person.page, CUT_NAMES) == [], f"question {asked} on {name}"
             if asked == 0 and size in SIZES.values():
                 look.sound(f"a question in {game} on {name}")
         person.move()
@@ -201,8 +213,7 @@ def test_a_round_is_played_by_clicking_at_all_sizes(
     assert asked
     for name, size in PLAYED_AT.items():
         resized(look, size)
-        hidden = person.page.evaluate(HIDDEN)
-        assert not [each for each in hidden if "move main" in each], f"the end on {name}"
+        assert left(person.page, HIDDEN, "move main") == [], f"the end on {name}"
         if size in SIZES.values():
             look.sound(f"a round that is over in {game} on {name}")
     before = person.shown()
