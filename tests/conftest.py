@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from arena.web.analysis_process import NICENESS
 from tests.support import frame_validation
+from tests.support.long import LONG
 from tests.support.needs import skip_without
 from tests.support.rules_coverage import pytest_runtest_protocol, pytest_sessionfinish
 from tests.support.run_of_tests import (
@@ -51,6 +52,7 @@ def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for variable in "XDG_STATE_HOME", "LOCALAPPDATA":
             patch.setenv(variable, str(tmp_path_factory.mktemp("state")))
+        patch.setenv("CCACHE_DIR", str(tmp_path_factory.getbasetemp().parent / "ccache"))
         yield
 
 
@@ -92,8 +94,13 @@ frame_validation.install()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, those that take long go first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what has no small form; where several processes share the tests, those that take
+    long go first.
+    """
+    left_out = {item for item in items if not LONG and item.get_closest_marker("long")}
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [item for item in items if item not in left_out]
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from arena.games import GAMES
@@ -20,6 +21,7 @@ ALSO_ALLOWED = {
 """Names that people write: those of `bots/cards.py`, and words of the protocol."""
 
 
+@cache
 def files_by_class() -> dict[str, list[str]]:
     found = defaultdict(list)
     for package in PACKAGES:

@@ -33,6 +33,7 @@ def settings_of(**chosen: Any) -> ThreeCardPokerSettings:
     return settings
 
 
+@pytest.mark.long
 def test_K3_the_house_bots_are_told_apart_by_their_chances(
     league: Mapping[str, GoalChance],
 ) -> None:
@@ -43,6 +44,7 @@ def test_K3_the_house_bots_are_told_apart_by_their_chances(
     assert all(one.dropped < 1e-6 for one in league.values())
 
 
+@pytest.mark.long
 def test_the_manual_has_the_chances_of_all_house_bots(league: Mapping[str, GoalChance]) -> None:
     text = MANUAL.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .*antes (\d+),.* \| (0\.\d{4}) \|$", text, re.MULTILINE)
@@ -52,7 +54,7 @@ def test_the_manual_has_the_chances_of_all_house_bots(league: Mapping[str, GoalC
     }
 
 
-@pytest.mark.parametrize("goal", [1125, 2000])
+@pytest.mark.parametrize("goal", [1125, pytest.param(2000, marks=pytest.mark.long)])
 def test_the_manual_has_the_chances_with_other_antes(goal: int) -> None:
     text = MANUAL.read_text(encoding="utf-8")
     [antes] = re.findall(r"^\| goal \| (.*) \|$", text, re.MULTILINE)

@@ -45,7 +45,6 @@ from protocol.gin_rummy import KNOCK_LIMIT, Draw, Melds, Offer, RoundOver, Turn,
 from protocol.messages import Ending
 from protocol.strategy import Appraisal, Appraiser
 from protocol.vocabulary import News, Question
-from tests.support.long import LONG
 
 LOW = Manner(True, False, (10,))
 GIN = Manner(False, False, (0,))
@@ -384,7 +383,7 @@ def test_a_card_that_is_not_seen_is_in_the_stock_or_in_the_other_hand() -> None:
     assert (seen.takes, seen.turns, seen.top) == (1, [1, 1], CARD_BITS["9h"])
 
 
-@pytest.mark.skipif(not LONG, reason="CARD_ARENA_LONG is not set")
+@pytest.mark.long
 def test_G16_master_beats_simple_by_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     result = play(Master(), Simple(), games=60, seed=31)

@@ -47,7 +47,7 @@ from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots
 from tests.e2e.test_tls import make as certify
-from tests.support.needs import found, missing, skip_without
+from tests.support.needs import found, make_options, missing, skip_without
 
 pytestmark = [pytest.mark.e2e, pytest.mark.shares_processes]
 
@@ -73,9 +73,6 @@ LINES_ONLY = {"bash"}
 
 BUILT = "node_modules venv build bot bot_test *.o *.d *.jar *.class __pycache__ .*".split()
 """What somebody may have built in the folders themselves."""
-
-MAKE = ("make", "-j2", "CXXFLAGS=-std=c++20 -O0")
-"""C++ is built without optimization, which would take ten seconds more."""
 
 # Virtual machines take a second to be warm, and a loaded machine longer to give it.
 LIMITS = Limits(decision_ms=4_000, bank_ms=20_000, hard_ms=10_000, start_ms=30_000, hello_ms=30_000)
@@ -134,7 +131,7 @@ def build(language: str, folder: Path) -> Example:
     """Copy an example, and do what its README says, but for Python's `venv`."""
     shutil.copytree(EXAMPLES / language, folder, ignore=shutil.ignore_patterns(*BUILT))
     if (folder / "Makefile").exists():
-        run(folder, *MAKE)
+        run(folder, "make", "-j2", *make_options())
     if (folder / "package.json").exists():
         shutil.copytree(ROOT / "bots" / "vendor", folder / LIBRARIES)
     return Example(folder, lines_of(language))

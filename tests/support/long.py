@@ -1,4 +1,7 @@
-"""Long forms of tests that measure: they run where `CARD_ARENA_LONG` is set, small ones always."""
+"""Long forms of tests that measure: they run where `CARD_ARENA_LONG` is set, small ones always.
+
+A test that has no small form is marked `@pytest.mark.long`.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["found", "missing", "skip_without", "tool"]
+__all__ = ["found", "make_options", "missing", "skip_without", "tool"]
 
 _CAP_SYS_ADMIN = 21  # linux/capability.h
 _ROOT = Path(__file__).parents[2]
@@ -25,6 +25,7 @@ _DEBIAN: dict[str, tuple[str, ...]] = {
     "bash": ("bash", "bash"),
     "boost": ("libboost-dev", "/usr/include/boost/beast.hpp"),
     "bwrap": ("bubblewrap", "bwrap"),
+    "ccache": ("ccache", "ccache"),
     # Without what draws its own windows it takes a third less time.
     "chromium": (
         "chromium-headless-shell",
@@ -129,6 +130,12 @@ def tool(name: str) -> str:
     path = found(name)
     assert path is not None, f"{name} has just been found"
     return path
+
+
+def make_options() -> list[str]:
+    """How `make` builds C++ in tests: not optimized, and with ccache what is alike once."""
+    cached = ["CXX=ccache g++"] if found("ccache") else []
+    return [*cached, "CXXFLAGS=-std=c++20 -O0 -Wall -Wextra"]
 
 
 if __name__ == "__main__":

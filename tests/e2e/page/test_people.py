@@ -130,6 +130,7 @@ def test_the_lobby_tells_what_goes_on(look: BrowserWindow, school: ClassWithPage
 
     competition.get_by_text("running").wait_for()
     page.get_by_text(LONG).first.wait_for()
+    assert page.get_by_role("alert").count() == 0
     tables = page.locator(".panel", has=page.get_by_role("heading", name="At the tables"))
     tables.get_by_role("link", name="Slow").first.click()
     page.get_by_role("button", name="Watch live").wait_for()
