@@ -46,8 +46,8 @@ class CallsCase(NamedTuple):
     game: str
     seat: int
     decks: list[Any]
-    settings: dict[str, object]
-    answers: list[dict[str, object]]
+    settings: Any
+    answers: list[Any]
     calls: str
 
 

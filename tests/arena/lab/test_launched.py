@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
@@ -187,7 +187,7 @@ class HeldMatches:
         assert set(self.playing) == set(keys)
 
 
-Step = tuple[tuple[str, ...], dict[str, int | Exception | None]]
+Step = tuple[tuple[str, ...], Mapping[str, int | Exception | None]]
 """The tables at which it plays then, and how it ends at some: well, by an offender, by an error."""
 
 
@@ -280,7 +280,7 @@ async def test_an_offence_at_two_tables_at_once_is_one() -> None:
     ids=["what goes wrong", "cancelled"],
 )
 async def test_what_stops_a_table_stops_all(
-    ends: dict[str, int | Exception | None], error: type[BaseException]
+    ends: Mapping[str, int | Exception | None], error: type[BaseException]
 ) -> None:
     with pytest.raises(error):
         await played_by([(0, 1), (2, 3)], [(("0-1", "2-3"), ends)], is_cancelled=not ends)
@@ -335,7 +335,7 @@ async def test_T10_trials_are_played_side_by_side(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("ends", [{"ann-2": 0}, {"ann-2": 0, "ann": 0}])
 async def test_T10_the_first_offence_ends_all_trials(
-    monkeypatch: pytest.MonkeyPatch, ends: dict[str, int | Exception | None]
+    monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, int | Exception | None]
 ) -> None:
     result, offence = await tried(monkeypatch, [(BOTH, ends)], trials=10)
 
