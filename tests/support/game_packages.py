@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from arena.authoring.game_package import game_package
+from tests.support.in_process import CommandProcess
 
-__all__ = ["Edits", "install_game"]
+__all__ = ["Edits", "breaches", "checked_game", "install_game"]
 
 Edits = Mapping[str, tuple[tuple[str, str], ...]]
 """By file of the package, such as `rules.py`: what stands there, and what shall stand there."""
@@ -32,3 +35,15 @@ def install_game(folder: Path, name: str, seats: int, edits: Edits | None = None
     (info / "entry_points.txt").write_text(
         "".join(f"[{group}]\n{name} = {name}.{part}\n" for group, part in groups.items())
     )
+
+
+def checked_game(commands: CommandProcess, folder: Path, name: str, *words: str) -> Any:
+    """The report of `arena check-game`."""
+    ran = commands.arena(folder, "check-game", name, "--seed", "1", "--json", *words)
+    assert ran.out, ran.err
+    return json.loads(ran.out)
+
+
+def breaches(report: Any) -> list[str]:
+    """A line for each convention that a game breaks."""
+    return [f"{each['convention']}: {each['text']}" for each in report["broken"]]

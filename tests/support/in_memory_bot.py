@@ -162,17 +162,15 @@ async def check(
     async def nothing(host: str, port: int) -> None:
         """No socket is opened."""
 
-    async def main() -> CheckReport:
-        def come(text: str) -> None:
-            if memory.wire is None:
-                memory.connect()
+    def come(text: str) -> None:
+        if memory.wire is None:
+            memory.connect()
 
-        bot = BotUnderTest(None, "bot", limits, on_wait=come)
-        bot.endpoint.open = nothing  # type: ignore[method-assign]
-        memory.endpoint = bot.endpoint
-        rng = random.Random(1)
-        return await run(
-            bot, games=games, rounds=rounds, rng=rng, on_step=note, on_progress=on_progress
-        )
-
-    return await main(), told
+    bot = BotUnderTest(None, "bot", limits, on_wait=come)
+    bot.endpoint.open = nothing  # type: ignore[method-assign]
+    memory.endpoint = bot.endpoint
+    rng = random.Random(1)
+    checked = await run(
+        bot, games=games, rounds=rounds, rng=rng, on_step=note, on_progress=on_progress
+    )
+    return checked, told

@@ -36,19 +36,14 @@ def test_they_are_few_and_the_same_every_time(game: str) -> None:
 
 @EACH_GAME
 def test_they_can_be_read_as_what_an_arena_sends(game: str) -> None:
-    for message in samples(GAMES[game]):
-        frame = encode(message, Encoding.JSON)
+    match, *told = said = samples(GAMES[game])
+    frames = [encode(message, Encoding.JSON) for message in said]
 
-        assert decode_from_arena(frame, Encoding.JSON, lambda match: game) == [message]
-
-
-@EACH_GAME
-def test_they_are_all_about_the_match_that_comes_first(game: str) -> None:
-    match, *told = samples(GAMES[game])
+    assert [decode_from_arena(each, Encoding.JSON, lambda _: game) for each in frames] == [
+        [message] for message in said
+    ]
     assert isinstance(match, Match)
-
-    assert match.game == game
-    assert len(match.seats) == GAMES[game].seats
+    assert (match.game, len(match.seats)) == (game, GAMES[game].seats)
     assert {message.match for message in told if isinstance(message, Ask | Over)} == {match.match}
 
 

@@ -6,15 +6,13 @@ left and play four tricks.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.game_packages import install_game
+from tests.support.game_packages import breaches, checked_game, install_game
+from tests.support.in_process import CommandProcess
 
 _RULES = (
     (
@@ -107,28 +105,16 @@ def broken(folder: Path, *edits: tuple[str, str]) -> list[str]:
     """What `arena check-game` says of the game with these changes of its rules."""
     parts = {"rules.py": (*_RULES, *edits), "vocabulary.py": _VOCABULARY, "bots.py": _BOTS}
     install_game(folder, "tricks_of_three", 3, parts)
-    done = subprocess.run(
-        [sys.executable, "-m", "arena", "check-game", "tricks_of_three", "--seed", "1", "--json"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.stdout, done.stderr
-    found = json.loads(done.stdout)["broken"]
-    return [f"{each['convention']}: {each['text']}" for each in found]
+    with CommandProcess.beside(folder) as commands:
+        return breaches(checked_game(commands, folder, "tricks_of_three"))
 
 
 pytestmark = pytest.mark.e2e
 
 
-def test_cards_that_are_played_and_passed_are_no_leak(tmp_path: Path) -> None:
-    assert broken(tmp_path) == []
-
-
-def test_nor_are_they_where_the_rules_do_not_say_who_holds_what(tmp_path: Path) -> None:
-    assert broken(tmp_path, (_HOLDS, "")) == []
+@pytest.mark.parametrize("edits", [(), ((_HOLDS, ""),)], ids=["with holds", "without"])
+def test_cards_that_are_played_and_passed_are_no_leak(tmp_path: Path, edits: Any) -> None:
+    assert broken(tmp_path, *edits) == []
 
 
 @pytest.mark.parametrize("says", [True, False], ids=["with holds", "without"])

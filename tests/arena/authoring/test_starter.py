@@ -1,18 +1,24 @@
+"""What `arena new` and `arena new-game` write: in every language, for every game and every number of seats."""
+
 from __future__ import annotations
 
 import ast
 import json
 import re
 import shlex
+import tomllib
 from functools import cache
 
 import pytest
 from jinja2 import UndefinedError
 
 from arena.authoring import starter as starters
+from arena.authoring.game_package import MOST_SEATS, game_package
+from arena.authoring.other_language import other_language
 from arena.authoring.starter import Starter, plain_name, starter
 from arena.cli import COMMANDS
 from arena.games import GAMES
+from arena.manual.documents import documents
 from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.strategy import house_bots
 
@@ -61,6 +67,8 @@ def test_nothing_is_left_of_a_template(game: str, language: Language) -> None:
         assert text.endswith("\n")
         assert not re.search(r"[ \t]$", text, re.MULTILINE), name
         assert "\n\n\n\n" not in text, name
+        if name.endswith(".py"):
+            assert ast.get_docstring(ast.parse(text, name))
 
 
 @pytest.mark.parametrize("language", Language)
@@ -93,38 +101,23 @@ def test_the_readme_has_the_commands(game: str, language: Language) -> None:
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)
-def test_the_readme_says_what_a_competition_at_home_waits_for(
-    game: str, language: Language
-) -> None:
-    readme = made_for(game, language).files["README.md"]
-    told = re.findall(r"begins when (\d) bots .*`arena connect (\w+) (\w+)", readme)
+def test_the_commands_are_ours_and_name_bots_that_there_are(game: str, language: Language) -> None:
+    made, seats = made_for(game, language), GAMES[game].seats
+    said = lines(made)
+    arena, play, what, *bots = shlex.split(said["try"])
+    told = re.findall(
+        r"begins when (\d) bots .*`arena connect (\w+) (\w+)", made.files["README.md"]
+    )
 
-    seats = GAMES[game].seats
+    assert (arena, play, what) == ("arena", "play", game)
+    assert len([bot for bot in bots if bot in house_bots(game)]) == seats - 1
+    assert said["check"].startswith("arena check -- ")
+    assert "check" in COMMANDS
+    # What a competition at home waits for.
     assert len(told) == (seats > 1)
     for number, connected, house in told:
         assert (int(number), connected) == (seats, game)
         assert house in house_bots(game)
-
-
-@pytest.mark.parametrize(("game", "language"), EACH)
-def test_the_commands_are_ours_and_name_bots_that_there_are(game: str, language: Language) -> None:
-    said = lines(made_for(game, language))
-    arena, play, what, *bots = shlex.split(said["try"])
-    rivals = [bot for bot in bots if bot in house_bots(game)]
-
-    assert (arena, play, what) == ("arena", "play", game)
-    assert len(rivals) == GAMES[game].seats - 1
-    assert said["check"].startswith("arena check -- ")
-    assert "check" in COMMANDS
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_python_can_be_read_and_sorts_its_imports_first(game: str) -> None:
-    made = made_for(game, Language.PYTHON)
-
-    for name, text in made.files.items():
-        if name.endswith(".py"):
-            assert ast.get_docstring(ast.parse(text, name))
 
 
 def test_the_samples_are_a_line_each() -> None:
@@ -148,3 +141,80 @@ def test_the_samples_are_a_line_each() -> None:
 )
 def test_a_name_is_made_fit_for_a_command(said: str, plain: str) -> None:
     assert plain_name(said) == plain
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_there_is_the_page_of_the_game_and_the_session(game: str) -> None:
+    made = other_language(GAMES[game], "mine")
+
+    assert {*made.files} == {f"{game}.md", "session.md"}
+    for kind in (*GAMES[game].vocabulary.questions, *GAMES[game].vocabulary.news):
+        assert f"`{kind}`" in made.files[f"{game}.md"]
+    for word in ("hello", "ready", "answer"):
+        assert word in made.files["session.md"]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_it_is_what_the_manual_says(game: str) -> None:
+    said = "\n".join(document.text for document in documents().values())
+    for text in other_language(GAMES[game], "mine").files.values():
+        lines = [line for line in text.splitlines() if "](" not in line]
+
+        assert sum(line in said for line in lines) > 0.8 * len(lines)
+        assert "<!--" not in text
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_commands_can_be_used(game: str) -> None:
+    made = other_language(GAMES[game], "mine")
+    lines = {command.purpose: command.line for command in made.commands}
+
+    assert [*lines] == ["try", "check", "connect"]
+    for purpose in ("try", "check"):
+        words = shlex.split(lines[purpose])
+        assert words[0] == "arena"
+        assert words[1] in COMMANDS
+    rivals = shlex.split(lines["try"])[3:-2]
+    assert len(rivals) == GAMES[game].seats - 1
+    assert {*rivals} <= {*house_bots(game)}
+    assert "ARENA_NAME=mine" in lines["connect"]
+
+
+EACH = pytest.mark.parametrize("seats", range(1, MOST_SEATS + 1))
+NAMES = ("ab", "tiny_poker", "a_name_of_thirty_letters_in_all")
+
+
+@EACH
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_is_filled(name: str, seats: int) -> None:
+    for file, text in game_package(name, seats).files.items():
+        assert not re.search(r"\{\{ |\{%|NAME", text), file
+        assert text.endswith("\n"), file
+        assert "\n\n\n\n" not in text, file
+        assert not re.search(r"[ \t]$", text, re.MULTILINE), file
+        if file.endswith(".py"):
+            assert ast.get_docstring(ast.parse(text)), file
+            assert max(map(len, text.splitlines())) <= 100, file
+
+
+@EACH
+def test_its_entry_points_are_the_three_parts(seats: int) -> None:
+    project = tomllib.loads(game_package("tiny_poker", seats).files["pyproject.toml"])["project"]
+
+    assert project["entry-points"] == {
+        "protocol.games": {"tiny_poker": "tiny_poker.vocabulary"},
+        "arena.games": {"tiny_poker": "tiny_poker.rules"},
+        "arena.bots": {"tiny_poker": "tiny_poker.bots"},
+    }
+    assert project["dependencies"] == ["card-arena"]
+
+
+@EACH
+def test_the_readme_names_every_file_and_command(seats: int) -> None:
+    made = game_package("tiny_poker", seats)
+    readme = made.files["README.md"]
+
+    for file in made.files.keys() - {"README.md", "tiny_poker/__init__.py"}:
+        assert f"| `{file}` |" in readme
+    for command in made.commands:
+        assert f"\n{command.line}\n" in readme

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import inspect
-import os
 import random
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from arena.authoring.strategy_source import interface
 from arena.games import GAMES
 from bots.strategy import BaseStrategy
 from protocol import high_low
+from tests.support.in_process import CommandProcess
 from tests.support.toy_games import write_toy
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
@@ -25,7 +23,7 @@ def written(game: str) -> type[Any]:
     """A bot that has all that `interface` says, and a `super` that is never asked."""
     found = interface(game)
     methods = "\n".join(f"    {line}" for method in found.methods for line in method.splitlines())
-    source = "\n".join([*found.imports, "class Bot(PlayerStrategy):", methods])
+    source = "\n".join([*found.imports, f"class Bot({found.base}):", methods])
     module: dict[str, Any] = {"__name__": "bot"}
     exec(source, module)
     cls: type[Any] = module["Bot"]
@@ -68,12 +66,9 @@ def test_they_do_what_the_base_class_does(game: str) -> None:
 
 
 def test_a_game_without_an_interface_has_a_method_that_answers_at_random() -> None:
-    found = interface("no_such_game")
-    source = "\n".join([*found.imports, f"class Bot({found.base}):", *_indented(found.methods)])
-    module: dict[str, Any] = {"__name__": "bot"}
-    exec(source, module)
+    bot = written("no_such_game")()
 
-    assert module["Bot"]().decide(high_low.Bid("As", "2s", (None,) * 4, ("quit",))) == "quit"
+    assert bot.decide(high_low.Bid("As", "2s", (None,) * 4, ("quit",))) == "quit"
 
 
 @pytest.mark.e2e
@@ -84,20 +79,10 @@ def test_a_game_whose_house_bots_are_left_out_has_that_method_too(
     game = write_toy(tmp_path / "toys", 2)
     (tmp_path / "toys" / game / "bots.py").write_text(broken)
     made = tmp_path / "made"
-    done = subprocess.run(
-        [sys.executable, "-m", "arena", "new", game, str(made)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "toys"), *sys.path])},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    with CommandProcess.beside(tmp_path / "toys") as commands:
+        ran = commands.arena(tmp_path, "new", game, str(made))
 
-    assert done.returncode == 0, done.stderr
-    assert "is left out" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert ran.status == 0, ran.err
+    assert "is left out" in ran.err
+    assert "Traceback" not in ran.err
     assert "choose(question.legal, self.random)" in (made / "bot.py").read_text()
-
-
-def _indented(methods: tuple[str, ...]) -> list[str]:
-    return [f"    {line}" for method in methods for line in method.splitlines()]

@@ -60,20 +60,12 @@ async def test_what_its_decisions_took_is_told() -> None:
     checked, told = await check(InMemoryBot())
     report = checked.report
 
-    played = of(told, Step.PLAY).about
-    assert played == f"20 rounds, {report.decisions} decisions"
+    assert of(told, Step.PLAY).about == f"20 rounds, {report.decisions} decisions"
     assert report.p50_ms is not None
     assert report.max_ms is not None
     assert 0 <= report.p50_ms <= report.max_ms
-    assert report.memory_mib is None
-    assert report.cpu_ms is None
-
-
-async def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
-    _, told = await check(InMemoryBot())
-
-    assert of(told, Step.BATCH).status is StepStatus.SKIPPED
-    assert of(told, Step.TABLES).status is StepStatus.SKIPPED
+    assert (report.memory_mib, report.cpu_ms) == (None, None)
+    assert of(told, Step.BATCH).status is of(told, Step.TABLES).status is StepStatus.SKIPPED
 
 
 async def test_only_the_games_that_are_named_are_checked() -> None:
@@ -87,9 +79,13 @@ async def test_only_the_games_that_are_named_are_checked() -> None:
 
 
 async def test_a_game_that_it_does_not_offer_cannot_be_checked() -> None:
-    found = await failures(InMemoryBot(), games=("blackjack",))
+    _, told = await check(InMemoryBot(), games=("blackjack",))
+    hello = of(told, Step.HELLO)
 
-    assert found == [(Step.HELLO, Hint.GAMES)]
+    assert [one for one in told if one.status is StepStatus.FAILED] == [hello]
+    assert hello.hint is Hint.GAMES
+    assert "blackjack" in str(hello.expected)
+    assert hello.came == "it offers ace_king_queen"
 
 
 async def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
@@ -110,9 +106,19 @@ class AnswersLate(InMemoryBot):
         return later
 
 
-class AnswersIllegally(InMemoryBot):
-    def choose(self, legal: Any) -> Any:
-        return "raise"
+def broken(**methods: Callable[..., Any]) -> type[InMemoryBot]:
+    """A bot with other methods."""
+    return type("Broken", (InMemoryBot,), methods)
+
+
+def instead(kind: str, said: Message) -> type[InMemoryBot]:
+    """A bot that says something else after a message of a kind."""
+    take = InMemoryBot.take
+    return broken(take=lambda bot, heard: said if heard["type"] == kind else take(bot, heard))
+
+
+READY = {"type": "ready", "match": "m", "nonce": "n"}
+INSTRUCT = {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}
 
 
 class Truths(InMemoryBot):
@@ -121,30 +127,6 @@ class Truths(InMemoryBot):
 
     def choose(self, legal: Any) -> Any:
         return super().choose(legal) if isinstance(legal, list) else True
-
-
-class WrongAsk(InMemoryBot):
-    def answer(self, ask: Message, value: Any) -> Message | None:
-        return super().answer({**ask, "ask": "1"}, value)
-
-
-class LeavesEarly(InMemoryBot):
-    def take(self, message: Message) -> Message | None:
-        if message["type"] == "match":
-            return {"type": "goodbye"}
-        return super().take(message)
-
-
-class Chatty(InMemoryBot):
-    def take(self, message: Message) -> Message | None:
-        if message["type"] == "welcome":
-            return {"type": "ready", "match": "m", "nonce": "n"}
-        return super().take(message)
-
-
-class Instructs(InMemoryBot):
-    def hello(self) -> Message:
-        return {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}
 
 
 class Once(InMemoryBot):
@@ -175,35 +157,12 @@ class ResumesItsFirstSession(InMemoryBot):
         return {**said, "resume": self.first} if self.session else said
 
 
-class ComesAgain(InMemoryBot):
-    def closed(self, code: int | None) -> None:
-        super().closed(None if code == 1000 else code)
-
-
 class RepeatsWhatWasRefused(InMemoryBot):
     kept: Any = None
 
     def answer(self, ask: Message, value: Any) -> Message | None:
         self.kept = value if ask["type"] == "ask" else self.kept
         return super().answer(ask, self.kept)
-
-
-class NeverReady(InMemoryBot):
-    def ready(self, match: Message) -> Message | None:
-        return {**super().ready(match), "nonce": ""}  # type: ignore[dict-item]
-
-
-class Sleepless(InMemoryBot):
-    """Reads messages with its own eyes: `type` must come first."""
-
-    def take(self, message: Message) -> Message | None:
-        return super().take(message) if next(iter(message)) == "type" else None
-
-
-class EndsAtRestart(InMemoryBot):
-    def closed(self, code: int | None) -> None:
-        if code != 1012:
-            super().closed(code)
 
 
 class Remembers(InMemoryBot):
@@ -228,70 +187,89 @@ class StumblesOverThePast(Remembers):
         return None if self.past else super().ready(match)
 
 
-class Renamed(InMemoryBot):
-    def hello(self) -> Message:
-        said = super().hello()
-        return {**said, "name": "other"} if "resume" in said else said
+def closed_as(change: Callable[[int | None], int | None]) -> type[InMemoryBot]:
+    """A bot that takes another close code for the one that came; after 0 it stays away."""
+    return broken(closed=lambda bot, code: InMemoryBot.closed(bot, change(code)))
+
+
+def resuming(**said: Any) -> type[InMemoryBot]:
+    """A bot that says this when it comes back."""
+
+    def hello(bot: InMemoryBot) -> Message:
+        message = InMemoryBot.hello(bot)
+        return {**message, **said} if "resume" in message else message
+
+    return broken(hello=hello)
+
+
+def wrong_ask(bot: InMemoryBot, ask: Message, value: Any) -> Message | None:
+    return InMemoryBot.answer(bot, {**ask, "ask": "1"}, value)
+
+
+def reads_type_first(bot: InMemoryBot, message: Message) -> Message | None:
+    """It reads messages with its own eyes."""
+    return InMemoryBot.take(bot, message) if next(iter(message)) == "type" else None
+
+
+NOT_READY = broken(ready=lambda bot, match: {**READY, "match": match["match"], "nonce": ""})
+ALONE, FIRST, AMONG = "alone", "first", "among others"
 
 
 @pytest.mark.parametrize(
-    ("bot", "expected"),
+    ("bot", "where", "expected"),
     [
-        (AnswersIllegally, [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)]),
-        (Chatty, [(Step.HELLO, Hint.OUT_OF_TURN)]),
-        (Instructs, [(Step.HELLO, Hint.NOT_HELLO)]),
-        (Once, [(Step.REPEATED_QUESTION, Hint.REPEATED), (Step.LOST_CONNECTION, Hint.FORGETS)]),
-        (ComesAgain, [(Step.CLOSE, Hint.STAYS)]),
-        (RepeatsWhatWasRefused, [(Step.REFUSAL, Hint.REFUSAL)]),
-        (EndsAtRestart, [(Step.LOST_SESSION, Hint.NOT_BACK)]),
+        (
+            *(broken(choose=lambda bot, legal: "raise"), ALONE),
+            [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)],
+        ),
+        (instead("welcome", READY), ALONE, [(Step.HELLO, Hint.OUT_OF_TURN)]),
+        (broken(hello=lambda bot: INSTRUCT), ALONE, [(Step.HELLO, Hint.NOT_HELLO)]),
+        (
+            *(Once, ALONE),
+            [(Step.REPEATED_QUESTION, Hint.REPEATED), (Step.LOST_CONNECTION, Hint.FORGETS)],
+        ),
+        (
+            closed_as(lambda code: None if code == 1000 else code),
+            *(ALONE, [(Step.CLOSE, Hint.STAYS)]),
+        ),
+        (RepeatsWhatWasRefused, ALONE, [(Step.REFUSAL, Hint.REFUSAL)]),
+        (
+            closed_as(lambda code: 0 if code == 1012 else code),
+            *(ALONE, [(Step.LOST_SESSION, Hint.NOT_BACK)]),
+        ),
+        (Truths, FIRST, [(Step.ENCODING, Hint.STRINGS)]),
+        (broken(answer=wrong_ask), FIRST, [(Step.ENCODING, Hint.WRONG_ASK)]),
+        (instead("match", {"type": "goodbye"}), FIRST, [(Step.ENCODING, Hint.LEFT)]),
+        # The same fault is no fault of the later step, which has a hint of its own.
+        (
+            *(NOT_READY, FIRST),
+            [(Step.ENCODING, Hint.NO_MESSAGE), (Step.UNKNOWN_FIELDS, Hint.NO_MESSAGE)],
+        ),
+        (broken(take=reads_type_first), FIRST, [(Step.ENCODING, Hint.JSON_LIBRARY)]),
+        (StumblesOverThePast, FIRST, [(Step.LOST_CONNECTION, Hint.FORGETS)]),
+        (AnswersLate, AMONG, [(Step.PLAY, Hint.SLOW)]),
+        (Forgetful, AMONG, [(Step.LOST_CONNECTION, Hint.NO_RESUME)]),
+        (ResumesItsFirstSession, AMONG, [(Step.LOST_CONNECTION, Hint.OLD_SESSION)]),
+        (resuming(name="other"), AMONG, [(Step.LOST_CONNECTION, Hint.SAME_NAME)]),
     ],
 )
 async def test_a_fault_fails_its_own_steps_alone(
-    bot: Callable[[], InMemoryBot], expected: list[tuple[Step, Hint]]
+    bot: Callable[[], InMemoryBot], where: str, expected: list[tuple[Step, Hint]]
 ) -> None:
-    assert await failures(bot()) == expected
+    found: list[Any] = await failures(bot())
 
-
-@pytest.mark.parametrize(
-    ("bot", "expected"),
-    [
-        (Truths, [(Step.ENCODING, Hint.STRINGS)]),
-        (WrongAsk, [(Step.ENCODING, Hint.WRONG_ASK)]),
-        (LeavesEarly, [(Step.ENCODING, Hint.LEFT)]),
-        # The same fault is no fault of the later step, which has a hint of its own.
-        (NeverReady, [(Step.ENCODING, Hint.NO_MESSAGE), (Step.UNKNOWN_FIELDS, Hint.NO_MESSAGE)]),
-        (Sleepless, [(Step.ENCODING, Hint.JSON_LIBRARY)]),
-        (StumblesOverThePast, [(Step.LOST_CONNECTION, Hint.FORGETS)]),
-    ],
-)
-async def test_the_first_steps_that_meet_a_fault_name_it(
-    bot: Callable[[], InMemoryBot], expected: list[tuple[Step, Hint]]
-) -> None:
-    assert (await failures(bot()))[: len(expected)] == expected
-
-
-@pytest.mark.parametrize(
-    ("bot", "step", "hint"),
-    [
-        (AnswersLate, Step.PLAY, Hint.SLOW),
-        (Forgetful, Step.LOST_CONNECTION, Hint.NO_RESUME),
-        (ResumesItsFirstSession, Step.LOST_CONNECTION, Hint.OLD_SESSION),
-        (Renamed, Step.LOST_CONNECTION, Hint.SAME_NAME),
-    ],
-)
-async def test_a_fault_is_found_among_others(
-    bot: Callable[[], InMemoryBot], step: Step, hint: Hint
-) -> None:
-    assert (step, hint) in await failures(bot())
-
-
-class Silent(InMemoryBot):
-    def answer(self, ask: Message, value: Any) -> Message | None:
-        return None
+    assert (
+        expected
+        == {
+            ALONE: found,
+            FIRST: found[: len(expected)],
+            AMONG: [each for each in found if each in expected],
+        }[where]
+    )
 
 
 async def test_one_that_does_not_answer_must_play_before_all_else() -> None:
-    _, told = await check(Silent())
+    _, told = await check(broken(answer=lambda bot, ask, value: None)())
 
     assert of(told, Step.PLAY).hint is Hint.SILENT
     assert of(told, Step.LOST_CONNECTION).about == "it must play first: mend step 5"
@@ -316,15 +294,8 @@ async def test_one_that_dies_between_two_steps_is_not_started_again_in_silence()
     ]
 
 
-class Stays(InMemoryBot):
-    def closed(self, code: int | None) -> None:
-        if code is not None:
-            super().closed(code)
-
-
 async def test_one_that_does_not_come_back_is_awaited_once() -> None:
-    memory = Stays()
-    _, told = await check(memory)
+    _, told = await check(closed_as(lambda code: 0 if code is None else code)())
 
     assert of(told, Step.LOST_CONNECTION).hint is Hint.NOT_BACK
     assert "has not come back" in of(told, Step.LOST_SESSION).about
@@ -332,11 +303,7 @@ async def test_one_that_does_not_come_back_is_awaited_once() -> None:
 
 @pytest.mark.parametrize("place", [0, -1])
 async def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(place: int) -> None:
-    class Takes(InMemoryBot):
-        def choose(self, legal: Any) -> Any:
-            return legal[place]
-
-    checked, _ = await check(Takes())
+    checked, _ = await check(broken(choose=lambda bot, legal: legal[place])())
 
     assert checked.passed
 
@@ -372,15 +339,11 @@ async def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
     assert of(told, Step.STARTS).took_ms >= 140
 
 
-class Nobody(InMemoryBot):
-    def connect(self) -> None:
-        """It never comes."""
-
-
 async def test_nobody_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.bot._AWAITED_MS", 50)
+    nobody = broken(connect=lambda bot: None)()
 
-    assert await failures(Nobody()) == [(Step.STARTS, Hint.NOT_CONNECTED)]
+    assert await failures(nobody) == [(Step.STARTS, Hint.NOT_CONNECTED)]
 
 
 class Thinks(InMemoryBot):
@@ -555,13 +518,6 @@ async def test_strangers_do_no_harm_to_a_good_bot() -> None:
     checked, told = await check(Visited())
 
     assert checked.passed, [outcome for outcome in told if outcome.status is StepStatus.FAILED]
-
-
-async def test_a_game_that_it_does_not_offer_is_named() -> None:
-    _, told = await check(InMemoryBot(), games=("blackjack",))
-
-    assert "blackjack" in str(of(told, Step.HELLO).expected)
-    assert of(told, Step.HELLO).came == "it offers ace_king_queen"
 
 
 # ---- Figures

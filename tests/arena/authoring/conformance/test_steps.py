@@ -1,14 +1,19 @@
-"""What the steps of `arena check` do to messages."""
+"""What the steps of `arena check` do to messages and frames, and what they are called."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+import re
+from itertools import accumulate
 from typing import Any
 
 import msgspec
 import pytest
 
+from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
+from arena.authoring.conformance.fake_transport import CheckEndpoint, Delivery, fragments, pieces
 from arena.authoring.conformance.steps import many, reordered, reversed_keys, with_more_fields
 from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
@@ -20,6 +25,7 @@ from protocol.high_low import Bid
 from protocol.messages import Ask, Limits, Match, Over, Welcome
 from protocol.three_card_poker import Ante
 from protocol.vocabulary import Range
+from tests.support.documents import DOCUMENTS
 
 HAND = tuple("As 2s 3s 4s 5s 6s 7s 8s 9s Ts Js".split())
 NEWS = Dealt(1, 1, 0, HAND[:10], "Kd")
@@ -97,3 +103,92 @@ def test_an_answer_that_is_refused_is_the_last_or_the_first_one_of_the_list() ->
 )
 def test_else_the_list_stays_as_it_is(question: Any, given: object) -> None:
     assert reordered(question, given, first=True) == question.choices
+
+
+FRAMES = [b"{}", b'{"type":"over"}', b"x" * 5000, "Čapek — ♠".encode()]
+EACH_FRAME = pytest.mark.parametrize("frame", FRAMES)
+
+
+@EACH_FRAME
+def test_pieces_and_fragments_add_up(frame: bytes) -> None:
+    parts = [*pieces(frame)]
+
+    assert b"".join(parts) == b"".join(fragments(frame)) == frame
+    assert [len(part) for part in parts[:2]] == [1, 1]
+    assert len(parts) <= 43
+
+
+@pytest.mark.parametrize("size", range(1, 60))
+def test_some_piece_ends_within_a_letter(size: int) -> None:
+    frame = b"{" + b"x" * size + "李".encode() + b"}"
+    starts = [*accumulate(len(part) for part in pieces(frame))]
+
+    assert any(frame[at : at + 1] and frame[at] & 0xC0 == 0x80 for at in starts[:-1])
+
+
+class RecordingTransport(asyncio.Transport):
+    """Takes down what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.has_two = asyncio.Event()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+        if len(self.written) == 2:
+            self.has_two.set()
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
+    socket = CheckEndpoint(Limits())._make()
+    transport = RecordingTransport()
+    socket._transport = transport
+    writing = asyncio.create_task(socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY))
+    await transport.has_two.wait()
+    socket._write(b"a pong")
+    await writing
+    written = transport.written
+
+    assert written[-1] == b"a pong"
+    assert b"".join(written[:-1]).endswith(b"{}" * 50)
+
+
+def test_a_letter_of_several_bytes_is_taken_apart() -> None:
+    first, *_ = fragments("a♠b".encode())
+
+    with pytest.raises(UnicodeDecodeError):
+        first.decode()
+
+
+def test_the_manual_describes_every_step_in_order() -> None:
+    rows = re.findall(r"^\| `(.+?)` \| .+ \|$", DOCUMENTS["arena/authoring/checking.md"], re.M)
+
+    assert rows == [*Step]
+
+
+@pytest.mark.parametrize("hint", Hint)
+def test_a_hint_is_made_of_sentences(hint: Hint) -> None:
+    text = hint.advice
+
+    assert text[0].isupper()
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+@pytest.mark.parametrize("word", [*Step, *Hint])
+def test_ids_are_words_for_a_shell(word: str) -> None:
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", word)
+
+
+def test_a_step_of_a_game_is_called_by_both() -> None:
+    outcome = StepOutcome(number=5, step=Step.PLAY, game="blackjack", status=StepStatus.OK)
+
+    assert outcome.name == "play blackjack"
