@@ -24,13 +24,17 @@ from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
 from protocol.instructions import LostAttempt, WorkerView
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
-from tests.support.fake_host import FakeHost, first_legal, in_time, silent, turns
+from tests.support.fake_host import FakeHost, act, first_legal, in_time, silent
+from tests.support.virtual_time import all_done
 from tests.support.worker_reports import report_of
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
     from tests.support.fake_bots import FakeArena
+
+
+pytestmark = pytest.mark.virtual_time
 
 
 class FakeWorkerControl:
@@ -120,7 +124,7 @@ class AdminArena:
 
     async def end(self) -> None:
         for competition in self.competitions:
-            competition.stop(self.instructor._act(Instruct(VERSION, "", Action.STOP), "", "", ""))
+            competition.stop(act("stop"))
         for task in self.tasks:
             await in_time(task)
 
@@ -277,13 +281,35 @@ async def test_without_a_name_all_are_meant(arena: AdminArena) -> None:
 
 @pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
 async def test_no_such_competition(arena: AdminArena, action: Action) -> None:
-
-    said = arena.refuses(action, competition="tow")
-    assert said == "expected a competition that is on (cup-1, two), got 'tow'"
+    expected = "expected a competition that is on"
+    assert arena.refuses(action, competition="tow") == f"{expected} (cup-1, two), got 'tow'"
 
     await arena.end()
-    said = arena.refuses(action, competition="two")
-    assert said == "expected a competition that is on (none), got 'two'"
+    assert arena.refuses(action, competition="two") == f"{expected} (none), got 'two'"
+
+
+@pytest.mark.parametrize(
+    ("action", "about", "said"),
+    [
+        (Action.VOID, {"match": "nonsense"}, "the id of a match in x.db, got 'nonsense'"),
+        (Action.VOID, {}, "the id of a match to be void, got none"),
+        (
+            *(Action.REMOVE, {"bot": "nobody"}),
+            "a bot that is in a competition, got 'nobody'; one that is over has to be named",
+        ),
+        (Action.REMOVE, {}, "the name of a bot to be removed, got none"),
+        (
+            *(Action.REMOVE, {"bot": "ann", "competition": "no"}),
+            "a competition that is on (cup-1, two), got 'no'",
+        ),
+        (Action.START, {}, "the name of a run or of a game, got none"),
+        (Action.IMPORT, {}, "the text of a roster, got none"),
+    ],
+)
+async def test_what_is_not_there_or_not_named_is_refused(
+    arena: AdminArena, action: Action, about: dict[str, str], said: str
+) -> None:
+    assert arena.refuses(action, **about).startswith(f"expected {said}")
 
 
 async def test_what_is_paused_is_not_paused_again(arena: AdminArena) -> None:
@@ -307,13 +333,13 @@ async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
     for _ in range(MOST_VOIDS):  # of an arena that fails
         [table] = [table for table in house.referee.tables if stuck.table(table.id)]
         house.referee.void(table, FAULT)
-        await turns()
+        await all_done()
     assert not stuck.is_paused
     assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
     assert not stuck.is_stuck
 
 
-async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
+async def test_a_match_is_void_and_its_bots_are_started_again(
     house: FakeArena, arena: AdminArena
 ) -> None:
     table = house.referee.tables[1]
@@ -327,9 +353,7 @@ async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
     assert row.result.termination.text == "made void by Eva"
 
 
-async def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
-    arena: AdminArena,
-) -> None:
+async def test_a_match_of_what_is_over_is_void_and_that_goes_on(arena: AdminArena) -> None:
     for name in ("ann", "ben"):
         arena.host.plays(name, first_legal)
     for task in arena.tasks:
@@ -365,12 +389,6 @@ async def test_a_match_of_a_stopped_competition_stays(host: FakeHost) -> None:
     assert arena.reopened == []
 
 
-async def test_no_such_match_and_none_at_all(arena: AdminArena) -> None:
-
-    assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
-    assert arena.refuses(Action.VOID) == ("expected the id of a match to be void, got none")
-
-
 async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(arena: AdminArena) -> None:
     done = arena.says(Action.REMOVE, bot="ben", competition="cup")
 
@@ -386,15 +404,6 @@ async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(arena: AdminA
         ("cup-1", "ben", "removed by Eva"),
         ("two", "ben", "removed by Eva"),
     ]
-
-
-async def test_who_cannot_be_removed(arena: AdminArena) -> None:
-
-    said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
-    assert arena.refuses(Action.REMOVE, bot="nobody") == said
-    assert arena.refuses(Action.REMOVE) == ("expected the name of a bot to be removed, got none")
-    assert "(cup-1, two), got 'no'" in arena.refuses(Action.REMOVE, bot="ann", competition="no")
-    await turns()
 
 
 # ---- The machines that play
@@ -443,7 +452,7 @@ async def test_a_worker_that_is_not_there_cannot_be_drained(
     assert arena.state() == before
 
 
-class AdminWithDatabase:
+class Office:
     """An instructor of an arena in which nothing is on, with a real database."""
 
     def __init__(self, store: Store) -> None:
@@ -463,7 +472,7 @@ class AdminWithDatabase:
         )
 
     @property
-    def presence(self) -> AdminWithDatabase:
+    def presence(self) -> Office:
         return self
 
     def spelled(self, name: str) -> str:
@@ -491,15 +500,13 @@ class AdminWithDatabase:
 
 
 @pytest.fixture
-def office(database: str) -> Iterator[AdminWithDatabase]:
+def office(database: str) -> Iterator[Office]:
     with Store(database) as store:
-        yield AdminWithDatabase(store)
+        yield Office(store)
 
 
 @pytest.mark.parametrize("state", [CompetitionState.FINISHED, CompetitionState.STOPPED])
-async def test_a_bot_is_removed_from_a_competition_that_is_over(
-    office: AdminWithDatabase, state: CompetitionState
-) -> None:
+async def test_a_bot_is_removed_from_what_is_over(office: Office, state: CompetitionState) -> None:
     course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup"))
     course.plays(1, ("ann", "ben"), (5, -5))
     course.ends(state)
@@ -516,9 +523,7 @@ async def test_a_bot_is_removed_from_a_competition_that_is_over(
     )
 
 
-async def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
-    office: AdminWithDatabase,
-) -> None:
+async def test_a_bot_is_removed_from_a_ladder_that_is_over(office: Office) -> None:
     course = WrittenCompetition(office.store, plan(Form.LADDER, ()))
     course.plays(1, ("ann/gin", "ben"), (1, 0))
     course.ends(CompetitionState.STOPPED)
@@ -530,7 +535,7 @@ async def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
     assert (ann.name, ann.rank) == ("ann/gin", None)
 
 
-async def test_who_cannot_be_removed_from_what_is_over(office: AdminWithDatabase) -> None:
+async def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
     course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.ends()
@@ -550,9 +555,7 @@ async def test_who_cannot_be_removed_from_what_is_over(office: AdminWithDatabase
     )
 
 
-async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
-    office: AdminWithDatabase,
-) -> None:
+async def test_somebody_is_renamed_or_taken_off_the_roster(office: Office) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
 
     assert await office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
@@ -564,7 +567,7 @@ async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
     ]
 
 
-async def test_whose_name_is_in_use_keeps_it(office: AdminWithDatabase) -> None:
+async def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
     office.here["ann"] = "ann/gin is connected"
     office.named["ben"] = "cup"
@@ -602,8 +605,6 @@ async def test_a_competition_is_started_and_that_is_written_down(arena: AdminAre
 
 async def test_what_cannot_be_started_changes_nothing(host: FakeHost) -> None:
     arena = AdminArena(host)
-
-    assert arena.refuses(Action.START) == ("expected the name of a run or of a game, got none")
     with pytest.raises(UsageError, match="at least 2 connected bots"):
         await arena.has(Action.START, competition="akq")
     assert arena.host.book.acts == []
@@ -644,12 +645,6 @@ async def test_a_line_of_a_class_that_is_wrong_is_named(
 
     assert str(caught.value).startswith(said)
     assert (arena.imports, arena.host.book.acts) == ([], [])
-
-
-async def test_an_import_needs_a_text(host: FakeHost) -> None:
-    arena = AdminArena(host)
-
-    assert arena.refuses(Action.IMPORT) == ("expected the text of a roster, got none")
 
 
 async def test_the_log_is_what_was_told_lately(host: FakeHost) -> None:

@@ -36,7 +36,7 @@ async def test_J7_a_start_may_use_start_ms_of_cpu_time(
     assert bot.start_left_s(29.1)[1] == "within 10,000 ms of CPU"
 
 
-async def test_J7_a_start_is_looked_at_again_before_it_can_be_too_late(
+async def test_J7_a_start_is_looked_at_before_it_can_be_too_late(
     bot: SupervisedBot, process: FakeBotProcess
 ) -> None:
     assert 0 < bot.first_look_s <= 10
@@ -54,7 +54,7 @@ async def test_J7_a_start_that_sleeps_ends_by_the_cap_on_the_wall(bot: Supervise
     assert late == "within 30,000 ms"
 
 
-async def test_J7_a_start_may_take_longer_by_the_time_for_which_it_had_no_core(
+async def test_J7_a_start_has_the_time_for_which_it_had_no_core(
     bot: SupervisedBot, process: FakeBotProcess
 ) -> None:
     process.overbooked_ms = 20_000

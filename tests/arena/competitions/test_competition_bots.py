@@ -17,7 +17,7 @@ from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits, Mechanism
 
 
-async def test_a_free_chair_in_a_game_without_house_bots_is_told_in_one_line(
+async def test_a_game_without_house_bots_is_told_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(competition_bots, "house_bots", lambda game: {})
@@ -43,7 +43,7 @@ class FakeSupervisor:
 
 
 @pytest.mark.parametrize(("is_out", "stopped"), [(False, []), (True, ["ann"])])
-async def test_J3_who_offends_elsewhere_is_stopped_if_it_is_out_and_else_goes_on_here(
+async def test_J3_who_offends_elsewhere_is_stopped_if_it_is_out(
     is_out: bool, stopped: list[str]
 ) -> None:
     """Its process here has done nothing: if it is forgiven it need not be started again."""
