@@ -465,9 +465,6 @@ def test_a_curve_is_thinned_between_its_ends() -> None:
     assert len(thinned(range(100_000), 500)) == 500
 
 
-# ---- What is wrong with a question
-
-
 # ---- J8
 
 
