@@ -180,11 +180,11 @@ def test_the_commands_can_be_used(game: str) -> None:
     assert "ARENA_NAME=mine" in lines["connect"]
 
 
-EACH = pytest.mark.parametrize("seats", range(1, MOST_SEATS + 1))
+EACH_NUMBER = pytest.mark.parametrize("seats", range(1, MOST_SEATS + 1))
 NAMES = ("ab", "tiny_poker", "a_name_of_thirty_letters_in_all")
 
 
-@EACH
+@EACH_NUMBER
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_is_filled(name: str, seats: int) -> None:
     for file, text in game_package(name, seats).files.items():
@@ -197,7 +197,7 @@ def test_every_file_is_filled(name: str, seats: int) -> None:
             assert max(map(len, text.splitlines())) <= 100, file
 
 
-@EACH
+@EACH_NUMBER
 def test_its_entry_points_are_the_three_parts(seats: int) -> None:
     project = tomllib.loads(game_package("tiny_poker", seats).files["pyproject.toml"])["project"]
 
@@ -209,7 +209,7 @@ def test_its_entry_points_are_the_three_parts(seats: int) -> None:
     assert project["dependencies"] == ["card-arena"]
 
 
-@EACH
+@EACH_NUMBER
 def test_the_readme_names_every_file_and_command(seats: int) -> None:
     made = game_package("tiny_poker", seats)
     readme = made.files["README.md"]

@@ -151,7 +151,7 @@ class FailsAtNews(Answering):
     ],
 )
 def test_J2_who_fails_at_the_end_skews_no_sample(
-    game: Game, settings: dict[str, object], fails: Callable[[Any], bool], units: int, seat: int
+    game: Game, settings: dict[str, Any], fails: Callable[[Any], bool], units: int, seat: int
 ) -> None:
     both = [Entrant("stays", lambda seed: Answering())]
     both.insert(seat, Entrant("leaves", lambda seed: FailsAtNews(fails)))
