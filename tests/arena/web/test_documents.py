@@ -73,7 +73,7 @@ class DocumentStage(Stage):
             raise LookupError("all competitions are over")
         return self._store
 
-    def _asked(self, name: str, words: str) -> tuple[tuple[Any, ...], dict[str, str], str]:
+    def _asked(self, name: str, words: str) -> tuple[tuple[Any, ...], dict[str, Any], str]:
         """Path, viewer and query, and the words that follow them."""
         path, _, rest = words.partition(" ")
         asked, expected = re.fullmatch(r"((?:\?\S+?(?=[ ]|: |$) ?)*)(.*)", rest).groups()  # type: ignore[union-attr]

@@ -72,7 +72,8 @@ async def test_the_page_knows_whether_programs_are_taken_and_other_machines_play
     house: FakeArena, field: str, given: str
 ) -> None:
     assert not look(FakeHost(house))["arena"][field]
-    assert look(FakeHost(house), **{given: object()})["arena"][field]
+    more: dict[str, Any] = {given: object()}
+    assert look(FakeHost(house), **more)["arena"][field]
 
 
 async def test_a_competition_is_there_with_its_matches_and_who_waits(host: FakeHost) -> None:

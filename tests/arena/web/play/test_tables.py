@@ -228,7 +228,7 @@ class TableStage(Stage):
         socket = self._sockets[name]
         socket.browser = named.pop("browser", socket.browser)
         game, *against = (word for word in words.split() if "=" not in word)
-        sit = Sit(game, said, tuple(against), **({"settings": named} if named else {}))
+        sit = Sit(game, said, tuple(against), named or None)
         self._seats[name] = self.host.people.sit(socket, sit, address, viewer)
 
     def by_refused(self, name: str, text: str) -> None:
