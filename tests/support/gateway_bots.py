@@ -30,6 +30,7 @@ from protocol.messages import Limits, Verdict
 __all__ = [
     "HANDSHAKE",
     "LIMITS",
+    "SHORT",
     "TIMEOUT_S",
     "AskedBot",
     "GatewayArena",
@@ -55,6 +56,15 @@ LIMITS = Limits(
     hello_ms=4_000,
     frame_bytes=16 * 1024,
 )
+
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"max_rounds": 2, "max_turns": 30},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 10},
+    "blackjack": {"hands": 10},
+}
+"""Settings of each game with which a match is soon over."""
 
 Message = dict[str, Any]
 

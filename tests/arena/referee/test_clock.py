@@ -65,71 +65,51 @@ def test_J7_what_is_allowed_is_decision_ms_and_the_bank_up_to_hard_ms() -> None:
 # --- the link ---
 
 
-def link(*round_trips_ms: float) -> RoundTripFloor:
-    found = RoundTripFloor()
+LINKS: dict[str, tuple[list[float], bool, float]] = {
+    "nothing is known without a ping": ([], False, 0),
+    "nor by one": ([80], False, 0),
+    "nor by two": ([80, 90], False, 0),
+    "the floor is the quickest round trip": ([90, 62, 300], True, 62),
+    "also a later one": ([90, 62, 300, 61.5], True, 61.5),
+    "also one before the third": ([20, 90, 90], True, 20),
+    "pongs that are held back are worth 150 ms at most": ([4000, 5000, 6000], True, 150),
+    "until one is not": ([4000, 5000, 6000, 40], True, 40),
+}
+
+
+@pytest.mark.parametrize(("round_trips_ms", "is_known", "floor_ms"), LINKS.values(), ids=LINKS)
+def test_J7_the_floor_of_a_link_is_its_quickest_round_trip(
+    round_trips_ms: list[float], is_known: bool, floor_ms: float
+) -> None:
+    link = RoundTripFloor()
     for round_trip_ms in round_trips_ms:
-        found.measured(round_trip_ms)
-    return found
+        link.measured(round_trip_ms)
 
-
-@pytest.mark.parametrize("round_trips_ms", [(), (80,), (80, 90)])
-def test_J7_fewer_than_three_pings_are_worth_nothing(round_trips_ms: tuple[float, ...]) -> None:
-    assert not link(*round_trips_ms).is_known
-    assert link(*round_trips_ms).floor_ms == 0
-
-
-def test_J7_the_floor_of_a_link_is_its_quickest_round_trip() -> None:
-    assert link(90, 62, 300).is_known
-    assert link(90, 62, 300).floor_ms == 62
-    assert link(90, 62, 300, 61.5).floor_ms == 61.5
-
-
-def test_J7_a_quick_round_trip_before_the_third_counts_too() -> None:
-    assert link(20, 90, 90).floor_ms == 20
-
-
-def test_J7_pongs_that_are_held_back_are_worth_150_ms_at_most() -> None:
-    assert link(4000, 5000, 6000).floor_ms == 150
-    assert link(4000, 5000, 6000, 40).floor_ms == 40
+    assert (link.is_known, link.floor_ms) == (is_known, floor_ms)
 
 
 # --- the arena's own lag ---
 
+IN_TIME = [100.0 + number * (TICK_S + LATE_S) for number in range(1, 1001)]
+LAGS: dict[str, tuple[list[float], float, float]] = {
+    "a loop that comes round in time has no lag": (IN_TIME, IN_TIME[-1], 0),
+    "a tick that is not late yet": ([], 100.0 + TICK_S + LATE_S, 0),
+    "lag is known before the tick that is late": ([], 100.3, 0.3 - TICK_S - LATE_S),
+    "lag is counted once when the tick comes": ([100.3], 100.3, 0.3 - TICK_S - LATE_S),
+    "and not again": ([100.3, 100.31], 100.31, 0.3 - TICK_S - LATE_S),
+    "lags add up": ([100.112, 100.224], 100.224, 0.2),
+}
 
-def test_J7_a_loop_that_comes_round_in_time_has_no_lag() -> None:
-    now = 100.0
-    lag = Lag(now)
-    for _ in range(1000):
-        now += TICK_S + LATE_S
-        lag.tick(now)
 
-    assert lag.total_s(now) == pytest.approx(0, abs=1e-9)
-
-
-def test_J7_lag_is_known_before_the_tick_that_is_late() -> None:
+@pytest.mark.parametrize(("ticks", "now", "total_s"), LAGS.values(), ids=LAGS)
+def test_J7_what_the_loop_is_late_is_the_arenas_lag(
+    ticks: list[float], now: float, total_s: float
+) -> None:
     lag = Lag(100.0)
+    for tick in ticks:
+        lag.tick(tick)
 
-    assert lag.total_s(100.0 + TICK_S + LATE_S) == pytest.approx(0, abs=1e-9)
-    assert lag.total_s(100.3) == pytest.approx(0.3 - TICK_S - LATE_S)
-
-
-def test_J7_lag_is_counted_once_when_the_tick_comes() -> None:
-    lag = Lag(100.0)
-    lag.tick(100.3)
-
-    assert lag.total_s(100.3) == pytest.approx(0.3 - TICK_S - LATE_S)
-
-    lag.tick(100.31)
-
-    assert lag.total_s(100.31) == pytest.approx(0.3 - TICK_S - LATE_S)
-
-
-def test_J7_lags_add_up() -> None:
-    lag = Lag(100.0)
-    lag.tick(100.112)
-    lag.tick(100.224)
-
-    assert lag.total_s(100.224) == pytest.approx(0.2)
+    assert lag.total_s(now) == pytest.approx(total_s, abs=1e-9)
 
 
 @given(some.lists(some.tuples(some.floats(min_value=0, max_value=1), some.booleans()), max_size=50))
@@ -151,28 +131,22 @@ def test_J7_lag_never_falls_and_never_exceeds_the_time_that_passed(
 # --- many tables ---
 
 
-def test_J7_with_one_table_time_begins_with_the_question() -> None:
-    assert charged_from(100.0, 99.0, 0, 1000) == 100.0
-
-
-def test_J7_a_question_that_found_none_waiting_does_not_wait_for_its_turn() -> None:
-    assert charged_from(100.0, 100.7, 0, 1000) == 100.0
-
-
 @pytest.mark.parametrize(
-    ("last_answer", "begins"),
+    ("last_answer", "waiting", "begins"),
     [
-        (90.0, 100.0),  # it was idle
-        (102.5, 102.5),  # it has been busy with others
-        (103.0, 103.0),
-        (104.0, 103.0),  # it has had 1 s for each of them, and that is enough
-        (500.0, 103.0),
+        pytest.param(99.0, 0, 100.0, id="with one table time begins with the question"),
+        pytest.param(100.7, 0, 100.0, id="a question that found none waiting does not wait"),
+        pytest.param(90.0, 3, 100.0, id="it was idle"),
+        pytest.param(102.5, 3, 102.5, id="it has been busy with three others"),
+        pytest.param(103.0, 3, 103.0, id="and with all of them"),
+        pytest.param(104.0, 3, 103.0, id="it has had 1 s for each, and that is enough"),
+        pytest.param(500.0, 3, 103.0, id="however long it is busy"),
     ],
 )
 def test_J7_with_three_others_waiting_its_turn_comes_after_three_decisions(
-    last_answer: float, begins: float
+    last_answer: float, waiting: int, begins: float
 ) -> None:
-    assert charged_from(100.0, last_answer, 3, 1000) == begins
+    assert charged_from(100.0, last_answer, waiting, 1000) == begins
 
 
 @given(

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+import pytest
 
 from arena.competitions.arena_host import Host
 from arena.competitions.config import Config
@@ -165,7 +166,7 @@ class IdleBots:
     """An arena with idle bots and three competitions that wait; cost is in bytecodes."""
 
     def __init__(self, host: Host, count: int) -> None:
-        self._host = host
+        self.host = host
         self.lines = [self.joins(f"bot {n}") for n in range(count)]
         assert len(host.gateway.players) == count, "all are welcome"
 
@@ -173,13 +174,13 @@ class IdleBots:
         line = GatewayConnection()
         hello = Hello(VERSION, name, tuple(GAMES), **fields)
         now = asyncio.get_running_loop().time()
-        self._host.gateway.connected(cast(Any, line))
+        self.host.gateway.connected(cast(Any, line))
         frame = msgspec.json.encode(hello)
-        self._host.gateway.received(cast(Any, line), frame, Encoding.JSON, now)
+        self.host.gateway.received(cast(Any, line), frame, Encoding.JSON, now)
         return line
 
     def leaves(self, line: GatewayConnection) -> None:
-        self._host.gateway.lost(cast(Any, line))
+        self.host.gateway.lost(cast(Any, line))
 
     async def cost(self, action: Callable[[], object]) -> int:
         """How much is done for it, the course's tasks included."""
@@ -246,61 +247,47 @@ async def costs(
     return min(few), min([await scenario(MANY) for _ in range(3)])
 
 
-async def test_a_join_costs_the_same_however_many_are_there(tmp_path: Path) -> None:
-    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.joins("new"))
-
-    assert 500 < few < 50_000
-    assert many < 1.05 * few
+def comes_back(crowd: IdleBots) -> Callable[[], object]:
+    player = crowd.host.gateway.players["bot 1"]
+    return lambda: crowd.joins("bot 1", resume=player.secret)
 
 
-async def test_a_join_with_a_token_costs_the_same(tmp_path: Path) -> None:
-    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.joins("new", token="a word"))
+def ticks(crowd: IdleBots) -> Callable[[], object]:
+    gateway = crowd.host.gateway
+    now = asyncio.get_running_loop().time()
+    while gateway._pings._heap and gateway._pings._heap[0][0] <= now:
+        list(gateway._pings.tick(now))
 
-    assert many < 1.05 * few
-
-
-async def test_a_session_that_nobody_has_costs_the_same(tmp_path: Path) -> None:
-    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.joins("bot 7", resume="0" * 32))
-
-    assert many < 1.05 * few
-
-
-async def test_a_leave_costs_the_same(tmp_path: Path) -> None:
-    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.leaves(crowd.lines[1]))
-
-    assert many < 1.05 * few
-
-
-async def test_a_bot_that_comes_back_costs_the_same(tmp_path: Path) -> None:
-    def back(crowd: IdleBots) -> Callable[[], object]:
-        player = crowd._host.gateway.players["bot 1"]
-        return lambda: crowd.joins("bot 1", resume=player.secret)
-
-    few, many = await costs(tmp_path, back)
-
-    assert many < 1.05 * few
-
-
-async def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
-    def idle(crowd: IdleBots) -> Callable[[], object]:
-        gateway = crowd._host.gateway
-        now = asyncio.get_running_loop().time()
-        while gateway._pings._heap and gateway._pings._heap[0][0] <= now:
-            list(gateway._pings.tick(now))
-
-        def tick() -> None:
-            gateway.referee.tick()
-            gateway.login.throttle.tick()
-            assert list(gateway._pings.tick(now)) == []
-
-        # So many joins may have taken a second: that the arena stood still is noticed before.
+    def tick() -> None:
         gateway.referee.tick()
-        gateway.referee.tick()
-        return tick
+        gateway.login.throttle.tick()
+        assert list(gateway._pings.tick(now)) == []
 
-    few, many = await costs(tmp_path, idle)
+    # So many joins may have taken a second: that the arena stood still is noticed before.
+    gateway.referee.tick()
+    gateway.referee.tick()
+    return tick
+
+
+COSTS: dict[str, Callable[[IdleBots], Callable[[], object]]] = {
+    "a join": lambda crowd: lambda: crowd.joins("new"),
+    "a join with a token": lambda crowd: lambda: crowd.joins("new", token="a word"),
+    "a session that nobody has": lambda crowd: lambda: crowd.joins("bot 7", resume="0" * 32),
+    "a leave": lambda crowd: lambda: crowd.leaves(crowd.lines[1]),
+    "a bot that comes back": comes_back,
+    "an idle tick": ticks,
+}
+
+
+@pytest.mark.parametrize("what", COSTS)
+async def test_what_happens_costs_the_same_however_many_are_there(
+    tmp_path: Path, what: str
+) -> None:
+    few, many = await costs(tmp_path, COSTS[what])
 
     assert many < 1.05 * few
+    if what == "a join":
+        assert 500 < few < 50_000
 
 
 # --- processes of submissions ---

@@ -66,29 +66,6 @@ async def test_J7_a_decision_is_credited_with_the_link_up_to_150_ms(
             assert verdict is None
 
 
-async def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link() -> None:
-    async with in_arena(decision_ms=CAP_MS, hard_ms=3_000, bank_ms=2_000) as arena:
-        async with arena.bot() as ann:
-            await far_away(arena, ann, 60)
-            arena.open("three_card_poker", "ann", rounds=2)
-            await ann.ready()
-            await ann.hears("ask")
-            await ann.vanish()
-        virtual_loop().network.latency_s = 0.06
-        async with arena.back(ann) as back:
-            await back.ready()
-            await back.answer(await back.hears("ask"))
-            banks = []
-            while (message := await back.hear())["type"] == "ask":
-                banks.append(message["bank_ms"])
-                await asyncio.sleep(0.9 * CAP_MS / 1000)
-                await back.answer(message)
-
-        assert message["termination"]["kind"] == "completed"
-        assert len(banks) >= 2
-        assert len(set(banks)) == 1  # it was asked at once, and has never been idle
-
-
 @pytest.mark.parametrize(
     ("stall_s", "thinks_ms", "ended"),
     [

@@ -1,98 +1,75 @@
+"""Timers of an arena that stands still, in virtual time."""
+
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import cast
 
-from arena.referee.timers import Timers
+import pytest
 
+from arena.referee.timers import Timer, Timers
+from tests.support.virtual_time import virtual_loop
 
-class FakeHandle:
-    def __init__(self, at: float, call: Callable[[], None]) -> None:
-        self.at, self.call, self.is_cancelled = at, call, False
-
-    def when(self) -> float:
-        return self.at
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
+pytestmark = pytest.mark.virtual_time(limit_s=300)
 
 
-class FakeLoop:
-    """A loop whose clock is set by hand, and which stands still when it is told to."""
+class Alarm:
+    """Timers of ten seconds, and when they have rung."""
 
     def __init__(self) -> None:
-        self.now = self.late_s = 0.0
-        self.handles: list[FakeHandle] = []
+        self._loop = virtual_loop()
+        self._began_s = self._loop.time()
+        self._late_s = 0.0
+        self._timers = Timers(self._loop, lambda now: self._late_s)
         self.rung: list[float] = []
 
-    def time(self) -> float:
-        return self.now
-
-    def call_later(self, delay_s: float, call: Callable[[], None]) -> FakeHandle:
-        self.handles.append(FakeHandle(self.now + delay_s, call))
-        return self.handles[-1]
-
-    def runs(self, seconds: float) -> None:
-        """So long the loop is on time."""
-        end = self.now + seconds
-        while due := [h for h in self.handles if h.at <= end and not h.is_cancelled]:
-            first = min(due, key=lambda handle: handle.at)
-            self.handles.remove(first)
-            self.now = max(self.now, first.at)
-            first.call()
-        self.now = end
+    def set(self) -> Timer:
+        return self._timers.after(10, self._ring)
 
     def stands_still(self, seconds: float) -> None:
-        self.now += seconds
-        self.late_s += seconds
+        self._loop.stands_still(seconds)
+        self._late_s += seconds
 
-    def ring(self) -> None:
-        self.rung.append(self.now)
-
-
-def timers(loop: FakeLoop) -> Timers:
-    return Timers(cast(asyncio.AbstractEventLoop, loop), lambda now: loop.late_s)
+    def _ring(self) -> None:
+        self.rung.append(self._loop.time() - self._began_s)
 
 
-def test_a_timer_rings_when_it_is_due() -> None:
-    loop = FakeLoop()
-    timers(loop).after(10, loop.ring)
-    loop.runs(30)
+async def test_a_timer_rings_when_it_is_due() -> None:
+    alarm = Alarm()
+    alarm.set()
+    await asyncio.sleep(30)
 
-    assert loop.rung == [10]
-
-
-def test_J7_a_timer_that_rings_late_is_set_again_for_the_difference() -> None:
-    loop = FakeLoop()
-    timer = timers(loop).after(10, loop.ring)
-    loop.runs(4)
-    loop.stands_still(13)
-    loop.runs(0)
-
-    assert loop.rung == []
-    assert timer.left_s == 6
-
-    loop.runs(30)
-
-    assert loop.rung == [23]  # after ten seconds in which the arena ran
+    assert alarm.rung == [10]
 
 
-def test_J7_a_stall_before_the_timer_was_set_does_not_count() -> None:
-    loop = FakeLoop()
-    loop.stands_still(60)
-    timers(loop).after(10, loop.ring)
-    loop.runs(10)
+async def test_J7_a_timer_that_rings_late_is_set_again_for_the_difference() -> None:
+    alarm = Alarm()
+    timer = alarm.set()
+    await asyncio.sleep(4)
+    alarm.stands_still(13)
+    await asyncio.sleep(1)
 
-    assert loop.rung == [70]
+    assert (alarm.rung, timer.left_s) == ([], 5)
+
+    await asyncio.sleep(30)
+
+    assert alarm.rung == [23]  # after ten seconds in which the arena ran
 
 
-def test_a_timer_that_is_cancelled_never_rings_also_after_a_stall() -> None:
-    loop = FakeLoop()
-    timer = timers(loop).after(10, loop.ring)
-    loop.stands_still(11)
-    loop.runs(0)
+async def test_J7_a_stall_before_the_timer_was_set_does_not_count() -> None:
+    alarm = Alarm()
+    alarm.stands_still(60)
+    alarm.set()
+    await asyncio.sleep(30)
+
+    assert alarm.rung == [70]
+
+
+async def test_a_timer_that_is_cancelled_never_rings_also_after_a_stall() -> None:
+    alarm = Alarm()
+    timer = alarm.set()
+    alarm.stands_still(11)
+    await asyncio.sleep(1)
     timer.cancel()
-    loop.runs(60)
+    await asyncio.sleep(60)
 
-    assert loop.rung == []
+    assert alarm.rung == []

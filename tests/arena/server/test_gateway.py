@@ -29,6 +29,7 @@ from arena.referee.seat import MatchSeat
 from protocol.messages import Ending, Mechanism
 from tests.support.gateway_bots import (
     HANDSHAKE,
+    SHORT,
     Message,
     all_of,
     frame,
@@ -43,14 +44,6 @@ if TYPE_CHECKING:
     from tests.support.gateway_bots import AskedBot, GatewayArena, RawBot
 
 pytestmark = pytest.mark.virtual_time
-
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 20},
-    "gin_rummy": {"max_rounds": 2, "max_turns": 30},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 10},
-    "blackjack": {"hands": 10},
-}
 
 
 async def all_play(*bots: RawBot) -> None:

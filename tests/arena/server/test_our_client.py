@@ -17,21 +17,13 @@ from protocol.errors import Unreachable
 from protocol.messages import Ending
 from protocol.strategy import find, house_bots
 from protocol.vocabulary import Question
-from tests.support.gateway_bots import in_arena
+from tests.support.gateway_bots import SHORT, in_arena
 from tests.support.virtual_time import virtual_loop
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena
 
 pytestmark = pytest.mark.virtual_time
-
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 20},
-    "gin_rummy": {"target": 25, "max_rounds": 2},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 20},
-    "blackjack": {"hands": 20},
-}
 
 
 @asynccontextmanager
