@@ -200,7 +200,7 @@ class Timeline:
         bots = [self._bot(word) for word in words if "=" not in word]
         game = "ace_king_queen" if len(bots) == 2 else "three_card_poker"
         game = fields.pop("game", game)
-        numbers = {name: int(number) for name, number in fields.items()}
+        numbers: dict[str, Any] = {name: int(number) for name, number in fields.items()}
         changed = {name: numbers.pop(name) for name in fields if hasattr(LIMITS, name)}
         limits = msgspec.structs.replace(LIMITS, **changed)
         self._tables.append(self.house.open(*bots, game=game, limits=limits, **numbers))
