@@ -101,6 +101,17 @@ def test_an_invitation_says_where_the_page_shows_the_match(
     assert (b"page" in encode(invitations[0], Encoding.JSON)) is (page is not None)
 
 
+def test_a_second_ready_does_not_change_the_nonce(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
+    table = house.open(ann, ben)
+    invitation = only(ann.reads())
+    for nonce in ("one", "other"):
+        house.referee.ready(ann.player, Ready(invitation.match, nonce))
+
+    assert table.chairs[0].nonce == "one"
+
+
 def test_a_match_that_is_over_leaves_memory_without_a_garbage_collection(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
