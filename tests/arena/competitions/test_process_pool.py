@@ -42,7 +42,7 @@ class FakeSupervisedBot:
         return self.used_ms
 
 
-class FakeProcesses:
+class ArenaOfProcesses:
     """A supervisor and a gateway in one: processes say hello at once, and end in the next turn.
 
     Attributes:
@@ -101,7 +101,7 @@ class FakeProcesses:
 
 
 class PoolOfFakes(ProcessPool):
-    def __init__(self, arena: FakeProcesses, most: int, cores: int = 9) -> None:
+    def __init__(self, arena: ArenaOfProcesses, most: int, cores: int = 9) -> None:
         self.gate = ComputeGate(cores)
         self.stderr: list[tuple[Any, ...]] = []
         self.rooms = 0
@@ -125,8 +125,8 @@ class PoolOfFakes(ProcessPool):
 
 
 @pytest.fixture
-async def arena() -> FakeProcesses:
-    return FakeProcesses()
+async def arena() -> ArenaOfProcesses:
+    return ArenaOfProcesses()
 
 
 def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
@@ -151,7 +151,7 @@ async def played(pool: ProcessPool, *seats: tuple[str, int]) -> list[str]:
     return names
 
 
-async def test_a_process_stays_warm_for_the_next_match(arena: FakeProcesses) -> None:
+async def test_a_process_stays_warm_for_the_next_match(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     first = await played(pool, ("ann", 1), ("ben", 2))
     second = await played(pool, ("ben", 2), ("ann", 1))
@@ -161,7 +161,7 @@ async def test_a_process_stays_warm_for_the_next_match(arena: FakeProcesses) -> 
     assert arena.launched == 2
 
 
-async def test_one_that_computes_while_it_is_idle_is_ended(arena: FakeProcesses) -> None:
+async def test_one_that_computes_while_it_is_idle_is_ended(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, most=2)
     await played(pool, ("ann", 1), ("ben", 2))
     quiet, burning = arena.running
@@ -173,7 +173,7 @@ async def test_one_that_computes_while_it_is_idle_is_ended(arena: FakeProcesses)
     assert len(pool) == 1
 
 
-async def test_a_process_plays_one_match_at_a_time(arena: FakeProcesses) -> None:
+async def test_a_process_plays_one_match_at_a_time(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     seats = [*reserved(pool, ("ann", 1), ("ann", 1)), *reserved(pool, ("ann", 1))]
     sessions = [await seat.session() for seat in seats]
@@ -183,7 +183,7 @@ async def test_a_process_plays_one_match_at_a_time(arena: FakeProcesses) -> None
     assert all(session.gate is pool.gate for session in sessions)
 
 
-async def test_there_are_never_more_than_fit_and_all_seats_or_none(arena: FakeProcesses) -> None:
+async def test_there_are_never_more_than_fit_and_all_seats_or_none(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 3)
     first = reserved(pool, ("ann", 1), ("ben", 2))
 
@@ -196,12 +196,12 @@ async def test_there_are_never_more_than_fit_and_all_seats_or_none(arena: FakePr
     assert pool.reserve([("cem", 3), ("dov", 4)]) is not None
 
 
-async def test_more_seats_than_ever_fit_are_a_mistake(arena: FakeProcesses) -> None:
+async def test_more_seats_than_ever_fit_are_a_mistake(arena: ArenaOfProcesses) -> None:
     with pytest.raises(UsageError, match="at most 1 submitted bots in a match"):
         PoolOfFakes(arena, 1).reserve([("ann", 1), ("ben", 2)])
 
 
-async def test_the_least_recently_used_is_gone_before_the_next_starts(arena: FakeProcesses) -> None:
+async def test_the_least_recently_used_is_gone_before_the_next_starts(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 3)
     [ann] = await played(pool, ("ann", 1))
     [ben] = await played(pool, ("ben", 2))
@@ -220,7 +220,7 @@ async def test_the_least_recently_used_is_gone_before_the_next_starts(arena: Fak
     assert len(pool) == 3
 
 
-async def test_who_has_offended_is_started_again_for_its_next_match(arena: FakeProcesses) -> None:
+async def test_who_has_offended_is_started_again_for_its_next_match(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     seat, session = await seated(pool, "ann")
     session.has_offended = True
@@ -231,7 +231,7 @@ async def test_who_has_offended_is_started_again_for_its_next_match(arena: FakeP
     assert await played(pool, ("ann", 1)) != [session.name]
 
 
-async def test_a_crash_between_matches_is_no_offence(arena: FakeProcesses) -> None:
+async def test_a_crash_between_matches_is_no_offence(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 2)
     await played(pool, ("ann", 1))
     arena.crash(next(iter(arena.players.values())))
@@ -245,7 +245,7 @@ async def test_a_crash_between_matches_is_no_offence(arena: FakeProcesses) -> No
     assert await seat.session() is second
 
 
-async def test_three_crashes_before_a_hello_are_one(arena: FakeProcesses) -> None:
+async def test_three_crashes_before_a_hello_are_one(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 2)
     arena.starts = [CRASH, CRASH]
     assert await played(pool, ("ann", 1))
@@ -261,7 +261,7 @@ async def test_three_crashes_before_a_hello_are_one(arena: FakeProcesses) -> Non
     assert pool.gate.waiting == 0
 
 
-async def test_what_is_no_crash_is_not_tried_again(arena: FakeProcesses) -> None:
+async def test_what_is_no_crash_is_not_tried_again(arena: ArenaOfProcesses) -> None:
     arena.starts = [TOO_LARGE]
     [seat] = reserved(PoolOfFakes(arena, 2), ("ann", 1))
     with pytest.raises(StartFailed, match="memory"):
@@ -270,7 +270,7 @@ async def test_what_is_no_crash_is_not_tried_again(arena: FakeProcesses) -> None
     assert arena.launched == 1
 
 
-async def test_a_submission_that_is_not_there_leaves_its_room(arena: FakeProcesses) -> None:
+async def test_a_submission_that_is_not_there_leaves_its_room(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     [seat] = reserved(pool, ("ann", 404))
     with pytest.raises(UsageError):
@@ -282,7 +282,7 @@ async def test_a_submission_that_is_not_there_leaves_its_room(arena: FakeProcess
     assert await played(pool, ("ann", 1))
 
 
-async def test_a_start_takes_a_core_until_its_hello(arena: FakeProcesses) -> None:
+async def test_a_start_takes_a_core_until_its_hello(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4, cores=1)
     arena.is_slow = True
     seats = reserved(pool, ("ann", 1), ("ben", 2))
@@ -296,7 +296,7 @@ async def test_a_start_takes_a_core_until_its_hello(arena: FakeProcesses) -> Non
     assert arena.launched == 2
 
 
-async def test_a_match_that_is_called_off_leaves_room_and_core(arena: FakeProcesses) -> None:
+async def test_a_match_that_is_called_off_leaves_room_and_core(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 2, cores=1)
     arena.is_slow = True
     seats = reserved(pool, ("ann", 1), ("ben", 2))
@@ -312,7 +312,7 @@ async def test_a_match_that_is_called_off_leaves_room_and_core(arena: FakeProces
     assert (len(pool), pool.gate.waiting, arena.running) == (0, 0, {})
 
 
-async def test_an_idle_process_that_has_left_makes_room(arena: FakeProcesses) -> None:
+async def test_an_idle_process_that_has_left_makes_room(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     seat, session = await seated(pool, "ann")
     seat.release()
@@ -323,7 +323,7 @@ async def test_an_idle_process_that_has_left_makes_room(arena: FakeProcesses) ->
     assert await played(pool, ("ben", 2))
 
 
-async def test_another_version_ends_idle_ones_now_and_others_later(arena: FakeProcesses) -> None:
+async def test_another_version_ends_idle_ones_now_and_others_later(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     await played(pool, ("ann", 1), ("ann", 1), ("ben", 2))
     seat, session = await seated(pool, "ann")
@@ -338,7 +338,7 @@ async def test_another_version_ends_idle_ones_now_and_others_later(arena: FakePr
     assert await played(pool, ("ann", 1)) == await played(pool, ("ann", 1)), "a run goes on with it"
 
 
-async def test_a_warm_process_plays_for_its_own_version_alone(arena: FakeProcesses) -> None:
+async def test_a_warm_process_plays_for_its_own_version_alone(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     first = await played(pool, ("ann", 1))
 
@@ -347,7 +347,7 @@ async def test_a_warm_process_plays_for_its_own_version_alone(arena: FakeProcess
     assert await played(pool, ("ann", 1)) == first
 
 
-async def test_what_is_built_again_is_started_again(arena: FakeProcesses) -> None:
+async def test_what_is_built_again_is_started_again(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 4)
     before = await played(pool, ("ann", 1))
     pool.retire(1)
@@ -357,7 +357,7 @@ async def test_what_is_built_again_is_started_again(arena: FakeProcesses) -> Non
     assert await played(pool, ("ann", 1)) != before
 
 
-async def test_stderr_of_a_match_is_what_was_written_from_its_start(arena: FakeProcesses) -> None:
+async def test_stderr_of_a_match_is_what_was_written_from_its_start(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     for match in ("m1", "m2"):
         seat, session = await seated(pool, "ann")
@@ -368,7 +368,7 @@ async def test_stderr_of_a_match_is_what_was_written_from_its_start(arena: FakeP
     assert pool.stderr == [(1, "m1", "this is m1\n"), (1, "m2", "this is m2\n")]
 
 
-async def test_of_a_match_without_a_word_on_stderr_nothing_is_kept(arena: FakeProcesses) -> None:
+async def test_of_a_match_without_a_word_on_stderr_nothing_is_kept(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     seat, _ = await seated(pool, "ann")
     seat.release("m1")
@@ -376,7 +376,7 @@ async def test_of_a_match_without_a_word_on_stderr_nothing_is_kept(arena: FakePr
     assert pool.stderr == []
 
 
-async def test_stderr_of_a_match_is_at_most_64_kib(arena: FakeProcesses) -> None:
+async def test_stderr_of_a_match_is_at_most_64_kib(arena: ArenaOfProcesses) -> None:
     pool = PoolOfFakes(arena, 1)
     seat, session = await seated(pool, "ann")
     arena.says(session, "x" * 70_000 + "end")

@@ -179,11 +179,10 @@ class PlayedCompetition:
                 found = None if words == ("none",) else replace(asked, **fields)
                 self.options["asked"] = {verdict.match: found}
             case "sealed", _:
-                events = {
+                self.options["events"] = {
                     verdict.match: (word,)
                     for verdict, word in zip(self.verdicts, words, strict=False)
                 }
-                self.options["events"] = events
             case _:
                 assert (what, *words) == ("state", self.state), what
 

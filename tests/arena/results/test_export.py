@@ -415,15 +415,16 @@ class ExportedCase(StepByStep):
         self.written.append(begun(self.store, line).id)
         return iter(())
 
-    def does(self, first: str, *words: str) -> Iterator[str]:
+    def does(self, *words: str) -> Iterator[str]:
+        first, rest = words[0], words[1:]
         if first == "export":
             export(self.store, self.folder, self.written, Options(force=True))
         elif first == "roster":
-            self.roster.take(class_in("\n".join(words), "class.csv"))
+            self.roster.take(class_in("\n".join(rest), "class.csv"))
         elif first in ("rename", "remove"):
-            getattr(self.roster, first)(*words)
+            getattr(self.roster, first)(*rest)
         elif first == "page":
-            texts, shown = " ".join(words).split(" | "), page(self.folder).words
+            texts, shown = " ".join(rest).split(" | "), page(self.folder).words
             yield ", ".join(str(sum(word.startswith(it) for word in shown)) for it in texts)
         elif first == "shades":
             shaded = (cell for cell in page(self.folder).all("td") if "title" in cell)
@@ -431,9 +432,9 @@ class ExportedCase(StepByStep):
             yield ", ".join(f"{title} {shade}" for title, shade in titles)
         elif first.endswith(".csv"):
             for row in table(self.folder / first):
-                yield ", ".join(row[word] or "-" for word in words)
+                yield ", ".join(row[word] or "-" for word in rest)
         else:
-            yield json.dumps(json.loads((self.folder / first).read_bytes())[words[0]])
+            yield json.dumps(json.loads((self.folder / first).read_bytes())[rest[0]])
 
 
 @pytest.mark.parametrize("title", CASES.titles)

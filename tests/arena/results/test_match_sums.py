@@ -22,7 +22,7 @@ SETTINGS = {"hands": 120}
 
 def written(where: str, matches: int) -> tuple[MatchResult, ...]:
     """A database with so many matches between ann and ben."""
-    results = tuple(play(seed=seed, **SETTINGS) for seed in range(matches))
+    results = tuple(play(GAME.name, seed, **SETTINGS) for seed in range(matches))
     settings = GAME.vocabulary.read_settings(SETTINGS)
     with Store(where) as store:
         store.competition_started("akq-1", plan_of(GAME, settings, ("ann", "ben")), 0.0)

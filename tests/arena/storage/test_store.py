@@ -368,7 +368,7 @@ def test_a_pairing_never_counts_twice(database: str) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_J6_a_record_from_the_database_replays_to_the_same_result(store: Store, game: str) -> None:
-    result = play(game, **GAMES[game].rounds(4))
+    result = play(game, 1, **GAMES[game].rounds(4))
     players = ("ann", "ben", "cem", "dan")[: len(result.scores)]
     competition = start(store, game=game, players=players)
     store.match_finished(competition, 0, "m", players, result, 0.0, 1.0)
