@@ -1,47 +1,89 @@
-"""Cases as data: files NAME.cases beside the test that plays them.
+"""Cases as data: a paragraph of a file NAME.cases beside the test that plays it.
 
-A case is `== what it shows` and lines of steps, in words of the test; `> ` is all that the step
-above brings, parted by ` · `. `#` is a remark. With UPDATE_CASES in the environment a test writes what its
-steps bring now; read what git shows.
+    == what it shows                     a case; `#` begins a remark
+    ann comes · pass 21 · ben goes       steps, parted by ` · `, in words of the test
+    3 times: pass 1 · ann pongs          a line that is repeated
+    > all that comes of it               in a file whose outcomes are written into it
+
+With UPDATE_CASES in the environment a test writes what comes of its cases now; read what git shows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
+from typing import Any
+
+import pytest
 
 from protocol.errors import ArenaError
 
-__all__ = ["CaseFile", "StepByStep"]
+__all__ = ["CaseFile", "StepByStep", "paragraphs", "step_cases", "steps_of"]
 
 _wrapped = TextWrapper(
     100, initial_indent="> ", subsequent_indent="> ", break_long_words=False, break_on_hyphens=False
 ).wrap
 
 
+def paragraphs(file: Path) -> dict[str, list[str]]:
+    """The lines of each case by what it shows; those before the first one by ``""``."""
+    found: dict[str, list[str]] = {(title := ""): []}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("== "):
+            title = line.removeprefix("== ")
+            assert title not in found, f"{file.name} has {title!r} twice"
+            found[title] = []
+        else:
+            found[title].append(line)
+    return found
+
+
+def steps_of(lines: Iterable[str]) -> Iterator[str]:
+    """The steps of lines, as often as they are taken."""
+    for line in lines:
+        counted = re.fullmatch(r"(\d+) times: (.*)", line)
+        times, steps = counted.groups() if counted else (1, line)
+        if not line.startswith("#"):
+            yield from list(filter(None, steps.split(" · "))) * int(times)
+
+
+def step_cases(file: Path) -> list[Any]:
+    """The steps of each case, as arguments of a test."""
+    return [
+        pytest.param([*steps_of(lines)], id=title.replace(" ", "_"))
+        for title, lines in paragraphs(file).items()
+        if title
+    ]
+
+
 class CaseFile:
-    """The cases of a file, by what they show."""
+    """A file of cases whose outcomes are written into it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._lines: dict[str, list[str]] = {(title := ""): []}
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if line.startswith("== "):
-                self._lines[title := line.removeprefix("== ")] = []
-            else:
-                self._lines[title].append(line)
+        self._lines = paragraphs(file)
         self.titles = tuple(self._lines)[1:]
 
     def check(self, title: str, step: Callable[[str], Iterable[str]]) -> None:
-        """Take the steps of a case; each brings what stands below it."""
+        """Take the lines of a case; each brings what stands below it."""
         found = list[str]()
         for line in self._lines[title]:
             if not line.startswith(">"):
                 found.append(line)
                 if line and line[0] != "#":
                     found += _wrapped(" · ".join(step(line)))
+        self._is(title, found)
+
+    def check_whole(self, title: str, play: Callable[[Sequence[str]], list[str]]) -> None:
+        """Play the lines of a case, which returns them with what comes of each."""
+        lines = self._lines[title]
+        remarks = [line for line in lines if line.startswith("#")]  # on the cases that follow
+        self._is(title, play([line for line in lines if line[:1] not in (">", "#")]) + remarks)
+
+    def _is(self, title: str, found: list[str]) -> None:
         if "UPDATE_CASES" in os.environ:
             self._lines[title] = found
             text = [line for name, lines in self._lines.items() for line in (f"== {name}", *lines)]

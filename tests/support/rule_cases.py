@@ -35,6 +35,7 @@ from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from protocol import errors
 from protocol.cards import PACK
+from tests.support.cases import paragraphs
 
 __all__ = ["RuleCase", "Words", "cases", "rules_named", "value", "words_of"]
 
@@ -179,9 +180,10 @@ def _no_words(match: MatchState, line: str) -> None:
 
 def cases(file: Path, words: Words = _no_words) -> list[RuleCase]:
     """The cases of a file, which is named after its game."""
-    head, *blocks = re.split(r"^== ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    common = [line for line in head.splitlines() if line.startswith("set ")]
-    names = dict(re.findall(r"^([A-Z_]+) = (.*)$", head, re.MULTILINE))
+    blocks = paragraphs(file)
+    head = blocks.pop("")
+    common = [line for line in head if line.startswith("set ")]
+    names = dict(re.findall(r"^([A-Z_]+) = (.*)$", "\n".join(head), re.MULTILINE))
 
     def named(line: str) -> str:
         apart = line.startswith("deck ")
@@ -190,8 +192,7 @@ def cases(file: Path, words: Words = _no_words) -> list[RuleCase]:
         return line
 
     found = []
-    for block in blocks:
-        title, *lines = block.rstrip().split("\n")
+    for title, lines in blocks.items():
         steps = [named(line) for line in lines if line and not line.startswith("#")]
         found.append(RuleCase(file.stem, title, common + steps, words))
     return found

@@ -1,9 +1,8 @@
-"""Tests as data: a paragraph of a file NAME.cases is a case, and a `Stage` plays its steps.
+"""Cases that a `Stage` plays, whose steps are words with a method each; `cases.py` has their form.
 
-    == what it shows                             a case; `#` begins a comment
+    == what it shows
     given a_day=1                                for who sets the stage
-    ann opens · pass 21 · ann,bob pongs          steps, parted by ` · `
-    3 times: pass 1 · ann pongs                  a line that is repeated
+    ann opens · pass 21 · ann,bob pongs
 
 A step that begins with `pass` is the method `do_pass`; another one begins with a name, or with
 several, and is a method of its second word, here `by_pongs`.
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.cases import paragraphs, steps_of
 from tests.support.rule_cases import value
 
 __all__ = ["Case", "Stage", "at", "cases", "fields", "fit", "fits", "like"]
@@ -60,16 +60,11 @@ async def _done(result: Any) -> None:
 def cases(file: Path) -> list[Any]:
     """The cases of a file, as arguments of a test."""
     found = []
-    for paragraph in re.split(r"^== ", file.read_text("utf-8"), flags=re.MULTILINE)[1:]:
-        title, *lines = paragraph.splitlines()
-        given, steps = dict[str, Any](), list[str]()
-        for line in lines:
-            if line.startswith("given "):
-                given |= fields(line.removeprefix("given "))
-            elif line and not line.startswith("#"):
-                times, shown = re.fullmatch(r"(?:(\d+) times: )?(.*)", line).groups()  # type: ignore[union-attr]
-                steps += shown.split(" · ") * int(times or 1)
-        found.append(pytest.param(Case(given, tuple(steps)), id=title.replace(" ", "_")))
+    for title, lines in [*paragraphs(file).items()][1:]:
+        given = [line.removeprefix("given ") for line in lines if line.startswith("given ")]
+        steps = steps_of(line for line in lines if not line.startswith("given "))
+        case = Case(fields(" ".join(given)), tuple(steps))
+        found.append(pytest.param(case, id=title.replace(" ", "_")))
     return found
 
 

@@ -201,7 +201,9 @@ async def test_more_seats_than_ever_fit_are_a_mistake(arena: ArenaOfProcesses) -
         PoolOfFakes(arena, 1).reserve([("ann", 1), ("ben", 2)])
 
 
-async def test_the_least_recently_used_is_gone_before_the_next_starts(arena: ArenaOfProcesses) -> None:
+async def test_the_least_recently_used_is_gone_before_the_next_starts(
+    arena: ArenaOfProcesses,
+) -> None:
     pool = PoolOfFakes(arena, 3)
     [ann] = await played(pool, ("ann", 1))
     [ben] = await played(pool, ("ben", 2))
@@ -220,7 +222,9 @@ async def test_the_least_recently_used_is_gone_before_the_next_starts(arena: Are
     assert len(pool) == 3
 
 
-async def test_who_has_offended_is_started_again_for_its_next_match(arena: ArenaOfProcesses) -> None:
+async def test_who_has_offended_is_started_again_for_its_next_match(
+    arena: ArenaOfProcesses,
+) -> None:
     pool = PoolOfFakes(arena, 1)
     seat, session = await seated(pool, "ann")
     session.has_offended = True
@@ -357,7 +361,9 @@ async def test_what_is_built_again_is_started_again(arena: ArenaOfProcesses) -> 
     assert await played(pool, ("ann", 1)) != before
 
 
-async def test_stderr_of_a_match_is_what_was_written_from_its_start(arena: ArenaOfProcesses) -> None:
+async def test_stderr_of_a_match_is_what_was_written_from_its_start(
+    arena: ArenaOfProcesses,
+) -> None:
     pool = PoolOfFakes(arena, 1)
     for match in ("m1", "m2"):
         seat, session = await seated(pool, "ann")

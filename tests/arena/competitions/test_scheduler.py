@@ -33,7 +33,7 @@ from arena.games import game_named
 from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
-from tests.support.told_cases import cases_of, played_anew, rewrite
+from tests.support.cases import CaseFile
 from tests.support.virtual_time import all_done, run_in_virtual_time
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
@@ -466,19 +466,15 @@ def played(lines: Sequence[str]) -> list[str]:
         return run_in_virtual_time(play(), limit_s=30 * 86_400.0)
 
 
-CASES = cases_of(FILE)
+CASES = CaseFile(FILE)
 
 
-@pytest.mark.parametrize("title", CASES)
+@pytest.mark.parametrize("title", CASES.titles)
 def test_an_evening_goes(title: str) -> None:
-    assert played_anew(CASES[title], played) == CASES[title]
+    CASES.check_whole(title, played)
 
 
 def test_K2_two_programs_of_one_owner_are_a_team() -> None:
     players = ("ann/one", "ann/two", "ben/one", "cem")
 
     assert teams_of(players, {"cem": "red"}) == {"ann/one": "ann/", "ann/two": "ann/", "cem": "red"}
-
-
-if __name__ == "__main__":
-    rewrite(FILE, played)

@@ -22,7 +22,7 @@ from arena.referee.timers import Timers
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import ArenaMessage, Ask, Ending, Limits, Match, Mechanism, Over, Past, Ready
 from protocol.session import Session
-from tests.support.step_cases import step_cases
+from tests.support.cases import step_cases
 
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult, Record

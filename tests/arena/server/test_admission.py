@@ -15,7 +15,7 @@ from arena.referee.sessions import BotSessions
 from arena.server.admission import TOKEN_NEEDED, Admission, Unwelcome
 from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
-from tests.support.step_cases import step_cases
+from tests.support.cases import step_cases
 
 if TYPE_CHECKING:
     from arena.referee.bot_session import BotSession

@@ -9,7 +9,7 @@ import pytest
 
 from arena.server.throttle import Allowance, Throttle
 from protocol.messages import Limits
-from tests.support.step_cases import step_cases
+from tests.support.cases import step_cases
 
 TICK_S = 0.01
 COST_S = 0.000_5  # of one thing that a stranger says
