@@ -1,9 +1,10 @@
-"""A network that can be cut without a word: a proxy that stops forwarding."""
+"""A network that can be cut without a word: a proxy that stops forwarding, in threads of its own."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import socket
+import threading
 
 __all__ = ["StallingProxy"]
 
@@ -20,19 +21,18 @@ class StallingProxy:
 
     def __init__(self, target: int) -> None:
         self._target = target
-        self._is_cut = False
-        self._ends: list[asyncio.StreamWriter] = []
-
-    async def open(self) -> StallingProxy:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port: int = self._server.sockets[0].getsockname()[1]
-        return self
+        self._is_cut = threading.Event()
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._lock = threading.Lock()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        self._is_cut = True
+        self._is_cut.set()
 
     def go_on(self) -> None:
-        self._is_cut = False
+        self._is_cut.clear()
         self._close_all()
 
     def close(self) -> None:
@@ -40,20 +40,35 @@ class StallingProxy:
         self._close_all()
 
     def _close_all(self) -> None:
-        for end in self._ends:
-            end.close()
-        self._ends.clear()
+        with self._lock:
+            pairs, self._pairs = self._pairs, set()
+        for each in (end for pair in pairs for end in pair):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
 
-    async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
-        self._ends.append(to_near)
-        with contextlib.suppress(OSError):  # nobody listens there now
-            far, to_far = await asyncio.open_connection("127.0.0.1", self._target)
-            self._ends.append(to_far)
-            await asyncio.gather(self._carry(near, to_far), self._carry(far, to_near))
-        to_near.close()
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._server.accept()
+            except OSError:
+                return  # it was closed
+            try:
+                far = socket.create_connection(("127.0.0.1", self._target), timeout=5)
+            except OSError:
+                near.close()  # nobody listens there now
+                continue
+            far.settimeout(None)
+            with self._lock:
+                self._pairs.add((near, far))
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
 
-    async def _carry(self, one: asyncio.StreamReader, other: asyncio.StreamWriter) -> None:
-        while data := await one.read(_CHUNK_BYTES):
-            if not self._is_cut:
-                other.write(data)
-        other.close()
+    def _carry(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(_CHUNK_BYTES):
+                if not self._is_cut.is_set():
+                    other.sendall(data)
+        for end in (one, other):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

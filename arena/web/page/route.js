@@ -7,7 +7,7 @@
 //   #/c/ID/bot/NAME          a bot in it        #/c/ID/pairing/A/B         two bots in it
 //   #/c/ID/bot/NAME/strength[/OTHER]            how good it is, and another one beside it
 
-import { useEffect, useState } from "./lib/preact.js";
+import { useEffect, useMemo, useState } from "./lib/preact.js";
 
 /**
  * @typedef {object} Route
@@ -67,13 +67,14 @@ export function parse(hash) {
 
 /** The present route; the component is drawn again when it changes. @returns {Route} */
 export function useRoute() {
-  const [route, setRoute] = useState(() => parse(location.hash));
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const changed = () => setRoute(parse(location.hash));
+    const changed = () => setHash(location.hash);
+    changed(); // effects run after the page is drawn, and it may have changed by then
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  return route;
+  return useMemo(() => parse(hash), [hash]);
 }
 
 const END = 1e9; // after all rounds and steps

@@ -304,7 +304,7 @@ async def test_an_object_that_is_lost_is_said_and_none_is_left(opened: OpenBus) 
 
 
 async def test_a_client_cut_off_comes_back(joined: Connect, nats_server: NatsServer) -> None:
-    proxy = await StallingProxy(nats_server.port).open()
+    proxy = StallingProxy(nats_server.port)
     arena, worker = await joined("arena"), await joined("w1", proxy.port)
     await BusListener().open(arena, "a1")
     await arena.open_class("c1")

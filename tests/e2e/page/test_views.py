@@ -74,6 +74,12 @@ STEPS = """async ([button, most]) => {
   }
   return seen;
 }"""
+AS_SOON_AS_DRAWN = """() => new MutationObserver((_, observer) => {
+  if (document.querySelector("main h1")) {
+    observer.disconnect();
+    location.hash = "#/competitions";
+  }
+}).observe(document, { childList: true, subtree: true })"""
 BLANK = """() => [...document.querySelectorAll("select")]
   .filter((one) => one.selectedIndex < 0 || [...one.options].some((each) => each.text && !each.hasAttribute("value")))
   .map((one) => one.parentElement.innerText)"""
@@ -182,6 +188,17 @@ def test_the_whole_page_is_small(lasting: Windows, school: ClassWithPage) -> Non
 
     assert sum(sizes.values()) < MOST_BYTES, sizes
     assert any(path.endswith("blackjack.js") for path in sizes), "it saw all of it"
+
+
+def test_an_address_that_changes_at_once_is_followed(
+    windows: Windows, reader: AnalysisReader
+) -> None:
+    look = windows.of(reader)
+    look.page.add_init_script(f"({AS_SOON_AS_DRAWN})()")
+    page = look.to("#/nowhere")
+    page.get_by_role("heading", name="Competitions", exact=True).wait_for()
+
+    assert page.url.endswith("#/competitions")
 
 
 def test_the_documents_are_a_click_away(look: BrowserWindow) -> None:
