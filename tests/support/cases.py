@@ -5,7 +5,7 @@
     3 times: pass 1 · ann pongs          a line that is repeated
     > all that comes of it               in a file whose outcomes are written into it
 
-With UPDATE_CASES in the environment a test writes what comes of its cases now; read what git shows.
+With UPDATE_CASES in the environment a test writes its present outcomes into the file; read the diff.
 """
 
 from __future__ import annotations

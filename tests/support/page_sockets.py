@@ -140,7 +140,7 @@ class PageSockets(Generic[ConnectionT]):
 
 
 class PageSocketStage(Stage, Generic[ConnectionT]):
-    """Connections by their names: whoever is named first opens one then."""
+    """Connections by their names. A connection opens when its name first occurs."""
 
     def __init__(self, sockets: PageSockets[ConnectionT]) -> None:
         self._sockets = sockets

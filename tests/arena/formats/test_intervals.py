@@ -51,7 +51,7 @@ def sample(*values: float) -> Sample:
 
 
 def by_student(times: int, *values: float) -> tuple[float, float]:
-    """The interval of a mean that is so many times as large as that of the values."""
+    """The interval of a mean, scaled by the same factor as the values."""
     mean, error = sample(*values).mean, sample(*values).standard_error
     assert mean is not None, "there is a value"
     assert error is not None, "there are two"

@@ -1,4 +1,4 @@
-"""At most so many submitted bots compute at once; questions at a gate are in `matches.cases`."""
+"""The gate limits how many submitted bots compute at once; `matches.cases` has its questions."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ async def costs(
             playing = asyncio.create_task(host.play(competition))
             crowd = IdleBots(host, count)
             host.gateway._outboxes.flush()
-            for _ in range(50):  # whoever looks at all who have come has looked
+            for _ in range(50):  # a search through all connections would have ended
                 await asyncio.sleep(0)
             try:
                 return await crowd.cost(action(crowd))

@@ -96,7 +96,7 @@ class Timeline:
         self._next_probes: dict[str, float | None] = {}
         self._first_heard: dict[tuple[type, str], ArenaMessage] = {}
         self._answered: dict[str, dict[str, Past]] = defaultdict(dict)  # by match and question
-        self._told: dict[str, int] = {}  # by match, which question is told of next
+        self._told: dict[str, int] = {}  # by match, the number of its next question
         self._forgotten: dict[str, int] = {}  # by match, how many there are to tell
         self._programs: dict[str, Session] = {}  # those that have started again
         self.over: dict[str, tuple[MatchResult, Verdict | None]] = {}
@@ -396,7 +396,7 @@ class Timeline:
             self._read(self._bot(name), self._bot(name).reads_on())
 
     def do_piece(self, name: str, least: str, below: str) -> None:
-        """A frame of so many bytes is written to it."""
+        """A frame of this many bytes is written to it."""
         bot = self._bot(name)
         bot.player.flush(self.house.now)
         [frame] = bot.wire.frames
@@ -417,7 +417,7 @@ class Timeline:
         assert tries == []
 
     def do_turns(self, name: str, least: str) -> None:
-        """It is told all in at least so many turns of the loop, and after each asks for another."""
+        """It hears its past in at least this number of turns of the loop, and asks for each."""
         bot, turns = self._bot(name), 0
         wanted: list[BotSession] = []
         bot.player.mark_dirty = wanted.append
@@ -498,7 +498,7 @@ class Timeline:
         bot.player.connection_lost(self.house.now, bot.lag_s(), by_arena=True)
 
     def bot_comes(self, bot: FakeBot, back: str) -> None:
-        """It knows so many questions of its matches, or all; and it may read slowly."""
+        """It comes back, knowing this number of questions of each match, or all; it may read slowly."""
         _, *about = back.split()
         first = int(about[0]) if about else None
         bot.comes_back(first, 10_000.0 if "slowly" in about else math.inf)

@@ -21,7 +21,7 @@ SETTINGS = {"hands": 120}
 
 
 def written(where: str, matches: int) -> tuple[MatchResult, ...]:
-    """A database with so many matches between ann and ben."""
+    """A database with this number of matches between ann and ben."""
     results = tuple(play(GAME.name, seed, **SETTINGS) for seed in range(matches))
     settings = GAME.vocabulary.read_settings(SETTINGS)
     with Store(where) as store:

@@ -49,7 +49,7 @@ class Work(NamedTuple):
     """How a request ends that takes a while, and what comes of that."""
 
     ends: Done | Exception
-    is_gone: bool  # whoever wanted it
+    is_gone: bool  # its connection
     answers: list[Done | Refused]
     logged: list[str]
 

@@ -30,7 +30,7 @@ def competition(store: Store) -> str:
 
 
 async def announced(store: Store, competition: str, count: int) -> Attempts:
-    """Those of a store, with so many, of a pairing each."""
+    """The attempts of a store: this number, each of a pairing of its own."""
     for n in range(count):
         await store.attempts.announce(attempt(f"attempt-{n}", competition, pairing=n))
     return store.attempts

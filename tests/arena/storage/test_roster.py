@@ -72,7 +72,7 @@ class RosterDesk(StepByStep):
                 yield f"{what} {getattr(self.roster, what)(*words)}"
 
     def _agree(self, issued: Sequence[Issued]) -> None:
-        """What is told of new tokens stands on the roster."""
+        """The tokens that an import returns are those on the roster."""
         told = {(new.name, new.email, new.team) for new in issued}
         assert told <= {(one.name, one.email, one.team) for one in self.roster.members()}
 

@@ -64,7 +64,7 @@ def program(words: str) -> bytes:
 
 
 class SubmitStage(PageSocketStage[FakeSubmitterConnection]):
-    """Submitters by their names; whoever is named first enters then, if it has a token."""
+    """Submitters by their names. A submitter enters when it is first named, if it has a token."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class SubmitStage(PageSocketStage[FakeSubmitterConnection]):
         self.of(name).says(Enter(self._arena.running.tokens[owner]))
 
     def by_sends(self, name: str, text: str) -> None:
-        """Send a piece: a program, or so many bytes."""
+        """Send a piece: a program, or a number of bytes."""
         for word in words_of(text):
             self.of(name).says(Piece(b"#" * int(word) if word.isdigit() else program(word)))
 

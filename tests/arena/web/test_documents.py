@@ -118,7 +118,7 @@ class DocumentStage(Stage):
         self._going_on.flush()
 
     def do_ended(self, text: str) -> None:
-        """A match has ended so many seconds ago."""
+        """A match ended this number of seconds ago."""
         match, seconds = text.split()
         at = time.time() - float(seconds)
         self.do_sql(f"UPDATE matches SET finished_at = {at} WHERE id = '{match}'")

@@ -25,7 +25,7 @@ from tests.support.watched_elsewhere import WatchedElsewhere, rounds_of_frames
 
 
 class WatchingStage(Stage):
-    """Matches and spectators by their names; whoever is not said to be somebody is eva."""
+    """Matches and spectators by their names. Without another name a spectator is eva."""
 
     def __init__(self, house: FakeArena, patch: pytest.MonkeyPatch) -> None:
         self._house = house

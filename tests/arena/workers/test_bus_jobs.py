@@ -201,7 +201,7 @@ class BegunMatch(NamedTuple):
         await asyncio.sleep(1)
 
     async def happens(self, acts: str) -> None:
-        """What happens in order; a number is so many seconds in which nothing does."""
+        """What happens, in order; a number is a pause in seconds."""
         for act in acts.split():
             match act.split(":"):
                 case ["silent" | "speaks"]:

@@ -259,7 +259,7 @@ def some_number(legal: Any) -> int:
 
 
 def answering(value: Callable[[RogueBot, Any], object]) -> Deed:
-    """Give an answer that is made of the legal ones, and hear what comes of it."""
+    """Give an answer made of the legal ones, and wait for the reply."""
 
     def deed(bot: RogueBot, ask: Message) -> None:
         bot.answer(ask, value(bot, ask["legal"]))
@@ -269,7 +269,7 @@ def answering(value: Callable[[RogueBot, Any], object]) -> Deed:
 
 
 def lingering(act: Callable[[RogueBot], None]) -> Deed:
-    """Do something, and hear what comes of it."""
+    """Do something, and wait for the reply."""
 
     def deed(bot: RogueBot, ask: Message) -> None:
         act(bot)

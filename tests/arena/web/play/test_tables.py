@@ -188,7 +188,7 @@ class TableStage(Stage):
         self._patch.setattr(recent, "_MOST", int(number))
 
     def do_room(self, matches: str) -> None:
-        """There is room for the answers of so many matches like the latest, and of at least one."""
+        """Answers of this number of matches like the latest fit, and of at least one."""
         answers = len(self.host.recent[-1].record.answers)
         self._patch.setattr(recent, "_MOST_ANSWERS", int(matches) * answers or 1)
 
