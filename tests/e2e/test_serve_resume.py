@@ -108,6 +108,11 @@ class Lives:
         assert [*independent_audit.whole(book)] == []
         return [match.pairing for each in book.competitions for match in book.of(each.id)]
 
+    def eliminated(self, name: str) -> Any:
+        """How that bot was eliminated, as the standings in the database say."""
+        rows = printed("standings", "--db", str(self.db))["standings"]
+        return next(row["eliminated"] for row in rows if row["name"] == name)
+
     def live(self, life: str) -> str:
         """One life, and what the arena has said in it."""
         before = self.counted()
@@ -134,6 +139,8 @@ class Lives:
                     time.sleep(0.05)  # it is answered before it is written
             elif name == "remove":
                 printed("remove", "eve", *self.to)
+                while self.eliminated("eve") is None:
+                    time.sleep(0.05)  # so is this
         if life.endswith("kill"):
             arena.kill()
             said, is_over = arena.said, False
