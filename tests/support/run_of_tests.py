@@ -46,6 +46,9 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let the run go on below its guard; in each of its processes set right what Ctrl-C does."""
+    # Where it is set (containers do it) every arena that a test starts is compiled anew, for a second.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     # A shell has what it starts in its background ignore it, and so would all that tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
