@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import SequenceMatcher
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import msgspec
@@ -186,6 +187,14 @@ def find(game: str, bot: str) -> type[Any]:
     return house[bot]
 
 
+class _FromSource(SourceFileLoader):
+    """Does without cached bytecode: that of the same second and size is taken for the file's."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the file."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def load_file(path: Path) -> type[Any]:
     """The one strategy class that a file defines.
 
@@ -196,16 +205,16 @@ def load_file(path: Path) -> type[Any]:
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
     name = f"bot_file_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None, "a .py file has a loader"
-    assert spec.loader is not None, "a .py file has a loader"
+    loader = _FromSource(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None, "its loader is given"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     neighbours = str(path.parent.resolve())
     sys.path.insert(0, neighbours)  # so that a bot may import them
     try:
         with blaming(f"{path} cannot be run"):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
             bots = _bots_in(module)  # a metaclass may raise, too
             names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
             misspelled = [pair for cls in bots for pair in _misspelled(cls)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from importlib.metadata import EntryPoint
@@ -198,6 +199,17 @@ def test_a_bot_may_import_its_neighbours(tmp_path: Path) -> None:
     path = write(tmp_path, "import neighbour_of_a_test_bot as n\n" + BOT)
 
     assert load_file(path).game == "ace_king_queen"
+
+
+def test_a_file_that_was_changed_within_a_second_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path, BOT + "\nBot.__doc__ = 'one'\n")
+    once = path.stat()
+    docs = [load_file(path).__doc__]
+    write(tmp_path, BOT + "\nBot.__doc__ = 'two'\n")
+    os.utime(path, ns=(once.st_atime_ns, once.st_mtime_ns))
+    docs.append(load_file(path).__doc__)
+
+    assert docs == ["one", "two"]
 
 
 @pytest.mark.parametrize(
