@@ -281,7 +281,7 @@ def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, f
     while arena.process.poll() is None:
         for name in others:
             arena.process.send_signal(getattr(signal, name))
-        time.sleep(0.001)  # asyncio hears nothing else while signals come quicker than it takes them
+        time.sleep(0.001)  # while they come quicker than asyncio takes them it does nothing else
     if first == "SIGINT":
         status, _, err = arena.ends()
         assert status == 130, err

@@ -61,6 +61,7 @@ def figure(analysis: Analysis, name: str) -> Figure:
     return found
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize(
     ("bot", "fraction", "remark"),
     [
@@ -82,6 +83,7 @@ def test_a_bot_that_never_mixes_is_known_to_0_003(
     assert found.remark == remark
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("seed", range(sized(20, 2)))
 def test_nash_is_within_0_015_of_perfect(seed: int) -> None:
     analysis = analysis_of(Nash(), seed=seed)
@@ -117,6 +119,7 @@ def test_a_weakness_says_what_the_bot_does_and_what_would_be_better() -> None:
     assert weaknesses[0].cost == pytest.approx(1 / 12)
 
 
+@pytest.mark.stats
 def test_a_share_that_may_be_the_best_is_said_to_be_so() -> None:
     assert {weakness.best for weakness in analysis_of(Nash()).weaknesses} <= {
         "bets 1 time in 3 (it may do so)",
@@ -146,6 +149,7 @@ def test_the_value_against_another_bot_is_exact_where_neither_mixes() -> None:
     assert found.high - found.low < 0.006
 
 
+@pytest.mark.stats
 def test_what_is_probed_is_the_same_with_the_same_seed() -> None:
     assert analysis_of(RandomBot(), seed=3) == analysis_of(RandomBot(), seed=3)
 
@@ -243,6 +247,7 @@ def coverage(probes: int) -> float:
     return right / probes
 
 
+@pytest.mark.stats
 def test_bands_hold_in_95_of_100_probes() -> None:
     assert coverage(sized(1000, 20)) >= 0.95
 

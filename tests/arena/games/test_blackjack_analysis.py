@@ -150,6 +150,7 @@ def exact_value(hits: Callable[[int, bool], float]) -> float:
     return 100 * fresh.value(shares)
 
 
+@pytest.mark.stats
 def test_B12_simple_is_worth_exactly_what_an_independent_program_finds(simple: Analysis) -> None:
     value, best, given, *_ = simple.figures
 
@@ -203,6 +204,7 @@ def put(asking: FreshHands, bot: PlayerStrategy, settings: BlackjackSettings) ->
     analyse_here(GAME, analyser(), [bot])
 
 
+@pytest.mark.stats
 def test_every_hand_that_a_bot_may_reach_is_asked_and_no_other() -> None:
     fresh = fresh_deck()
     asking = FreshHands(fresh.hands, starts(fresh.hands), Random(3), is_exploring=True)
@@ -257,6 +259,7 @@ class Witness(Mixing):
         self.hands += 1
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("is_exploring", [True, False])
 def test_made_up_hands_are_asked_and_told_as_those_of_a_match_are(is_exploring: bool) -> None:
     fresh, bot = fresh_deck(), Witness()
@@ -271,6 +274,7 @@ def test_made_up_hands_are_asked_and_told_as_those_of_a_match_are(is_exploring: 
 # ---- Bots that do not always do the same
 
 
+@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_mixes_has_an_estimate_and_does_not_adapt() -> None:
     analysis = analysed(Mixing())
@@ -289,6 +293,7 @@ def test_a_bot_that_mixes_has_an_estimate_and_does_not_adapt() -> None:
     )
 
 
+@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_mixes_rarely_has_no_exact_value() -> None:
     analysis = analysed(Rarely())
@@ -318,6 +323,7 @@ def test_a_bot_that_plays_otherwise_with_more_chips_is_found() -> None:
     assert analysis.figures[0].certainty is Certainty.ESTIMATE
 
 
+@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_looks_at_the_hand_before_is_found() -> None:
     analysis = analysed(Desperate())
@@ -398,6 +404,7 @@ def test_B5_where_no_hand_is_played_nothing_is_analysed(
     assert bool(reason) == bool(is_refused)
 
 
+@pytest.mark.stats
 def test_matches_of_few_hands_have_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blackjack_analysis, "_MATCHES", 9)
     *_, matches = analysed(Cautious(), BlackjackSettings(bankroll=5, hands=2)).figures

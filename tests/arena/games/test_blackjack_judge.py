@@ -128,6 +128,7 @@ def test_answers_of_the_same_worth_are_level() -> None:
     assert (judgement.cost, judgement.is_level, judgement.grade) == (0.0, True, 0)
 
 
+@pytest.mark.stats
 def test_the_costs_of_a_match_are_those_of_the_hands_that_were_played_wrong() -> None:
     result = arena.play(
         "blackjack",

@@ -146,6 +146,7 @@ def test_bounds_meet_where_nothing_is_open_and_hold_what_lies_between() -> None:
     assert least < fresh.value(shares) < most < fresh.value(fresh.best)
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("gone", [0, 15, 29])
 @pytest.mark.parametrize(
     ("upcard", "hand"), [("9h", "Ts 6s"), ("Ah", "As 2s"), ("6h", "5s 5h 2d"), ("Th", "9s 9h 3d")]

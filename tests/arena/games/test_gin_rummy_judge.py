@@ -197,6 +197,7 @@ def test_without_the_house_bot_nothing_is_judged(monkeypatch: pytest.MonkeyPatch
     assert refuses(SETTINGS) == "the house bot master is not installed, which judges"
 
 
+@pytest.mark.stats
 def test_G12_a_round_that_goes_on_to_the_last_card_of_the_stock_is_judged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -271,6 +271,7 @@ def test_a_match_has_the_luck_of_each_game_and_what_each_won() -> None:
     assert all(one.luck == -other.luck != 0 for one, other in values)
 
 
+@pytest.mark.stats
 def test_luck_is_0_in_the_mean_and_explains_a_third_of_the_games() -> None:
     """Games that the weights were not fitted on."""
     table = MeasuredTable("gin_rummy", ("simple", "simple"), {"games": 10}, per_round=True)

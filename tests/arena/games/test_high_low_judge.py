@@ -263,6 +263,7 @@ def judged(seat: int) -> list[Judgement]:
     return [judgement for judgement in judgements if judgement is not None]
 
 
+@pytest.mark.stats
 def test_a_bot_that_counts_gives_away_less_than_one_that_plays_at_random() -> None:
     counter, random = judged(0), judged(1)
 

@@ -179,6 +179,7 @@ def test_a_match_gains_what_each_scored() -> None:
     assert any(one.gain for one in value)
 
 
+@pytest.mark.stats
 def test_luck_is_0_in_the_mean_and_half_of_what_bold_bots_gain() -> None:
     """100 matches of four shuffles."""
     settings = {"gap": NEVER, "max_shuffles": 4}

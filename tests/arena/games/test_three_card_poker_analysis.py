@@ -87,6 +87,7 @@ def exactly(plays: Callable[[Hand], bool]) -> Fraction:
     return Fraction(total, 22_100 * 18_424)
 
 
+@pytest.mark.stats
 def test_q64_and_always_are_worth_what_an_enumeration_of_all_hands_says() -> None:
     q64 = exactly(lambda hand: worth(hand) >= worth(("Qs", "6h", "4d")))
     always = exactly(lambda hand: True)
@@ -122,6 +123,7 @@ class FoldsPairs(Q64):
         return len({card[0] for card in hand}) == 2
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("bot", [Always, FoldsPairs, Random])
 def test_mistakes_sum_to_the_distance_from_the_best_play(bot: type[PlayerStrategy]) -> None:
     analysis = of_a_league(bot)
@@ -147,6 +149,7 @@ def test_mistakes_are_named_by_groups_of_hands() -> None:
 # ---- Bots that draw lots or adapt
 
 
+@pytest.mark.stats
 def test_a_bot_that_draws_lots_has_a_band_that_holds_its_value() -> None:
     chances = [1 / 2] * CLASSES
     antes = [0, 0, *(min(20, cash // 2) for cash in range(2, 60))]
@@ -215,6 +218,7 @@ def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
 # ---- The goal
 
 
+@pytest.mark.stats
 def test_a_doubler_has_a_value_and_no_chain() -> None:
     settings = ThreeCardPokerSettings(stake=200, goal=225, rounds=300)
     analysis = analysed(Doubler(), stake=200, goal=225, rounds=300)
@@ -250,6 +254,7 @@ class Coward(Q64):
         return min(most, 1 if self.asked > HANDS else 2)
 
 
+@pytest.mark.stats
 def test_antes_that_differ_between_the_askings_only_are_found() -> None:
     refused = figure(analysed(Coward(), **SMALL), "reaches the goal")
 

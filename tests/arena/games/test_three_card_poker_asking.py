@@ -96,6 +96,7 @@ def test_a_bot_that_decides_by_its_hand_alone_answers_the_same() -> None:
     assert 0.6 < sum(first.plays.values()) / HANDS < 0.7
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_bot_that_draws_lots_is_not_said_to_adapt(seed: int) -> None:
     random = Random(seed)
@@ -105,6 +106,7 @@ def test_a_bot_that_draws_lots_is_not_said_to_adapt(seed: int) -> None:
     assert dependence(first, second) == ""
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize(
     ("decides", "what"),
     [

@@ -60,6 +60,7 @@ def eliminated(
     raise AssertionError("the start is eliminated last")
 
 
+@pytest.mark.stats
 def test_the_odds_of_a_round_are_those_of_all_hands() -> None:
     for bot, shares in (Q64(), Q64_SHARES), (Always(), [1.0] * CLASSES):
         found = dict(zip(STEPS, round_odds(shares, False), strict=True))
@@ -78,6 +79,7 @@ def test_q64_reaches_a_goal_as_likely_as_elimination_in_exact_fractions_says() -
         assert abs(float(exact) - values[start]) < 1e-12
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize(
     "ante", [lambda cash: 10, lambda cash: 1 + cash // 16], ids=["fixed", "share of the cash"]
 )
@@ -92,6 +94,7 @@ def test_a_leagues_goal_is_reached_as_likely_as_elimination_says(
     assert abs(eliminated(1000, goal, antes, odds, 1.0) - values[1000]) < 1e-12
 
 
+@pytest.mark.stats
 def test_K3_within_the_rounds_of_a_league_it_is_what_league_odds_say() -> None:
     settings = ThreeCardPokerSettings(stake=200, goal=225, rounds=300)
     chain = GoalChain(225, antes_of(lambda cash: 10, 225), round_odds(Q64_SHARES, False))
@@ -142,6 +145,7 @@ def test_no_ante_and_no_play_is_better_than_the_best(pair_kicker: bool) -> None:
             assert best.cost_of(cash, ante) == pytest.approx(best.values[cash] - worth, abs=1e-12)
 
 
+@pytest.mark.stats
 def test_no_ante_is_better_in_a_league() -> None:
     best = best_for_goal(1125, False)
     values = [looked_at(best, 1000, ante, False) for ante in range(1, 501, 2)]

@@ -58,6 +58,7 @@ def test_T6_playing_a_hand_brings_what_all_hands_of_the_dealer_pay(
     assert play_values(pair_kicker).total((a, b, c)) == paid
 
 
+@pytest.mark.stats
 @EACH_KICKER
 def test_all_hands_played_best_bring_the_value_of_the_game(pair_kicker: bool) -> None:
     values = PlayValues(pair_kicker)
@@ -70,6 +71,7 @@ def test_all_hands_played_best_bring_the_value_of_the_game(pair_kicker: bool) ->
     assert sum(totals) / HANDS / DEALERS_HANDS == pytest.approx(-0.1294, abs=1e-4)
 
 
+@pytest.mark.stats
 def test_the_dealers_hand_is_no_luck_on_average() -> None:
     hand: Hand = ("Qs", "6h", "4d")
     luck = [
