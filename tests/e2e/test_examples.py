@@ -56,7 +56,7 @@ EXAMPLES = ROOT / "bots" / "examples"
 BUILD_S = 240.0  # C++ takes ten seconds, on a loaded machine many times that
 TIMEOUT_S = 120.0  # of all competitions or all checks, which take some seconds
 CHECKS_AT_ONCE = 6  # part of a check is waiting
-ROUNDS = 20  # of each game, in a check
+ROUNDS = 4  # of each game, in a check
 
 NEEDS = {
     "python": (),
