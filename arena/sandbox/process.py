@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,7 +25,8 @@ _CHUNK_BYTES = 1 << 16
 _REST_S = 0.01  # between two reads of stderr: a bot that floods it waits, not the arena
 _POLL_S = 0.005  # until a supervisor that has closed its pipe is gone
 _START_S = 20.0  # to execute it, on a machine that is starting a hundred others
-_PATIENCE_S = 1.0  # beyond the supervisor's own grace, and again after each harder measure
+_PATIENCE_S = 1.0  # beyond the supervisor's own grace, and after SIGKILL
+_KILLING_S = 20.0  # for the supervisor, which alone can end a tree that forks all the time
 
 
 class StderrTail:
@@ -160,15 +162,21 @@ class Process:
             self._control = -1
 
     async def stop(self) -> None:
-        """End its whole tree: with SIGTERM, then SIGKILL; returns within some seconds."""
+        """End its whole tree: with SIGTERM, then SIGKILL; returns within some seconds.
+
+        On a loaded machine a tree that forks all the time takes longer.
+        """
         self._supervisor.terminate()
-        patience_s = supervisor.GRACE_S + _PATIENCE_S
-        for harder in (self.kill, self._supervisor.kill, lambda: None):
+        self._supervisor.send_signal(signal.SIGCONT)  # the bot may have stopped it
+        for patience_s, harder in (
+            (supervisor.GRACE_S + _PATIENCE_S, self.kill),
+            (_KILLING_S, self._supervisor.kill),
+            (_PATIENCE_S, lambda: None),
+        ):
             await asyncio.wait([self.gone], timeout=patience_s)
             if self.gone.done():
                 return
             harder()
-            patience_s = _PATIENCE_S
         self._close()  # even SIGKILL does not end it, as in uninterruptible sleep
 
     # ---- The supervisor's report, and stderr

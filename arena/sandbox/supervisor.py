@@ -272,7 +272,7 @@ def _pids() -> Iterator[int]:
                 yield int(name)
 
 
-def end_strays(scratch: str, within_s: float = 1.0) -> None:
+def end_strays(scratch: str, within_s: float = 20.0) -> None:
     """Kill what is left of a bot whose supervisor was killed.
 
     These are the processes with its scratch directory as their HOME or working directory. It gives

@@ -18,6 +18,7 @@ import pytest
 
 import bots
 from arena.engine.verdict import Finding
+from arena.sandbox import process, supervisor
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program
 from protocol.errors import ArenaError, UsageError
@@ -484,7 +485,10 @@ async def test_what_a_bot_leaves_behind_goes_with_it(tmp_path: Path, isolate: bo
 
 
 @BOTH_WAYS
-async def test_who_forks_all_the_time_is_ended_all_the_same(tmp_path: Path, isolate: bool) -> None:
+async def test_who_forks_all_the_time_is_ended_all_the_same(
+    tmp_path: Path, isolate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_PATIENCE_S", -supervisor.GRACE_S)  # as on a loaded machine
     # Each process soon forks a successor with a session of its own: at most some dozens at once.
     source = """
 import os, signal, sys, time
@@ -521,6 +525,19 @@ async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(tmp_pat
 
         assert living("late") == []
         assert here.findings.empty()
+
+
+async def test_a_bot_that_stops_its_supervisor_is_ended_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_KILLING_S", 10 * CLOSE_S)
+    stops = "os.kill(os.getppid(), signal.SIGSTOP)\nprint('stopped', file=sys.stderr, flush=True)"
+    async with arena(tmp_path) as here, asyncio.timeout(CLOSE_S):
+        bot = await here.runs(ESCAPE + stops + STAY)
+        await here.said(bot, "stopped")
+        await here.launcher.stop(bot.name)
+
+        assert living(bot.name) == []
 
 
 async def test_a_bot_that_kills_its_supervisor_does_not_get_away(tmp_path: Path) -> None:
