@@ -205,7 +205,7 @@ def load_file(path: Path) -> type[Any]:
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
     name = f"bot_file_{path.stem}"
-    loader = _FromSource(name, str(path))
+    loader = _FromSource(name, str(path.absolute()))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None, "its loader is given"
     module = importlib.util.module_from_spec(spec)
