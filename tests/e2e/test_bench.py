@@ -29,6 +29,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError
 from protocol.messages import Match, Over
 from tests.support.arena_process import ROOT, alive, below, state
+from tests.support.git_repository import commit_all, git
 
 pytestmark = pytest.mark.e2e
 
@@ -137,12 +138,8 @@ def clone_into(folder: Path) -> Path:
     for package in ("arena", "bots", "protocol"):
         skip = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, folder / package, ignore=skip)
-    for words in (
-        ("init", "--quiet"),
-        ("add", "."),
-        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "one"),
-    ):
-        subprocess.run(["git", "-C", str(folder), *words], check=True)
+    git(folder, "init")
+    commit_all(folder)
     return folder
 
 

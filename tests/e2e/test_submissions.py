@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["database"]
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap")]
 
 _NASH = "import bots.ace_king_queen\n\n\nclass Mine(bots.ace_king_queen.Nash):\n    pass\n"
 _GONE_S = 10.0

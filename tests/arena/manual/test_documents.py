@@ -38,6 +38,7 @@ def found() -> dict[str, Document]:
     return documents()
 
 
+@pytest.mark.needs("git")
 def test_every_document_of_the_repository_is_found(found: dict[str, Document]) -> None:
     listed = subprocess.run(
         ["git", "ls-files", "*.md", "LICENSE"],

@@ -183,7 +183,10 @@ def test_it_says_how_a_bot_is_built_and_started_and_what_it_plays(tmp_path: Path
         ("run = 'node bot.js'", "bot.js", "javascript", "node bot.js"),
         ("run = 'java -cp x.jar Bot'", "x.jar", "java", "java -cp x.jar Bot"),
         ("run = 'java -cp /usr/share/x.jar Bot'", "", "java", "java -cp /usr/share/x.jar Bot"),
-        ("run = 'bash run.sh'", "run.sh bot.js", "bash", "bash run.sh"),
+        pytest.param(
+            *("run = 'bash run.sh'", "run.sh bot.js", "bash", "bash run.sh"),
+            marks=pytest.mark.needs("bash"),
+        ),
         ("run = './bot'", "bot bot.cpp", "cpp", "./bot"),
         ("run = 'bot'", "bot bot.cpp bot.go", "other", "./bot"),
         ("run = './bot'", "bot bot.rs", "other", "./bot"),
