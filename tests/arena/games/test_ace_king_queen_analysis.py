@@ -119,7 +119,6 @@ def test_a_weakness_says_what_the_bot_does_and_what_would_be_better() -> None:
     assert weaknesses[0].cost == pytest.approx(1 / 12)
 
 
-@pytest.mark.stats
 def test_a_share_that_may_be_the_best_is_said_to_be_so() -> None:
     assert {weakness.best for weakness in analysis_of(Nash()).weaknesses} <= {
         "bets 1 time in 3 (it may do so)",

@@ -218,7 +218,6 @@ def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
 # ---- The goal
 
 
-@pytest.mark.stats
 def test_a_doubler_has_a_value_and_no_chain() -> None:
     settings = ThreeCardPokerSettings(stake=200, goal=225, rounds=300)
     analysis = analysed(Doubler(), stake=200, goal=225, rounds=300)
