@@ -188,7 +188,11 @@ def find(game: str, bot: str) -> type[Any]:
 
 
 class _FromSource(SourceFileLoader):
-    """Does without cached bytecode: that of the same second and size is taken for the file's."""
+    """Loads a file from its source, never from cached bytecode.
+
+    Python takes cached bytecode for current if the file's size and second of change are the same, so
+    an edit of one character right after a run would be ignored.
+    """
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the file."""
@@ -207,7 +211,7 @@ def load_file(path: Path) -> type[Any]:
     name = f"bot_file_{path.stem}"
     loader = _FromSource(name, str(path.absolute()))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    assert spec is not None, "its loader is given"
+    assert spec is not None, "a spec with a loader is always made"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     neighbours = str(path.parent.resolve())

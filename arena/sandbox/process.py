@@ -25,8 +25,10 @@ _CHUNK_BYTES = 1 << 16
 _REST_S = 0.01  # between two reads of stderr: a bot that floods it waits, not the arena
 _POLL_S = 0.005  # until a supervisor that has closed its pipe is gone
 _START_S = 20.0  # to execute it, on a machine that is starting a hundred others
-_PATIENCE_S = 1.0  # beyond the supervisor's own grace, and after SIGKILL
-_KILLING_S = 20.0  # for the supervisor, which alone can end a tree that forks all the time
+_PATIENCE_S = 1.0  # beyond the supervisor's own grace, and after it is killed
+# How long the supervisor may take to kill a tree that forks all the time, on a loaded machine. It is
+# not killed before: it alone can end such a tree.
+_KILLING_S = 20.0
 
 
 class StderrTail:
@@ -162,9 +164,9 @@ class Process:
             self._control = -1
 
     async def stop(self) -> None:
-        """End its whole tree: with SIGTERM, then SIGKILL; returns within some seconds.
+        """End its whole tree: with SIGTERM, then SIGKILL.
 
-        On a loaded machine a tree that forks all the time takes longer.
+        It returns within some seconds, or within 25 if the tree forks all the time.
         """
         self._supervisor.terminate()
         self._supervisor.send_signal(signal.SIGCONT)  # the bot may have stopped it

@@ -488,7 +488,7 @@ async def test_what_a_bot_leaves_behind_goes_with_it(tmp_path: Path, isolate: bo
 async def test_who_forks_all_the_time_is_ended_all_the_same(
     tmp_path: Path, isolate: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_PATIENCE_S", -supervisor.GRACE_S)  # as on a loaded machine
+    monkeypatch.setattr(process, "_PATIENCE_S", -supervisor.GRACE_S)  # SIGKILL is due at once
     # Each process soon forks a successor with a session of its own: at most some dozens at once.
     source = """
 import os, signal, sys, time
@@ -527,7 +527,7 @@ async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(tmp_pat
         assert here.findings.empty()
 
 
-async def test_a_bot_that_stops_its_supervisor_is_ended_by_it(
+async def test_the_supervisor_ends_a_bot_that_has_stopped_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_KILLING_S", 10 * CLOSE_S)

@@ -46,7 +46,8 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let the run go on below its guard; in each of its processes set right what Ctrl-C does."""
-    # Where it is set (containers do it) every arena that a test starts is compiled anew, for a second.
+    # Many containers set it. Each `arena` that a test starts would then compile all its modules again,
+    # and each process of pytest all the tests.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     # A shell has what it starts in its background ignore it, and so would all that tests start.
