@@ -190,8 +190,8 @@ def find(game: str, bot: str) -> type[Any]:
 class _FromSource(SourceFileLoader):
     """Loads a file from its source, never from cached bytecode.
 
-    Python takes cached bytecode for current if the file's size and second of change are the same, so
-    an edit of one character right after a run would be ignored.
+    Python takes cached bytecode for current if the file's size and second of change are the same,
+    so an edit of one character right after a run would be ignored.
     """
 
     def get_code(self, fullname: str) -> CodeType:

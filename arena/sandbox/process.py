@@ -26,8 +26,8 @@ _REST_S = 0.01  # between two reads of stderr: a bot that floods it waits, not t
 _POLL_S = 0.005  # until a supervisor that has closed its pipe is gone
 _START_S = 20.0  # to execute it, on a machine that is starting a hundred others
 _PATIENCE_S = 1.0  # beyond the supervisor's own grace, and after it is killed
-# How long the supervisor may take to kill a tree that forks all the time, on a loaded machine. It is
-# not killed before: it alone can end such a tree.
+# How long the supervisor may take, on a loaded machine, to kill a tree that forks all the time.
+# It is not killed before: it alone can end such a tree.
 _KILLING_S = 20.0
 
 
