@@ -4,7 +4,7 @@ A case (`tests/support/told_cases.py`) says what is there when the arena starts,
 a time; a line without one is of the same moment. The arena starts on Monday 23 November at 17:00, or
 `from` another time, and is stopped a minute after the last line. `>` is what the scheduler says and
 plays until the next line, all of it, with its time.
-`python -m tests.arena.competitions.test_scheduler` writes that anew.
+With UPDATE_CASES in the environment it writes that anew.
 """
 
 from __future__ import annotations
@@ -254,6 +254,7 @@ class Evening:
         self._runs: list[PlannedRun] = []
         self._games: list[OpenGame] = []
         self._once = False
+        self._launch_s = 0.0  # how long the arena waits for its own bots before all begins
         self._task: asyncio.Task[None] | None = None
         for module in (gathering, scheduler):
             monkeypatch.setattr(module, "local_now", self.now)
@@ -308,6 +309,8 @@ class Evening:
 
     async def _runs_on(self) -> None:
         try:
+            if self._launch_s:
+                await asyncio.sleep(self._launch_s)
             await self.scheduler.run(self._runs, self._games)
             self.says("all is over")
         except StoreFailed as error:
@@ -333,6 +336,8 @@ class Evening:
                 self._runs.append(a_run(name, **fields(more)))
             case ["game", name, least]:
                 self._games.append(OpenGame(plan_for(name), int(least)))
+            case ["launch", "takes", seconds]:
+                self._launch_s = float(seconds)
             case ["once"]:
                 self._once = True
             case ["roster", *names]:
