@@ -1,6 +1,7 @@
 """Ends a command at a signal: at SIGTERM as at Ctrl-C, and `serve` and `bench` at SIGHUP, too.
 
-The command stops the processes that it has started, and what it has stored stays.
+The command stops the processes that it has started, and what it has stored stays. The first signal
+counts. What comes while it ends is ignored, also an impatient second Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
+from typing import Any
 
 __all__ = ["Stop", "stopping", "stops_at_sigterm"]
 
@@ -23,10 +25,11 @@ _ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 def stops_at_sigterm() -> None:
     """Let SIGTERM cancel the current task from now on."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
-    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    stop = Stop()
+    stop.cancels(task)
+    _handles_until_done(task, signal.SIGTERM, stop.heard)
 
 
 class Stop:
@@ -41,8 +44,20 @@ class Stop:
         self._task: asyncio.Task[object] | None = None
 
     def cancels(self, task: asyncio.Task[object]) -> None:
-        """Cancel this task at the signal, or now if the signal has come already."""
+        """Cancel this task at the signal, or now if the signal has come already.
+
+        While the task ends, asyncio would answer a second Ctrl-C with a `KeyboardInterrupt` in
+        whatever is just stopping the bots: only the first one gets to it.
+        """
         self._task = task
+        by_asyncio = signal.getsignal(signal.SIGINT)
+        if callable(by_asyncio):  # else it is ignored, as in the background
+
+            def once(number: int, frame: FrameType | None) -> None:
+                if signal.signal(signal.SIGINT, operator.is_) is once:
+                    by_asyncio(number, frame)
+
+            _handles_until_done(task, signal.SIGINT, once)
         if self.name is not None:
             task.cancel()
 
@@ -77,9 +92,25 @@ def stopping() -> Iterator[Stop]:
     try:
         yield stop
     finally:
+        # After a signal only the interpreter's own shutdown is left, which none may interrupt.
+        has_come = bool(before) and signal.getsignal(signal.SIGINT) is operator.is_
         for number, handler in before.items():
-            # After a signal only the interpreter's own shutdown is left, which none may interrupt.
-            signal.signal(number, handler if stop.name is None else signal.SIG_IGN)
+            signal.signal(number, signal.SIG_IGN if has_come else handler)
+
+
+def _handles_until_done(
+    task: asyncio.Task[Any], number: signal.Signals, handler: Callable[[int, FrameType | None], Any]
+) -> None:
+    """Have a signal handled so until a task is done; a signal that has come stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = signal.signal(number, handler)
+
+    def restore(_: object) -> None:
+        if signal.getsignal(number) == handler:
+            signal.signal(number, before)
+
+    task.add_done_callback(restore)
 
 
 def _named(names: Iterable[str]) -> list[signal.Signals]:

@@ -13,6 +13,7 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._signals import stops_at_sigterm
 from arena.competitions.ledger import CompetitionReport
 from arena.lab.demo import demo, field
 from arena.storage.store import Store
@@ -48,7 +49,7 @@ def command(keep: Path | None, as_json: bool) -> None:
         store = stack.enter_context(Store(folder / "demo.db" if keep is None else keep))
         try:
             reports = asyncio.run(_demo(store))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
             kept = "" if keep is None else f"; what was played is in {keep}"
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
     if as_json:
@@ -61,6 +62,7 @@ def command(keep: Path | None, as_json: bool) -> None:
 
 
 async def _demo(store: Store) -> list[CompetitionReport]:
+    stops_at_sigterm()
     with report.watch() as board:
         contests = field()
         board.note(f"starting {sum(len(contest.bots) for contest in contests)} bots")

@@ -277,9 +277,8 @@ def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, f
     with suppress(ConnectionError):  # it does not listen any more: it is ending
         while True:
             socket.create_connection(("127.0.0.1", port)).close()
-    others = ["SIGTERM", "SIGHUP", *(["SIGINT"] if first != "SIGINT" else [])]
     while arena.process.poll() is None:
-        for name in others:
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             arena.process.send_signal(getattr(signal, name))
         time.sleep(0.001)  # while they come quicker than asyncio takes them it does nothing else
     if first == "SIGINT":
@@ -288,6 +287,22 @@ def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, f
         assert "arena: stopped; all matches" in err
     else:
         is_stopped(arena, first)
+    assert alive(started) == {}
+
+
+@needs_signals
+def test_ctrl_c_again_and_again_ends_it_like_one(service: Serve) -> None:
+    arena = service("akq", "--set", "hands=1000000", *house_bots("ann", "ben"))
+    arena.until("2 bots compete")
+    started = below(arena.process.pid)
+    while arena.process.poll() is None:
+        arena.process.send_signal(signal.SIGINT)
+        time.sleep(0.001)
+    status, _, err = arena.ends()
+
+    assert status == 130, err
+    assert err.splitlines()[-1].startswith("arena: stopped; all matches that were over are in ")
+    assert "Traceback" not in err
     assert alive(started) == {}
 
 
