@@ -96,13 +96,20 @@ frame_validation.install()
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what has no small form; where several processes share the tests, those that take
-    long go first.
+    long go first, and in a file those that are not measured last.
     """
     left_out = {item for item in items if not LONG and item.get_closest_marker("long")}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+        files = {item.path: number for number, item in enumerate(items)}
+        items.sort(
+            key=lambda item: (
+                not item.nodeid.startswith(_LONG),
+                files[item.path],
+                item.get_closest_marker("stats") is not None,
+            )
+        )
 
 
 def pytest_collection_finish() -> None:

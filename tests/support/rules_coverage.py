@@ -2,16 +2,18 @@
 
 Where `COVERAGE_PROCESS_START` is set, coverage runs in each process of pytest from its beginning.
 It is halted in all tests but those that mirror `protocol` and `arena/games`, and the programs that
-tests start do without it.
+tests start do without it. What the rules have cached while it was halted is made anew.
 """
 
 from __future__ import annotations
 
 import os
 import pkgutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from functools import _lru_cache_wrapper
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -35,6 +37,8 @@ class RulesCoverage:
             self._coverage = Coverage.current()
             _load_all()
         self._is_on = self._coverage is not None
+        self._caches = _caches() if self._is_on else ()
+        self._sizes: Sequence[int] = ()  # of the caches, when it was halted
         # Not in the first process, whose own have yet to start.
         if "PYTEST_XDIST_WORKER" in os.environ:
             os.environ.pop(_SWITCH, None)
@@ -43,6 +47,12 @@ class RulesCoverage:
         """Go on with the measurement, or halt it."""
         if self._coverage is not None and is_on is not self._is_on:
             self._is_on = is_on
+            if is_on:
+                for cached, size in zip(self._caches, self._sizes, strict=True):
+                    if cached.cache_info().currsize != size:
+                        cached.cache_clear()
+            else:
+                self._sizes = [cached.cache_info().currsize for cached in self._caches]
             (self._coverage.start if is_on else self._coverage.stop)()
 
     def save(self) -> None:
@@ -60,6 +70,17 @@ def _load_all() -> None:
                 import_module(module.name)
 
 
+def _caches() -> Sequence[_lru_cache_wrapper[Any]]:
+    """The functions of the rules that keep what they have made."""
+    return [
+        value
+        for name, module in sys.modules.items()
+        if name.startswith("arena.games.")
+        for value in vars(module).values()
+        if isinstance(value, _lru_cache_wrapper)
+    ]
+
+
 _measured = RulesCoverage()
 
 
@@ -67,8 +88,8 @@ _measured = RulesCoverage()
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Measure coverage in a test of the rules or the wire.
 
-    Tests marked `stats` are left out: other tests reach the same branches, and measured they take
-    almost four times as long.
+    Tests marked `stats` are left out, and come last in their files, as they may share what others
+    have made: those reach the same branches, and measured they take almost four times as long.
     """
     _measured.switch(item.nodeid.startswith(_MIRRORS) and item.get_closest_marker("stats") is None)
     return (yield)
