@@ -80,3 +80,16 @@ def test_nothing_is_compared_with_itself() -> None:
     ]
 
     assert found == []
+
+
+def test_no_turns_of_the_event_loop_are_counted() -> None:
+    """Who waits for what happens waits until it has, or in virtual time."""
+    found = [
+        where
+        for where, node in places(ast.For)
+        if isinstance(node, ast.For)
+        and ast.unparse(node.iter).startswith("range(")
+        and [ast.unparse(each) for each in node.body] == ["await asyncio.sleep(0)"]
+    ]
+
+    assert found == []

@@ -1,4 +1,4 @@
-"""Competitions without sockets or processes: bots answer one turn of the event loop later.
+"""Competitions without sockets or processes, in virtual time: a bot takes a millisecond to answer.
 
 `FakeStore` keeps what it is given, so that a competition can go on from any row of it. `FakeHost`
 passes on who comes and goes, and who is free again.
@@ -50,13 +50,13 @@ __all__ = [
     "TIMEOUT_S",
     "FakeHost",
     "FakeStore",
+    "a_while",
     "act",
     "failing",
     "first_legal",
     "illegal",
     "in_time",
     "silent",
-    "turns",
     "until",
 ]
 
@@ -67,6 +67,7 @@ SOON = 0.001
 """For bots that do not come: nobody waits for them."""
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second
+_ANSWERS_S = 0.001
 
 
 def first_legal(ask: Ask) -> object:
@@ -87,17 +88,16 @@ def act(what: str, who: str = "Eva", **about: Any) -> Act:
     return Act(competition="c", at=0.0, who=who, what=what, text=f"{what} by {who}", **about)
 
 
-async def turns(count: int = 100) -> None:
-    """Let everything happen that can."""
-    for _ in range(count):
-        await asyncio.sleep(0)
+async def a_while(answers: int = 100) -> None:
+    """Let bots play on for as long as one takes for so many answers."""
+    await asyncio.sleep(answers * _ANSWERS_S)
 
 
 async def until(holds: Callable[[], object]) -> None:
     """Let everything happen until something holds."""
     async with asyncio.timeout(TIMEOUT_S):
         while not holds():
-            await asyncio.sleep(0)
+            await asyncio.sleep(_ANSWERS_S / 4)
 
 
 async def in_time(work: Awaitable[Any]) -> Any:
@@ -425,7 +425,7 @@ class FakeHost:
         await self._learn(competition)
         task = asyncio.create_task(competition.run())
         self._tasks.append(task)
-        await turns()
+        await a_while()
         return competition, task
 
     async def end(self) -> None:
@@ -457,7 +457,7 @@ class FakeHost:
         self.comes(name)
 
     def _serve_soon(self, player: BotSession) -> None:
-        asyncio.get_running_loop().call_soon(self._serve, player)
+        asyncio.get_running_loop().call_later(_ANSWERS_S, self._serve, player)
 
     def _serve(self, player: BotSession) -> None:
         if player not in self._plays:

@@ -24,6 +24,7 @@ __all__ = ["WORKER", "FakeJobs"]
 
 WORKER = "w1"
 """The name of the machine that plays them."""
+_PLAYS_S = 0.001
 
 
 class FakeJobs:
@@ -69,10 +70,10 @@ class FakeJobs:
         return [self.put_here[job] for job in self._watchers]
 
     def plays_all(self) -> None:
-        """From now on every job is played to its end, a turn of the loop after it was put."""
+        """From now on every job is played to its end, a millisecond after it was put."""
         self._plays_all = True
         for job in tuple(self.waiting):
-            asyncio.get_running_loop().call_soon(self._play, job)
+            asyncio.get_running_loop().call_later(_PLAYS_S, self._play, job)
 
     def begins(self, job: str) -> str:
         """The worker begins a job; returns the match."""
@@ -126,7 +127,7 @@ class FakeJobs:
         if is_new and job.id not in self.matches:
             self.waiting.append(job.id)
             if self._plays_all:
-                asyncio.get_running_loop().call_soon(self._play, job.id)
+                asyncio.get_running_loop().call_later(_PLAYS_S, self._play, job.id)
 
     async def take(self) -> MatchJob:
         return await self._local.take()

@@ -5,6 +5,8 @@ on it need no change. A test, and its fixtures, run on it by a marker, for a fil
 
     @pytest.mark.virtual_time(limit_s=300)
 
+With `is_off=True` one of such a file runs on a usual loop: one that goes on while a thread is held.
+
 - No time passes while a thread works for the loop, `asyncio.to_thread` or the writer of a database.
 - A test that passes more virtual time than it names fails at once, as does one in which nothing is
   due and nobody works: all would wait for each other.
@@ -247,7 +249,7 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Give a test with the marker `virtual_time`, and its fixtures, such a loop."""
     marker = item.get_closest_marker("virtual_time")
-    if marker is None:
+    if marker is None or "is_off" in marker.kwargs:
         return {"real": asyncio.new_event_loop}
     return {"virtual": functools.partial(VirtualTimeLoop, **marker.kwargs)}
 

@@ -24,8 +24,7 @@ from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
 from protocol.instructions import LostAttempt, WorkerView
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
-from tests.support.fake_host import FakeHost, act, first_legal, in_time, silent
-from tests.support.virtual_time import all_done
+from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent
 from tests.support.worker_reports import report_of
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
@@ -333,7 +332,7 @@ async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
     for _ in range(MOST_VOIDS):  # of an arena that fails
         [table] = [table for table in house.referee.tables if stuck.table(table.id)]
         house.referee.void(table, FAULT)
-        await all_done()
+        await a_while()
     assert not stuck.is_paused
     assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
     assert not stuck.is_stuck

@@ -19,19 +19,21 @@ from protocol.messages import Ask, Ending, Limits, Mechanism
 from tests.support.fake_host import (
     SOON,
     FakeHost,
+    a_while,
     act,
     failing,
     first_legal,
     illegal,
     in_time,
     silent,
-    turns,
     until,
 )
 
 if TYPE_CHECKING:
     from arena.competitions.ledger import CompetitionReport
     from tests.support.fake_bots import FakeArena, FakeBot
+
+pytestmark = pytest.mark.virtual_time
 
 
 # --- forms ---
@@ -116,7 +118,7 @@ async def answers(
         for ask in held:
             house.answer(bot, ask)
         held.clear()
-        await asyncio.sleep(0)
+        await a_while(1)
     return task.result()
 
 
@@ -143,7 +145,7 @@ async def test_its_progress_can_be_watched(host: FakeHost) -> None:
     seen = {competition.settled}
     task = asyncio.create_task(competition.run())
     while not task.done():
-        await asyncio.sleep(0)
+        await a_while(1)
         seen.add(competition.settled)
 
     assert seen == set(range(8))
@@ -334,7 +336,7 @@ async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
     slow: list[FakeBot] = []
     task = asyncio.create_task(host.play(*names, game="high_low", limits=Limits()))
     while not host.book.matches:
-        await asyncio.sleep(0)
+        await a_while(1)
         if not slow:  # one of the two tables is, so that the other one's players wait
             for table in house.referee.tables[1:]:
                 player = table.chairs[0].player
@@ -456,7 +458,7 @@ async def test_J5_a_pairing_that_was_void_three_times_waits_and_the_others_go_on
     host.leaves("cem")  # so that it is ann and ben who have bad luck
     competition, task = await host.begin("ann", "ben", "cem", is_attended=True)
     host.comes("cem")
-    await turns(400)
+    await a_while(400)
 
     assert not task.done()
     assert host.book.counted() == {("ann", "cem"): 1, ("ben", "cem"): 1}
@@ -482,7 +484,7 @@ async def test_J5_what_is_void_three_times_again_waits_again(
     host.come("ann", "ben")
     competition, task = await host.begin("ann", "ben", is_attended=True)
     competition.resume(act("resume"))
-    await turns()
+    await a_while()
 
     assert len(host.book.matches) == 6
     assert [noted.what for noted in host.book.acts] == ["flag", "resume", "flag"]
@@ -513,7 +515,7 @@ async def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
     for _ in range(5):
         [table] = house.referee.tables
         competition.void(table.id, act("void", match=table.id))
-        await turns()
+        await a_while()
     host.plays("ann", first_legal)
     host.plays("ben", first_legal)
     await in_time(task)
@@ -636,7 +638,7 @@ async def test_J5_a_house_bot_that_crashes_in_a_final_costs_nobody_anything(host
     )
     for name in ("ann", "ben", "cem"):
         host.plays(name, silent)
-    await turns()
+    await a_while()
     host.offends("house-0", CRASHED)
     for name in ("ann", "ben", "cem"):
         host.plays(name, first_legal)
@@ -657,7 +659,7 @@ async def test_J5_a_house_bot_that_offends_three_times_is_for_the_instructor(
     competition, task = await host.begin(
         "ann", "ben", "cem", game="high_low", call_house=houses, is_attended=True
     )
-    await turns(2000)
+    await a_while(2000)
 
     assert host.book.kinds() == {Ending.VOID: 3}
     assert "void 3 times" in host.lines[-1]
@@ -692,7 +694,7 @@ async def test_J5_a_house_bot_has_time_to_start_however_short_bots_are_waited_fo
     assert competition.arbiter.awaited("house-0") == WAIT_S
     assert competition.arbiter.awaited("ann") == 0.0
 
-    await turns()  # it is being started
+    await a_while()  # it is being started
 
 
 async def test_K2_no_house_bot_is_started_for_a_final_that_was_played(host: FakeHost) -> None:
@@ -727,7 +729,7 @@ async def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
     for count in range(3):
         assert len(host.book.matches) == count
         competition.offended("house-0", CRASHED)
-        await turns()
+        await a_while()
     with pytest.raises(ArenaError, match="void 3 times by faults of the arena"):
         await in_time(task)
 

@@ -22,12 +22,12 @@ from protocol.messages import Ending, Limits, Mechanism, Verdict
 from tests.support.fake_host import (
     SHORT,
     FakeHost,
+    a_while,
     act,
     first_legal,
     illegal,
     in_time,
     silent,
-    turns,
     until,
 )
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from arena.competitions.competition import Competition
     from arena.competitions.ledger import CompetitionReport
     from arena.referee.live_match import Forgives
+
+pytestmark = pytest.mark.virtual_time
 
 CRASH = Finding(
     kind=Ending.CRASH, text="crashed: exit status 1", mechanism=Mechanism.EXIT, stderr="oh no"
@@ -143,7 +145,7 @@ async def test_a_connected_bot_keeps_a_table_free_while_the_other_process_starts
     assert not other.tables
 
     handed_in.pool.starts.set()
-    await turns()
+    await a_while()
     [table] = competition.tables
     assert [chair.player.public_name for chair in table.chairs] == ["ann", "eve"]
     assert handed_in.players["eve"].held == 0
@@ -158,7 +160,7 @@ async def test_a_bot_that_leaves_meanwhile_is_waited_for_and_nothing_is_recorded
     competition, task = await handed_in.begin("ann", "eve", **submitted("ann"))
     handed_in.leaves("eve")
     handed_in.pool.starts.set()
-    await turns()
+    await a_while()
 
     assert competition.progress.waits_for == ("eve",)
     assert not handed_in.book.rows
@@ -267,7 +269,7 @@ async def test_in_the_end_everything_here_is_void(host: FakeHost) -> None:
     host.submitted_play["ann"] = silent
     for name in ("first", "second"):
         host.runner.jobs.put(a_job(name, "ann", "ben"), WatcherOfOrder(told))
-    await turns()
+    await a_while()
     host.runner.close("the arena stops")
     await host.end()
 
@@ -357,7 +359,7 @@ async def test_a_pause_withdraws_what_has_not_begun(host: FakeHost) -> None:
 
     assert competition.playing == 1
     answer(host)
-    await turns()
+    await a_while()
     assert len(host.book.rows) == 1
 
     competition.resume(act("resume"))
@@ -398,7 +400,7 @@ async def test_a_bot_that_is_removed_leaves_its_matches(
     competition, task = await begun(handed_in, "ann", "ben", "cem")
     competition.remove("ann", act("remove", bot="ann"))
     handed_in.pool.starts.set()
-    await turns()
+    await a_while()
     answer(handed_in)
     report = await in_time(task)
 
@@ -417,7 +419,7 @@ async def test_what_a_connected_bot_of_the_same_name_does_is_no_matter(handed_in
 
 
 async def test_jobs_show_how_far_they_are(handed_in: FakeHost, monkeypatch: Any) -> None:
-    monkeypatch.setattr("arena.competitions.job_runner._PROGRESS_S", 0)
+    monkeypatch.setattr("arena.competitions.job_runner._PROGRESS_S", 0.001)
     competition, _ = await begun(handed_in, "ann", "ben")
     handed_in.all_play(first_legal, once=True)
     await until(lambda: competition.tables and competition.tables[0].decisions)

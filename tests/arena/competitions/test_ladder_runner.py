@@ -20,12 +20,12 @@ from protocol.messages import Ending, Limits
 from tests.support.fake_host import (
     TIMEOUT_S,
     FakeHost,
+    a_while,
     act,
     first_legal,
     illegal,
     in_time,
     silent,
-    turns,
     until,
 )
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from arena.competitions.ledger import CompetitionReport
     from arena.storage.models import MatchRow
     from tests.support.fake_bots import FakeArena, FakeBot
+
+pytestmark = pytest.mark.virtual_time
 
 LADDER: dict[str, Any] = {"form": Form.LADDER}
 
@@ -98,7 +100,7 @@ async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Compe
 async def seated_after_void(competition: Competition, table: OpenMatch) -> set[str]:
     """Make a match void; who plays afterwards."""
     competition.void(table.id, act("void", match=table.id))
-    await turns()
+    await a_while()
     return {chair.player.name for table in competition.tables for chair in table.chairs}
 
 
@@ -114,7 +116,8 @@ async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
     assert report.state is CompetitionState.FINISHED
     assert {row.name for row in report.standings} == {"ann", "ben"}
     assert report.played == len(host.book.results())
-    assert [row.pairing for row in host.book.rows] == sorted(row.pairing for row in host.book.rows)
+    numbers = sorted(row.pairing for row in host.book.rows)
+    assert numbers == [*range(1, len(numbers) + 1)]
     assert not house.referee.tables
 
 
@@ -149,11 +152,11 @@ async def test_a_bot_rests_between_two_matches(host: FakeHost, clock: FakeLoopTi
     assert clock.delays == [5.0]
 
     host.changed()
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 1
 
     clock.ring(5.0)
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 2
     assert max(host.most_chairs.values()) == 1
 
@@ -170,17 +173,17 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
     host.comes("slow", silent)
     await host.begin("ann", **LADDER)
     host.come("ben", "cem")
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 1
     assert clock.delays == [1.0]
 
     host.changed()
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 1, "not yet"
     assert clock.delays == [1.0], "and not two waits"
 
     clock.ring(1.0)
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 2
 
 
@@ -216,12 +219,12 @@ async def test_who_leaves_or_plays_something_else_causes_no_look(
     competition, _ = await host.begin("ann", **LADDER)
     looks = looks_of(competition, monkeypatch)
     host.leaves("cem")
-    await turns()
+    await a_while()
     other = house.bot("dora")
     other.player.games = frozenset({"gin_rummy"})
     host.players.add(other.player)
     host.changed()
-    await turns()
+    await a_while()
     assert looks == []
 
     host.come("eve", "fay", plays=silent)
@@ -240,7 +243,7 @@ async def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_p
         assert clock.delays == [pause_s]
         host.wall_s += pause_s
         clock.ring(pause_s)
-        await turns()
+        await a_while()
     assert competition.is_in("rogue")
     report = await closed(competition, task)
 
@@ -289,7 +292,7 @@ async def test_J3_pauses_outlive_a_restart(
     assert clock.delays == [6.0]
     host.wall_s = 10.0
     clock.ring(6.0)
-    await turns()
+    await a_while()
     assert clock.delays == [20.0]
 
 
@@ -381,11 +384,11 @@ async def test_in_a_pause_nobody_is_paired(host: FakeHost, clock: FakeLoopTimers
     competition.pause(act("pause"))
     clock.ring(5.0)
     host.changed()
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 1
 
     competition.resume(act("resume"))
-    await turns()
+    await a_while()
     assert len(host.book.matches) == 2
 
 
@@ -405,7 +408,7 @@ async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben", limits=Limits(), **LADDER)
     competition.remove("ben", act("remove", bot="ben"))
-    await turns()
+    await a_while()
 
     assert host.book.kinds() == {Ending.REMOVED: 1}
     assert not house.referee.tables
@@ -426,6 +429,7 @@ async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
     assert {row.played for row in others} == {report.played - 1}, "but for ben's"
 
 
+@pytest.mark.virtual_time(is_off=True)
 @pytest.mark.parametrize("gone", [("ben",), ("ben", "dan")])
 async def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_counts(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch, gone: tuple[str, ...]
@@ -461,7 +465,7 @@ async def test_a_bot_that_came_later_can_be_removed_too(house: FakeArena, host: 
     competition, _ = await host.begin("ann", **LADDER)
     assert len(house.referee.tables) == 1
     competition.remove("late", act("remove", bot="late"))
-    await turns()
+    await a_while()
 
     assert not house.referee.tables
 
@@ -477,7 +481,7 @@ async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_a
     assert not competition.is_in("theirs")
 
     host.comes("ours", silent)
-    await turns()
+    await a_while()
     [table] = house.referee.tables
     assert {chair.player.name for chair in table.chairs} == {"ann", "ours"}
 

@@ -33,6 +33,8 @@ from tests.support.written_competition import plan as plan_of_form
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
 
+pytestmark = pytest.mark.virtual_time
+
 THREE = ("ann", "ben", "cem")
 TEN = tuple(f"bot {number}" for number in range(10))
 

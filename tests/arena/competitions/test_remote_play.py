@@ -16,13 +16,15 @@ from arena.referee.live_match import LiveMatch
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism
-from tests.support.fake_host import FakeHost, act, first_legal, in_time, silent, turns, until
+from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
 from tests.support.fake_jobs import WORKER, FakeJobs
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
     from arena.competitions.job_runner import JobRunner
     from tests.support.fake_bots import FakeArena
+
+pytestmark = pytest.mark.virtual_time
 
 PAIR = ("ann", "ben")
 THREE = ("ann", "ben", "cem")
@@ -64,7 +66,7 @@ async def test_a_launched_bot_with_one_table_has_as_many_matches_as_workers_take
 
     jobs.at_once = 12
     host.room_changed()
-    await turns()
+    await a_while()
 
     assert len(jobs.open_jobs) == 13
 
@@ -237,7 +239,7 @@ async def test_J5_what_workers_cannot_play_three_times_waits_for_the_instructor(
         [job] = ids(jobs)
         jobs.begins(job)
         jobs.void(job, "the worker has no python9")
-        await turns()
+        await a_while()
 
     assert competition.is_stuck
     assert not jobs.open_jobs
@@ -260,7 +262,7 @@ async def test_in_a_pause_what_has_begun_goes_on_and_the_rest_is_withdrawn(
 
     jobs.ends(first)
     jobs.loses(second)
-    await turns()
+    await a_while()
 
     assert not jobs.open_jobs, "what is lost is not played again in a pause"
     assert competition.played == 1
@@ -307,7 +309,7 @@ async def test_a_match_that_the_instructor_voids_is_played_again_once_the_worker
     assert jobs.cancelled == {job: "void by Eva"}
     assert competition.table(match) is not None
     jobs.void(job)
-    await turns()
+    await a_while()
     [again] = ids(jobs)
     jobs.begins(again)
     jobs.ends(again)
@@ -363,7 +365,7 @@ async def test_what_is_lost_of_a_removed_bot_is_not_played_again(
     jobs.begins(job)
     competition.remove("cem", act("remove", bot="cem"))
     jobs.loses(job)
-    await turns()
+    await a_while()
 
     assert {job.players for job in jobs.open_jobs} == {PAIR}
 
@@ -399,7 +401,7 @@ async def test_J3_who_dies_here_while_workers_play_it_is_out_as_ever(
     for job in ids(jobs):
         jobs.begins(job)
     host.offends("ann", CRASH)
-    await turns()
+    await a_while()
 
     assert not competition.is_in("ann")
     mine = {job.id for job in jobs.open_jobs if "ann" in job.players}
@@ -428,7 +430,7 @@ async def test_the_offence_of_a_house_bot_elsewhere_excuses_none_of_its_process_
     seat = next(seat for seat, name in enumerate(final.players) if name in house)
     jobs.begins(final.id)
     jobs.ends(final.id, seat)
-    await turns()
+    await a_while()
 
     assert not competition.arbiter.is_excused(final.players[seat])
     assert not competition.verdicts
@@ -458,7 +460,7 @@ async def test_what_has_begun_goes_on_without_the_arena_and_counts_for_the_next(
     for job in begun:
         jobs.begins(job)
     task.cancel()
-    await turns()
+    await a_while()
 
     assert jobs.abandoned == begun
     assert not jobs.open_jobs
@@ -469,7 +471,7 @@ async def test_what_has_begun_goes_on_without_the_arena_and_counts_for_the_next(
     assert ids(later) == begun, "before its bots are here, and no others"
 
     launched(again, *PAIR)
-    await turns()
+    await a_while()
     pairings = Counter(job.pairing for job in later.open_jobs)
     assert set(pairings.values()) == {1}
 
@@ -492,7 +494,7 @@ async def test_what_an_earlier_arena_began_goes_on_in_a_pause_too(
     jobs.begins(first)
     jobs.begins(second)
     task.cancel()
-    await turns()
+    await a_while()
     again, later = await restarted(host, jobs, house)
     competition, _ = await again.begin(*PAIR, matches=6, is_paused=True)
 
@@ -500,7 +502,7 @@ async def test_what_an_earlier_arena_began_goes_on_in_a_pause_too(
 
     later.ends(first)
     later.loses(second)
-    await turns()
+    await a_while()
     assert not later.open_jobs
     assert competition.played == 1
     await again.end()
@@ -513,7 +515,7 @@ async def test_what_cannot_count_any_more_is_ended_by_the_next_arena(
     for job in ids(jobs):
         jobs.begins(job)
     task.cancel()
-    await turns()
+    await a_while()
     again, later = await restarted(host, jobs, house)
     remove = act("remove", bot="cem")
     competition, task = await again.begin(*THREE, matches=2, acts=[remove])
@@ -563,7 +565,7 @@ async def test_K4_who_has_connected_meets_a_launched_bot_at_its_table_and_others
     for name in ("dora", "eve", "fritz"):
         host.comes(name, silent)
     competition, _ = await host.begin(*THREE, **LADDER)
-    await turns()
+    await a_while()
 
     assert max(len(player.chairs) for player in host.players.values()) == 1
     seated = {name for table in house.referee.tables for name in table.names}
@@ -580,17 +582,17 @@ async def test_K4_the_next_arena_takes_up_what_is_played_and_gives_no_number_twi
     for job in ids(jobs):
         jobs.begins(job)
     jobs.ends(ids(jobs)[0])
-    await turns()
+    await a_while()
     begun = list(jobs.matches)
     task.cancel()
-    await turns()
+    await a_while()
     again, later = await restarted(host, jobs, house)
     again.book.rows = host.book.rows
     again.book.matches = host.book.matches
     competition, task = await again.begin(*PAIR, earlier=host.book.results(), **LADDER)
     assert ids(later) == begun
     launched(again, *PAIR)
-    await turns()
+    await a_while()
     for job in begun:
         later.ends(job)
     later.plays_all()
@@ -612,7 +614,7 @@ async def test_another_version_plays_what_has_not_begun_or_was_lost(host: FakeHo
     begun = ids(jobs)[0]
     jobs.begins(begun)
     service.plays("ann", 12)
-    await turns()
+    await a_while()
 
     assert {number for job in jobs.open_jobs if job.id != begun for number in job.submissions} == {
         12,
@@ -620,7 +622,7 @@ async def test_another_version_plays_what_has_not_begun_or_was_lost(host: FakeHo
     }
 
     jobs.loses(begun)
-    await turns()
+    await a_while()
     assert begun not in ids(jobs)
     competition.close()
     await in_time(task)

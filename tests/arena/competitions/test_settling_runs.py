@@ -17,7 +17,9 @@ from arena.strength.settle import Goal
 from bots.strategy import choose
 from protocol.errors import UsageError
 from protocol.messages import Ask, Ending, Mechanism
-from tests.support.fake_host import FakeHost, act, illegal, in_time, silent, turns, until
+from tests.support.fake_host import FakeHost, a_while, act, illegal, in_time, silent, until
+
+pytestmark = pytest.mark.virtual_time
 
 THREE = ("ann", "ben", "cem")
 FIRST = 12  # matches of the first block of three bots that meet four times
@@ -71,7 +73,7 @@ async def test_K6_a_block_begins_while_the_one_before_is_being_played(host: Fake
     host.plays("cem", silent)
     competition, _ = await host.begin(*THREE, **settling())
     await until(lambda: host.book.counted()["ann", "ben"] == 6)
-    await turns()
+    await a_while()
 
     assert competition.scheduled == BOTH
     assert (competition.progress.scheduled, competition.progress.left_s) == (0, None)

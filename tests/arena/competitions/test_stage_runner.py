@@ -25,12 +25,12 @@ from protocol.messages import Ask, Ending, Limits, Mechanism
 from tests.support.fake_host import (
     SOON,
     FakeHost,
+    a_while,
     act,
     first_legal,
     illegal,
     in_time,
     silent,
-    turns,
     until,
 )
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from arena.competitions.ledger import CompetitionReport
     from tests.support.fake_bots import FakeArena
     from tests.support.fake_host import Plays
+
+pytestmark = pytest.mark.virtual_time
 
 
 THREE = ("ann", "ben", "cem")
@@ -94,7 +96,7 @@ async def answers(host: FakeHost, *names: str) -> None:
     """Bots that were silent play on."""
     for name in names:
         host.plays(name, first_legal)
-    await turns(400)
+    await a_while(400)
 
 
 # --- pause, resume ---
@@ -245,7 +247,7 @@ async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_card
     competition, task = await host.begin("ann", "ben")
     [table] = house.referee.tables
     competition.void(table.id, act("void", match=table.id))
-    await turns()
+    await a_while()
     [again] = house.referee.tables
     await answers(host, "ann", "ben")
     report = await in_time(task)
@@ -426,7 +428,7 @@ async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
     [row] = host.book.rows
     host.heard.clear()
     competition.void(row.id, act("void", match=row.id))
-    await turns()
+    await a_while()
 
     assert gone not in host.heard
     [again] = host.book.results()
@@ -659,7 +661,7 @@ LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
 async def test_more_are_opened_as_the_first_matches_go_on(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
+    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
 
     host.come(*CLASS, plays=silent, tables=64)
     competition, _ = await host.begin(*CLASS, **LONG)
@@ -669,7 +671,7 @@ async def test_more_are_opened_as_the_first_matches_go_on(
 
     for name in CLASS:
         host.plays(name, some(500))
-    await turns(1_000)
+    await a_while(1_000)
     after = len(competition.tables)
 
     assert competition.settled == 0
@@ -678,7 +680,7 @@ async def test_more_are_opened_as_the_first_matches_go_on(
     competition.pause(act("pause"))
     for name in CLASS:
         host.plays(name, some(100))
-    await turns(400)
+    await a_while(400)
 
     assert len(competition.tables) == after
 
@@ -700,7 +702,7 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
     competition, _ = await host.begin(*CLASS, matches=40)
     for name in CLASS:
         host.plays(name, some(60))
-    await turns(400)
+    await a_while(400)
 
     assert len(competition.tables) > 4 * len(CLASS)
 
@@ -712,7 +714,7 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
     for name in CLASS:
         host.plays(name, silent)
     competition.resume(act("resume"))
-    await turns()
+    await a_while()
 
     assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
 
@@ -720,14 +722,14 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
 async def test_thousands_of_bots_are_looked_at_some_at_a_time(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
+    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
     monkeypatch.setattr("arena.competitions.stage_runner._TRIES", 1)
 
     host.come(*CLASS, plays=silent, tables=64)
     competition, _ = await host.begin(*CLASS, **LONG)
     for name in CLASS:
         host.plays(name, some(500))
-    await turns(1_000)
+    await a_while(1_000)
     playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
 
     assert all(playing[name] > 4 for name in CLASS)
@@ -747,11 +749,12 @@ async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
 
 async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:
     host.come("ann", "ben")
-    await host.begin("ann", "ben", "cem", "dora", matches=9, limits=Limits())
-    await until(lambda: len(host.book.matches) >= 9)
+    task = asyncio.create_task(host.play("ann", "ben", "cem", "dora", matches=9, limits=Limits()))
+    await until(lambda: len(host.book.matches) == 8 and host.house.referee.tables)
     host.comes("cem")
     host.comes("dora")
     await until(lambda: len(host.book.matches) >= 18)
+    task.cancel()
     latest = [set(players) for players, _ in host.book.matches[9:]]
 
     assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
@@ -825,7 +828,7 @@ class Meddling:
         task = asyncio.create_task(competition.run())
         for _ in range(acts):
             tables = set(competition.tables)
-            await turns(self._rng.randrange(apart))
+            await a_while(self._rng.randrange(apart))
             assert not competition.is_paused or tables >= set(competition.tables)
             if not task.done():
                 self._does_something()

@@ -12,11 +12,13 @@ from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
-from tests.support.fake_host import FakeHost, act, first_legal, in_time, silent, turns, until
+from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
+
+pytestmark = pytest.mark.virtual_time
 
 CRASH = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.EXIT)
 
@@ -58,7 +60,7 @@ async def test_K4_on_a_ladder_of_submissions_all_versions_in_play_climb(ladder: 
     competition = await begun(ladder)
     await played(ladder, 12)
     competition.close()
-    await turns()
+    await a_while()
 
     assert {row.name for row in competition.ledger.book.rows} == {"ann", "ben", "cem"}
     assert {version for match in labels(ladder) for version in match.values()} == {"v1"}
@@ -75,7 +77,7 @@ async def test_another_version_takes_over_at_the_next_match_and_is_an_act(ladder
     ladder.all_play(first_legal)
     await played(ladder, 6)
     competition.close()
-    await turns()
+    await a_while()
 
     versions = [match["ann"] for match in labels(ladder) if "ann" in match]
     assert versions == sorted(versions)
@@ -152,7 +154,7 @@ async def test_another_bot_of_the_owner_climbs_besides(ladder: FakeHost) -> None
 async def test_a_ladder_of_connected_bots_takes_no_versions(ladder: FakeHost) -> None:
     ladder.takes_submissions(ann=11, ben=21)
     competition = await begun(ladder, Take.CONNECTED)
-    await turns()
+    await a_while()
 
     assert not competition.tables
 
@@ -174,7 +176,7 @@ async def test_a_bot_of_a_ladder_can_be_removed(ladder: FakeHost) -> None:
     competition = await begun(ladder)
     await played(ladder, 2)
     competition.remove("ann", act("remove", bot="ann"))
-    await turns()
+    await a_while()
 
     assert "ann" not in playing(competition)
 

@@ -16,8 +16,7 @@ from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
-from tests.support.fake_host import SOON, FakeHost, act, first_legal, in_time, silent
-from tests.support.virtual_time import all_done
+from tests.support.fake_host import SOON, FakeHost, a_while, act, first_legal, in_time, silent
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
@@ -115,7 +114,7 @@ async def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
     ended = len(host.players["cem"].chairs)
     assert ended == 4
     host.offends("cem", LOST)
-    await all_done()
+    await a_while()
     host.comes("cem", tables=4)
     report = await in_time(task)
 
@@ -135,9 +134,9 @@ async def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(host:
     host.comes("cem", silent, tables=4)
     _, task = await host.begin("ann", "ben", "cem", matches=8, forgive=1)
     host.offends("cem", CRASHED)
-    await all_done()
+    await a_while()
     host.comes("cem", silent, tables=4)
-    await all_done()
+    await a_while()
     host.offends("cem", CRASHED)
     report = await in_time(task)
 
@@ -160,7 +159,7 @@ async def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_
     host.come("ann", "ben")
     competition, task = await host.begin("ann", "ben", "cem", wait_s=1.0, forgive=1)
     await asyncio.sleep(1)
-    await all_done()
+    await a_while()
     assert competition.progress.waits_for == ("cem",), "for its other pairing"
     host.comes("cem")
     report = await in_time(task)
@@ -199,7 +198,7 @@ async def test_J3_a_crash_between_two_matches_costs_the_next(host: FakeHost) -> 
         if "cem" in [chair.player.name for chair in table.chairs]:
             host.house.referee.void(table, "to sit nowhere")
     host.offends("cem", CRASHED)
-    await all_done()
+    await a_while()
     host.comes("cem")
     report = await in_time(task)
 
@@ -212,7 +211,7 @@ async def test_J3_a_crash_between_two_matches_costs_the_next(host: FakeHost) -> 
 async def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(host: FakeHost) -> None:
     host.comes("ann")
     names = ("ann", "cem")
-    competition, task = await host.begin(*names, matches=4, forgive=2, wait_s=0.01)
+    competition, task = await host.begin(*names, matches=4, forgive=2, wait_s=1.0)
     competition.offended("cem", CRASHED)
     report = await in_time(task)
 
@@ -227,9 +226,9 @@ async def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(host: FakeH
     host.come("ann", "ben")
     _, task = await host.begin("ann", "ben", "cem", matches=4, forgive=1)
     host.comes("cem", silent)
-    await all_done()
+    await a_while()
     host.offends("cem", CRASHED)
-    await all_done()
+    await a_while()
     host.comes("cem")
     report = await in_time(task)
 
@@ -246,7 +245,7 @@ async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     [table] = house.referee.tables
     house.now += 20
     house.referee.tick()
-    await all_done()
+    await a_while()
     assert competition.ledger.played == 1
     assert house.referee.tables == (), "it is not dealt to while it is silent"
     assert competition.progress.waits_for == ("ben",)
@@ -278,7 +277,7 @@ async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
     competition, task = await host.begin("ann", "ben", matches=3, forgive=1)
     house.now += 20
     house.referee.tick()
-    await all_done()
+    await a_while()
 
     assert competition.ledger.played == 1
     assert house.referee.tables == ()
@@ -294,7 +293,7 @@ async def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(host: Fak
     host.comes("ben", silent)
     _, task = await host.begin("ann", "ben", game="blackjack", matches=4, forgive=1)
     host.offends("ben", LOST)
-    await all_done()
+    await a_while()
     host.comes("ben")
     report = await in_time(task)
 
@@ -320,9 +319,9 @@ async def eventful(house: FakeArena, forgive: int) -> FakeHost:
     _, task = await host.begin("ann", "ben", "cem", matches=6, forgive=forgive)
     for _ in range(2):
         host.offends("cem", LOST)
-        await all_done()
+        await a_while()
         host.comes("cem", silent, tables=4)
-        await all_done()
+        await a_while()
     host.plays("cem", first_legal)
     await in_time(task)
     return host
@@ -363,7 +362,7 @@ async def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgi
     competition, task = await host.begin("ann", "ben", "cem", matches=4, forgive=1)
     for _ in range(2):
         host.comes("cem", silent)
-        await all_done()
+        await a_while()
         host.offends("cem", LOST)
     assert "cem" in competition.ledger.book.out
     assert [verdict.forgiven for verdict in competition.verdicts] == [True, False]

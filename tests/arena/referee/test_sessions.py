@@ -27,6 +27,7 @@ from arena.storage.store import Store
 from protocol.codec import Encoding
 from protocol.messages import VERSION, Hello, Limits
 from tests.support.fake_bots import FakeBotConnection
+from tests.support.virtual_time import all_done
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
@@ -200,8 +201,7 @@ class IdleBots:
         sys.settrace(trace)
         try:
             action()
-            for _ in range(5):
-                await asyncio.sleep(0)
+            await all_done()
         finally:
             sys.settrace(before)
             gc.enable()
@@ -234,8 +234,7 @@ async def costs(
             playing = asyncio.create_task(host.play(competition))
             crowd = IdleBots(host, count)
             host.gateway._outboxes.flush()
-            for _ in range(50):  # a search through all connections would have ended
-                await asyncio.sleep(0)
+            await all_done()  # a search through all connections has ended
             try:
                 return await crowd.cost(action(crowd))
             finally:
@@ -279,6 +278,7 @@ COSTS: dict[str, Callable[[IdleBots], Callable[[], object]]] = {
 }
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("what", COSTS)
 async def test_what_happens_costs_the_same_however_many_are_there(
     tmp_path: Path, what: str

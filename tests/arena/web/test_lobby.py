@@ -25,6 +25,8 @@ from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, first_legal, silent
 from tests.support.scripts import fit
 
+pytestmark = pytest.mark.virtual_time
+
 
 def look(
     host: FakeHost,
