@@ -310,10 +310,16 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 arena.web.upcoming = lambda: scheduler.upcoming
                 arena.web.startable = lambda: scheduler.startable
             _warn(roster.access(), endpoint, plan, notices)
-            arena.on_instruct = AdminCommands(
-                arena, store, scheduler.play, starter=scheduler, roster=roster, lines=notices.lines
-            )
             async with launched(arena, plan.bots, notices):
+                # Not before: what a command starts would also be taken for interrupted.
+                arena.on_instruct = AdminCommands(
+                    arena,
+                    store,
+                    scheduler.play,
+                    starter=scheduler,
+                    roster=roster,
+                    lines=notices.lines,
+                )
                 await scheduler.run(plan.config.runs, plan.games)
             await store.flushed()
             return scheduler.has_failed

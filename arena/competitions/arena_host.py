@@ -56,6 +56,8 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 __all__ = ["Host"]
 
 _WORKERS_S = 0.5  # between two looks at them, which report as often
+_BEGINS_S = 5.0  # a command waits so long for an arena to begin, and its client twice as long
+_LOOK_S = 0.05
 
 
 class Host:
@@ -415,9 +417,26 @@ class Host:
         self._relay.freed(names)
 
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        if self.on_instruct is None:
-            raise UsageError("expected an arena with an instructor, this one has none")
-        return self.on_instruct(message, who)
+        if self.on_instruct is not None:
+            return self.on_instruct(message, who)
+        if self._is_attended:
+            return self._instruct_soon(message, who)
+        raise UsageError("expected an arena with an instructor, this one has none")
+
+    async def _instruct_soon(self, message: Instruct, who: str) -> Done:
+        """Carry a command out when the arena has started its own bots, if it does so soon.
+
+        What it goes on with is known only then, and so are the runs of its file.
+        """
+        end = self._loop.time() + _BEGINS_S
+        while self.on_instruct is None:
+            if self._loop.time() >= end:
+                raise UsageError(
+                    "expected an arena that has started its own bots; try again in a moment"
+                )
+            await asyncio.sleep(_LOOK_S)
+        done = self.on_instruct(message, who)
+        return done if isinstance(done, Done) else await done
 
     async def _on_request(self, request: Request) -> str:
         """Carry out what another process asks by the database, as an instructor's command."""

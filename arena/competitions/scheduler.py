@@ -46,8 +46,6 @@ class OpenGame(msgspec.Struct, frozen=True):
 class Scheduler:
     """Has everything played that is to be played.
 
-    It has to be made before anybody can give commands: what they start is not interrupted.
-
     Args:
         on_start: called with every competition that starts or goes on.
         teams: reads the teams of the roster, by name; called when a run starts.
@@ -76,8 +74,6 @@ class Scheduler:
         self._tell = tell
         self._gathering = Gathering(host, config, tell=tell, teams=teams, names=names)
         self._once = once
-        self._interrupted = host.unfinished()
-        self._has_begun = asyncio.Event()
         self._runs: Mapping[str, PlannedRun] = {}
         self._games: Mapping[str, Plan] = {}
         self._past: set[str] = set()  # runs without a time that have been played
@@ -100,7 +96,7 @@ class Scheduler:
         before: dict[str, asyncio.Task[None]] = {}
         self._runs = {run.name: run for run in runs}
         self._games = {game.plan.game: game.plan for game in games}
-        for row in self._interrupted:
+        for row in self._host.unfinished():
             try:
                 competition = self._resumed(row)
             except ArenaError as error:
@@ -113,7 +109,6 @@ class Scheduler:
             elif (interrupted := self._runs.get(row.plan.run)) is not None:
                 self._gathering.latest[interrupted.name] = competition
                 self._close_in_time(interrupted, competition, row.started_at)
-        self._has_begun.set()
         for run in runs:
             self._tasks.start(self._repeat(run))
         for game in games:
@@ -185,9 +180,8 @@ class Scheduler:
 
         `form`, `matches` and `settings` are for a game only; None means the usual ones. It raises
         `UsageError` if there is none of that name, it is on, too few bots are there, or it is not
-        played so; then nothing is recorded. It waits until `run` has begun.
+        played so; then nothing is recorded.
         """
-        await self._has_begun.wait()
         run = self._runs.get(name)
         if run is None:
             competition = await self._start_game(name, form, matches, settings)

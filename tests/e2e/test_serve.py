@@ -15,13 +15,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 
 from arena.storage.store import CompetitionState, Store
 from tests.e2e.test_pipe import CHEATS, INTERPRETER, PYTHON, bot, write_bots
 from tests.e2e.test_tls import make
-from tests.support.arena_process import ROOT, RunningProcess, alive, below, run
+from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed, run
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -288,6 +289,25 @@ def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, f
     else:
         is_stopped(arena, first)
     assert alive(started) == {}
+
+
+def test_what_is_started_while_it_launches_bots_is_played_once(
+    service: Serve, tmp_path: Path
+) -> None:
+    token = printed("roster", "instructor", "--db", str(tmp_path / "arena.db"))["token"]
+    slow = ("--bot", f"slow={SLEEPER}", "--hello-ms", "6000")
+    game = ("akq", "--players", "9", "--set", "hands=1000000", "--open")
+    arena = service(*game, *slow, *house_bots("ann", "ben"))
+    port = int(arena.until("the page is at").rpartition(":")[2])
+    here = ("--url", f"ws://127.0.0.1:{port}", "--token", token)
+    while len(json.load(urlopen(f"http://127.0.0.1:{port}/api/lobby.json"))["bots"]) < 2:
+        pass
+    started = run("start", "akq", *here)
+    arena.until("has not said hello")
+    status = printed("status", *here)
+
+    assert started.returncode == 0, started.stderr
+    assert len(status["competitions"]) == 1
 
 
 @needs_signals

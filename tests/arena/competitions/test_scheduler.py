@@ -254,7 +254,6 @@ class Evening:
         self._runs: list[PlannedRun] = []
         self._games: list[OpenGame] = []
         self._once = False
-        self._launch_s = 0.0  # how long the arena waits for its own bots before all begins
         self._task: asyncio.Task[None] | None = None
         for module in (gathering, scheduler):
             monkeypatch.setattr(module, "local_now", self.now)
@@ -309,8 +308,6 @@ class Evening:
 
     async def _runs_on(self) -> None:
         try:
-            if self._launch_s:
-                await asyncio.sleep(self._launch_s)
             await self.scheduler.run(self._runs, self._games)
             self.says("all is over")
         except StoreFailed as error:
@@ -336,8 +333,6 @@ class Evening:
                 self._runs.append(a_run(name, **fields(more)))
             case ["game", name, least]:
                 self._games.append(OpenGame(plan_for(name), int(least)))
-            case ["launch", "takes", seconds]:
-                self._launch_s = float(seconds)
             case ["once"]:
                 self._once = True
             case ["roster", *names]:
