@@ -24,7 +24,7 @@ _ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 
 def stops_at_sigterm() -> None:
-    """Let SIGTERM cancel the current task from now on."""
+    """Let SIGTERM cancel the current task from now on, and only the first Ctrl-C."""
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     stop = Stop()
@@ -93,7 +93,7 @@ def stopping() -> Iterator[Stop]:
         yield stop
     finally:
         # After a signal only the interpreter's own shutdown is left, which none may interrupt.
-        has_come = bool(before) and signal.getsignal(signal.SIGINT) is operator.is_
+        has_come = stop.name is not None or signal.getsignal(signal.SIGINT) is operator.is_
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if has_come else handler)
 
@@ -101,7 +101,7 @@ def stopping() -> Iterator[Stop]:
 def _handles_until_done(
     task: asyncio.Task[Any], number: signal.Signals, handler: Callable[[int, FrameType | None], Any]
 ) -> None:
-    """Have a signal handled so until a task is done; a signal that has come stays ignored."""
+    """Handle a signal this way until a task is done; one that has come stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         return
     before = signal.signal(number, handler)

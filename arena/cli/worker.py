@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import operator
 import os
 import platform
 import re
@@ -200,7 +201,11 @@ def _leaving_at_ctrl_c(worker: Worker, notices: _Notices) -> Iterator[None]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
 
+    before = signal.getsignal(signal.SIGINT)
+
     def pressed() -> None:
+        if task.cancelling():
+            return
         if worker.is_leaving:
             task.cancel()
             return
@@ -217,6 +222,7 @@ def _leaving_at_ctrl_c(worker: Worker, notices: _Notices) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, operator.is_ if task.cancelling() else before)
 
 
 def _slots(cores: int) -> int:
