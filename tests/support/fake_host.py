@@ -66,7 +66,7 @@ SHORT: dict[str, dict[str, object]] = {name: dict(game.rounds(4)) for name, game
 SOON = 0.001
 """For bots that do not come: nobody waits for them."""
 
-TIMEOUT_S = 20.0  # nothing here takes more than a second
+TIMEOUT_S = 20.0  # of virtual time; nothing here takes more than some seconds
 _ANSWERS_S = 0.001
 
 

@@ -75,7 +75,7 @@ def _caches() -> Sequence[_lru_cache_wrapper[Any]]:
     return [
         value
         for name, module in sys.modules.items()
-        if name.startswith("arena.games.")
+        if name.startswith(("arena.games.", "protocol.gin_melds"))
         for value in vars(module).values()
         if isinstance(value, _lru_cache_wrapper)
     ]
@@ -88,8 +88,8 @@ _measured = RulesCoverage()
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Measure coverage in a test of the rules or the wire.
 
-    Tests marked `stats` are left out, and come last in their files, as they may share what others
-    have made: those reach the same branches, and measured they take almost four times as long.
+    Tests marked `stats` are left out: others reach the same branches, and measured they take almost
+    four times as long. They come last in their files, as the others may have to make what they share.
     """
     _measured.switch(item.nodeid.startswith(_MIRRORS) and item.get_closest_marker("stats") is None)
     return (yield)

@@ -249,9 +249,10 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Give a test with the marker `virtual_time`, and its fixtures, such a loop."""
     marker = item.get_closest_marker("virtual_time")
-    if marker is None or "is_off" in marker.kwargs:
+    options = {"is_off": True} if marker is None else marker.kwargs
+    if options.get("is_off"):
         return {"real": asyncio.new_event_loop}
-    return {"virtual": functools.partial(VirtualTimeLoop, **marker.kwargs)}
+    return {"virtual": functools.partial(VirtualTimeLoop, options.get("limit_s", LIMIT_S))}
 
 
 @contextmanager
