@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sqlite3
 from collections import Counter
@@ -13,8 +14,9 @@ import pytest
 from arena.formats.spec import Form
 from arena.results.audit_database import examine
 from arena.storage.live_results import LiveResults
+from arena.storage.roster import Roster
 from arena.storage.store import Store
-from protocol.messages import Ending, Limits, Verdict
+from protocol.messages import Done, Ending, Limits, Verdict
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
@@ -34,6 +36,21 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
                 await bot.closed()
     async with in_host(tmp_path) as arena, arena.stranger("aNN") as bot:
         assert (await bot.hello())["bot"] == "Ann", "in a later arena, too"
+
+
+async def test_a_command_waits_until_the_arena_has_begun_but_not_for_long(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        token = Roster(store.engine).instructor()
+    asked = {"type": "instruct", "protocol": 1, "token": token, "action": "status"}
+    async with in_host(tmp_path, is_attended=True) as arena, arena.stranger() as prof:
+        await prof.say(**asked)
+        refused = await prof.hears("refused")
+        await prof.say(**asked)
+        await asyncio.sleep(4)
+        arena.host.on_instruct = lambda message, who: Done(f"{message.action.value} by {who}")
+
+        assert (await prof.hears("done"))["text"] == "status by instructor"
+    assert refused["text"].startswith("expected an arena that has started its own bots; try again")
 
 
 async def test_one_owner_with_many_names_does_not_hold_a_ladder_up() -> None:
