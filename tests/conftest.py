@@ -95,8 +95,10 @@ frame_validation.install()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what has no small form; where several processes share the tests, those that take
-    long go first, and in a file those that are not measured last.
+    """Leave out what has no small form.
+
+    Where several processes share the tests, those that take long go first, and in a file those
+    marked `stats` go last (`tests/support/rules_coverage.py` says why).
     """
     left_out = {item for item in items if not LONG and item.get_closest_marker("long")}
     config.hook.pytest_deselected(items=[*left_out])

@@ -1,7 +1,7 @@
 """Ends a command at a signal: at SIGTERM as at Ctrl-C, and `serve` and `bench` at SIGHUP, too.
 
-The command stops the processes that it has started, and what it has stored stays. The first signal
-counts. What comes while it ends is ignored, also an impatient second Ctrl-C.
+The command stops the processes that it has started, and what it has stored stays. Later signals
+are ignored while it ends, a second Ctrl-C included.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 
 def stops_at_sigterm() -> None:
-    """Let SIGTERM cancel the current task from now on, and only the first Ctrl-C."""
+    """Cancel the current task at SIGTERM or Ctrl-C; later signals are ignored while it ends."""
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     stop = Stop()
     stop.cancels(task)
-    _handles_until_done(task, signal.SIGTERM, stop.heard)
+    _handle_until_done(task, signal.SIGTERM, stop.heard)
 
 
 class Stop:
@@ -46,18 +46,19 @@ class Stop:
     def cancels(self, task: asyncio.Task[object]) -> None:
         """Cancel this task at the signal, or now if the signal has come already.
 
-        While the task ends, asyncio would answer a second Ctrl-C with a `KeyboardInterrupt` in
-        whatever is just stopping the bots: only the first one gets to it.
+        asyncio answers a second Ctrl-C with a `KeyboardInterrupt` in the code that is running,
+        which may be stopping the bots. So only the first one reaches asyncio.
         """
         self._task = task
-        by_asyncio = signal.getsignal(signal.SIGINT)
-        if callable(by_asyncio):  # else it is ignored, as in the background
+        asyncio_handler = signal.getsignal(signal.SIGINT)
+        if callable(asyncio_handler):  # else it is ignored, as in the background
 
-            def once(number: int, frame: FrameType | None) -> None:
-                if signal.signal(signal.SIGINT, operator.is_) is once:
-                    by_asyncio(number, frame)
+            def on_interrupt(number: int, frame: FrameType | None) -> None:
+                # One step, as another signal may interrupt this function.
+                if signal.signal(signal.SIGINT, operator.is_) is on_interrupt:
+                    asyncio_handler(number, frame)
 
-            _handles_until_done(task, signal.SIGINT, once)
+            _handle_until_done(task, signal.SIGINT, on_interrupt)
         if self.name is not None:
             task.cancel()
 
@@ -98,10 +99,13 @@ def stopping() -> Iterator[Stop]:
             signal.signal(number, signal.SIG_IGN if has_come else handler)
 
 
-def _handles_until_done(
+def _handle_until_done(
     task: asyncio.Task[Any], number: signal.Signals, handler: Callable[[int, FrameType | None], Any]
 ) -> None:
-    """Handle a signal this way until a task is done; one that has come stays ignored."""
+    """Install a signal handler, and restore the former one when the task is done.
+
+    It is not restored if the handler has replaced itself, as then the signal has come.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
     before = signal.signal(number, handler)

@@ -311,7 +311,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 arena.web.startable = lambda: scheduler.startable
             _warn(roster.access(), endpoint, plan, notices)
             async with launched(arena, plan.bots, notices):
-                # Not before: what a command starts would also be taken for interrupted.
+                # Not before: `run` would resume a competition that a command has just started.
                 arena.on_instruct = AdminCommands(
                     arena,
                     store,

@@ -200,11 +200,10 @@ def _leaving_at_ctrl_c(worker: Worker, notices: _Notices) -> Iterator[None]:
     """At Ctrl-C have a worker leave; at the next one stop it."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
-
     before = signal.getsignal(signal.SIGINT)
 
     def pressed() -> None:
-        if task.cancelling():
+        if task.cancelling():  # it gives back what it has not played, and must not be interrupted
             return
         if worker.is_leaving:
             task.cancel()
@@ -222,6 +221,7 @@ def _leaving_at_ctrl_c(worker: Worker, notices: _Notices) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
+        # asyncio restores Python's own handler, which would interrupt what is closed after this.
         signal.signal(signal.SIGINT, operator.is_ if task.cancelling() else before)
 
 

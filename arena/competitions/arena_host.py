@@ -56,8 +56,8 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 __all__ = ["Host"]
 
 _WORKERS_S = 0.5  # between two looks at them, which report as often
-_BEGINS_S = 5.0  # a command waits so long for an arena to begin, and its client twice as long
-_LOOK_S = 0.05
+_BEGIN_S = 5.0  # how long a command waits for the arena to begin; its client gives up after 10 s
+_POLL_S = 0.05
 
 
 class Host:
@@ -420,21 +420,22 @@ class Host:
         if self.on_instruct is not None:
             return self.on_instruct(message, who)
         if self._is_attended:
-            return self._instruct_soon(message, who)
+            return self._instruct_when_begun(message, who)
         raise UsageError("expected an arena with an instructor, this one has none")
 
-    async def _instruct_soon(self, message: Instruct, who: str) -> Done:
-        """Carry a command out when the arena has started its own bots, if it does so soon.
+    async def _instruct_when_begun(self, message: Instruct, who: str) -> Done:
+        """Wait until the arena has started its own bots, then carry the command out.
 
-        What it goes on with is known only then, and so are the runs of its file.
+        Only then are the runs of its file and the competitions that it resumes known. Raises
+        UsageError if that takes longer than `_BEGIN_S`.
         """
-        end = self._loop.time() + _BEGINS_S
+        end = self._loop.time() + _BEGIN_S
         while self.on_instruct is None:
             if self._loop.time() >= end:
                 raise UsageError(
                     "expected an arena that has started its own bots; try again in a moment"
                 )
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
         done = self.on_instruct(message, who)
         return done if isinstance(done, Done) else await done
 

@@ -110,7 +110,7 @@ async def test_second_ctrl_c_stops_a_worker_at_once(worker: WorkerCommand) -> No
     await worker.begin(LONG)
     worker.process.send_signal(signal.SIGINT)
     await worker.until_event("leaving")
-    while worker.process.returncode is None:  # whoever is impatient presses it again and again
+    while worker.process.returncode is None:  # an impatient user presses it again
         worker.process.send_signal(signal.SIGINT)
         await asyncio.sleep(0.01)
     status = await worker.process.wait()

@@ -89,7 +89,7 @@ def act(what: str, who: str = "Eva", **about: Any) -> Act:
 
 
 async def a_while(answers: int = 100) -> None:
-    """Let bots play on for as long as one takes for so many answers."""
+    """Let time pass in which a bot gives this many answers."""
     await asyncio.sleep(answers * _ANSWERS_S)
 
 

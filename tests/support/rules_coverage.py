@@ -89,7 +89,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Measure coverage in a test of the rules or the wire.
 
     Tests marked `stats` are left out: others reach the same branches, and measured they take almost
-    four times as long. They come last in their files, as the others may have to make what they share.
+    four times as long. They run last in their files: before that, they would fill the caches of the
+    file, and the measured tests would not run the code behind them.
     """
     _measured.switch(item.nodeid.startswith(_MIRRORS) and item.get_closest_marker("stats") is None)
     return (yield)

@@ -5,7 +5,8 @@ on it need no change. A test, and its fixtures, run on it by a marker, for a fil
 
     @pytest.mark.virtual_time(limit_s=300)
 
-With `is_off=True` one of such a file runs on a usual loop: one that goes on while a thread is held.
+In such a file `virtual_time(is_off=True)` gives one test a usual loop: virtual time would stop while
+that test holds a thread.
 
 - No time passes while a thread works for the loop, `asyncio.to_thread` or the writer of a database.
 - A test that passes more virtual time than it names fails at once, as does one in which nothing is
@@ -249,10 +250,10 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Give a test with the marker `virtual_time`, and its fixtures, such a loop."""
     marker = item.get_closest_marker("virtual_time")
-    options = {"is_off": True} if marker is None else marker.kwargs
-    if options.get("is_off"):
+    options = {"is_off": True} if marker is None else dict(marker.kwargs)
+    if options.pop("is_off", False):
         return {"real": asyncio.new_event_loop}
-    return {"virtual": functools.partial(VirtualTimeLoop, options.get("limit_s", LIMIT_S))}
+    return {"virtual": functools.partial(VirtualTimeLoop, **options)}
 
 
 @contextmanager

@@ -823,7 +823,7 @@ class Meddling:
         self.competition = self.host.compete(*names, limits=Limits(), **plan)
 
     async def goes_on(self, acts: int, apart: int) -> CompetitionReport:
-        """Do so many things, so many answers apart at most; then let it be played to its end."""
+        """Take `acts` actions, at most `apart` answers apart; then let it be played to its end."""
         competition = self.competition
         task = asyncio.create_task(competition.run())
         for _ in range(acts):
