@@ -195,7 +195,7 @@ def test_how_far_an_analysis_is_is_asked_for_until_it_is_done(
     said.filter(has_text="Three wait already.").wait_for()
     assert answers[before:] == [refused], "nobody looked"
     page.clock.run_for(60_000)
-    page.get_by_role("button", name="Ask again").click()
-    page.wait_for_function("() => !document.querySelector('.analysed [role=status]:empty')")
+    with page.expect_response("**/strength.json?*"):
+        page.get_by_role("button", name="Ask again").click()
     said.filter(has_text="Three wait already.").wait_for()
     assert answers[before + 1 :] == [refused], "it was asked for by the click alone"
