@@ -75,10 +75,19 @@ def package_of(point: EntryPoint) -> Package | None:
     if point.dist is None:
         top = point.module.partition(".")[0]
         return None if top in OUR_PACKAGES else Package(top, "?")
+    package = _package(point.dist)
     # Others may name a module of ours.
-    if re.sub(r"[-_.]+", "-", point.dist.name).lower() == _OUR_NAME:
-        return None
-    return Package(point.dist.name, point.dist.version)
+    return None if re.sub(r"[-_.]+", "-", package.name).lower() == _OUR_NAME else package
+
+
+@cache
+def _package(distribution: Distribution) -> Package:
+    """Its name and version: to read them parses all that it says of itself, some milliseconds."""
+    metadata = distribution.metadata
+    name, version = metadata["Name"], metadata["Version"]
+    if not name or not version:
+        raise ValueError("it has no name or no version")
+    return Package(name, version)
 
 
 def points(group: str, name: str | None = None) -> list[EntryPoint]:
@@ -116,9 +125,7 @@ def _points_of(distribution: Distribution, seen: set[str]) -> list[EntryPoint]:
     text = distribution.read_text("entry_points.txt") or ""
     if not any(group in text for group in GROUPS):  # to read the names of all takes 20 ms
         return []
-    name, version = distribution.name, distribution.version
-    if not name or not version:
-        raise ValueError("it has no name or no version")
+    name = _package(distribution).name
     if name in seen:
         return []
     seen.add(name)
