@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from arena.authoring.starter import starter
 from arena.cli._addresses import Endpoint
 from arena.competitions.arena_host import Host
 from arena.competitions.process_pool import ProcessPool
@@ -110,6 +109,9 @@ def play_submissions(arena: Host, service: SubmissionService) -> None:
 
 
 def _starter(game: str, language: str) -> StarterFiles:
+    # Here, as it brings the templates along, which no start of an arena needs.
+    from arena.authoring.starter import starter
+
     if language not in set(Language):
         known = ", ".join(Language)
         raise UsageError(f"expected one of {known}, got {language!r}")

@@ -728,9 +728,7 @@ def everything(database: str) -> Any:
     """The whole content of a database."""
     if "://" not in database:
         return Path(database).read_bytes()
-    names = (
-        "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"
-    )
+    names = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
     return [(name, rows(database, f"SELECT * FROM {name}")) for (name,) in rows(database, names)]
 
 
