@@ -10,10 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +23,7 @@ from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from tests.e2e.test_tls import make
 from tests.support import arena_process
-
-if TYPE_CHECKING:
-    from tests.support.gateway_bots import StartedProgram
+from tests.support.gateway_bots import StartedProgram
 from tests.support.needs import skip_without
 
 pytestmark = [
@@ -33,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="it uses signals"),
 ]
 
-Start = Callable[..., "StartedProgram"]
+Start = Callable[..., StartedProgram]
 
 PLAIN = """
 import json, os, random, sys
@@ -132,6 +130,15 @@ def plain(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An arena without a roster, where bots come and go; its address."""
+    db = tmp_path_factory.mktemp("arena") / "arena.db"
+    arena = StartedProgram("arena", "serve", "--port", "0", "--db", str(db))
+    yield arena.until("arena at ws://").split()[2]
+    arena.kill()
+
+
 def program_in(folder: Path, kind: str) -> str:
     if kind == "python":
         (folder / "plain.py").write_text(PLAIN)
@@ -142,14 +149,14 @@ def program_in(folder: Path, kind: str) -> str:
     return "bash bot.sh"
 
 
-@pytest.mark.parametrize("kind", ["python", "bash"])
+@pytest.mark.parametrize(("kind", "hands"), [("python", 600), ("bash", 120)])
 async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
-    start: Start, tmp_path: Path, kind: str
+    start: Start, tmp_path: Path, kind: str, hands: int
 ) -> None:
     """Three times, each in the middle: nobody is out, and the program hears every hand once."""
     cert, key = make(tmp_path, "arena")
     arena = start(
-        *("arena", "serve", "akq", "--once", "--json", "--set", "hands=600"),
+        *("arena", "serve", "akq", "--once", "--json", "--set", f"hands={hands}"),
         *("--port", "0", "--db", str(tmp_path / "arena.db"), "--matches", "1"),
         *("--tls-cert", str(cert), "--tls-key", str(key)),
     )
@@ -164,7 +171,7 @@ async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
             await asyncio.to_thread(bot.until, "connected as carried")
             start(*("arena", "connect", "akq", "honest", "--url", url), env={**os.environ, **trust})
             for _ in range(3):
-                await line.passes(20_000)
+                await line.passes(30 * hands)
                 line.cut()
             ends = await asyncio.to_thread(arena.ends)
             return ends, await asyncio.to_thread(bot.ends)
@@ -188,7 +195,7 @@ async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
             assert (kinds[0], kinds[-1]) == ("match", "over")
             assert set(kinds[1:-1]) == {"ask"}
             news = [item["round"] for message in told[1:] for item in message["news"]]
-            assert news == list(range(1, 601))
+            assert news == list(range(1, hands + 1))
 
 
 def test_a_carried_program_passes_arena_check_in_all_games(plain: Path) -> None:
@@ -216,9 +223,7 @@ def test_a_token_is_said_for_the_program(start: Start, plain: Path) -> None:
     carried(start, plain, "python3 plain.py", url, ARENA_TOKEN=token).until("connected as ann")
 
 
-def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path) -> None:
-    arena = start("arena", "serve", "--port", "0", "--db", str(plain / "arena.db"))
-    url = arena.until("arena at ws://").split()[2]
+def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path, url: str) -> None:
     bot = carried(start, plain, "python3 plain.py", url)
     bot.until("connected as plain")
     bot.process.send_signal(signal.SIGINT)
@@ -228,6 +233,8 @@ def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path) -> None:
     assert err.splitlines()[-1] == "arena: left the arena"
     again = carried(start, plain, "python3 plain.py", url)
     again.until("connected as plain")  # the name is free at once
+    again.process.send_signal(signal.SIGINT)
+    again.ends()
 
 
 @pytest.mark.parametrize(
@@ -244,12 +251,10 @@ def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_program_that_ends_is_told_in_one_line_with_its_status(
-    start: Start, plain: Path, last: str, status: int, said: str
+    start: Start, plain: Path, url: str, last: str, status: int, said: str
 ) -> None:
     script = PLAIN.replace("    heard.write(line)", f"    {last}")
     (plain / "plain.py").write_text(script)
-    arena = start("arena", "serve", "--port", "0", "--db", str(plain / "arena.db"))
-    url = arena.until("arena at ws://").split()[2]
     left, _, err = carried(start, plain, "python3 plain.py", url).ends()
 
     assert left == status

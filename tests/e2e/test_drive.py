@@ -29,7 +29,7 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
     drive = Drive(
         tmp_path_factory.mktemp("drive"),
         DriveOptions(
-            bots=6,
+            bots=5,
             kinds=("house", "house", "pipes", "launched", "python"),
             games=(ROBIN, CUP),
             rogues=2,
@@ -50,7 +50,7 @@ def test_nobody_is_out_and_nothing_is_lost(driven: tuple[Path, Report]) -> None:
     assert report.faults == []
     assert report.done == {"kill": 1, "stop": 1, "cut": 1}
     assert report.out.keys() == {"rogue-1", "rogue-2"}
-    assert report.matches > 40
+    assert report.matches > 20
     assert sum(report.guesses.values()) == 100
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_lost_when_workers_and_the_bus_are_killed(tmp_path: Path) -> 
     tool("nats-server")
     options = DriveOptions(
         bots=3,
-        kinds=("launched",),
+        kinds=("pipes", "pipes", "launched"),
         games=(ROBIN,),
         matches=4,
         faults={"worker": 1, "bus": 1, "kill": 1},

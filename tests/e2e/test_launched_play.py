@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.test_pipe import PYTHON, SHELL
+from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
-
-Arena = Callable[..., "StartedProgram"]
 
 INTERPRETER = shlex.quote(sys.executable)
 GOOD = PYTHON.replace("sys.argv[1]", '"me"')
@@ -59,20 +58,17 @@ with connect(os.environ["ARENA_URL"]) as arena:
 }
 
 
-@pytest.fixture
-def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> Arena:
-    """Run `arena` in a folder where the programs are, and a file with a strategy, `mine.py`."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be in a folder where the programs are, and a file with a strategy, `mine.py`."""
     for name, text in PROGRAMS.items():
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "bot.sh").write_text(SHELL.replace("$1", "sh", 1))
     (tmp_path / "mine.py").write_text(
         "from bots.ace_king_queen import Honest\nclass Mine(Honest): pass\n"
     )
-
-    def call(*words: str) -> StartedProgram:
-        return start("arena", *words, cwd=tmp_path)
-
-    return call
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def bot(file: str, name: str = "", stdio: bool = True) -> tuple[str, str]:
@@ -80,21 +76,20 @@ def bot(file: str, name: str = "", stdio: bool = True) -> tuple[str, str]:
     return "--bot", f"{label}{'stdio: ' if stdio else ''}{INTERPRETER} {file}.py"
 
 
-def done(program: StartedProgram, status: int = 0) -> tuple[Any, list[str]]:
+def done(*words: str, status: int = 0) -> tuple[Any, list[str]]:
     """The document that a command printed, and its lines on stderr."""
-    ended, out, err = program.ends()
+    ran = run_here(*words, "--json")
 
-    assert ended == status, err
-    assert "Traceback" not in err
-    return json.loads(out), err.splitlines()
+    assert ran.status == status, ran.err
+    return json.loads(ran.out), ran.err.splitlines()
 
 
 # --- play ---
 
 
-def test_a_program_plays_a_house_bot(arena: Arena) -> None:
-    words = ("--hands", "50", "--games", "3", "--json")
-    document, err = done(arena("play", "akq", "nash", *bot("good"), *words))
+def test_a_program_plays_a_house_bot() -> None:
+    words = ("--hands", "50", "--games", "3")
+    document, err = done("play", "akq", "nash", *bot("good"), *words)
 
     assert err == []
     assert [each["name"] for each in document["bots"]] == ["nash", "good"]
@@ -104,31 +99,30 @@ def test_a_program_plays_a_house_bot(arena: Arena) -> None:
     assert document["bots"][0]["mean"] == document["bots"][0]["score"] / 150
 
 
-def test_a_shell_a_websocket_and_a_file_for_people(arena: Arena) -> None:
+def test_a_shell_a_websocket_and_a_file_for_people() -> None:
     shell = ("--bot", "stdio: sh bot.sh")
     connects = bot("connects", stdio=False)
     for bots in ((*shell, *connects), ("mine.py", *connects)):
-        status, out, err = arena("play", "akq", *bots, "--hands", "20").ends()
+        out = run_here("play", "akq", *bots, "--hands", "20").text
 
-        assert (status, err) == (0, "")
         assert "20 hands\n" in out  # and no seed
         assert out.splitlines()[-1].endswith(
             (" wins", " share first place", "too few to say that it is better")
         )
 
 
-def test_the_others_of_a_table_of_four_may_be_house_bots(arena: Arena, tmp_path: Path) -> None:
-    words = ("bold", "timid", "counter", "--set", "max_shuffles=1", "--json")
+def test_the_others_of_a_table_of_four_may_be_house_bots(folder: Path) -> None:
+    words = ("bold", "timid", "counter", "--set", "max_shuffles=1")
     text = GOOD.replace("ace_king_queen", "high_low")
-    (tmp_path / "four.py").write_text(text)
-    document, _ = done(arena("play", "high_low", *bot("four"), *words))
+    (folder / "four.py").write_text(text)
+    document, _ = done("play", "high_low", *bot("four"), *words)
 
     assert [each["name"] for each in document["bots"]][-1] == "four"
     assert len(document["bots"]) == 4
 
 
-def test_J3_an_illegal_answer_is_told_with_what_was_legal(arena: Arena) -> None:
-    document, err = done(arena("play", "akq", "nash", *bot("cheat"), "--json"), 1)
+def test_J3_an_illegal_answer_is_told_with_what_was_legal() -> None:
+    document, err = done("play", "akq", "nash", *bot("cheat"), status=1)
 
     assert document["winners"] == [0]
     assert document["eliminated"]["kind"] == "illegal"
@@ -139,15 +133,13 @@ def test_J3_an_illegal_answer_is_told_with_what_was_legal(arena: Arena) -> None:
     assert "; answer with an element of `legal`" in line
 
 
-def test_J3_a_crash_is_told_with_what_the_program_said_last(arena: Arena) -> None:
-    argv = ("play", "akq", *bot("breaks"), "nash", "--hands", "50", "--json")
-    status, out, err = arena(*argv).ends()
-    document = json.loads(out)
+def test_J3_a_crash_is_told_with_what_the_program_said_last() -> None:
+    argv = ("play", "akq", *bot("breaks"), "nash", "--hands", "50")
+    document, err = done(*argv, status=1)
 
-    assert status == 1
     assert document["winners"] == [0]
     assert document["bots"][0]["mean"] is not None  # of the hands before
-    *traceback, line = err.splitlines()
+    *traceback, line = err
     assert "breaks: Traceback (most recent call last):" in traceback
     assert line == (
         "arena: breaks is eliminated in match 1: crash: crashed: exit status 1; "
@@ -155,8 +147,8 @@ def test_J3_a_crash_is_told_with_what_the_program_said_last(arena: Arena) -> Non
     )
 
 
-def test_a_program_that_crashes_at_once(arena: Arena) -> None:
-    document, err = done(arena("play", "akq", "nash", *bot("crash"), "--json"), 1)
+def test_a_program_that_crashes_at_once() -> None:
+    document, err = done("play", "akq", "nash", *bot("crash"), status=1)
 
     assert document["eliminated"]["kind"] == "absent"
     assert err[-1] == (
@@ -165,11 +157,11 @@ def test_a_program_that_crashes_at_once(arena: Arena) -> None:
     )
 
 
-def test_a_program_that_never_connects(arena: Arena) -> None:
+def test_a_program_that_never_connects() -> None:
     sleeper = ("--bot", f"{INTERPRETER} -c 'import time; time.sleep(60)'")
-    limits = ("--hello-ms", "1000", "--start-ms", "1500", "--json")
+    limits = ("--hello-ms", "1000", "--start-ms", "1500")
     argv = ("play", "akq", *bot("good"), *sleeper, *limits)
-    document, err = done(arena(*argv), 1)
+    document, err = done(*argv, status=1)
 
     assert document["eliminated"]["bot"] == 1
     assert err[-1].endswith(": absent: did not say hello within 2,500 ms")
@@ -178,9 +170,9 @@ def test_a_program_that_never_connects(arena: Arena) -> None:
 # --- cross ---
 
 
-def test_every_program_meets_every_bot_and_itself(arena: Arena) -> None:
+def test_every_program_meets_every_bot_and_itself() -> None:
     argv = ("cross", "akq", "nash", *bot("good", "ann"), *bot("good", "ben"))
-    document, err = done(arena(*argv, "--hands", "20", "--json"))
+    document, err = done(*argv, "--hands", "20")
 
     assert err == []
     assert [table["bots"] for table in document["tables"]] == [
@@ -195,9 +187,9 @@ def test_every_program_meets_every_bot_and_itself(arena: Arena) -> None:
     assert {each["units"] for each in document["bots"]} == {40}
 
 
-def test_J3_an_offender_counts_for_nobody(arena: Arena) -> None:
+def test_J3_an_offender_counts_for_nobody() -> None:
     argv = ("cross", "akq", "nash", "honest", *bot("cheat"), *bot("good"))
-    document, err = done(arena(*argv, "--hands", "20", "--json"), 1)
+    document, err = done(*argv, "--hands", "20", status=1)
 
     units = {each["name"]: each["units"] for each in document["bots"]}
     assert units == {"nash": 40, "honest": 40, "good": 40, "cheat": 0}
@@ -209,12 +201,11 @@ def test_J3_an_offender_counts_for_nobody(arena: Arena) -> None:
 
 
 @pytest.mark.parametrize(
-    ("game", "name", "jobs"),
-    [("three_card_poker", "player", 1), ("blackjack", "stander", 1), ("tcp", "player", 2)],
+    ("game", "name", "jobs"), [("blackjack", "stander", 1), ("three_card_poker", "player", 2)]
 )
-def test_T10_a_program_tries_to_reach_a_goal(arena: Arena, game: str, name: str, jobs: int) -> None:
+def test_T10_a_program_tries_to_reach_a_goal(game: str, name: str, jobs: int) -> None:
     argv = ("ruin", game, *bot(name), "--stake", "20", "--goal", "25", "--jobs", f"{jobs}")
-    document, err = done(arena(*argv, "--trials", "13", "--json"))
+    document, err = done(*argv, "--trials", "13")
     [result] = document["results"]
 
     assert err == []
@@ -223,15 +214,13 @@ def test_T10_a_program_tries_to_reach_a_goal(arena: Arena, game: str, name: str,
     assert result["reached"] > 0
 
 
-def test_T10_the_first_offence_ends_it(arena: Arena) -> None:
+def test_T10_the_first_offence_ends_it() -> None:
     argv = ("ruin", "tcp", *bot("knows_the_goal"), "--stake", "20", "--goal", "25")
-    status, out, err = arena(*argv, "--trials", "12", "--json").ends()
-    document = json.loads(out)
+    document, err = done(*argv, "--trials", "12", status=1)
 
-    assert status == 1
     assert document["trials"] == 2
     assert document["results"][0]["offences"] == 1
-    assert err.splitlines()[-1].startswith(
+    assert err[-1].startswith(
         "arena: knows_the_goal is eliminated in match 2: crash: crashed: exit status 1"
     )
 
@@ -257,9 +246,11 @@ def runs(pid: int, file: str) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_stops_it_stops_all_bots(arena: Arena, number: signal.Signals) -> None:
+def test_whoever_stops_it_stops_all_bots(
+    start: Callable[..., StartedProgram], number: signal.Signals
+) -> None:
     argv = ("play", "akq", "nash", *bot("good"), "--hands", "1000000")
-    program = arena(*argv)
+    program = start("arena", *argv)
     pid = program.process.pid
     deadline = time.monotonic() + 20
     while not any(runs(child, "good.py") for child in below(pid)):

@@ -20,9 +20,10 @@ from urllib.request import urlopen
 import pytest
 
 from arena.storage.store import CompetitionState, Store
-from tests.e2e.test_pipe import CHEATS, INTERPRETER, PYTHON, bot, write_bots
+from tests.e2e.test_pipe import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
 from tests.e2e.test_tls import make
-from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed, run
+from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed
+from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.e2e
 Serve = Callable[..., "StartedProgram"]
 
 CRASH = "raise SystemExit('no such luck')"
+SLEEPER = f"{INTERPRETER} -c 'import time; time.sleep(600)'"
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
 
@@ -53,37 +55,24 @@ def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_p
     (tmp_path / "class.toml").write_text(
         f"[[bot]]\ncommand = \"stdio: {INTERPRETER} good.py\"\nname = 'ann'"
     )
-    arena = serve("--config", "class.toml", *bot("good.py"), *bot("crash.py", "bad"))
+    offenders = (*bot("crash.py", "bad"), *bot("cheat.py"), "--bot", f"sleeper={SLEEPER}")
+    words = ("--config", "class.toml", *bot("good.py"), *offenders)
+    arena = serve(*words, "--hello-ms", "5000")
+    line = arena.until("eliminated")
     status, out, err = arena.ends()
     report = json.loads(out)
 
     assert status == 0, err
-    assert {row["name"] for row in report["standings"]} == {"ann", "good"}
-    assert (report["played"], report["verdicts"]) == (2, [])
-    assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
-    assert "Traceback" not in err
-
-
-def test_a_bot_that_never_says_hello_is_told_and_the_others_play(serve: Serve) -> None:
-    sleeper = f"sleeper={INTERPRETER} -c 'import time; time.sleep(60)'"
-    words = (*bot("good.py", "ann"), *bot("good.py", "ben"), "--bot", sleeper)
-    status, out, err = serve(*words, "--hello-ms", "2000").ends()
-
-    assert status == 0, err
-    assert json.loads(out)["played"] == 2
-    assert "sleeper has not said hello within 2,000 ms" in err.splitlines()
-
-
-def test_an_elimination_is_told_as_it_happens(serve: Serve) -> None:
-    arena = serve(*bot("good.py"), *bot("cheat.py"), *bot("good.py", "ben"))
-    line = arena.until("eliminated")
-    status, out, err = arena.ends()
-
+    assert {row["name"] for row in report["standings"]} == {"ann", "good", "cheat"}
+    assert [verdict["bot"] for verdict in report["verdicts"]] == ["cheat"]
+    [pair] = {row["played"] for row in report["standings"] if row["name"] != "cheat"}
+    assert pair == 2
     assert line.startswith("cheat (ace_king_queen) eliminated: ")
     assert '"all in"' in line
-    assert status == 0, err
     assert err.count("cheat (ace_king_queen)") == 1
-    assert [verdict["bot"] for verdict in json.loads(out)["verdicts"]] == ["cheat"]
+    assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
+    assert "sleeper has not said hello within 5,000 ms" in err.splitlines()
+    assert "Traceback" not in err
 
 
 def test_in_practice_an_illegal_answer_puts_nobody_out(serve: Serve, tmp_path: Path) -> None:
@@ -103,34 +92,32 @@ def test_in_practice_an_illegal_answer_puts_nobody_out(serve: Serve, tmp_path: P
     assert "eliminated" not in err
 
 
-def test_a_command_that_can_never_work_is_called_wrong(serve: Serve, tmp_path: Path) -> None:
+def test_a_command_that_can_never_work_is_called_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path.parent / "above.py").write_text(CRASH)
-    status, out, err = serve(*bot("../above.py", "ann")).ends()
+    monkeypatch.chdir(tmp_path)
+    done = run_here("serve", "akq", "--port", "0", *bot("../above.py", "ann"))
 
-    assert (status, out) == (2, "")
-    assert err.splitlines()[-1].startswith("arena: ann: expected paths in ")
-    assert "Traceback" not in err
+    assert (done.status, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith("arena: ann: expected paths in ")
 
 
 def test_a_run_has_a_title_with_spaces_everywhere(
-    start: Callable[..., StartedProgram], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "class.toml").write_text(
         "[serve]\nport = 0\n[[run]]\nname = 'Friday evening'\ngame = 'akq'\n"
         "house = ['nash', 'honest']\nleast = 2\nsettings = { hands = 10 }\n"
     )
 
-    def arena(*words: str) -> str:
-        status, out, err = start("arena", *words, cwd=tmp_path).ends()
-        assert status == 0, err
-        return out
-
-    arena("serve", "--config", "class.toml", "--once")
-    standings = json.loads(arena("standings", "Friday evening", "--json"))
-    assert standings["run"] == "Friday evening"
-    arena("export", "out", "--competition", "Friday evening")
+    status, _, err = start("arena", "serve", "--config", "class.toml", "--once").ends()
+    assert status == 0, err
+    assert printed("standings", "Friday evening")["run"] == "Friday evening"
+    assert run_here("export", "out", "--competition", "Friday evening").status == 0
     assert "Friday evening: " in (tmp_path / "out/index.html").read_text()
-    arena("verify", "arena.db")
+    assert printed("verify", "arena.db")["failed"] == []
 
 
 def test_one_bot_is_counted_as_one(start: Callable[..., StartedProgram], tmp_path: Path) -> None:
@@ -144,26 +131,22 @@ def test_one_bot_is_counted_as_one(start: Callable[..., StartedProgram], tmp_pat
 
 
 def test_a_bot_that_takes_a_name_of_the_roster_from_its_folder_is_told(
-    start: Callable[..., StartedProgram], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "class.csv").write_text("name\nann\nben\n")
     (tmp_path / "class.toml").write_text(
         "[serve]\nport = 0\n[[bot]]\ncommand = 'python3 Ann/bot.py'\n"
     )
     (tmp_path / "Ann").mkdir()
     (tmp_path / "Ann/bot.py").write_text("input()")
-    roster = start("arena", "roster", "import", "class.csv", cwd=tmp_path)
-    assert roster.ends()[0] == 0
+    printed("roster", "import", "class.csv")
 
-    arena = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
+    arena = start("arena", "serve", "--config", "class.toml")
 
     arena.until(
         "on the roster, and names of bots that are launched here: Ann; those of the roster cannot"
     )
-
-
-SLEEPER = f"{INTERPRETER} -c 'import time; time.sleep(600)'"
-SERVICE = [number for number in ("SIGTERM", "SIGHUP") if hasattr(signal, number)]
 
 
 @pytest.fixture
@@ -172,9 +155,11 @@ def service(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
     return lambda *words: start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
 
 
-def house_bots(*names: str) -> list[str]:
-    words = "-m bots akq random --name"
-    return [word for name in names for word in ("--bot", f"{name}={INTERPRETER} {words} {name}")]
+@pytest.fixture
+def slow_bots(tmp_path: Path) -> tuple[str, ...]:
+    """Two bots that play without end, and leave the cores to others."""
+    write_bots(tmp_path, slow=slow(0.01))
+    return *bot("slow.py", "ann"), *bot("slow.py", "ben")
 
 
 def processes_of(arena: StartedProgram) -> set[RunningProcess]:
@@ -197,27 +182,18 @@ def is_stopped(arena: StartedProgram, name: str) -> None:
 
 
 @needs_signals
-def test_a_signal_ends_an_arena_that_waits(service: Serve, tmp_path: Path) -> None:
-    arena = service()
-    arena.until("the page is at")
+def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
+    service: Serve, tmp_path: Path
+) -> None:
+    late = ("--bot", f"late={SLEEPER}", "--hello-ms", "1000")
+    house = f"{INTERPRETER} -m bots akq random"
+    bots = ("--bot", f"ann={house} --name ann", "--bot", f"ben={house} --name ben")
+    arena = service("akq", "--set", "hands=1000000", *late, *bots)
+    arena.until("2 bots compete")
+    started = below(arena.process.pid)
     arena.process.send_signal(signal.SIGHUP)
 
     is_stopped(arena, "SIGHUP")
-    assert [file.name for file in tmp_path.glob("arena.db*")] == ["arena.db"]
-
-
-@needs_signals
-@pytest.mark.parametrize("name", SERVICE)
-def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
-    service: Serve, tmp_path: Path, name: str
-) -> None:
-    slow = ("--bot", f"slow={SLEEPER}", "--hello-ms", "1000")
-    arena = service("akq", "--set", "hands=1000000", *slow, *house_bots("ann", "ben"))
-    arena.until("2 bots compete")
-    started = below(arena.process.pid)
-    arena.process.send_signal(getattr(signal, name))
-
-    is_stopped(arena, name)
     assert len(started) >= 3
     assert alive(started) == {}
     with Store(tmp_path / "arena.db", create=False) as store:
@@ -292,27 +268,29 @@ def test_more_signals_while_it_ends_do_no_harm(service: Serve, tmp_path: Path, f
 
 
 def test_what_is_started_while_it_launches_bots_is_played_once(
-    service: Serve, tmp_path: Path
+    service: Serve, tmp_path: Path, slow_bots: tuple[str, ...]
 ) -> None:
     token = printed("roster", "instructor", "--db", str(tmp_path / "arena.db"))["token"]
-    slow = ("--bot", f"slow={SLEEPER}", "--hello-ms", "6000")
+    late = ("--bot", f"late={SLEEPER}", "--hello-ms", "4000")
     game = ("akq", "--players", "9", "--set", "hands=1000000", "--open")
-    arena = service(*game, *slow, *house_bots("ann", "ben"))
+    arena = service(*game, *late, *slow_bots)
     port = int(arena.until("the page is at").rpartition(":")[2])
     here = ("--url", f"ws://127.0.0.1:{port}", "--token", token)
     while len(json.load(urlopen(f"http://127.0.0.1:{port}/api/lobby.json"))["bots"]) < 2:
-        pass
-    started = run("start", "akq", *here)
+        time.sleep(0.05)
+    started = run_here("start", "akq", *here)
     arena.until("has not said hello")
     status = printed("status", *here)
 
-    assert started.returncode == 0, started.stderr
+    assert started.status == 0, started.err
     assert len(status["competitions"]) == 1
 
 
 @needs_signals
-def test_ctrl_c_again_and_again_ends_it_like_one(service: Serve) -> None:
-    arena = service("akq", "--set", "hands=1000000", *house_bots("ann", "ben"))
+def test_ctrl_c_again_and_again_ends_it_like_one(
+    service: Serve, slow_bots: tuple[str, ...]
+) -> None:
+    arena = service("akq", "--set", "hands=1000000", *slow_bots)
     arena.until("2 bots compete")
     started = below(arena.process.pid)
     while arena.process.poll() is None:
@@ -381,24 +359,24 @@ def test_who_is_started_with_nohup_outlives_the_terminal(
     is_stopped(arena, "SIGTERM")
 
 
-def test_a_running_arena_is_copied_and_the_copy_goes_on(service: Serve, tmp_path: Path) -> None:
-    settings = ("akq", "--set", "hands=20", "--matches", "100000", "--log", "-")
-    words = (*settings, *house_bots("ann", "ben"))
+def test_a_running_arena_is_copied_and_the_copy_goes_on(
+    service: Serve, tmp_path: Path, slow_bots: tuple[str, ...]
+) -> None:
+    settings = ("akq", "--set", "hands=4", "--matches", "1000", "--log", "-")
+    words = (*settings, *slow_bots)
     arena = service(*words)
     for _ in range(3):
         arena.until("akq-")
     copy = tmp_path / "copy.db"
-    done = run("backup", str(copy), "--db", str(tmp_path / "arena.db"))
+    done = run_here("backup", str(copy), "--db", str(tmp_path / "arena.db"))
     before = len(arena.said)
     arena.until("akq-")
     arena.process.terminate()
     arena.ends()
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{copy}: 1 competition, ")
+    assert done.text.startswith(f"{copy}: 1 competition, ")
     assert before < len(arena.said)
-    verified = run("verify", str(copy))
-    assert verified.returncode == 0, verified.stdout
+    assert printed("verify", str(copy))["failed"] == []
     again = service(*words, "--db", "copy.db")
     again.until("akq-")
     again.process.terminate()

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.in_process import run_here
+
 __all__ = [
     "ROOT",
     "RunningProcess",
@@ -23,7 +25,6 @@ __all__ = [
     "below_other_tests",
     "free_port",
     "printed",
-    "run",
     "running",
     "start",
     "state",
@@ -59,18 +60,11 @@ def start(
         )
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """`arena WORDS`, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "arena", *words], capture_output=True, text=True, check=False
-    )
-
-
 def printed(*words: str) -> Any:
-    """What `arena WORDS --json` prints."""
-    done = run(*words, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """What `arena WORDS --json` prints; a process of its own would print the same."""
+    done = run_here(*words, "--json")
+    assert done.status == 0, done.err
+    return json.loads(done.out)
 
 
 def free_port() -> int:

@@ -46,6 +46,7 @@ from arena.games import GAMES
 from protocol.strategy import house_bots
 from tests.support import arena_process, independent_audit
 from tests.support.arena_process import RunningProcess
+from tests.support.in_process import run_here
 from tests.support.independent_audit import AuditedCompetition, AuditedDatabase
 from tests.support.rogues.rogue import KINDS as ROGUES
 from tests.support.stalling_proxy import StallingProxy
@@ -62,7 +63,7 @@ FAULTS = ("kill", "stop", "cut", "worker", "bus")
 _ROGUES = ("illegal", "garbage-json", "huge-frame", "goodbye", "vanish", "stall", "flood")
 _PROGRAMS = ("launched", "pipes", "submitted")
 _LATER = ("absent", "disconnect")  # words that are right for a rogue that offends between matches
-_PROCESSES = 3  # that the students of the kind `house` share
+_STUDENTS = 20  # of the kind `house` in one process
 _STARTS_S, _ENDS_S, _PLAYS_S = 300.0, 30.0, 900.0
 _LOOK_S = 0.1
 _FILES_EACH, _SPARE_FILES = 4, 12  # pipes of a program; the database, the page
@@ -317,9 +318,10 @@ class Drive:
             for number, (name, kind) in enumerate(self._bots.items())
             if kind == "house"
         ]
-        for part in range(min(_PROCESSES, len(described))):
+        for first in range(0, len(described), _STUDENTS):
+            part = first // _STUDENTS
             file = self._folder / f"students-{part}.json"
-            file.write_text(json.dumps(described[part::_PROCESSES]))
+            file.write_text(json.dumps(described[first : first + _STUDENTS]))
             words = ("-m", "tests.support.student_bots", str(file), "--url", self._url)
             self._start(f"students-{part}", *words)
         shutil.copytree(_EXAMPLES / "javascript", self._folder / "js")
@@ -348,12 +350,12 @@ class Drive:
         folder = self._folder / f"starter-{self._game_of(name)}"
         if not folder.exists():
             arena_process.printed("new", self._game_of(name), str(folder))
-        done = arena_process.run(
+        done = run_here(
             *("submit", str(folder), "--url", f"ws://127.0.0.1:{self._port}"),
             *("--token", self._tokens[name], "--json"),
         )
-        if done.returncode:
-            self.faults.append(f"{name} is not accepted: {done.stdout}{done.stderr}")
+        if done.status:
+            self.faults.append(f"{name} is not accepted: {done.out}{done.err}")
 
     def _are_there(self) -> bool:
         expected = sum(kind != "submitted" for kind in self._bots.values())
@@ -373,8 +375,8 @@ class Drive:
             is_early = due or time.monotonic() < end
             idle = {*self._options.games} - self._running()
             for game in [game for game in idle if is_early or not begun[game]]:
-                done = arena_process.run("start", game, *self._as_instructor())
-                begun[game] += done.returncode == 0
+                done = run_here("start", game, *self._as_instructor())
+                begun[game] += done.status == 0
             if due:
                 time.sleep(self._random.uniform(0, self._options.every_s))
                 self._disturb(due.pop())
@@ -514,9 +516,9 @@ class Drive:
             yield f"{game} was never played"
         for each in book.competitions:
             yield from self._judge_one(each, out)
-        verified = arena_process.run("verify", str(self.database))
-        if verified.returncode:
-            yield f"arena verify: {verified.stdout}{verified.stderr}"
+        verified = run_here("verify", str(self.database))
+        if verified.status:
+            yield f"arena verify: {verified.out}{verified.err}"
         if "Traceback" in self._said("arena"):
             yield f"the arena has raised:\n{self._said('arena')[-3000:]}"
 
