@@ -67,7 +67,7 @@ class ServedClass:
     def comes(self, name: str) -> None:
         """A student connects a bot."""
         words = ("akq", "nash", "--url", self.url, "--token", self._tokens[name])
-        bot = self._start("arena", "connect", *words)
+        bot = self._start("bots", *words)  # as `arena connect` does
         bot.until(f"connected as {name}")
 
     def says(self, *words: str) -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.e2e.test_pipe import PYTHON, bot, write_bots
+from tests.e2e.test_pipe import bot, slow, write_bots
 from tests.support import independent_audit
 from tests.support.in_process import run_here
 
@@ -41,8 +41,8 @@ game = "ace_king_queen"
 """
 RUN = 'least = 2\nhouse = ["nash", "honest"]\nwith_itself = false\nsettings = { hands = 50 }\n'
 SETTLING = (
-    'least = 4\nhouse = ["nash", "honest", "bluffer", "random"]\nsettle = "pairs"\nmatches = 6\n'
-    "most = 40\nsettings = { hands = 10 }\n"
+    'least = 3\nhouse = ["nash", "honest", "bluffer"]\nsettle = "pairs"\nmatches = 6\n'
+    "most = 20\nsettings = { hands = 10 }\n"
 )
 STOPPED = "x.db, and the same command goes on from there"
 
@@ -63,17 +63,17 @@ class Schedule(NamedTuple):
 
 
 SCHEDULES = {
-    "ctrl-c": Schedule(2, ("completed ^C", "ends"), 45),
-    "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 45),
-    "ctrl-c in a pause": Schedule(2, ("completed pause ^C", "paused resume ends"), 45),
+    "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 30),
+    "ctrl-c, and once more in a pause": Schedule(
+        2, ("completed ^C", "completed pause ^C", "paused resume ends"), 30
+    ),
     "void, remove, kill -9": Schedule(3, ("completed void remove kill", "ends"), also="eve is out"),
     "settling, killed in two blocks": Schedule(
-        SETTLING, ("completed*8 kill", "completed*60 kill", "ends"), also="forged"
+        SETTLING, ("completed*8 kill", "completed*20 kill", "ends"), also="forged"
     ),
     "played already": Schedule(RUN + "matches = 2", ("ends", "ends"), 2, also="not again"),
-    "due just before": Schedule(RUN + "matches = 2", ("ends", "ends"), 2, ago_min=20),
     "due before a ctrl-c": Schedule(
-        RUN + "matches = 200", ("completed ^C", "ends"), 200, ago_min=20
+        RUN + "matches = 120", ("completed ^C", "ends", "ends"), 120, ago_min=20
     ),
     "long past": Schedule(RUN + "matches = 2", ("ends",), 0, ago_min=120, also="was not played at"),
 }
@@ -87,13 +87,13 @@ class Lives:
         self.due = None if it.ago_min is None else (
             datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=it.ago_min)
         )  # fmt: skip
-        write_bots(folder, hello='"me", tables=2', bot=PYTHON)
+        write_bots(folder, hello='"me", tables=2', bot=slow(0.005))
         self.words: tuple[str, ...] = ("--config", "class.toml")
         at = f"\nat = {self.due.isoformat()}" if self.due else ""
         (folder / "class.toml").write_text(CONFIG.format(port=port) + str(it.what) + at)
         self.bots: tuple[str, ...] = ()
         if isinstance(it.what, int):
-            self.words = ("akq", "--once", "--json", "--matches", "15", "--set", "hands=200")
+            self.words = ("akq", "--once", "--json", "--matches", "10", "--set", "hands=20")
             self.words += ("--port", str(port), "--db", "x.db", "--players", str(it.what))
             self.bots = tuple(
                 word for name in ("ann", "ben", "eve")[: it.what] for word in bot("bot.py", name)
@@ -192,7 +192,7 @@ def test_every_pairing_counts_once_whatever_happens(
             rows = {each["name"]: each["eliminated"] for each in json.loads(lives.out)["standings"]}
             assert (rows["eve"]["kind"], rows["ann"], rows["ben"]) == ("removed", None, None)
         case "forged":
-            assert len(counted) > 100
+            assert len(counted) > 36, "a third block"
             rows = printed("standings", "--db", str(lives.db))["standings"]
             assert all(each["rank_low"] <= each["rank"] <= each["rank_high"] for each in rows)
             forged(lives.db, len(counted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -28,6 +29,7 @@ from protocol.submitting import (
 )
 from tests.support import arena_process
 from tests.support.databases import database
+from tests.support.in_process import run_here
 from tests.support.submitting import bot_zip
 
 if TYPE_CHECKING:
@@ -79,10 +81,10 @@ class SubmissionArena:
     def says(self, owner: str, *words: str, status: int = 0) -> Any:
         """A command of `arena`: its document."""
         secret = ("--url", self.url, "--token", self.tokens[owner])
-        program = self._start("arena", *words, *secret, "--json", cwd=self.folder)
-        ended, out, err = program.ends()
-        assert ended == status, err
-        return json.loads(out) if out else err
+        with contextlib.chdir(self.folder):
+            done = run_here(*words, *secret, "--json")
+        assert done.status == status, done.err
+        return json.loads(done.out) if done.out else done.err
 
     def enters(self, owner: str) -> SubmitterConnection:
         return SubmitterConnection(self.url, self.tokens[owner])
