@@ -13,6 +13,7 @@ import pytest
 
 from arena.cli._addresses import urls_for_others
 from arena.storage.store import CompetitionState, Store
+from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -95,24 +96,21 @@ def test_two_bots_play_a_competition(
         assert competition.finished_at is not None
 
 
-@pytest.mark.parametrize(
-    ("number", "ends_with", "says"),
-    [
-        (signal.SIGINT, 130, "stopped; all matches that were over are in"),
-        (signal.SIGTERM, 0, "stopped by SIGTERM; all matches that were over are in"),
-    ],
-)
-def test_an_arena_that_is_stopped_says_so_to_its_bots(
-    start: Start, serve: Callable[..., Any], number: signal.Signals, ends_with: int, says: str
+def test_a_taken_name_is_told_and_the_end_of_the_arena_is_said_to_its_bots(
+    start: Start, serve: Callable[..., Any]
 ) -> None:
     arena, url = serve()
-    bot = start("arena", "connect", "gin", "random", "--url", url)
-    bot.until("connected as random")
-    arena.process.send_signal(number)
+    bot = start("arena", "connect", "akq", "nash", "--url", url)
+    bot.until("connected as nash")
+    line = one_line(start("arena", "connect", "akq", "nash", "--url", url), 2)
+    assert "a bot named 'nash' is here already" in line
+    assert line.endswith("; --name sets the bot's name, as in --name nash-2")
+
+    arena.process.send_signal(signal.SIGTERM)
     status, _, err = arena.ends()
 
-    assert status == ends_with
-    assert says in err
+    assert status == 0
+    assert "stopped by SIGTERM; all matches that were over are in" in err
     assert "Traceback" not in err
     assert bot.ends()[0] == 0
 
@@ -125,7 +123,10 @@ def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
     arena.until("2 bots compete")
     arena.process.send_signal(signal.SIGINT)
 
-    assert arena.ends()[0] == 130
+    status, _, err = arena.ends()
+    assert status == 130
+    assert "stopped; all matches that were over are in" in err
+    assert "Traceback" not in err
     for bot in bots:
         bot.until("the arena has stopped, and will go on where it is")
         bot.process.kill()
@@ -137,27 +138,16 @@ def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
         assert store.verdicts() == ()
 
 
-def test_a_name_that_is_taken_is_told_in_one_line(start: Start, serve: Callable[..., Any]) -> None:
-    _, url = serve()
-    start("arena", "connect", "akq", "nash", "--url", url).until("connected as nash")
-    other = start("arena", "connect", "akq", "nash", "--url", url)
-
-    line = one_line(other, 2)
-    assert "a bot named 'nash' is here already" in line
-    assert line.endswith("; --name sets the bot's name, as in --name nash-2")
-
-
 # --- what is called wrong ---
 
 
-def test_a_port_in_use(start: Start, db: Path) -> None:
+def test_a_port_in_use(db: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        program = start("arena", "serve", "--port", port, "--db", str(db))
 
-        assert one_line(program, 1) == (
+        assert run_here("serve", "--port", port, "--db", str(db)).refusal(1) == (
             f"cannot listen on 127.0.0.1:{port}: another program uses that port; "
             "choose another with --port"
         )

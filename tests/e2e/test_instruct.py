@@ -130,27 +130,14 @@ THREE = (
 LONG = tuple("400" if word == "4" else word for word in THREE)
 
 
-def test_a_competition_is_paused_and_goes_on(arena: InstructedArena) -> None:
+def test_in_a_pause_a_match_is_void_and_a_bot_removed(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     before = arena.one()
     assert (before["state"], before["form"]) == ("running", "round_robin")
     assert before["scheduled"] == 24
-
-    done = arena.says("pause", before["competition"])
-    assert done["text"] == f"paused: {before['competition']}"
-    assert "is paused" in arena.says("pause", before["competition"], status=1)
-
-    arena.says("resume")
-    [report] = arena.ends()
-    assert report["played"] == 24
-    assert report["verdicts"] == []
-    assert arena.acts() == [("pause", "Eva"), ("resume", "Eva")]
-
-
-def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: InstructedArena) -> None:
-    arena.serve(*THREE)
     [first, *_] = arena.until(first_results)
-    arena.says("pause")
+    assert arena.says("pause", before["competition"])["text"] == f"paused: {before['competition']}"
+    assert "is paused" in arena.says("pause", before["competition"], status=1)
     done = arena.says("void", first.id)
     assert done["text"].startswith(f"{first.id} is void and played again in ")
     assert "expected " in arena.says("void", first.id, status=1), "once is enough"
@@ -182,13 +169,15 @@ def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: InstructedAren
         assert {verdict.kind for verdict in store.verdicts()} <= {Ending.REMOVED}
 
 
-def test_a_finished_competition_goes_on_for_a_match_that_is_void(arena: InstructedArena) -> None:
-    words = ("akq", "--players", "2", "--set", "hands=4", *bots("ann", "ben"))
+def test_when_it_is_over_a_match_is_void_and_a_bot_removed(
+    arena: InstructedArena, tmp_path: Path
+) -> None:
+    words = ("akq", "--players", "3", "--set", "hands=4", *bots(*"abc", file="good.py"))
     arena.serve(*words)
     [over] = arena.until(finished)
     with Store(arena.db, create=False) as store:
         rows = store.results(over.id)
-    [match] = [row.id for row in rows if len(set(row.players)) == 2]
+    match = next(row.id for row in rows if len(set(row.players)) == 2)
     assert arena.says("status")["competitions"] == []
     done = arena.says("void", match)
     assert done["text"] == f"{match} is void; {over.id} goes on for it"
@@ -199,21 +188,13 @@ def test_a_finished_competition_goes_on_for_a_match_that_is_void(arena: Instruct
     assert {row.pairing for row in after} == {row.pairing for row in rows}
     assert match not in {row.id for row in after}
 
-
-def test_a_bot_is_removed_from_a_competition_that_is_over(
-    arena: InstructedArena, tmp_path: Path
-) -> None:
-    words = ("akq", "--players", "3", "--set", "hands=4", *bots(*"abc", file="good.py"))
-    arena.serve(*words)
-    [over] = arena.until(finished)
-
     assert "one that is over has to be named" in arena.says("remove", "a", status=1)
     done = arena.says("remove", "a", "--competition", over.id)
     assert done["text"] == f"a is removed from {over.id}, which is over"
     assert "which is out by removed" in arena.says(
         *("remove", "a", "--competition", over.id), status=1
     )
-    arena.until(lambda store: store.actions(over.id))
+    arena.until(lambda store: "remove" in [act.what for act in store.actions(over.id)])
     for _ in range(2):  # also once the arena has gone
         standings = arena.reads("standings", over.id, "--json")["standings"]
         assert {row["name"] for row in standings if row["rank"]} == {"b", "c"}
@@ -230,8 +211,18 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
     assert (last["name"], last["eliminated"]) == ("a", "removed")
 
 
+@pytest.mark.made_up
 def test_a_competition_is_started_beside_another_and_the_log_has_it(arena: InstructedArena) -> None:
     arena.serve(*LONG)
+    for words in (("status",), ("stop",), ("remove", "ann")):
+        said = arena.says(*words, status=1, token="guessed")
+        assert "akq-" not in said
+        assert "ann" not in said
+    for words in (("pause", ""), ("void", "x" * 65), ("remove", "")):
+        arena.says(*words, status=1)
+    assert arena.one()["state"] == "running"
+    assert arena.acts() == [], "neither a wrong token nor words that cannot be any do anything"
+
     done = arena.says("start", "akq", "--form", "ladder", "--set", "hands=2")
     ladder = done["text"].removeprefix("started: ")
     forms = [competition["form"] for competition in done["competitions"]]
@@ -285,20 +276,6 @@ def test_a_class_is_imported_while_they_play_and_the_page_instructs_too(
         assert any("bots compete" in line for line in says("log")["lines"])
     arena.until(lambda store: "start" in [act.what for act in store.actions()])
     assert [what for what, _ in arena.acts()] == ["import", "import", "pause", "import", "start"]
-
-
-@pytest.mark.made_up
-def test_a_wrong_token_and_words_that_cannot_be_any_change_nothing(arena: InstructedArena) -> None:
-    arena.serve(*LONG)
-    for words in (("status",), ("stop",), ("remove", "ann")):
-        said = arena.says(*words, status=1, token="guessed")
-        assert "akq-" not in said
-        assert "ann" not in said
-    for words in (("pause", ""), ("void", "x" * 65), ("remove", "")):
-        arena.says(*words, status=1)
-
-    assert arena.one()["state"] == "running"
-    assert arena.acts() == []
 
 
 def test_where_no_arena_is(arena: InstructedArena, free_port: int) -> None:

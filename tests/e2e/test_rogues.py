@@ -54,8 +54,9 @@ LIMITS = Limits(
 )
 """Whoever behaves keeps them on a machine that is twenty times slower, beside all these."""
 
-OF_STALE = msgspec.structs.replace(LIMITS, decision_ms=500, bank_ms=2_000)
-"""A bot that is not read for a second must lose by that; nobody else plays there."""
+ALONE = ("stale", "spin")
+OF_ALONE = msgspec.structs.replace(LIMITS, decision_ms=500, bank_ms=2_000)
+"""A bot that is not read for a second, or computes, must lose by that; nobody else plays there."""
 
 SHORT: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 20},
@@ -129,7 +130,7 @@ def _behave(host: Host) -> list[asyncio.Task[object]]:
 async def _compete(host: Host, game: str, *names: str) -> CompetitionReport:
     """Play one competition; honest bots take the seats that are left."""
     players = (*names, *HONEST)[: GAMES[game].seats]
-    limits = OF_STALE if names == ("stale",) else LIMITS
+    limits = OF_ALONE if {*names} & {*ALONE} else LIMITS
     settings = GAMES[game].vocabulary.read_settings(SHORT[game])
     wait_s = (LIMITS.start_ms + LIMITS.grace_ms) / 1000
     plan = plan_of(GAMES[game], settings, players, limits=limits, wait_s=wait_s)
@@ -269,7 +270,7 @@ def check_evidence(cell: RogueResult, verdict: Verdict, seat: int) -> None:
     assert re.search(WORDS.get(cell.name, "."), verdict.text)
     assert verdict.advice
     assert verdict.mechanism
-    assert verdict.limits == (OF_STALE if cell.name == "stale" else LIMITS)
+    assert verdict.limits == (OF_ALONE if cell.name in ALONE else LIMITS)
     assert bool(verdict.asked) is bool(verdict.legal) is cell.kind.asked
     assert bool(verdict.got) is cell.kind.got
     if cell.kind.asked:

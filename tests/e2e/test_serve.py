@@ -165,7 +165,7 @@ def slow_bots(tmp_path: Path) -> tuple[str, ...]:
 def processes_of(arena: StartedProgram) -> set[RunningProcess]:
     """Wait until the arena has started processes."""
     while not (started := below(arena.process.pid)):
-        pass
+        time.sleep(0.02)
     return started
 
 
@@ -408,7 +408,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(service: Serve, tmp_pa
         seen = set()
         while reading.is_alive():
             seen.add(shown())
-        reading.join()
+            reading.join(0.05)
         return seen
 
     first = shown()

@@ -28,14 +28,11 @@ from protocol.submitting import (
     Submit,
 )
 from tests.support import arena_process
-from tests.support.databases import database
 from tests.support.in_process import run_here
 from tests.support.submitting import bot_zip
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
-
-__all__ = ["database"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap")]
 
@@ -140,9 +137,6 @@ def test_a_bot_is_handed_in_from_a_terminal_and_played_as_a_version(arena: Submi
     assert zipfile.ZipFile(arena.folder / "submission-1.zip").namelist() == ["bot.py"]
     assert disabled["in_play"] == []
     assert theirs == "arena: there is no submission 1\n"
-
-
-def test_without_a_good_token_nothing_is_said(arena: SubmissionArena) -> None:
     with (
         pytest.raises(ArenaError, match="expected a token"),
         SubmitterConnection(arena.url, "guessed"),
@@ -151,11 +145,8 @@ def test_without_a_good_token_nothing_is_said(arena: SubmissionArena) -> None:
 
 
 def test_an_arena_that_is_killed_loses_nothing_that_has_arrived_and_keeps_nothing_half_done(
-    start: Callable[..., StartedProgram], tmp_path: Path, database: str
+    arena: SubmissionArena, tmp_path: Path
 ) -> None:
-    where = database if "://" in database else Path(database)
-    arena = SubmissionArena(start, tmp_path, where)
-    arena.serve()
     slow_build = bot_zip(bot_toml='build = "sleep 600"\nrun = "sleep 600"')
     slow_check = bot_zip(bot_toml='run = "sleep 600"')
     with arena.enters("ann") as ann, arena.enters("bob") as bob, arena.enters("cem") as cem:
