@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -72,9 +72,11 @@ class _Planned(NamedTuple):
         return self.step if self.game is None else f"{self.step} {self.game}"
 
 
-def _plan(check: CheckSession) -> Iterator[_Planned]:
-    """The steps, in order. It is lazy because the games are known only after `hello`."""
+def _plan(check: CheckSession, chosen: Container[Step]) -> Iterator[_Planned]:
+    """The chosen steps, in order. It is lazy because the games are known only after `hello`."""
     for step, do in _STEPS.items():
+        if step not in chosen:
+            continue
         if step not in _PER_GAME:
             yield _Planned(step, None, do)
             continue
@@ -89,6 +91,7 @@ async def run(
     rounds: int,
     rng: random.Random,
     address: tuple[str, int] = ("127.0.0.1", 0),
+    chosen: Container[Step] = frozenset(Step),
     on_begin: Callable[[str], None] = lambda step: None,
     on_step: Callable[[StepOutcome], None] = lambda outcome: None,
     on_progress: Callable[[str], None] | None = None,
@@ -99,6 +102,7 @@ async def run(
         games: which of its games to check; empty for all.
         rounds: how many to play of each game.
         address: where the bot can connect; port 0 is a free one.
+        chosen: the steps that are done; with those that need play, `play` is one of them.
         on_progress: called once a second with a line about the step that runs.
 
     Raises:
@@ -111,7 +115,7 @@ async def run(
     try:
         if not bot.is_stdio:
             await bot.endpoint.open(*address)
-        for planned in _plan(check):
+        for planned in _plan(check, chosen):
             on_begin(planned.name)
             async with _progress(check, planned, len(done) + 1, on_progress):
                 outcome = await _step(check, planned, done)
