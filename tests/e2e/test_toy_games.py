@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from arena.formats.formats import forms_for
 from arena.formats.spec import Form
 from arena.storage.roster import Roster
 from arena.storage.store import Store
+from tests.support.in_process import CommandProcess, Run
 from tests.support.toy_games import toy_game, toy_name, write_toy
 
 if TYPE_CHECKING:
@@ -20,27 +23,24 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-TOYS = (1, 2, 3, 6)
+TOYS = (1, 2, 3)
 
-Arena = Callable[..., "StartedProgram"]
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandProcess]:
+    """A process for commands that end by themselves, beside the packages of the toys."""
+    folder = tmp_path_factory.mktemp("games")
+    for seats in TOYS:
+        write_toy(folder, seats)
+    with pytest.MonkeyPatch.context() as patch, CommandProcess.beside(folder) as commands:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield commands
 
 
 @pytest.fixture
-def arena(
-    start: Callable[..., StartedProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Arena:
-    """Start `arena` in a folder of its own, beside the packages of the toys."""
-    for seats in TOYS:
-        write_toy(tmp_path / "games", seats)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "games"))
-    return lambda *words: start("arena", *words, cwd=tmp_path)
-
-
-def printed(program: StartedProgram) -> str:
-    status, out, err = program.ends()
-    assert status == 0, err
-    assert "Traceback" not in err
-    return out
+def arena(commands: CommandProcess, tmp_path: Path) -> Run:
+    """Runs `arena WORDS` in a folder of its own."""
+    return partial(commands.arena, tmp_path)
 
 
 # --- competitions ---
@@ -57,7 +57,7 @@ def a_run(seats: int, form: Form) -> str:
 
 @pytest.mark.parametrize("seats", TOYS)
 def test_a_toy_is_played_in_every_form_that_fits_it(
-    arena: Arena, tmp_path: Path, seats: int
+    arena: Run, start: Callable[..., StartedProgram], tmp_path: Path, seats: int
 ) -> None:
     forms = forms_for(toy_game(seats))
     runs = "".join(a_run(seats, form) for form in forms)
@@ -65,28 +65,31 @@ def test_a_toy_is_played_in_every_form_that_fits_it(
     with Store(tmp_path / "arena.db") as store:
         token = Roster(store.engine).instructor("Eva")
 
-    serving = arena("serve", "--config", "class.toml", "--once", "--json", "--log", "-")
+    words = ("--config", "class.toml", "--once", "--json", "--log", "-")
+    serving = start("arena", "serve", *words, cwd=tmp_path)
     url = serving.until("arena at ws://").split()[2]
     if Form.LADDER in forms:
         for _ in range(3):
-            while f"{toy_name(seats)}-" not in (line := serving.until("completed")):
+            while f"{toy_name(seats)}-" not in serving.until("completed"):
                 pass
-        printed(arena("stop", "ladder", "--url", url, "--token", token))
-    reports = {doc["form"]: doc for doc in map(json.loads, printed(serving).splitlines())}
+        assert arena("stop", "ladder", "--url", url, "--token", token).status == 0
+    status, out, err = serving.ends()
+    assert status == 0, err
+    assert "Traceback" not in err
+    reports = {doc["form"]: doc for doc in map(json.loads, out.splitlines())}
 
     assert set(reports) == set(forms)
     for form, report in reports.items():
-        assert report["verdicts"] == [], line
+        assert report["verdicts"] == []
         assert report["played"] > 0 or form == "ladder"
-        standings = json.loads(printed(arena("standings", form, "--json")))
-        assert places(standings) == places(report)
-    printed(arena("export", "out"))
+        assert places(arena("standings", form, "--json").document) == places(report)
+    assert arena("export", "out").status == 0
     assert (
         f"Toy for {toy_name(seats).removeprefix('toy_')}"
         in (tmp_path / "out/index.html").read_text()
     )
-    printed(arena("backup", "copy.db"))
-    assert "all fit" in printed(arena("verify", "copy.db"))
+    assert arena("backup", "copy.db").status == 0
+    assert "all fit" in arena("verify", "copy.db").out
 
 
 def places(report: Any) -> list[tuple[int | None, str]]:
@@ -101,15 +104,12 @@ def places(report: Any) -> list[tuple[int | None, str]]:
         (2, "split = 2", "split: expected a game whose matches can be split, got toy_two"),
         (3, "form = 'round_robin'", "form: expected a game for 2 for a round robin, got toy_three"),
         (1, "form = 'ladder'", "form: expected a game for 2 or more for a ladder, got toy_one"),
-        (6, "form = 'league'", "form: expected a game for 1 for a league, got toy_six"),
+        (3, "form = 'league'", "form: expected a game for 1 for a league, got toy_three"),
     ],
 )
 def test_a_run_that_does_not_fit_a_toy_is_one_line(
-    arena: Arena, tmp_path: Path, seats: int, fields: str, said: str
+    arena: Run, tmp_path: Path, seats: int, fields: str, said: str
 ) -> None:
     (tmp_path / "class.toml").write_text(f"[[run]]\ngame = '{toy_name(seats)}'\n{fields}\n")
-    status, out, err = arena("serve", "--config", "class.toml").ends()
 
-    assert (status, out) == (2, "")
-    [line] = err.splitlines()
-    assert said in line
+    assert said in arena("serve", "--config", "class.toml").refusal()

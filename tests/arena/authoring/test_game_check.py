@@ -56,7 +56,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
         install_game(folder, games[name], mistake.seats, mistake.edits)
     with CommandProcess.beside(folder) as commands:
         return {
-            name: breaches(checked_game(commands, folder, game, "--matches", "20"))
+            name: breaches(checked_game(commands, folder, game, "--matches", "5"))
             for name, game in games.items()
         }
 
