@@ -1,9 +1,8 @@
 """`arena check` on whole programs: each broken bot fails at the right step with the right hint.
 
 The bots are those of `tests/support/rogues/broken.py`. All of them are checked at the same time, by
-the first test that asks, and each only up to its first failure: it starts, says hello, plays a
-little, and comes to the step that is to find it. Where `CARD_ARENA_LONG` is set it takes all steps
-before that one as well. Bots that behave are checked to the end, through the command line.
+the first test that asks, and each only up to its first failure: by starting, hello and a little
+play, or by all steps where `CARD_ARENA_LONG` is set. Bots that behave do all, as a command.
 """
 
 from __future__ import annotations

@@ -549,13 +549,7 @@ def clients(folder: Path) -> dict[str, Program]:
 
 
 TAUGHT_ALREADY = {Step.UNKNOWN_FIELDS, Step.LEGAL, Step.REFUSED_HELLO, Step.LATE_ARENA}
-"""What does not depend on the encoding, the link or the strategy, and starts bots or plays long."""
-
-
-def steps_of(name: str) -> set[Step]:
-    """The steps of a check: few of a bot that is checked in another form already."""
-    is_other = name.endswith(("msgpack", "with a file", "--stdio")) and not LONG
-    return {*Step} - (TAUGHT_ALREADY if is_other else set())
+"""What another encoding, link or strategy does not change, and starts bots or plays long."""
 
 
 async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
@@ -565,7 +559,8 @@ async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
     async def check(name: str, program: Program) -> CheckReport:
         async with turns:
             bot = BotUnderTest(program, "bot", LIMITS)
-            chosen = steps_of(name)
+            is_other = name.endswith(("msgpack", "with a file", "--stdio")) and not LONG
+            chosen = {*Step} - (TAUGHT_ALREADY if is_other else set())
             return await check_run(bot, rounds=ROUNDS, rng=random.Random(name), chosen=chosen)
 
     async with asyncio.timeout(TIMEOUT_S):
