@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import csv
 import json
 import signal
 import subprocess
@@ -25,13 +24,16 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from arena.games import GAMES as RULES
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
+from arena.storage.store import Store
 from bots.client import Client
 from protocol.strategy import find, house_bots
 from tests.support import arena_process
 from tests.support.random_matches import endless
 from tests.support.student_bots import student
 
-__all__ = ["GAMES", "LONG", "ROGUE", "TOYS", "ClassWithPage", "main"]
+__all__ = ["GAMES", "LONG", "ROGUE", "TOYS", "ClassWithPage", "enrolled", "main"]
 
 GAMES = {game: tuple(house_bots(game)) for game in RULES}
 """The bots of the class, by game."""
@@ -107,7 +109,8 @@ class ClassWithPage:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> ClassWithPage:
-        self._enrol()
+        names = [*_NAMES, ROGUE, *_SLOW, *self._guests]
+        self.tokens, self.instructor = enrolled(self._folder / "class.db", names)
         self._configure()
         arena = self.start("-m", "arena", "serve", "--config", "class.toml")
         try:
@@ -202,16 +205,6 @@ class ClassWithPage:
 
     # ---- before
 
-    def _enrol(self) -> None:
-        people, tokens = self._folder / "class.csv", self._folder / "tokens.csv"
-        lines = ["name", *_NAMES, ROGUE, *_SLOW, *self._guests]
-        people.write_text("\n".join(lines), encoding="utf-8")
-        database = ("--db", str(self._folder / "class.db"))
-        arena_process.printed("roster", "import", str(people), *database, "--tokens", str(tokens))
-        with tokens.open(encoding="utf-8-sig", newline="") as file:
-            self.tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
-        self.instructor = arena_process.printed("roster", "instructor", *database)["token"]
-
     def _configure(self) -> None:
         config = _CONFIG.format(serve=self._serve)
         everybody = [*_NAMES, ROGUE]
@@ -250,6 +243,14 @@ class ClassWithPage:
         file = self._folder / f"{name}.json"
         file.write_text(json.dumps(students), encoding="utf-8")
         self.start("-m", program, str(file), "--url", self.url.replace("http", "ws"))
+
+
+def enrolled(database: Path, names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Put a class on the roster; returns the tokens by name, and the instructor's."""
+    with Store(database) as store:
+        roster = Roster(store.engine)
+        new = roster.take([Student(name=name) for name in names]).new
+        return {issued.name: issued.token for issued in new}, roster.instructor()
 
 
 def _run(
