@@ -1,4 +1,4 @@
-"""Games from outside without a view of their own, for 1, 2, 3 and 6 seats, in a real Chromium.
+"""Games from outside without a view of their own, for 1, 2 and 6 seats, in a real Chromium.
 
 A person plays each to its end while somebody watches, and then steps through the record.
 """
@@ -69,12 +69,12 @@ def match_of(school: ClassWithPage, game: str) -> str:
     return found[0]
 
 
-@pytest.mark.parametrize("seats", TOYS)
+@pytest.mark.parametrize("seats", [1, 2, 6])
 def test_a_game_without_a_view_is_watched_played_and_stepped(
     windows: Windows, school: ClassWithPage, url: str, seats: int
 ) -> None:
     game, look, other = toy_name(seats), windows.at(url), windows.at(url, PHONE)
-    axe = seats == TOYS[-1]  # of fewer seats it is the same
+    axe = seats == 6  # of fewer seats it is the same
     person = sit_down(look, game, "Pia", against=game if seats > 1 else "")
     page = person.page
     page.get_by_label("Pace").select_option("at once")
@@ -92,6 +92,7 @@ def test_a_game_without_a_view_is_watched_played_and_stepped(
     person.move()
     waits_for_line(watched, "^shown are ")
     other.sound(f"{game}, watched", axe=axe)
+    other.to("#/")
 
     person.go_on.wait_for()
     assert page.evaluate(CARDS) == seats, "all cards are shown at the end of a round"
@@ -151,4 +152,4 @@ def test_who_loads_the_page_again_goes_on_where_it_was(windows: Windows, url: st
     assert again.may_move()
     assert person.page.locator(".log").inner_text() == told
     again.stand_up()
-    look.sound("the form")
+    look.sound("the form", axe=False)
