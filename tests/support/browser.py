@@ -23,10 +23,18 @@ if TYPE_CHECKING:
     from playwright.sync_api import Request as Asked
 from tests.support.needs import found, skip_without
 
-__all__ = ["PHONE", "PROJECTOR", "SIZES", "BrowserWindow", "axe_source", "browser"]
+__all__ = ["PHONE", "PROJECTOR", "SIZES", "WAITS", "BrowserWindow", "axe_source", "browser"]
 
 PROJECTOR, PHONE = (1920, 1080), (390, 844)
 SIZES = {"projector": PROJECTOR, "phone": PHONE}
+WAITS = """() => {
+  const { setTimeout } = window;
+  window.waits = [];
+  window.setTimeout = (call, wait) => {
+    window.waits.push(wait);
+    return setTimeout(call, wait);
+  };
+}"""
 
 _ARGUMENTS = (
     "--no-sandbox",
@@ -54,12 +62,14 @@ _GO = """route => new Promise((done) => {
   location.hash = route;
   requestAnimationFrame(() => requestAnimationFrame(done));
 })"""
+_DRAWN = "() => new Promise((done) => { scrollTo(0, 0); requestAnimationFrame(() => requestAnimationFrame(done)); })"
 _READY = "() => document.querySelector('main h1') && !document.querySelector('.loading')"
-_AXE = """async () => {
-  const rules = Object.fromEntries(["target-size", "scrollable-region-focusable"].map((rule) => [rule, { enabled: true }]));
+_AXE = """async (colours) => {
+  const more = { "target-size": true, "scrollable-region-focusable": true, "color-contrast": colours };
+  const rules = Object.fromEntries(Object.entries(more).map(([rule, enabled]) => [rule, { enabled }]));
   const at = scrollY; // what lies just below a bar that stays can be scrolled out from under it
   scrollTo(0, 0);
-  const { violations } = await axe.run(document, { resultTypes: ["violations"], rules });
+  const { violations } = await axe.run(document, { preload: false, resultTypes: ["violations"], rules });
   scrollTo(0, at);
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
@@ -150,10 +160,17 @@ class BrowserWindow:
         finally:
             self._expected = None
 
-    def sound(self, what: str, *, axe: bool = True) -> None:
+    def resize(self, size: tuple[int, int]) -> None:
+        """Give the window another size, and let its page be drawn."""
+        self.size = size
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+        self.page.evaluate(_DRAWN)
+
+    def sound(self, what: str, *, axe: bool = True, colours: bool = True) -> None:
         """Assert that there was no fault so far, and none in what is shown now.
 
-        Without `axe`, which takes a second, of something whose like it has checked elsewhere.
+        Without `axe`, which takes a second, of something whose like it has checked elsewhere; without
+        `colours`, the larger part of it, of what another window has shown in the same colours.
         """
         faults, self.faults = self.faults, []
         assert faults == [], f"{what}: {faults}"
@@ -162,7 +179,7 @@ class BrowserWindow:
         if axe and self._axe is not None:
             if not self.page.evaluate("() => 'axe' in window"):
                 self.page.evaluate(self._axe)
-            violations = self.page.evaluate(_AXE)
+            violations = self.page.evaluate(_AXE, colours)
             assert violations == [], f"{what} at {self.size}: {'; '.join(violations)}"
 
     def _on_console(self, message: ConsoleMessage) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow
+from tests.support.browser import PHONE, PROJECTOR, SIZES, WAITS, BrowserWindow
 from tests.support.class_with_page import GAMES, LONG
 from tests.support.page_player import PagePlayer, sit_down
 
@@ -66,15 +66,6 @@ BROKEN = """() => [...document.querySelectorAll(".bar nav a")].filter((one) => {
   const nav = one.parentElement.getBoundingClientRect();
   return range.getClientRects().length !== 1 || left < Math.max(0, nav.left - 1) || right > Math.min(innerWidth, nav.right + 1);
 }).map((one) => one.innerText)"""
-DRAWN = "() => new Promise((done) => { scrollTo(0, 0); requestAnimationFrame(() => requestAnimationFrame(done)); })"
-WAITS = """() => {
-  const { setTimeout } = window;
-  window.waits = [];
-  window.setTimeout = (call, wait) => {
-    window.waits.push(wait);
-    return setTimeout(call, wait);
-  };
-}"""
 GO_ON_AT_ONCE = """() => {
   const goOn = () => document.querySelector('[aria-label="Go on"] button')?.click();
   new MutationObserver(goOn).observe(document.body, { childList: true, subtree: true });
@@ -96,12 +87,6 @@ def wide(lasting: Windows, school: ClassWithPage) -> Iterator[BrowserWindow]:
     it = lasting.at(school.url)
     yield it
     it.sound("at the end", axe=False)
-
-
-def resized(look: BrowserWindow, size: tuple[int, int]) -> None:
-    """Give a window another size, and let its page be drawn."""
-    look.page.set_viewport_size({"width": size[0], "height": size[1]})
-    look.page.evaluate(DRAWN)
 
 
 def left(page: Page, script: str, part: str = "") -> list[str]:
@@ -157,17 +142,17 @@ def test_controls_and_navigation_fit_windows_of_all_sizes(
     page = look.to("#/")
     page.locator(".line .live").wait_for(state="attached")
     for size in (SMALL_PHONE, PHONE, (683, 384)):
-        resized(look, size)
+        look.resize(size)
         assert left(page, BROKEN) == [], f"words of the navigation at {size}"
     for game, match in school.at_table().items():
-        resized(look, LAPTOP)
+        look.resize(LAPTOP)
         look.to(school.route("m", match))
         page.get_by_role("button", name="Watch live").wait_for()
         page.locator(".felt").wait_for()
         height = page.evaluate("() => document.scrollingElement.scrollHeight")
         assert height <= LAPTOP[1], f"{game} fits a laptop"
         for name, size in PLAYED_AT.items():
-            resized(look, size)
+            look.resize(size)
             assert left(page, OVERLAPPING) == [], f"{game} on {name}"
 
 
@@ -203,20 +188,21 @@ def test_a_round_is_played_by_clicking_at_all_sizes(
     asked = 0
     while person.may_move():
         for name, size in PLAYED_AT.items() if asked < 4 else ():
-            resized(look, size)
+            look.resize(size)
             assert left(person.page, HIDDEN) == [], f"question {asked} on {name}"
             assert left(person.page, CUT_NAMES) == [], f"question {asked} on {name}"
             if asked == 0 and size in SIZES.values():
-                look.sound(f"a question in {game} on {name}")
+                look.sound(f"a question in {game} on {name}", colours=size == PROJECTOR)
         person.move()
         asked += 1
 
     assert asked
     for name, size in PLAYED_AT.items():
-        resized(look, size)
+        look.resize(size)
         assert left(person.page, HIDDEN, "move main") == [], f"the end on {name}"
         if size in SIZES.values():
-            look.sound(f"a round that is over in {game} on {name}")
+            is_gin, is_wide = game == "gin_rummy", size == PROJECTOR
+            look.sound(f"the end in {game} on {name}", axe=is_gin, colours=is_wide)
     before = person.shown()
     person.go_on.click()
     person.changed(before)
@@ -252,7 +238,7 @@ def test_a_match_is_played_by_keyboard_alone(windows: Windows, school: ClassWith
     page.locator(".felt").wait_for()
     page.keyboard.press("End")
     page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
-    look.sound("the record of what was played")
+    look.sound("the record of what was played", axe=False)
 
 
 def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
@@ -266,7 +252,7 @@ def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
         person.move()
 
     person.result.wait_for()
-    look.sound("the result")
+    look.sound("the result", axe=False)
 
 
 def _tab_to(page: Page, name: str, key: str) -> None:
@@ -316,7 +302,7 @@ def test_two_guests_behind_one_address_sit_down_as_they_find_it(
     for person in people:
         person.stand_up()
     for look in looks:
-        look.sound("a guest")
+        look.sound("a guest", axe=False)
 
 
 def test_the_pace_is_shown_and_does_what_it_says(wide: BrowserWindow) -> None:
@@ -361,7 +347,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None
     for leave in ("Escape", "Enter"):  # the first button is the one that changes nothing
         page.keyboard.press("Enter")
         dialog.wait_for()
-        look.sound("the question")
+        look.sound("the question", axe=leave == "Escape", colours=look.size == PROJECTOR)
         for key in "bcfk":  # no move is made behind it
             page.keyboard.press(key)
         page.keyboard.press(leave)
@@ -399,13 +385,13 @@ def test_ones_own_match_is_ones_own_in_a_new_tab(windows: Windows, school: Class
     form.goto(f"{school.url}/#/play")
     form.get_by_text("You sit at a table already").wait_for()
     first.stand_up()
-    look.sound("the tabs")
+    look.sound("the tabs", axe=False)
 
 
 # ---- To log in
 
 
-@pytest.mark.parametrize("size", [(360, 640), PHONE, (1366, 768)])
+@pytest.mark.parametrize("size", [SMALL_PHONE, LAPTOP])
 def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
     windows: Windows, school: ClassWithPage, size: tuple[int, int]
 ) -> None:
@@ -418,7 +404,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
 
     page.get_by_role("banner").get_by_role("button", name="Log in").click()
     dialog = page.get_by_role("dialog", name="Log in")
-    look.sound("the way in")
+    look.sound("the way in", colours=size == LAPTOP)
     dialog.get_by_label("Your token").fill(school.tokens["Ada"])
     page.keyboard.press("Enter")
     dialog.wait_for(state="hidden")
@@ -429,7 +415,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
     look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
     assert page.locator(".bad, .failure").count() == 0, "it is no error"
     page.get_by_role("button", name="Logged in as Ada").click()
-    look.sound("the way out")
+    look.sound("the way out", colours=size == LAPTOP)
     page.get_by_role("button", name="Log out", exact=True).click()
     for tab in (page, other):
         tab.get_by_role("button", name="Log in", exact=True).wait_for()

@@ -14,7 +14,7 @@ from arena.formats.schedule import Outcome
 from arena.formats.spec import Settling
 from arena.storage.store import Store
 from arena.strength.settle import Goal
-from tests.support.browser import SIZES
+from tests.support.browser import PROJECTOR, SIZES
 from tests.support.page_of_documents import route
 from tests.support.page_reader import AnalysisReader
 from tests.support.sample_database import SampleWriter, plan
@@ -64,7 +64,7 @@ def test_rank_ranges_are_bars_that_narrow_and_cells_have_marks(
     assert len(spans) > 10
     assert spans[-1] < spans[0], "it narrows"
     for size in SIZES.values():
-        look = windows.of(reader, size)
+        look, are_new = windows.of(reader, size), size == PROJECTOR
         page = look.to(route("c", "akq", "standings"))
         bars = page.locator(".rankbar")
         bars.first.wait_for()
@@ -80,16 +80,16 @@ def test_rank_ranges_are_bars_that_narrow_and_cells_have_marks(
         assert all(re.fullmatch(r"\d(–\d)?", each) for each in figures)
         assert "All rank ranges together are right in 95 of 100 competitions." in text
         assert "Played on until it is clear who is first, at most 60 times each." in text
-        look.sound("standings")
+        look.sound("standings", colours=are_new)
 
         page = look.to(route("c", "akq", "cross"))
         page.get_by_role("grid").wait_for()
         cells = page.locator("table.heat tbody td").all_inner_texts()
         assert sorted(cell.strip()[0] for cell in cells if cell.strip()) == sorted(marks)
         assert "Each mark is wrong at most once in 20" in page.locator("body").inner_text()
-        look.sound("cross")
+        look.sound("cross", colours=are_new)
 
         page = look.to(route("c", "akq", "pairing", "random", "nash"))
         page.locator(".chart .band").wait_for()
         assert "and its 95 % interval" in page.locator("figcaption").first.inner_text()
-        look.sound("pairing")
+        look.sound("pairing", colours=are_new)

@@ -14,7 +14,7 @@ from arena.lab.in_process import play as played
 from arena.lab.in_process import seeded
 from arena.storage.store import Store
 from protocol.strategy import find
-from tests.support.browser import SIZES
+from tests.support.browser import PHONE, PROJECTOR
 from tests.support.page_of_documents import route
 from tests.support.page_reader import AnalysisReader, owner
 from tests.support.sample_database import SampleWriter, plan, play
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
     from tests.e2e.page.conftest import Windows
+    from tests.support.browser import BrowserWindow
 
 pytestmark = pytest.mark.e2e
 
@@ -62,16 +63,15 @@ def players(reader: AnalysisReader, match: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("game", GAMES)
 def test_every_game_has_its_charts_and_its_marks(
-    windows: Windows, analysed: AnalysisReader, game: str, size: str
+    windows: Windows, analysed: AnalysisReader, game: str
 ) -> None:
     first, *others = players(analysed, f"over-{game}-1")
-    look = windows.of(analysed, SIZES[size])
+    look = windows.of(analysed)
     page = look.to(route("c", f"over-{game}", "bot", first, "strength", *(others[:1] or [first])))
     page.locator(".habit").first.wait_for()
-    look.sound("two bots side by side")
+    is_sound(look, "two bots side by side", axe=game == GAME)
     assert page.locator(".habit table").count() >= 1
     assert page.locator(".habit tbody th").first.inner_text()
 
@@ -83,7 +83,13 @@ def test_every_game_has_its_charts_and_its_marks(
     marked = page.locator(".steps [aria-current=step]").filter(has_text="best was: ")
     marked.wait_for()
     assert marked.locator(".sign").inner_text().split()[0] in ("?!", "?", "??")
-    look.sound("a mistake")
+    is_sound(look, "a mistake", axe=game == GAME)
+
+
+def is_sound(look: BrowserWindow, what: str, *, axe: bool) -> None:
+    for size in (PHONE, PROJECTOR):
+        look.resize(size)
+        look.sound(what, axe=axe, colours=size == PROJECTOR)
 
 
 def test_M_leads_from_mistake_to_mistake_and_the_dearest_are_a_click_away(
@@ -148,7 +154,7 @@ def test_J8_meanwhile_only_the_owner_sees_marks_and_analysis(
         else:
             page.get_by_text("for the owners of these bots").wait_for()
             assert own.count() == page.get_by_role("button", name="Save ").count() == 0
-        look.sound(f"what {viewer or 'everybody'} sees")
+        look.sound(f"what {viewer or 'everybody'} sees", axe=viewer == ann)
 
 
 def _saves_its_seat(page: Page, viewer: str, seat: int, reader: AnalysisReader) -> None:
