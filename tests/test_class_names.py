@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from arena.games import GAMES
@@ -23,13 +25,19 @@ ALSO_ALLOWED = {
 
 @cache
 def files_by_class() -> dict[str, list[str]]:
+    """The files of each class; only those with a line that another has too are read as code."""
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+    }
+    ours = [name for name in files if not name.startswith(PROGRAMS_OF_THEIR_OWN)]
+    lines = {name: re.findall(r"^ *class (\w+)", files[name], re.MULTILINE) for name in ours}
+    often = Counter(chain.from_iterable(lines.values()))
     found = defaultdict(list)
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = path.relative_to(ROOT).as_posix()
-            if name.startswith(PROGRAMS_OF_THEIR_OWN):
-                continue
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in ours:
+        if any(often[each] > 1 for each in lines[name]):
+            for node in ast.walk(ast.parse(files[name])):
                 if isinstance(node, ast.ClassDef):
                     found[node.name].append(name)
     return found

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 
-from tests.support.arena_process import ROOT
+from tests.support.documents import parsed
 
 _SAYS = {"fail", "raises", "warns", "expect", "expecting"}  # of pytest, and of a browser
 _CHECKERS = {"api_test", "conventions"}  # these raise, as those whose names begin with `check_`
@@ -16,27 +15,25 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """The code of each file in `tests`."""
-    files = sorted((ROOT / "tests").rglob("*.py"))
-    return {
-        str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in files
-    }
+def places() -> list[tuple[str, ast.AST]]:
+    """What is looked at in `tests`, with where it stands."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.Compare | ast.For
+    return [
+        (f"{file.as_posix()}:{node.lineno}", node)
+        for file, tree in parsed(["tests"]).items()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+    ]
 
 
-def functions() -> Iterator[tuple[str, Function]]:
-    for file, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, Function):
-                yield file, node
-
-
+@cache
 def called_in(function: Function) -> set[str]:
     """The last names of all that it calls."""
     calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-    return {ast.unparse(each).rpartition(".")[2] for each in calls}
+    return {getattr(each, "attr", getattr(each, "id", "")) for each in calls}
 
 
+@cache
 def asserts(function: Function) -> bool:
     """Whether it asserts something itself."""
     called = called_in(function)
@@ -52,18 +49,12 @@ def asserts(function: Function) -> bool:
     )
 
 
-def places(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
-    for file, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, kinds):
-                yield f"{file}:{getattr(node, 'lineno', 0)}", node
-
-
 def test_every_test_asserts_something_or_calls_what_does() -> None:
-    helpers = {each.name for _, each in functions() if asserts(each)} - _OF_ANYTHING
+    functions = [(where, each) for where, each in places() if isinstance(each, Function)]
+    helpers = {each.name for _, each in functions if asserts(each)} - _OF_ANYTHING
     silent = [
-        f"{file}::{each.name}"
-        for file, each in functions()
+        f"{where} {each.name}"
+        for where, each in functions
         if each.name.startswith("test_") and not asserts(each) and not helpers & called_in(each)
     ]
 
@@ -73,7 +64,7 @@ def test_every_test_asserts_something_or_calls_what_does() -> None:
 def test_nothing_is_compared_with_itself() -> None:
     found = [
         where
-        for where, node in places(ast.Compare)
+        for where, node in places()
         if isinstance(node, ast.Compare)
         and not any(isinstance(each, ast.Call | ast.Await) for each in ast.walk(node))
         and ast.unparse(node.left) in map(ast.unparse, node.comparators)
@@ -86,7 +77,7 @@ def test_no_turns_of_the_event_loop_are_counted() -> None:
     """Who waits for what happens waits until it has, or in virtual time."""
     found = [
         where
-        for where, node in places(ast.For)
+        for where, node in places()
         if isinstance(node, ast.For)
         and ast.unparse(node.iter).startswith("range(")
         and [ast.unparse(each) for each in node.body] == ["await asyncio.sleep(0)"]

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import arena
 from arena.games import GAMES
 from protocol.schema.definitions import our_games
 from protocol.strategy import find, house_bots
-from tests.support.documents import section
+from tests.support.documents import parsed, section
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("protocol", "arena", "bots")
@@ -44,14 +45,13 @@ FLOORS = (
 OUR_GAMES = [words.name for words in our_games()]
 EACH_GAME = pytest.mark.parametrize("game", OUR_GAMES)
 
-MODULES = [
-    path.relative_to(ROOT) for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))
-]
-EACH_MODULE = pytest.mark.parametrize("module", MODULES, ids=str)
 
-
-def tree_of(module: Path) -> ast.Module:
-    return ast.parse((ROOT / module).read_text(encoding="utf-8"), filename=str(module))
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """The code of every module."""
+    found = parsed(PACKAGES)
+    assert len(found) > 100
+    return found
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -68,27 +68,22 @@ def imported(tree: ast.Module) -> Iterator[str]:
 # ---- Packages and modules
 
 
-@EACH_MODULE
-def test_packages_import_in_one_direction(module: Path) -> None:
-    ours = {name.split(".")[0] for name in imported(tree_of(module))} & {*PACKAGES, "tests"}
-
-    assert ours <= MAY_IMPORT[module.parts[0]]
+def test_packages_import_in_one_direction() -> None:
+    for module, tree in trees().items():
+        ours = {name.split(".")[0] for name in imported(tree)} & {*PACKAGES, "tests"}
+        assert ours <= MAY_IMPORT[module.parts[0]], module
 
 
 def floor_of(package: str) -> int:
     return next(at for at, packages in enumerate(FLOORS) if package in packages)
 
 
-@pytest.mark.parametrize("module", [path for path in MODULES if path.parts[0] == "arena"], ids=str)
-def test_a_package_of_the_arena_imports_from_the_floors_below_its_own(module: Path) -> None:
-    own = module.parts[1]
-    if own in ("__init__.py", "__main__.py"):
-        return
-    others = {
-        name.split(".")[1] for name in imported(tree_of(module)) if name.startswith("arena.")
-    } - {own}
-
-    assert {other for other in others if floor_of(other) >= floor_of(own)} == set()
+def test_a_package_of_the_arena_imports_from_the_floors_below_its_own() -> None:
+    for module, tree in trees().items():
+        package, own = module.parts[:2]
+        if package == "arena" and own not in ("__init__.py", "__main__.py"):
+            names = {name.split(".")[1] for name in imported(tree) if name.startswith("arena.")}
+            assert all(floor_of(name) < floor_of(own) for name in names - {own}), module
 
 
 def test_all_of_the_arena_stands_in_a_package() -> None:
@@ -127,62 +122,43 @@ def test_imports_are_found_wherever_they_stand() -> None:
     assert set(imported(tree)) == {"a.b", "c", "d.e", "g"}
 
 
-@EACH_MODULE
-def test_every_module_says_what_it_is_for(module: Path) -> None:
-    assert ast.get_docstring(tree_of(module))
+def test_every_module_says_what_it_is_for() -> None:
+    assert [module for module, tree in trees().items() if not ast.get_docstring(tree)] == []
 
 
-@EACH_MODULE
-def test_every_public_module_lists_what_is_public(module: Path) -> None:
-    body = tree_of(module).body
-    defines = any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in body
-    )
-    targets = {
-        target.id
-        for node in body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+def test_every_public_module_lists_what_is_public() -> None:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    lacking = [
+        module
+        for module, tree in trees().items()
+        if module.name[0] != "_" and any(isinstance(node, kinds) for node in tree.body)
+        if not any(
+            isinstance(node, ast.Assign) and "__all__" in map(ast.unparse, node.targets)
+            for node in tree.body
+        )
+    ]
 
-    is_public = defines and not module.name.startswith("_")
-    assert "__all__" in targets or not is_public
+    assert lacking == []
 
 
 # ---- Tests
 
 
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
+TESTS = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("*.py")]
 
 
 def test_beside_tests_and_fixtures_there_are_only_support_and_tools() -> None:
-    stray = {
-        path.relative_to(ROOT / "tests").as_posix()
-        for path in TESTS
-        if path.relative_to(ROOT / "tests").parts[0] not in ("support", "tools")
-        and path.name not in ("conftest.py", "__init__.py")
-        and not path.name.startswith("test_")
-    }
-
-    assert stray == set()
-
-
-def test_no_test_hides_among_support_and_tools() -> None:
+    """And no test hides there."""
     assert [
-        path.name
+        path
         for path in TESTS
-        if {"support", "tools"} & {*path.relative_to(ROOT / "tests").parts[:1]}
-        and path.name.startswith("test_")
+        if path.name not in ("conftest.py", "__init__.py")
+        and path.name.startswith("test_") == (path.parts[0] in ("support", "tools"))
     ] == []
 
 
 def test_folders_of_tests_are_those_of_the_packages() -> None:
-    folders = {
-        path.parent.relative_to(ROOT / "tests")
-        for path in TESTS
-        if path.relative_to(ROOT / "tests").parts[0] in PACKAGES
-    }
+    folders = {path.parent for path in TESTS if path.parts[0] in PACKAGES}
 
     assert {folder for folder in folders if not (ROOT / folder).is_dir()} == set()
 
@@ -263,17 +239,22 @@ def test_a_house_bot_is_built_on_its_games_interface(game: str, bot: str) -> Non
     assert inspect.getdoc(cls)
 
 
+def rounds_of(bots: list[Any]) -> int:
+    return 1 if any(getattr(bot, "is_slow", False) for bot in bots) else 12
+
+
 @EACH_BOT
 def test_a_house_bot_plays_a_match_legally_against_the_others(game: str, bot: str) -> None:
-    rivals = [find(game, name) for name in HOUSE_BOTS[game]]
+    rivals = [find(game, name) for name in HOUSE_BOTS[game] if name != bot]
     seats = GAMES[game].seats
-    rounds = 1 if getattr(find(game, bot), "is_slow", False) else 12
-    for shift in range(len(rivals) if seats > 1 else 1):
+    is_slow = rounds_of([find(game, bot)]) == 1  # then the others play against it, in their tests
+    for shift in range(len(rivals) if seats > 1 and not is_slow else 1):
         others = (rivals + rivals)[shift : shift + seats - 1]
         bots: list[Any] = [find(game, bot)(), *(cls() for cls in others)]
         for seat, player in enumerate(bots):
             player.seed(seat)
-        result = arena.play(game, bots, settings=GAMES[game].rounds(rounds), seed=shift)
+        settings = GAMES[game].rounds(rounds_of(bots))
+        result = arena.play(game, bots, settings=settings, seed=shift)
 
         assert result.termination.kind == "completed", result.termination.text
 
@@ -287,7 +268,7 @@ def test_a_house_bot_plays_against_itself_and_the_same_again_after_a_reset(
     for _ in range(2):
         for seat, player in enumerate(bots):
             player.seed(seat)
-        result = arena.play(game, bots, settings=GAMES[game].rounds(12), seed=1)
+        result = arena.play(game, bots, settings=GAMES[game].rounds(rounds_of(bots)), seed=1)
         records.append(result.record.to_json())
 
         assert result.termination.kind == "completed", result.termination.text
