@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -40,8 +41,7 @@ class Document(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """The first heading, or the first line of a text without headings."""
-        headings = (title for _, _, title in _headings(self.text))
-        return next(headings, self.text.strip().partition("\n")[0])
+        return _title(self.text)
 
     @property
     def is_markdown(self) -> bool:
@@ -98,6 +98,12 @@ def _place(path: str) -> tuple[list[str], bool, str]:
     """A sort key: folders in order, each README first."""
     *folders, name = path.split("/")
     return folders, name != "README.md", name
+
+
+@cache  # every page in a browser has the titles of all documents
+def _title(text: str) -> str:
+    headings = (title for _, _, title in _headings(text))
+    return next(headings, text.strip().partition("\n")[0])
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
