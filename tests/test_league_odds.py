@@ -54,15 +54,19 @@ def test_the_manual_has_the_chances_of_all_house_bots(league: Mapping[str, GoalC
     }
 
 
-@pytest.mark.parametrize("goal", [1125, pytest.param(2000, marks=pytest.mark.long)])
-def test_the_manual_has_the_chances_with_other_antes(goal: int) -> None:
+ALL_ANTES = [pytest.param(goal, 1, marks=pytest.mark.long) for goal in (1125, 2000)]
+
+
+@pytest.mark.parametrize(("goal", "step"), [(1125, 4), *ALL_ANTES])
+def test_the_manual_has_the_chances_with_other_antes(goal: int, step: int) -> None:
     text = MANUAL.read_text(encoding="utf-8")
     [antes] = re.findall(r"^\| goal \| (.*) \|$", text, re.MULTILINE)
     [row] = re.findall(rf"^\| {goal:,} \| (.*) \|$", text, re.MULTILINE)
     bots = [Q64(ante=int(ante.removeprefix("ante "))) for ante in antes.split(" | ")]
 
     settings = settings_of(goal=goal)
-    assert row.split(" | ") == [f"{chance(bot, settings).reached:.4f}" for bot in bots]
+    chances = [f"{chance(bot, settings).reached:.4f}" for bot in bots[::step]]
+    assert row.split(" | ")[::step] == chances
 
 
 @pytest.mark.parametrize("hand", [("2c", "5d", "Ah"), ("3d", "Qh", "Qs"), ("4c", "5c", "6c")])

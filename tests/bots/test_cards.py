@@ -169,12 +169,12 @@ def test_T2_all_hands_have_the_label_and_rank_of_the_protocol() -> None:
 
 
 def test_T3_all_hands_are_in_the_order_of_the_protocol() -> None:
-    ranked = sorted(ALL_HANDS, key=strength)
-    for lower, higher in pairwise(ranked):
-        worse, better = poker(lower), poker(higher)
+    ranked = sorted((strength(hand), hand) for hand in ALL_HANDS)
+    hands = ((level, hand, poker(hand)) for level, hand in ranked)
+    for (least, lower, worse), (most, higher, better) in pairwise(hands):
         assert worse._compare(better) == compare(lower, higher)
         assert worse <= better
-        assert (worse == better) == (strength(lower) == strength(higher))
+        assert (worse == better) == (least == most)
 
 
 @settings(max_examples=300)

@@ -305,7 +305,7 @@ def appraised() -> Iterator[Appraises]:
             patch.setattr(gin_master, name, FEW)
         master = Master()
         master.seed(1)
-        simple = Appraises(master)
+        simple = Appraises(master, every=3)
         arena.play("gin", [simple, Expert()], settings={"target": 30}, seed=5)
         yield simple
 

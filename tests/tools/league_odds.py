@@ -12,7 +12,7 @@ import argparse
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -115,7 +115,7 @@ class _MatchChain:
             if after >= self._goal:
                 at_the_goal += share
             elif after >= LEAST_CASH:
-                wiser = deepcopy(bot)
+                wiser = copy(bot)  # what it remembers cannot be changed, or it had no number
                 wiser.hear(RoundOver(_ANY_HAND, _ANY_HAND, ante, outcome, after))
                 then.append((share, self._number(after, wiser)))
         return at_the_goal, then

@@ -59,7 +59,7 @@ def test_J8_who_may_see_what(players: str, kind: ViewerKind, name: str, view: Vi
     assert view_of(names, True, viewer) == ALL, "when it is over everybody sees all"
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(2))
 @EACH_GAME
 def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(game: str, number: int) -> None:
     """Compared with what the seat's transcript has."""
@@ -93,7 +93,7 @@ def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(game: str, numb
                 assert not cards(event)
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("number", range(2))
 @EACH_GAME
 def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(game: str, number: int) -> None:
     """After every answer: no card of the round that some seat does not know of."""

@@ -342,9 +342,8 @@ async def floods(house: ArenaWithPage, asks: Callable[[], Coroutine[Any, Any, ob
 
     async with house.bot("ann") as ann, house.bot("ben") as ben:
         crowd = [asyncio.ensure_future(repeats()) for _ in range(20)]
-        for _ in range(5):
-            house.open("ace_king_queen", "ann", "ben", hands=20)
-            await asyncio.gather(ann.play(), ben.play())
+        house.open("ace_king_queen", "ann", "ben", hands=20)
+        await asyncio.gather(ann.play(), ben.play())
         async with house.bot("late"):
             is_on = False
         await asyncio.gather(*crowd)
