@@ -64,8 +64,7 @@ def test_the_manual_has_the_chances_with_other_antes(goal: int, step: int) -> No
     [row] = re.findall(rf"^\| {goal:,} \| (.*) \|$", text, re.MULTILINE)
     bots = [Q64(ante=int(ante.removeprefix("ante "))) for ante in antes.split(" | ")]
 
-    settings = settings_of(goal=goal)
-    chances = [f"{chance(bot, settings).reached:.4f}" for bot in bots[::step]]
+    chances = [f"{chance(bot, settings_of(goal=goal)).reached:.4f}" for bot in bots[::step]]
     assert row.split(" | ")[::step] == chances
 
 
