@@ -71,7 +71,8 @@ class Server:
             *("-c", f"unix_socket_directories={self.folder}"),
             *("-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}"),
             *("-c", f"fsync={'on' if fsync else 'off'}", "-c", "max_connections=50"),
-            *("-c", "jit=off", "-c", "autovacuum=off"),  # each costs more than the queries of a test
+            # Each costs more than the queries of a test.
+            *("-c", "jit=off", "-c", "autovacuum=off"),
         ]
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
