@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 MANUAL = f"{URL}/docs"
-PAPER = 720, 1000
 CUT = """() => [...document.querySelectorAll("main :is(pre, .wide, td)")]
   .filter((box) => box.scrollWidth > box.clientWidth + 1
     || box.getBoundingClientRect().right > innerWidth + 1)
@@ -45,16 +44,16 @@ def test_every_document_is_sound_on_screens_and_on_paper(windows: Windows) -> No
     assert len(documents()) > 20
     for path, document in documents().items():
         page = open_page(look, path)
-        look.sound(path, colours=False)
-        assert page.title() == f"{document.title} · arena"
-        look.resize(PHONE)
         look.sound(path, axe=False)
+        assert page.title() == f"{document.title} · arena"
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        look.sound(f"{path} on a phone", axe=False)
         page.emulate_media(media="print")
-        look.resize(PAPER)
+        page.set_viewport_size({"width": 720, "height": 1000})
         assert page.evaluate(CUT) == [], path
         assert not page.get_by_role("navigation").is_visible()
         page.emulate_media(media="screen")
-        look.resize(PROJECTOR)
+        page.set_viewport_size({"width": PROJECTOR[0], "height": PROJECTOR[1]})
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_the_search_leads_to_the_place(look: BrowserWindow) -> None:
     box.press("Enter")
     page.get_by_role("heading", name="Search: bank_ms").wait_for()
     assert page.locator("mark").first.inner_text() == "bank_ms"
-    look.sound("hits", axe=False)  # as those of the search for a bank
+    look.sound("hits")
     page.locator(".hits a").first.click()
     page.wait_for_url("**#*")
     anchor = page.url.partition("#")[2]
