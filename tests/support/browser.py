@@ -170,7 +170,7 @@ class BrowserWindow:
         """Assert that there was no fault so far, and none in what is shown now.
 
         Without `axe`, which takes a second, of something whose like it has checked elsewhere; without
-        `colours`, the larger part of it, of what another window has shown in the same colours.
+        `colours`, the larger part of it, of what a phone shows: its small letters need the most contrast.
         """
         faults, self.faults = self.faults, []
         assert faults == [], f"{what}: {faults}"

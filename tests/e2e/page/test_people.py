@@ -192,7 +192,7 @@ def test_a_round_is_played_by_clicking_at_all_sizes(
             assert left(person.page, HIDDEN) == [], f"question {asked} on {name}"
             assert left(person.page, CUT_NAMES) == [], f"question {asked} on {name}"
             if asked == 0 and size in SIZES.values():
-                look.sound(f"a question in {game} on {name}", colours=size == PROJECTOR)
+                look.sound(f"a question in {game} on {name}")
         person.move()
         asked += 1
 
@@ -201,8 +201,8 @@ def test_a_round_is_played_by_clicking_at_all_sizes(
         look.resize(size)
         assert left(person.page, HIDDEN, "move main") == [], f"the end on {name}"
         if size in SIZES.values():
-            is_gin, is_wide = game == "gin_rummy", size == PROJECTOR
-            look.sound(f"the end in {game} on {name}", axe=is_gin, colours=is_wide)
+            is_gin, is_small = game == "gin_rummy", size == PHONE
+            look.sound(f"the end in {game} on {name}", axe=is_gin, colours=is_small)
     before = person.shown()
     person.go_on.click()
     person.changed(before)
@@ -347,7 +347,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None
     for leave in ("Escape", "Enter"):  # the first button is the one that changes nothing
         page.keyboard.press("Enter")
         dialog.wait_for()
-        look.sound("the question", axe=leave == "Escape", colours=look.size == PROJECTOR)
+        look.sound("the question", axe=leave == "Escape", colours=look.size == PHONE)
         for key in "bcfk":  # no move is made behind it
             page.keyboard.press(key)
         page.keyboard.press(leave)
@@ -404,7 +404,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
 
     page.get_by_role("banner").get_by_role("button", name="Log in").click()
     dialog = page.get_by_role("dialog", name="Log in")
-    look.sound("the way in", colours=size == LAPTOP)
+    look.sound("the way in", colours=size == SMALL_PHONE)
     dialog.get_by_label("Your token").fill(school.tokens["Ada"])
     page.keyboard.press("Enter")
     dialog.wait_for(state="hidden")
@@ -415,7 +415,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
     look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
     assert page.locator(".bad, .failure").count() == 0, "it is no error"
     page.get_by_role("button", name="Logged in as Ada").click()
-    look.sound("the way out", colours=size == LAPTOP)
+    look.sound("the way out", colours=size == SMALL_PHONE)
     page.get_by_role("button", name="Log out", exact=True).click()
     for tab in (page, other):
         tab.get_by_role("button", name="Log in", exact=True).wait_for()

@@ -14,7 +14,7 @@ from arena.formats.schedule import Outcome
 from arena.formats.spec import Settling
 from arena.storage.store import Store
 from arena.strength.settle import Goal
-from tests.support.browser import PROJECTOR, SIZES
+from tests.support.browser import PHONE, SIZES
 from tests.support.page_of_documents import route
 from tests.support.page_reader import AnalysisReader
 from tests.support.sample_database import SampleWriter, plan
@@ -64,7 +64,7 @@ def test_rank_ranges_are_bars_that_narrow_and_cells_have_marks(
     assert len(spans) > 10
     assert spans[-1] < spans[0], "it narrows"
     for size in SIZES.values():
-        look, are_new = windows.of(reader, size), size == PROJECTOR
+        look, are_new = windows.of(reader, size), size == PHONE
         page = look.to(route("c", "akq", "standings"))
         bars = page.locator(".rankbar")
         bars.first.wait_for()

@@ -89,7 +89,7 @@ def test_every_game_has_its_charts_and_its_marks(
 def is_sound(look: BrowserWindow, what: str, *, axe: bool) -> None:
     for size in (PHONE, PROJECTOR):
         look.resize(size)
-        look.sound(what, axe=axe, colours=size == PROJECTOR)
+        look.sound(what, axe=axe, colours=size == PHONE)
 
 
 def test_M_leads_from_mistake_to_mistake_and_the_dearest_are_a_click_away(

@@ -12,7 +12,7 @@ from arena.formats.formats import schedule_of
 from arena.games import GAMES
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
-from tests.support.browser import PROJECTOR, SIZES, BrowserWindow
+from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow
 from tests.support.class_with_page import LONG, ROGUE
 from tests.support.page_of_documents import documents_window, route, views_of
 from tests.support.page_reader import AnalysisReader
@@ -123,7 +123,7 @@ def of_the_arena(school: ClassWithPage, view: str) -> str:
 def is_sound(look: BrowserWindow, where: str, view: str) -> None:
     with look.expecting("404" if view.startswith("no ") else ""):
         page = look.to(where)
-        look.sound(view, colours=look.size == PROJECTOR)
+        look.sound(view, colours=look.size == PHONE)
 
     assert page.locator("h1").count() == 1
     assert page.title().endswith("arena")

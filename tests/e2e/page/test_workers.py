@@ -52,7 +52,7 @@ def test_the_instructor_sees_the_workers_and_drains_one(
     page = look.to("#/instructor")
     row = page.get_by_role("row").filter(has_text="w1")
     row.get_by_text("working").wait_for()
-    look.sound("the workers", colours=size == "projector")
+    look.sound("the workers", colours=size == "phone")
 
     assert "1 of 4" in row.inner_text()
     assert "ann, ben lost on w2: w2 has not reported for 5 s" in page.locator("main").inner_text()
