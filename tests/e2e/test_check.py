@@ -155,7 +155,9 @@ class Enough(Exception):
 async def first_failure(way: str) -> tuple[StepOutcome, ...]:
     """The steps up to the first one that failed; all of them if none did."""
     last = CASES[way].step if way in CASES else Step.PLAY
-    chosen = [*Step] if LONG else [Step.STARTS, Step.HELLO, Step.PLAY, last]
+    # After their matches other house bots sit opposite in `play`: some of them knock.
+    early = [Step.ENCODING, Step.UNKNOWN_FIELDS] if last is Step.PLAY else []
+    chosen = [*Step] if LONG else [Step.STARTS, Step.HELLO, *early, Step.PLAY, last]
     rounds = ROUNDS if LONG or last is Step.PLAY else 2
     game = CASES[way].game if way in CASES else "ace_king_queen"
     bot = BotUnderTest(read_program(line_of(way, game)), way, LIMITS)
@@ -217,8 +219,7 @@ def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(way: str, step
     assert last.status is StepStatus.FAILED, "it passed"
     assert (last.step, last.hint) == (expected.step, expected.hint), last
     if expected.hint is Hint.FAULT:  # the question knows better
-        assert last.advice is not None
-        assert last.advice.startswith("Declare sets of 3 or 4 of one rank")
+        assert (last.advice or "").startswith("Declare sets of 3 or 4 of one rank")
     else:
         assert last.advice == expected.hint.advice
     assert last.expected
