@@ -82,7 +82,10 @@ def package_of(point: EntryPoint) -> Package | None:
 
 @cache
 def _package(distribution: Distribution) -> Package:
-    """Its name and version: to read them parses all that it says of itself, some milliseconds."""
+    """The name and version of a distribution, read once, as that parses all of its metadata.
+
+    Raises ValueError if either is missing.
+    """
     metadata = distribution.metadata
     name, version = metadata["Name"], metadata["Version"]
     if not name or not version:

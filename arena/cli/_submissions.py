@@ -109,7 +109,7 @@ def play_submissions(arena: Host, service: SubmissionService) -> None:
 
 
 def _starter(game: str, language: str) -> StarterFiles:
-    # Here, as it brings the templates along, which no start of an arena needs.
+    # Imported late: it loads Jinja, which an arena does not need to start.
     from arena.authoring.starter import starter
 
     if language not in set(Language):

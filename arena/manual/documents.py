@@ -100,7 +100,7 @@ def _place(path: str) -> tuple[list[str], bool, str]:
     return folders, name != "README.md", name
 
 
-@cache  # every page in a browser has the titles of all documents
+@cache  # each page of the manual lists the titles of all documents
 def _title(text: str) -> str:
     headings = (title for _, _, title in _headings(text))
     return next(headings, text.strip().partition("\n")[0])

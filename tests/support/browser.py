@@ -27,6 +27,7 @@ __all__ = ["PHONE", "PROJECTOR", "SIZES", "WAITS", "BrowserWindow", "axe_source"
 
 PROJECTOR, PHONE = (1920, 1080), (390, 844)
 SIZES = {"projector": PROJECTOR, "phone": PHONE}
+# Keeps the delay of each timer that the page sets, in `window.waits`.
 WAITS = """() => {
   const { setTimeout } = window;
   window.waits = [];
@@ -169,8 +170,9 @@ class BrowserWindow:
     def sound(self, what: str, *, axe: bool = True, colours: bool = True) -> None:
         """Assert that there was no fault so far, and none in what is shown now.
 
-        Without `axe`, which takes a second, of something whose like it has checked elsewhere; without
-        `colours`, the larger part of it, of what a phone shows: its small letters need the most contrast.
+        `axe=False` leaves out the check of accessibility, which takes a second, where another test
+        makes it on a similar view. `colours=False` leaves out its rule on contrast, the larger part
+        of that, where it is checked on a phone: small letters need the most contrast.
         """
         faults, self.faults = self.faults, []
         assert faults == [], f"{what}: {faults}"

@@ -1,5 +1,5 @@
 """The documents of the repository, found by walking its folders: their blocks of code, sections,
-links and words. And its code, as trees.
+links and words. Also its code, parsed.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def words(text: str) -> set[str]:
 
 
 def parsed(folders: Iterable[str]) -> dict[Path, ast.Module]:
-    """The code of all modules, by path; meanwhile no garbage is looked for, which takes longest."""
+    """Parse all modules of these folders, by path. Garbage collection, which takes longest, pauses."""
     gc.disable()
     try:
         return {

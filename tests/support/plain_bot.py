@@ -25,7 +25,7 @@ IMPATIENT: dict[str, Any] = {"ping_interval": 1, "ping_timeout": 1, "close_timeo
 """Has the library close a connection two seconds after the last pong; by default it takes forty."""
 
 _PAUSE_S = 0.2
-_THINKS_S = 0.01  # before each answer: the cores are for others
+_THINKS_S = 0.01  # before each answer, so that the bot leaves the cores to others
 _FINAL = (1000, 1002, 1009, 4000, 4001)
 
 

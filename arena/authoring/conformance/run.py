@@ -102,7 +102,7 @@ async def run(
         games: which of its games to check; empty for all.
         rounds: how many to play of each game.
         address: where the bot can connect; port 0 is a free one.
-        chosen: the steps that are done; with those that need play, `play` is one of them.
+        chosen: the steps to run; with `play` if one of them needs a match that was played.
         on_progress: called once a second with a line about the step that runs.
 
     Raises:

@@ -47,6 +47,7 @@ HIDDEN = """() => {
   });
   return [...out, ...covered].map((one) => `${one.className}: ${one.innerText.slice(0, 30)}`).concat(scrollY ? [`scrolled by ${scrollY}`] : []);
 }"""
+LONG_NAMES = """(name) => document.querySelectorAll(".plate .who").forEach((one) => { one.innerText = name; })"""
 CUT_NAMES = """() => [...document.querySelectorAll(".plate .who")]
   .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
   .map((one) => one.innerText)
@@ -203,6 +204,9 @@ def test_a_round_is_played_by_clicking_at_all_sizes(
         if size in SIZES.values():
             is_gin, is_small = game == "gin_rummy", size == PHONE
             look.sound(f"the end in {game} on {name}", axe=is_gin, colours=is_small)
+    look.resize(SMALL_PHONE)
+    person.page.evaluate(LONG_NAMES, LONG)  # each in two lines: the table is at its highest
+    assert left(person.page, HIDDEN, "move main") == [], "the button below names that wrap"
     before = person.shown()
     person.go_on.click()
     person.changed(before)
