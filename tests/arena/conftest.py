@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.databases import database, postgres, public
+from tests.support.databases import database, empty_database, postgres, public
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost
 
-__all__ = ["database", "postgres", "public"]
+__all__ = ["database", "empty_database", "postgres", "public"]
 
 
 @pytest.fixture

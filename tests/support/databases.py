@@ -1,7 +1,8 @@
 """Databases for tests: files, and a PostgreSQL server that ends with this process.
 
-The server runs without fsync, as nobody cuts the power during a test, and as another user if the
-tests run as root, which it refuses. If its programs or psycopg are missing, tests that need it are
+The server runs without fsync, as nobody cuts the power during a test, and in memory if there is
+some: a disk takes six times as long to make a database. It runs as another user if the tests run as
+root, which it refuses. If its programs or psycopg are missing, tests that need it are
 skipped; where `CI` is set they fail.
 """
 
@@ -24,7 +25,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from arena.storage.schema import open_database
 from tests.support.arena_process import free_port
+from tests.support.memory import memory
 from tests.support.needs import skip_without, tool
 from tests.support.run_of_tests import lasting
 
@@ -33,6 +36,7 @@ __all__ = [
     "Server",
     "anybody",
     "database",
+    "empty_database",
     "needed",
     "postgres",
     "postgres_server",
@@ -42,6 +46,7 @@ __all__ = [
 
 PASSWORD = "a secret"
 _READY_S = 60.0
+_MOST_BYTES = 2**30  # of a server, whose databases are dropped after their tests
 
 
 class Server:
@@ -55,7 +60,7 @@ class Server:
         self._numbers = itertools.count(1)
         self._user = _other_user()
         # Not pytest's folder, which other users cannot read; and short, as a socket's name must be.
-        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=memory(_MOST_BYTES)))
         (self.folder / "password").write_text(PASSWORD)
         if self._user is not None:
             shutil.chown(self.folder, self._user)
@@ -79,10 +84,30 @@ class Server:
 
     def url(self, name: str | None = None) -> str:
         """The address of a new database, or of the one of that name."""
-        if name is None:
-            name = f"arena_{next(self._numbers)}"
-            self.execute(f"CREATE DATABASE {name}")
+        name = name or self._create("template1")
         return f"postgresql+psycopg://arena@/{name}?host={self.folder}&port={self.port}"
+
+    @contextmanager
+    def database(self, *, has_tables: bool = False) -> Iterator[str]:
+        """The address of a new database, which is dropped at the end."""
+        name = self._create(self._with_tables if has_tables else "template1")
+        try:
+            yield self.url(name)
+        finally:
+            self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    @functools.cached_property
+    def _with_tables(self) -> str:
+        """The database that others are copied from, which is quicker than to make the tables."""
+        name = self._create("template1")
+        engine, _ = open_database(self.url(name), create=True)
+        engine.dispose()
+        return name
+
+    def _create(self, template: str) -> str:
+        name = f"arena_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
 
     def tcp(self, url: str, password: str = PASSWORD) -> str:
         """The same database over TCP, where the server asks for a password."""
@@ -222,8 +247,19 @@ def postgres() -> Server:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a new database: each test runs on both kinds."""
+    """The address of a new arena's database: each test runs on both kinds."""
     if request.param == "sqlite":
         yield str(tmp_path / "arena.db")
-        return
-    yield needed().url()
+    else:
+        with needed().database(has_tables=True) as url:
+            yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a database without tables, for tests of how they are made."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "arena.db")
+    else:
+        with needed().database() as url:
+            yield url

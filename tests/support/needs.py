@@ -133,8 +133,11 @@ def tool(name: str) -> str:
 
 
 def make_options() -> list[str]:
-    """How `make` builds C++ in tests: not optimized, and with ccache what is alike once."""
-    cached = ["CXX=ccache g++"] if found("ccache") else []
+    """How `make` builds C++ in tests: not optimized, and with ccache what is alike once.
+
+    One compiler at a time: two that compile the same would both find nothing in the cache.
+    """
+    cached = [f"CXX=flock {os.environ['CCACHE_DIR']}.lock ccache g++"] if found("ccache") else []
     return [*cached, "CXXFLAGS=-std=c++20 -O0 -Wall -Wextra"]
 
 

@@ -41,6 +41,7 @@ import sqlalchemy as sa
 from arena.storage.schema import changing
 from arena.storage.writer import Writer
 from protocol.errors import ArenaError
+from tests.support.memory import memory
 from tests.support.memory_network import MemoryServer, MemoryTransport, Network
 
 __all__ = [
@@ -259,7 +260,5 @@ def pytest_asyncio_loop_factories(
 @contextmanager
 def memory_folder() -> Iterator[Path]:
     """A folder in memory where there is such storage, for a database and its real writer."""
-    shared = "/dev/shm"
-    where = shared if os.path.isdir(shared) and os.access(shared, os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=where) as folder:
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
         yield Path(folder)

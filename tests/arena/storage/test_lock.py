@@ -87,11 +87,11 @@ def test_others_may_read_and_write_meanwhile(database: str) -> None:
         assert reader.competitions() == ()
 
 
-def test_what_cannot_be_opened_is_not_held(database: str) -> None:
+def test_what_cannot_be_opened_is_not_held(empty_database: str) -> None:
     with pytest.raises(UsageError, match=r"found no file|is empty"):
-        Store(database, create=False, exclusive=True)
+        Store(empty_database, create=False, exclusive=True)
 
-    Store(database, exclusive=True).close()
+    Store(empty_database, exclusive=True).close()
 
 
 # --- the file ---

@@ -733,7 +733,7 @@ def everything(database: str) -> Any:
 
 
 def test_two_who_open_one_that_is_not_there_make_it_once(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = threading.Barrier(2)
     counts: list[int] = []
@@ -744,7 +744,7 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
         prepare(*args, **options)
 
     def opened() -> None:
-        with Store(database) as store:
+        with Store(empty_database) as store:
             counts.append(len(store.competitions()))
 
     monkeypatch.setattr(opening, "_prepare", together)
@@ -755,7 +755,7 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
         thread.join(30)
 
     assert counts == [0, 0]
-    assert rows(database, "SELECT count(*) FROM meta") == [(5,)]
+    assert rows(empty_database, "SELECT count(*) FROM meta") == [(5,)]
 
 
 @pytest.mark.parametrize(
@@ -771,16 +771,16 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
 )
 @pytest.mark.parametrize("create", [True, False])
 def test_what_is_no_arenas_is_refused_and_left_alone(
-    database: str, make: Callable[[str], None], text: str, create: bool
+    empty_database: str, make: Callable[[str], None], text: str, create: bool
 ) -> None:
-    make(database)
-    before = everything(database)
+    make(empty_database)
+    before = everything(empty_database)
 
     with pytest.raises(UsageError, match=text) as caught:
-        Store(database, create=create, exclusive=create)
-    assert database.removeprefix("postgresql+psycopg://arena@/")[:7] in str(caught.value)
+        Store(empty_database, create=create, exclusive=create)
+    assert empty_database.removeprefix("postgresql+psycopg://arena@/")[:7] in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert everything(database) == before
+    assert everything(empty_database) == before
 
 
 @pytest.mark.parametrize(
