@@ -112,11 +112,9 @@ def analysed(bot: Any, settings: BlackjackSettings = LEAGUE, seed: int = 1) -> A
     return analyse_here(GAME, GAME.analysing.probe(settings, seed, ()), [bot])
 
 
-@pytest.fixture(scope="module")
-def few_hands() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blackjack_analysis, "_HANDS", 3000)
-        yield
+@pytest.fixture
+def few_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blackjack_analysis, "_HANDS", 3000)
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +160,7 @@ def test_B12_simple_is_worth_exactly_what_an_independent_program_finds(simple: A
     assert simple.adapts == ""
 
 
+@pytest.mark.stats
 def test_mistakes_sum_to_the_distance_from_the_best_play_as_do_the_cells(simple: Analysis) -> None:
     cells = [cell for chart in simple.charts for row in chart.cells for cell in row]
 
@@ -171,6 +170,7 @@ def test_mistakes_sum_to_the_distance_from_the_best_play_as_do_the_cells(simple:
     assert all(each.cost > 0 for each in simple.weaknesses)
 
 
+@pytest.mark.stats
 def test_the_value_of_a_fresh_deck_and_that_of_matches_are_two_figures(simple: Analysis) -> None:
     *_, at_five, matches = simple.figures
     naturals = 2 * 4 * 16 / (52 * 51)

@@ -103,6 +103,7 @@ def test_q64_and_always_are_worth_what_an_enumeration_of_all_hands_says() -> Non
         assert shown.unit == "% of the ante"
 
 
+@pytest.mark.stats
 def test_no_hand_played_otherwise_would_bring_more_than_q64() -> None:
     best = sum(max(paid, -18_424) for paid in enumerated().values())
 
@@ -218,6 +219,7 @@ def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
 # ---- The goal
 
 
+@pytest.mark.stats
 def test_a_doubler_has_a_value_and_no_chain() -> None:
     settings = ThreeCardPokerSettings(stake=200, goal=225, rounds=300)
     analysis = analysed(Doubler(), stake=200, goal=225, rounds=300)
