@@ -8,6 +8,8 @@ import gc
 import inspect
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ __all__ = [
     "pytest_sessionfinish",
 ]
 
+_ROOT = Path(__file__).parents[1]
 _LONG = ("tests/e2e/", "tests/test_")
 _PAGE = "tests/e2e/page/"
 
@@ -112,6 +115,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.get_closest_marker("stats") is not None,
             )
         )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Where several processes collect all tests, each begins with others, and writes their bytecode.
+
+    In the same order each would compile them all, which takes as long as many tests.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw")
+    if worker == "gw" or session.config.args != session.config.getini("testpaths"):
+        return
+    files = sorted(Path(__file__).parent.rglob("test_*.py"))
+    share = len(files) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    first = share * int(worker.removeprefix("gw"))
+    for file in (*files[first:], *files[:first]):
+        name = file.relative_to(_ROOT).with_suffix("").as_posix().replace("/", ".")
+        with suppress(BaseException):  # its collection tells why
+            import_module(name)
 
 
 def pytest_collection_finish() -> None:
