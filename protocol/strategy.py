@@ -7,20 +7,18 @@ other packages may add theirs; a student's bot is a file with one class.
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import SequenceMatcher
-from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
 import msgspec
 
+from protocol.bot_folder import BotFolder
 from protocol.entry_points import LeftOut, leave_out, load_all, package_of, points
 from protocol.errors import UnknownBot, in_words
 from protocol.games import VOCABULARIES
@@ -187,20 +185,8 @@ def find(game: str, bot: str) -> type[Any]:
     return house[bot]
 
 
-class _FromSource(SourceFileLoader):
-    """Loads a file from its source, never from cached bytecode.
-
-    Python takes cached bytecode for current if the file's size and second of change are the same,
-    so an edit of one character right after a run would be ignored.
-    """
-
-    def get_code(self, fullname: str) -> CodeType:
-        """Compile the file."""
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
 def load_file(path: Path) -> type[Any]:
-    """The one strategy class that a file defines.
+    """The one strategy class that a file defines; `BotFolder` says what it may import.
 
     Raises:
         UnknownBot: the file is missing, cannot be run, or defines no bot, more than one, or one
@@ -208,23 +194,11 @@ def load_file(path: Path) -> type[Any]:
     """
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
-    name = f"bot_file_{path.stem}"
-    loader = _FromSource(name, str(path.absolute()))
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    assert spec is not None, "a spec with a loader is always made"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    neighbours = str(path.parent.resolve())
-    sys.path.insert(0, neighbours)  # so that a bot may import them
-    try:
-        with blaming(f"{path} cannot be run"):
-            loader.exec_module(module)
-            bots = _bots_in(module)  # a metaclass may raise, too
-            names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
-            misspelled = [pair for cls in bots for pair in _misspelled(cls)]
-    finally:
-        if neighbours in sys.path:  # the file may have changed it
-            sys.path.remove(neighbours)
+    with blaming(f"{path} cannot be run"):
+        module = BotFolder(path.parent).load(path)
+        bots = _bots_in(module)  # a metaclass may raise, too
+        names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
+        misspelled = [pair for cls in bots for pair in _misspelled(cls)]
     if len(bots) != 1:
         raise UnknownBot(
             f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 from contextlib import suppress
 from importlib.metadata import EntryPoint
@@ -41,6 +42,7 @@ class Bot(metaclass=Meta):
 
 def write(folder: Path, text: str, name: str = "mine.py") -> Path:
     path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
@@ -194,11 +196,62 @@ def test_ctrl_c_still_ends_us(tmp_path: Path) -> None:
         load_file(write(tmp_path, "raise KeyboardInterrupt"))
 
 
-def test_a_bot_may_import_its_neighbours(tmp_path: Path) -> None:
-    write(tmp_path, "CHOICE = 1", "neighbour_of_a_test_bot.py")
-    path = write(tmp_path, "import neighbour_of_a_test_bot as n\n" + BOT)
+IMPORTS = {
+    "a module": "import helper\nWHO = helper.WHO",
+    "a name": "from helper import WHO",
+    "a package": "import tools.deep.far as far\nWHO = far.WHO",
+    "a name of a package": "from tools.deep import far\nWHO = far.WHO",
+    "the top of a package": "import tools.deep.far\nWHO = tools.deep.far.WHO",
+    "beside it, relatively": "from . import helper\nWHO = helper.WHO",
+    "a name, relatively": "from .helper import WHO",
+    "a helper of a helper": "from second import WHO",
+    "a module like one of the standard library": "from statistics import WHO",
+    "a folder without an __init__.py": "from plain.inner import WHO",
+}
 
-    assert load_file(path).game == "ace_king_queen"
+
+@pytest.mark.parametrize("imports", IMPORTS.values(), ids=IMPORTS)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_every_bot_has_the_modules_of_its_own_folder(
+    tmp_path: Path, imports: str, is_late: bool
+) -> None:
+    bots = []
+    for who in ("ann", "ben"):
+        for module in ("helper", "tools/deep/far", "statistics", "plain/inner"):
+            write(tmp_path / who, f"WHO = {who!r}", f"{module}.py")
+        write(tmp_path / who, "from helper import WHO", "second.py")
+        for package in ("tools", "tools/deep"):
+            write(tmp_path / who, "", f"{package}/__init__.py")
+        indented = imports.replace("\n", "\n        ")
+        late = f"\n    def who(self):\n        {indented}\n        return WHO\n"
+        early = "\n    def who(self):\n        return WHO\n"
+        text = BOT + late if is_late else f"{imports}\n{BOT}{early}"
+        bots.append(load_file(write(tmp_path / who, text)))
+
+    assert [bot().who() for bot in bots] == ["ann", "ben"]
+
+
+def test_what_a_bot_imports_stays_its_own_and_ours_stays_ours(tmp_path: Path) -> None:
+    for module in ("statistics", "bots", "protocol/__init__", "json/data"):
+        write(
+            tmp_path,
+            "raise RuntimeError('not this one')" * (module != "statistics"),
+            f"{module}.py",
+        )
+    load_file(write(tmp_path, f"import statistics, json, protocol.cards\njson.dumps\n{BOT}"))
+
+    assert statistics.mean([1, 2]) == 1.5
+    assert str(tmp_path) not in sys.path
+
+
+def test_a_helper_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path, "from helper import WHO\n" + BOT + "\nBot.__doc__ = WHO\n")
+    docs = []
+    for who in ("ann", "ben"):
+        write(tmp_path, f"WHO = {who!r}", "helper.py")
+        docs.append(load_file(path).__doc__)
+
+    assert docs == ["ann", "ben"]
 
 
 def test_a_file_that_was_changed_within_a_second_is_read_again(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""The modules in the folder of a bot's file: every bot has its own, whatever others are called.
+
+`import helper`, at the top of the file or in a method, finds `helper.py` or the package `helper` in
+the folder first, as in a program that is run there, also where the standard library has a module of
+that name. The same goes for what the helpers import, and for relative imports. Two bots never share
+a module of their folders, and nobody else sees one. Our own packages stay ours.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import itertools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+__all__ = ["BotFolder"]
+
+_OURS = ("arena", "bots", "protocol")
+_numbers = itertools.count(1)
+_folders: dict[str, BotFolder] = {}  # by the name of its package
+
+
+class _FromSource(SourceFileLoader):
+    """Loads a module of a bot's folder from its source, never from cached bytecode.
+
+    Python takes cached bytecode for current if the file's size and second of change are the same,
+    so an edit of one character right after a run would be ignored.
+    """
+
+    def __init__(self, folder: BotFolder, fullname: str, path: str) -> None:
+        super().__init__(fullname, path)
+        self._folder = folder
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the file."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module; what it and its functions import is looked for in the folder first."""
+        vars(module)["__builtins__"] = self._folder.builtins
+        super().exec_module(module)
+
+
+class _InBotFolders:
+    """Finds the modules of bots' folders by the names of the folders' packages."""
+
+    @staticmethod
+    def find_spec(
+        fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module below the package of a bot's folder."""
+        folder = _folders.get(fullname.partition(".")[0])
+        if folder is None:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _FromSource(folder, fullname, spec.loader.path)
+        return spec
+
+
+class BotFolder:
+    """A folder with a bot's file, as a package that is this bot's alone.
+
+    Attributes:
+        builtins: what the code in it has as its built-in names.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._name = f"bot_folder_{next(_numbers)}"
+        self._folder = str(folder.resolve())
+        self.builtins: Mapping[str, Any] = {**vars(builtins), "__import__": self._import}
+        package = ModuleType(self._name, f"The modules in {self._folder}.")
+        package.__path__ = [self._folder]
+        sys.modules[self._name] = package
+        _folders[self._name] = self
+        if _InBotFolders not in sys.meta_path:
+            sys.meta_path.insert(0, _InBotFolders)
+        importlib.invalidate_caches()  # a file may have come or gone in this second
+
+    def load(self, file: Path) -> ModuleType:
+        """Run a file of the folder; raises what it raises."""
+        name = f"{self._name}.{file.stem}"
+        loader = _FromSource(self, name, os.path.abspath(file))
+        spec = importlib.util.spec_from_file_location(name, file, loader=loader)
+        assert spec is not None, "a spec with a loader is always made"
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        loader.exec_module(module)
+        return module
+
+    def _import(
+        self,
+        name: str,
+        globals_: Mapping[str, Any] | None = None,
+        locals_: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        """Import as the statement does, from the folder if the module is there."""
+        top = name.partition(".")[0]
+        if level or not self._has(top):
+            return builtins.__import__(name, globals_, locals_, fromlist or (), level)
+        full = f"{self._name}.{name}"
+        importlib.import_module(full)
+        if fromlist:
+            return builtins.__import__(full, globals_, locals_, fromlist, 0)
+        return sys.modules[f"{self._name}.{top}"]
+
+    def _has(self, top: str) -> bool:
+        if top in _OURS:
+            return False
+        if f"{self._name}.{top}" in sys.modules:
+            return True
+        spec = PathFinder.find_spec(top, [self._folder])
+        if spec is None:
+            return False
+        # As Python does, take a folder without `__init__.py` only if there is nothing else.
+        return spec.origin is not None or importlib.util.find_spec(top) is None
