@@ -47,7 +47,7 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
     that runs on the database is not held up.
 
     --json prints the fields that `arena demo --json` has, `progress`, and `luck`: what each bot won
-    per round with and without luck, as far as that was measured.
+    per match with and without luck, as far as that was measured.
     """
     with Store(options.database(db), create=False) as store:
         if competition is None:
@@ -61,7 +61,7 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
         results = LiveResults(store, found.id)
         if follow:
             _follow(results, as_json)
-        _print(results, LuckTable(store.luck(found.id)).lines(), as_json)
+        _print(results, LuckTable(results.luck(), results.out).lines(), as_json)
 
 
 def _print(results: LiveResults, luck: Mapping[str, LuckLine], as_json: bool) -> None:
@@ -90,12 +90,12 @@ def _print(results: LiveResults, luck: Mapping[str, LuckLine], as_json: bool) ->
 def _print_luck(luck: Mapping[str, LuckLine], plan: Plan) -> None:
     measure = None if plan.missing is not None else plan.rules.luck
     unit = "point" if measure is None else measure.unit
-    table = output.new_table("bot", "matches", "per round", "without luck", words=("bot",))
+    table = output.new_table("bot", "matches", "per match", "without luck", words=("bot",))
 
     for name, line in sorted(luck.items(), key=lambda entry: -entry[1].mean):
         without = with_interval(line.mean, line.interval, output.signed, 3)
         table.add_row(name, f"{line.matches:,}", output.signed(line.gain, 3), without)
-    output.print_table(f"{output.several(unit)} per round, without luck", table)
+    output.print_table(f"{output.several(unit)} per match, without luck", table)
     click.echo(_WITHOUT_LUCK)
 
 

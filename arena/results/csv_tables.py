@@ -124,7 +124,7 @@ def ranking(
 
 
 def luck(lines: Mapping[str, LuckLine]) -> Iterator[Sequence[object]]:
-    """What each bot has won per round, with luck (`gain`) and without, in the unit of its game."""
+    """What each bot has won per match, with luck (`gain`) and without, in the unit of its game."""
     yield "name", "matches", "rounds", "gain", "without_luck", "low", "high"
     for name, line in lines.items():
         ends = line.interval or (None, None)

@@ -105,9 +105,11 @@ def export(
         written: list[ExportedCompetition] = []
         sections: list[tuple[Summary, dict[str, str]]] = []
         for competition in dict.fromkeys(competitions):
-            summary = _publishable(LiveResults(store, competition).summary(), options)
+            results = LiveResults(store, competition)
+            summary = _publishable(results.summary(), options)
             name = _folder_name(competition, [other.folder for other in written])
-            writer = _Writer(store, summary, people, partial / name)
+            luck = LuckTable(results.luck(), results.out).lines()
+            writer = _Writer(store, summary, people, luck, partial / name)
             writer.write(options, tick)
             files = tuple(writer.files)
             sections.append((summary, {file: f"{name}/{file}" for file in files}))
@@ -145,12 +147,18 @@ class _Writer:
     """Writes the files of one competition into a new folder."""
 
     def __init__(
-        self, store: Store, summary: Summary, people: NameHistory[Member], folder: Path
+        self,
+        store: Store,
+        summary: Summary,
+        people: NameHistory[Member],
+        luck: Mapping[str, LuckLine],
+        folder: Path,
     ) -> None:
         self.files: list[str] = []
         self.matches = self.uncounted = 0
         self._summary = summary
         self._people = people
+        self._luck = luck
         self._store = store
         self._folder = folder
         folder.mkdir()
@@ -177,17 +185,14 @@ class _Writer:
             )
             self._table("ranking.csv", places)
         has_records = summary.state.is_over or options.unfinished
-        if has_records and (luck := self._luck()):
-            self._table("luck.csv", csv_tables.luck(luck))
+        if has_records and self._luck:
+            self._table("luck.csv", csv_tables.luck(self._luck))
         self._table("verdicts.csv", csv_tables.verdicts(summary.verdicts))
         _write(self._new_file("competition.json"), _json(summary))
         if options.matches:
             self._matches(tick, records=has_records)
         if options.decisions and has_records:
             self._decisions(tick, costs=options.costs)
-
-    def _luck(self) -> Mapping[str, LuckLine]:
-        return LuckTable(self._store.luck(self._summary.id)).lines()
 
     def _table(self, name: str, rows: Iterator[Sequence[object]]) -> None:
         _write(self._new_file(name), csv_tables.text(rows))

@@ -1,13 +1,14 @@
 """What the bots of a competition won without luck, from the luck that is stored of its matches.
 
-It stands beside the real scores and ranks nobody. Rounds are the samples, or blocks of them; from
-ten matches on the interval is the wider of theirs and the matches', and before that there is none
-where the match is the unit. How opponents differ is no chance.
+It stands below the standings, of the same bots and matches, and ranks nobody. Rounds are the
+samples, or blocks of them; from ten matches on the interval is the wider of theirs and the
+matches', and before that there is none where the match is the unit. How opponents differ is no
+chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -21,11 +22,11 @@ _MATCHES = 10  # from here on the spread of the matches themselves is known well
 
 
 class LuckLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bot did over some matches, a round each.
+    """How a bot did over some matches, a match each.
 
     Attributes:
         matches, rounds: how many were measured.
-        gain: what it won per round, in the unit of the game's `Luck`.
+        gain: what it won per match, in the unit of the game's `Luck`.
         mean: the same without luck.
         interval: of `mean`, at a `level` by a `method`; None if too few were played.
     """
@@ -40,28 +41,32 @@ class LuckLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Meeting(msgspec.Struct):
-    """One bot against the same others, while it is added up; all but `gain` a round each."""
+    """One bot against the same others, while it is added up; `units` are of a round each."""
 
     rounds: int = 0
     gain: float = 0
-    luck: float = 0
     units: Sample = msgspec.field(default_factory=Sample)
     matches: Sample = msgspec.field(default_factory=Sample)
 
     def add(self, luck: LuckSums, seat: int) -> None:
         self.rounds += luck.rounds
         self.gain += luck.gains[seat]
-        self.luck += luck.luck[seat]
-        self.matches.add((luck.gains[seat] - luck.luck[seat]) / luck.rounds)
+        self.matches.add(luck.gains[seat] - luck.luck[seat])
         if (units := luck.units) is not None:
             total, squares = units.sums[seat], units.squares[seat]
             self.units.add_sums(units.count, total / luck.block, squares / luck.block**2)
 
 
 class LuckTable:
-    """Adds up the luck of matches; of a bot that met itself it takes none."""
+    """Adds up the luck of matches; of a bot that met itself it takes none.
 
-    def __init__(self, matches: Iterable[tuple[tuple[str, ...], LuckSums]] = ()) -> None:
+    The bots that are `out` have no line.
+    """
+
+    def __init__(
+        self, matches: Iterable[tuple[tuple[str, ...], LuckSums]] = (), out: Collection[str] = ()
+    ) -> None:
+        self._out = out
         self._meetings: dict[str, dict[tuple[str, ...], _Meeting]] = {}
         for players, luck in matches:
             self.add(players, luck)
@@ -77,7 +82,11 @@ class LuckTable:
 
     def lines(self) -> Mapping[str, LuckLine]:
         """Of each bot, over all that it met."""
-        return {name: _line(meetings.values()) for name, meetings in self._meetings.items()}
+        return {
+            name: _line(meetings.values())
+            for name, meetings in self._meetings.items()
+            if name not in self._out
+        }
 
     def against(self, name: str, *others: str) -> LuckLine | None:
         """Of a bot against these; None if they have not met."""
@@ -89,12 +98,12 @@ def _line(meetings: Iterable[_Meeting]) -> LuckLine:
     met = list(meetings)
     matches = sum(meeting.matches.count for meeting in met)
     rounds = sum(meeting.rounds for meeting in met)
-    gain = sum(meeting.gain for meeting in met) / rounds
-    mean = gain - sum(meeting.luck for meeting in met) / rounds
-    interval = mean_of(_part(each.units, each.rounds / rounds) for each in met)
+    gain = sum(meeting.gain for meeting in met) / matches
+    mean = sum(meeting.matches.total for meeting in met) / matches
+    interval = mean_of(_part(each.units, each.rounds / matches) for each in met)
     if matches >= _MATCHES:
         interval = wider(
-            interval, mean_of(_part(each.matches, each.rounds / rounds) for each in met)
+            interval, mean_of(_part(each.matches, each.matches.count / matches) for each in met)
         )
     line = LuckLine(matches=matches, rounds=rounds, gain=gain, mean=mean)
     if interval is None:

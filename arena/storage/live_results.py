@@ -19,6 +19,7 @@ from arena.formats.intervals import IntervalUnit
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
+from arena.records.luck import LuckSums
 from arena.storage.models import (
     Act,
     CompetitionRow,
@@ -144,6 +145,17 @@ class LiveResults:
     def out(self) -> dict[str, Termination]:
         """Removed bots, and offenders that are not forgiven; a ladder keeps offenders in (J3)."""
         return self._book.out | self._book.removed
+
+    def luck(self, until: float | None = None) -> tuple[tuple[tuple[str, ...], LuckSums], ...]:
+        """The names by seat and the luck of the matches that are in the means of the standings.
+
+        With `until`, in Unix seconds, only of those that were over by then.
+        """
+        measured = self._store.luck(self.competition.id, until)
+        if self.plan.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
+            return measured
+        out = self.out.keys()  # whose matches are struck
+        return tuple(match for match in measured if out.isdisjoint(match[0]))
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -141,11 +141,12 @@ class StoreReader:
     def luck(
         self, competition: str, until: float | None = None
     ) -> tuple[tuple[tuple[str, ...], LuckSums], ...]:
-        """The names by seat and the luck of the matches that count and of which it is known.
+        """The names by seat and the luck of the matches that were completed, as far as it is known.
 
         With `until`, in Unix seconds, only of those that were over by then.
         """
         where = [MATCHES.c.competition == competition, MATCHES.c.counts]
+        where.append(MATCHES.c.kind == Ending.COMPLETED.value)
         if until is not None:
             where.append(MATCHES.c.finished_at <= until)
         return tuple(

@@ -79,7 +79,7 @@ class MeanPart(msgspec.Struct, frozen=True):
     """A part of a mean of parts that differ on purpose, such as opponents.
 
     Attributes:
-        weight: its weight in the mean; weights add up to 1.
+        weight: its weight in the mean; weights add up to 1, or to what the mean is multiplied by.
         mean: of its values.
         variance: of one value, unbiased; None if there is one value only.
         count: how many values it has.

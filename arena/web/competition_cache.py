@@ -102,8 +102,11 @@ class CachedCompetition:
         """What the bots won without luck; with `until`, in matches that were over by then."""
         # What is due by then becomes more without anything new.
         key = "luck", until and until // LUCK_S
-        table: LuckTable = self.cached(key, lambda: LuckTable(self.reader.luck(self.id, until)))
+        table: LuckTable = self.cached(key, lambda: self._luck_table(until))
         return table
+
+    def _luck_table(self, until: float | None) -> LuckTable:
+        return LuckTable(self.results.luck(until), self.results.out)
 
     def own_luck(self, owner: str) -> dict[str, LuckLine]:
         """What an owner's bots won without luck in whole twenties of their matches.
@@ -112,12 +115,12 @@ class CachedCompetition:
         """
 
         def lines() -> dict[str, LuckLine]:
-            played = self.reader.luck(self.id)
+            played, out = self.results.luck(), self.results.out
             names = {name for players, _ in played for name in players if owner_of(name) == owner}
             found = {}
             for name in names:
                 own = [match for match in played if name in match[0]]
-                table = LuckTable(own[: len(own) // OWN_MATCHES * OWN_MATCHES])
+                table = LuckTable(own[: len(own) // OWN_MATCHES * OWN_MATCHES], out)
                 if name in (by_bot := table.lines()):
                     found[name] = by_bot[name]
             return found

@@ -20,7 +20,7 @@ export function Luck({ competition }) {
   ];
   return html`<${Panel} title="Without luck">
     <${Table} caption="What bots won, and what they won without luck" columns=${columns} rows=${rows} keyOf=${(row) => row.name} />
-    <p class="faint small">In ${competition.luck_unit}s per round. Without luck: the score minus what the cards gave the bot beyond average cards. It ranks nobody. […]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong.</p>
+    <p class="faint small">In ${competition.luck_unit}s per match. Without luck: the score minus what the cards gave the bot beyond average cards. It ranks nobody. […]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong.</p>
   <//>`;
 }
 

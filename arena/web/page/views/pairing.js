@@ -36,7 +36,7 @@ function Shown({ competition, pairing: { a, b, band, cell, luck, unit, matches, 
         ["Score", signed(cell.score)],
         ["Per match", html`<${Mean} mean=${cell.mean} interval=${cell.interval} say=${signed} digits=${digitsFor(cell.mean ?? 0)} />`],
       ]} />
-      ${luck && html`<${Figures} items=${[["Without luck, per round", html`<${Mean} mean=${luck.mean} interval=${luck.interval} say=${signed} digits=${3} />`]]} />`}
+      ${luck && html`<${Figures} items=${[["Without luck, per match", html`<${Mean} mean=${luck.mean} interval=${luck.interval} say=${signed} digits=${3} />`]]} />`}
       <p class="faint small">${intervalNote(unit)}</p>
       ${band.length > 2 && html`<${Band} name=${a} band=${band} />`}
       ${matches.length > 2 && !more && html`<${Course} name=${a} matches=${matches} />`}
