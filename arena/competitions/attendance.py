@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from arena.competitions.planned_run import Participants, PlannedRun
-from arena.engine.names import Spellings, alike
+from arena.engine.names import Spellings, alike, owner_of
 from arena.formats.formats import fewest
 from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
@@ -98,8 +98,8 @@ def attendance(
     """Which of the bots that are to play a run have come to it (K5).
 
     A bot whose owner has a version in play has come if the run takes submissions; where it takes
-    either, a connected bot comes first. `ann/two` is a bot of its own that `ann` has connected: it
-    stands for `ann` only where the run has a list of names.
+    either, a connected bot of its owner's comes first, be it `ann` or `ann/two`. Where the run has
+    a list of names, `ann/two` stands for `ann`; else it is a bot of its own.
 
     At least one of the roster or of the named bots must be there, and as many of the roster as the
     form needs. A run that is started by hand needs no more than that, whatever `least` says.
@@ -113,7 +113,8 @@ def attendance(
         here = ()
     needed = max(0, min(fewest(run.form), run.at_least) - len(run.house))
     if run.who is Participants.CONNECTED:
-        submitted = tuple(name for name in versions if name not in here)
+        owners = {alike(owner_of(name)) for name in here}
+        submitted = tuple(name for name in versions if alike(name) not in owners)
         players = (*here, *submitted)
         return Attendance(
             players=players,

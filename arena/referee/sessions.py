@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
 from itertools import chain
 from typing import TypeAlias
 
-from arena.engine.names import Spellings, is_process
+from arena.engine.names import Spellings, alike, is_process, owner_of
 from arena.referee.bot_session import BotSession
 
 __all__ = ["BotSessions"]
@@ -32,6 +32,7 @@ class BotSessions(Mapping[str, BotSession]):
         self._by_name: dict[str, BotSession] = {}
         self._processes: dict[str, BotSession] = {}
         self._by_game: dict[str, dict[str, BotSession]] = {}
+        self._owners: Counter[tuple[str, str]] = Counter()  # by game and owner, how many bots
         self._unseen: dict[str, dict[str, BotSession]] = {}
         self._seen: dict[str, frozenset[BotSession]] = {}
         self._sessions: dict[str, BotSession] = {}
@@ -78,6 +79,7 @@ class BotSessions(Mapping[str, BotSession]):
         self._by_name[player.name] = player
         for game in player.games:
             self._by_game.setdefault(game, {})[player.name] = player
+            self._owners[game, alike(owner_of(player.name))] += 1
         player.on_link = self.note
         self.note(player)
 
@@ -88,6 +90,7 @@ class BotSessions(Mapping[str, BotSession]):
         del self._by_name[player.name]
         for game in player.games:
             del self._by_game[game][player.name]
+            self._owners[game, alike(owner_of(player.name))] -= 1
         player.on_link = lambda player: None
         self.note(player)
 
@@ -145,6 +148,10 @@ class BotSessions(Mapping[str, BotSession]):
     def of_game(self, game: str) -> Collection[BotSession]:
         """The players of a game in the order in which they came, with and without a connection."""
         return self._by_game.get(game, {}).values()
+
+    def has_owner(self, game: str, owner: str) -> bool:
+        """Whether an owner has a player of a game, with or without a connection."""
+        return self._owners[game, alike(owner)] > 0
 
     def of_session(self, secret: str) -> BotSession | None:
         """The player whose session this may be; ask its `is_session` whether it is."""
