@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import inspect
+import os
 import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -26,6 +28,7 @@ from protocol.errors import ArenaError, UsageError, one_line
 from protocol.games import vocabulary_named
 from protocol.messages import Ending, Match, Over
 from protocol.strategy import find, load_file, load_others
+from protocol.watchdog import Watchdog
 
 __all__ = ["main"]
 
@@ -140,7 +143,8 @@ def command(
     }
     if bot[0].lstrip().startswith(STDIO):
         words = _program(bot, (encoding != Encoding.JSON, seed, session_file))
-        _run(Bridge(url, words, name=name, tables=tables, **common), token)
+        bridge = Bridge(url, words, name=name, tables=tables, **common)
+        _run(bridge, token, Watchdog((), _say))  # its program has a process of its own
         return
     cls, default_name = _bot(bot)
     name = name or default_name
@@ -148,7 +152,8 @@ def command(
         session_file = _place(url, name, say)
     common.update(tables=tables or 1, encoding=Encoding(encoding), seed=seed)
     client = Client(url, name, {cls.game: cls}, session_file=session_file, **common)
-    _run(client, token)
+    file = inspect.getfile(cls)
+    _run(client, token, Watchdog([file], _say, client.has_lost_arena))
 
 
 def _program(words: tuple[str, ...], refused: tuple[object, ...]) -> tuple[str, ...]:
@@ -172,9 +177,10 @@ def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
         return None
 
 
-def _run(client: Client | Bridge, token: str | None) -> None:
+def _run(client: Client | Bridge, token: str | None, dog: Watchdog) -> None:
     try:
-        asyncio.run(_until_stopped(client))
+        with dog:
+            asyncio.run(_until_stopped(client, dog))
     except NotAdmitted as error:
         if error.code != "name":
             raise
@@ -221,15 +227,26 @@ def _ending(match: Match, over: Over) -> str:
     return f"{who} out: {ended.kind.value}"
 
 
-async def _until_stopped(client: Client | Bridge) -> None:
-    """Run the client; SIGTERM cancels it, so that it says goodbye first.
+async def _until_stopped(client: Client | Bridge, dog: Watchdog) -> None:
+    """Run the client; Ctrl-C and SIGTERM cancel it, so that it says goodbye first.
 
-    For Ctrl-C asyncio does so. Its second Ctrl-C interrupts even a strategy that never returns.
+    The second one, or the first one while a strategy does not return, ends the program at once.
     """
-    me = asyncio.current_task()
+    me, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert me is not None, "a coroutine runs in a task"
-    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
+    signals: list[int] = []
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        dog.end_if_stuck(130)
+        if signals:
+            _say("left the arena at once")
+            os._exit(130)
+        signals.append(number)
+        loop.call_soon_threadsafe(me.cancel)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as in a shell's background
+            signal.signal(number, heard)
     await client.run()
 
 
@@ -257,8 +274,12 @@ def main() -> None:
 
 
 def _fail(text: str, status: int) -> NoReturn:
-    print(f"arena: {' '.join(text.split())}", file=sys.stderr)
+    _say(" ".join(text.split()))
     sys.exit(status)
+
+
+def _say(text: str) -> None:
+    print(f"arena: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

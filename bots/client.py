@@ -19,15 +19,26 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
 
 from bots.frames import read_frame, write_frame
 from bots.keeper import Keeper
-from bots.reach import FrameConnection, Link, NotAdmitted, begins, check_address, close_reason
+from bots.reach import (
+    FrameConnection,
+    Link,
+    NotAdmitted,
+    begins,
+    check_address,
+    close_reason,
+    has_gone,
+    unread,
+)
 from bots.seat import StrategyFailed, StrategySeat
 from protocol.codec import Encoding
+from protocol.errors import ArenaError
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -140,6 +151,20 @@ class Client:
             await self._link.keep(self._talk, self._disconnected)
         finally:
             self._keeper.close()
+
+    def has_lost_arena(self) -> bool:
+        """Whether the arena has closed the connection; for another thread, while a strategy runs.
+
+        `on_over` is then called for the matches that the arena has ended meanwhile.
+        """
+        if not has_gone(self._websocket):
+            return False
+        with suppress(ArenaError):
+            for frame in unread(self._websocket):
+                for message in read_frame(frame, self._encoding, self._game_of, self._likely):
+                    if type(message) is Over and message.match in self._seats:
+                        self._on_over(self._seats[message.match].match, message)
+        return True
 
     async def _talk(self, websocket: FrameConnection) -> bool:
         """Serve one connection, from `hello` on; returns whether the session is over."""

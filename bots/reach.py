@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import select
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -24,17 +26,21 @@ from protocol.messages import (
     CLOSE_PROTOCOL,
     CLOSE_REPLACED,
     CLOSE_RESTART,
+    FAILED,
     Match,
     Welcome,
 )
 
 __all__ = ["FrameConnection", "Link", "NotAdmitted", "begins", "check_address", "close_reason"]
-__all__ += ["is_to_come", "notice_dead_link", "websocket_url"]
+__all__ += ["has_gone", "is_to_come", "notice_dead_link", "unread", "websocket_url"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
 _OPEN_TIMEOUT_S = 10.0
 _REASON_BYTES = 120  # RFC 6455: a close reason has at most 123
+_PEEKED_BYTES = 1 << 20
+_FINAL = 0x80  # a bit in the first byte of a frame: the last one of a message, or a control frame
+_WHOLE = (0x81, 0x82)  # the first byte of a text or binary frame that is a whole message
 
 # The kernel gives up a connection after 17 s without a sign of the other machine's kernel, so that
 # some of the grace (30 s) is left. An arena that is busy or stopped has a kernel that answers. TCP
@@ -238,9 +244,48 @@ def check_address(url: str) -> bool:
         ) from None
 
 
+def has_gone(connection: ClientConnection) -> bool:
+    """Whether the arena has closed a connection, also if there is more to read; for any thread."""
+    plain = connection.transport.get_extra_info("socket")
+    if plain is None or plain.fileno() < 0:
+        return True
+    if hasattr(select, "POLLRDHUP"):  # Linux
+        poll = select.poll()
+        poll.register(plain.fileno(), select.POLLRDHUP)
+        return bool(poll.poll(0))
+    try:
+        with socket.socket(fileno=os.dup(plain.fileno())) as same:
+            same.setblocking(False)
+            return not same.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def unread(connection: ClientConnection) -> Iterator[bytes]:
+    """The messages that a plain connection has received, and that the event loop has not read."""
+    plain = connection.transport.get_extra_info("socket")
+    if plain is None or connection.transport.get_extra_info("ssl_object") is not None:
+        return
+    with socket.socket(fileno=os.dup(plain.fileno())) as same, suppress(OSError):
+        same.setblocking(False)
+        received = same.recv(_PEEKED_BYTES, socket.MSG_PEEK)
+        while len(received) >= 2 and received[0] & _FINAL:  # RFC 6455: not masked by a server
+            size, begin = received[1], 2
+            if size > 125:
+                begin += 2 if size == 126 else 8
+                size = int.from_bytes(received[2:begin])
+            if len(received) < begin + size:
+                return
+            if received[0] in _WHOLE:
+                yield received[begin : begin + size]
+            received = received[begin + size :]
+
+
 def close_reason(error: BaseException) -> str:
-    """An error's text as the reason of a close frame."""
-    return str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
+    """An error's text as the reason of a close frame, which says that this program has failed."""
+    return f"{FAILED} {error}".encode()[:_REASON_BYTES].decode(errors="ignore")
 
 
 def websocket_url(url: str) -> str:

@@ -25,8 +25,8 @@ class Ending(StrEnum):
             arena has started.
         processes: it has more than `processes`.
         cpu: a decision took too much CPU time; too long by the clock on the wall is `timeout`.
-        crash: its process ended, with any status, or it closed with 1011, unless its library says
-            that a keepalive failed.
+        crash: its process ended, with any status, or it closed with 1011. A 1011 by a failed
+            keepalive, or soon after the arena stood still, is none, unless it says `failed:`.
         absent: did not come, or was not `ready` in time.
         disconnect: left with `goodbye` during a match, or lost its connection for longer than
             `grace_ms` in all.

@@ -19,7 +19,7 @@ from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import limits_options
-from arena.cli._signals import stops_at_sigterm
+from arena.cli._signals import ending_at_ctrl_c, stops_at_sigterm
 from arena.engine.rules import Game
 from arena.games import competition_settings
 from arena.lab.in_process import entrant, sittings
@@ -34,6 +34,7 @@ from arena.workers.bus import BusAddress, secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
+from protocol.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from arena.lab.bot_pool import PoolBot
@@ -227,9 +228,12 @@ def in_process(
         seed: the value of `--seed` that plays all of it again.
         recent: what remembers the matches; with one job only.
     """
+    files = [bot for bot in bots if bot.endswith(".py")]
     with (
         output.stdout_for_results(),
         output.progress(*planned.bar(len(seeds)), seed=seed, less=FEWER) as progress,
+        Watchdog(files, lambda line: click.echo(f"arena: {line}", err=True)) as dog,
+        ending_at_ctrl_c(dog),
     ):
         return sittings(
             planned.game,

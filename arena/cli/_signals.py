@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stop", "stopping", "stops_at_sigterm"]
+from protocol.watchdog import Watchdog
+
+__all__ = ["Stop", "ending_at_ctrl_c", "stopping", "stops_at_sigterm"]
 
 _ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
@@ -78,6 +80,26 @@ class Stop:
         # A task that is being cancelled is ending already, after Ctrl-C.
         if task is not None and not task.done() and not task.cancelling():
             task.get_loop().call_soon_threadsafe(task.cancel)
+
+
+@contextlib.contextmanager
+def ending_at_ctrl_c(dog: Watchdog) -> Iterator[None]:
+    """While the block runs, Ctrl-C ends the command at once where a bot would not let it end."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        dog.end_if_stuck(130)
+        if callable(before):
+            before(number, frame)
+
+    is_ours = callable(before) and threading.current_thread() is threading.main_thread()
+    if is_ours:
+        signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

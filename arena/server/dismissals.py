@@ -20,13 +20,14 @@ from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
     CLOSE_REFUSED,
+    FAILED,
     KEEPALIVE_REASONS,
     Ending,
     Mechanism,
     Refused,
 )
 
-__all__ = ["Dismissals", "on_wire"]
+__all__ = ["Dismissals", "on_wire", "said"]
 
 
 class Dismissals:
@@ -64,13 +65,13 @@ class Dismissals:
 
     def has_crashed(self, connection: Wire, player: BotSession) -> bool:
         """Whether a close tells of a crash (J7); a launched bot's exit tells more."""
+        if connection.close_code != CLOSE_CRASHED or player.process is not None:
+            return False
         reason = connection.close_reason.casefold()
-        return (
-            connection.close_code == CLOSE_CRASHED
-            and player.process is None
-            and not any(text in reason for text in KEEPALIVE_REASONS)
-            and not self.referee.lag.follows_stall(self._loop.time())
-        )
+        if reason.startswith(FAILED):
+            return True
+        is_of_the_link = any(text in reason for text in KEEPALIVE_REASONS)
+        return not (is_of_the_link or self.referee.lag.follows_stall(self._loop.time()))
 
     def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
         """Rule a player out by evidence from elsewhere, and close its connection."""
@@ -110,6 +111,12 @@ class Dismissals:
                 self.referee.void(chair.table, FAULT)
             self._outboxes.flush_now(player)
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
+
+
+def said(reason: str) -> str:
+    """What a bot that has crashed says of it, without the word by which the arena knows."""
+    is_marked = reason.casefold().startswith(FAILED)
+    return reason[len(FAILED) :].lstrip() if is_marked else reason
 
 
 def on_wire(kind: Ending, text: str) -> Finding:

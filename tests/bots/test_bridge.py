@@ -279,7 +279,7 @@ async def test_a_program_that_ends_is_a_crash_with_its_status(
 
     assert str(failed.value) == f"the program has ended with status {status}"
     assert failed.value.status == told
-    assert arena.closed == (1011, str(failed.value))
+    assert arena.closed == (1011, f"failed: {failed.value}")
 
 
 async def test_a_program_that_says_goodbye_has_not_failed(world: World) -> None:

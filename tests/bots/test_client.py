@@ -692,7 +692,7 @@ async def test_a_strategy_that_raises_ends_it_with_its_error(
     assert info.value.__cause__ is error
     code, reason = line.closed or (0, "")
     assert code == 1011
-    assert reason.startswith("the strategy raised at ")
+    assert reason.startswith("failed: the strategy raised at ")
     assert f": {type(error).__name__}" in reason
 
 

@@ -30,6 +30,9 @@ class Stub:
     async def run(self) -> None:
         """The arena has closed."""
 
+    def has_lost_arena(self) -> bool:
+        return True
+
 
 def options_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> dict[str, Any]:
     """What the client is told by a command line."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -72,8 +73,8 @@ async def ended(program: StartedProgram) -> tuple[int, str, str]:
     return await asyncio.to_thread(program.ends)
 
 
-def connect(start: Start, arena: GatewayArena, *words: str) -> StartedProgram:
-    return start("bots", *words, "--url", arena.url)
+def connect(start: Start, arena: GatewayArena, *words: str, **options: Any) -> StartedProgram:
+    return start("bots", *words, "--url", arena.url, **options)
 
 
 async def test_a_house_bot_plays_until_the_arena_closes(start: Start) -> None:
@@ -114,7 +115,51 @@ async def test_whoever_stops_a_bot_lets_it_say_goodbye(
         assert "Traceback" not in err
 
 
-async def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
+NEVER_RETURNS = ("while True: pass", "time.sleep(600)", "input()")
+
+
+@pytest.mark.parametrize("never_returns", NEVER_RETURNS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_first_signal_ends_a_strategy_that_does_not_return(
+    arena: GatewayArena,
+    start: Start,
+    bot_file: Callable[[str], str],
+    number: signal.Signals,
+    never_returns: str,
+) -> None:
+    program = connect(start, arena, bot_file(never_returns), stdin=subprocess.PIPE)
+    await here(arena, "mine")
+    arena.open("blackjack", "mine")
+    line = await asyncio.to_thread(program.until, "mine.py has been in decide() for 3 s (line 9)")
+    program.process.send_signal(number)
+    status, _, err = await ended(program)
+
+    assert line.startswith("arena: mine.py")
+    assert status == 130
+    assert err.splitlines()[-1].startswith("arena: ended, as mine.py has been in decide() for ")
+
+
+@pytest.mark.parametrize("never_returns", NEVER_RETURNS)
+async def test_a_strategy_that_does_not_return_ends_with_the_arena_and_learns_why_it_is_out(
+    start: Start, bot_file: Callable[[str], str], never_returns: str
+) -> None:
+    async with in_arena() as arena:
+        program = connect(start, arena, bot_file(never_returns), stdin=subprocess.PIPE)
+        await here(arena, "mine")
+        _, verdict = await arena.result(arena.open("blackjack", "mine"))
+        await asyncio.to_thread(program.until, "mine.py has been in decide() for 3 s")
+    await asyncio.to_thread(program.process.wait, 60)  # with its standard input open
+    status, _, err = await ended(program)
+    over, last = err.splitlines()[-2:]
+
+    assert verdict is not None
+    assert verdict.kind is Ending.TIMEOUT
+    assert status == 1
+    assert verdict.headline in over
+    assert "arena: the arena has closed the connection; mine.py has been in decide()" in last
+
+
+async def test_a_second_ctrl_c_ends_a_bot_at_once(
     arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
     program = connect(
@@ -129,7 +174,7 @@ async def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
         program.process.send_signal(signal.SIGINT)
     status, _, _ = await ended(program)
 
-    assert status in (130, -signal.SIGINT)  # a third may meet Python at its end
+    assert status == 130
 
 
 async def test_J2_a_strategy_that_raises_has_crashed(
@@ -315,3 +360,16 @@ async def test_many_matches_go_on_after_a_crash(start: Start, state: Path) -> No
 
     assert len(strategies) == 8
     assert not [line for line in strategies if "otherwise" in line]
+
+
+async def test_ctrl_c_ends_a_match_here_of_a_bot_that_catches_everything(
+    start: Start, bot_file: Callable[[str], str]
+) -> None:
+    catches = "exec('while True:\\n try: time.sleep(1)\\n except BaseException: pass')"
+    program = start("arena", "play", "blackjack", bot_file(catches))
+    await asyncio.to_thread(program.until, "arena: mine.py has been in decide() for 3 s (line 9)")
+    program.process.send_signal(signal.SIGINT)
+    status, out, err = await ended(program)
+
+    assert (status, out) == (130, "")
+    assert err.splitlines()[-1].startswith("arena: ended, as mine.py has been in decide() for ")

@@ -272,7 +272,7 @@ End converse(Session& session, const Address& address) {
         try {
             send(session.reply(boost::beast::buffers_to_string(buffer.data())));
         } catch (const std::exception& failure) {
-            const auto why = std::string{failure.what()}.substr(0, reason_bytes);
+            const auto why = ("failed: " + std::string{failure.what()}).substr(0, reason_bytes);
             socket.close({websocket::close_code::internal_error, why}, error);
             throw;
         }

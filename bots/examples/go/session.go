@@ -138,7 +138,7 @@ func (s *session) connection(address string) (welcome bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			log.Printf("%v\n%s", r, debug.Stack())
-			reason := websocket.FormatCloseMessage(websocket.CloseInternalServerErr, "the bot panicked")
+			reason := websocket.FormatCloseMessage(websocket.CloseInternalServerErr, "failed: the bot panicked")
 			conn.WriteControl(websocket.CloseMessage, reason, time.Now().Add(time.Second))
 			err = fatal{fmt.Errorf("the bot panicked: %v", r)}
 		}

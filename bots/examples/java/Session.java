@@ -364,7 +364,7 @@ public final class Session {
             throws InterruptedException {
         failure.printStackTrace();
         standing = Standing.FAILED;
-        var reason = failure.toString();
+        var reason = "failed: " + failure;
         socket.sendClose(CRASHED, reason.substring(0, Math.min(reason.length(), REASON_CHARS)));
         Event event;
         do {

@@ -190,7 +190,7 @@ function converse(socket, session) {
         if (replies.length) socket.send(JSON.stringify(replies.length === 1 ? replies[0] : replies));
       } catch (error) {
         console.error(error);
-        const reason = String(error).replace(/[^ -~]/g, '?');
+        const reason = `failed: ${error}`.replace(/[^ -~]/g, '?');
         socket.close(CRASHED, reason.slice(0, 120)); // at most 123 bytes
         resolve({ crashed: true });
       }

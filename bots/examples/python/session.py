@@ -215,7 +215,8 @@ class Session:
             raise
         except Exception as error:
             traceback.print_exc()
-            websocket.close(CRASHED, repr(error)[:40])  # at most 123 bytes of UTF-8
+            reason = f"failed: {error!r}"
+            websocket.close(CRASHED, reason[:40])  # at most 123 bytes of UTF-8
             raise Failed("the player has failed") from None
 
     def written(self, said: Message | list[Message]) -> str | bytes:

@@ -90,6 +90,9 @@ ROWS = {
     "J7 a crash in the socket is none": "~closes= stall=40 back again answers plays",
     "J2 a crash long after a stall is one": "stall=40 +7 closes= > crash",
     "J2 a crash without a stall is one": "closes=KeyError > crash",
+    "J2 who says that it failed has, after a stall too": "stall=40 +0.7 closes=failed:_x > crash",
+    "J2 also if that came while the arena stood still": "~closes=failed:_x stall=40 > crash",
+    "J2 also if it failed at a keepalive of its own": "closes=Failed:_heartbeat > crash",
     "J7 a close by keepalive is none": f"closes={KEEPALIVE} back again answers plays",
     "J7 a keepalive that failed is a lost connection": (
         "closes=Ping_timeout:_no_pong +0.5 back again grace=29.5 answers plays"
