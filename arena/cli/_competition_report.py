@@ -201,6 +201,8 @@ def title_of(report: CompetitionReport) -> str:
     form = report.form.value.replace("_", " ")
     matches = output.plural(report.played, "match")
     title = f"{game}: {form}, {matches}, {report.seconds:.1f} s"
+    if not report.is_written:
+        title += ", not on the disk yet"
     return f"{report.run} · {title}" if report.run else title
 
 

@@ -194,21 +194,27 @@ def command(
 def _run(where: str | Path, endpoint: Endpoint, plan: _ServePlan, stop: Stop) -> None:
     """Run the arena until it ends or is stopped, and say how to go on.
 
-    Raises `Interrupted` at Ctrl-C, and `ArenaError` if a competition could not be played.
+    Raises `Interrupted` at Ctrl-C, and `ArenaError` if a competition could not be played, or if
+    results do not reach the disk any more.
     """
     goes_on = (
         f"all matches that were over are in {options.shown(where)}, "
         "and the same command goes on from there"
     )
-    failed = False
+    failed = is_interrupted = is_stopped = False
     with Store(where, exclusive=True) as store:
         try:
             failed = asyncio.run(_serve(store, endpoint, plan, stop))
         except KeyboardInterrupt:
-            raise Interrupted(f"stopped; {goes_on}") from None
+            is_interrupted = True
         except asyncio.CancelledError:  # by a signal: no failure
-            with contextlib.suppress(OSError):  # stderr may be closed
-                click.echo(f"arena: stopped by {stop.name}; {goes_on}", err=True)
+            is_stopped = True
+    # Only now all is on the disk.
+    if is_interrupted:
+        raise Interrupted(f"stopped; {goes_on}")
+    if is_stopped:
+        with contextlib.suppress(OSError):  # stderr may be closed
+            click.echo(f"arena: stopped by {stop.name}; {goes_on}", err=True)
     if failed:
         raise ArenaError("a competition could not be played to its end, see above")
 
@@ -321,7 +327,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                     lines=notices.lines,
                 )
                 await scheduler.run(plan.config.runs, plan.games)
-            await store.flushed()
+            await arena.storage.written()
             return scheduler.has_failed
 
 

@@ -240,8 +240,8 @@ async def _play(
             competition = _started(host, plan, notices)
             board.follow(competition.title, competition)
             done = await host.play(competition)
-            await store.flushed()
-            return done
+            await host.storage.written()
+            return msgspec.structs.replace(done, is_written=True)
 
 
 def _started(host: Host, plan: Plan, notices: BotNotices) -> Competition:

@@ -65,17 +65,21 @@ class AdminCommands:
         match message.action:
             case Action.STATUS:
                 text = f"{len(self._host.competitions)} on"
-                return self._done(text, lines=self._starter.waiting)
+                late = filter(None, [self._host.storage.state])
+                return self._done(text, lines=(*late, *self._starter.waiting))
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 return self._done(self._steer(message, who))
             case Action.VOID:
+                self._host.storage.check()
                 return self._done(self._void(message, who))
             case Action.REMOVE:
+                self._host.storage.check()
                 return self._remove(message, who)
             case Action.LOG:
                 lines = self._lines()
                 return self._done(f"{len(lines)} lines", lines=lines)
             case Action.START:
+                self._host.storage.check()
                 return self._start(message, who)
             case Action.IMPORT:
                 return self._import(message, who)

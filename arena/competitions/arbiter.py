@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
@@ -54,6 +55,8 @@ class Arbiter:
     seconds. Without a `runner` there are no jobs, and without `submitted` no submissions.
 
     Attributes:
+        is_paused: whether the instructor has paused it.
+        is_held: whether the arena opens nothing, as results do not reach the disk.
         remote: what other machines have to do with it.
         guests: house bots that were started to play in it.
         findings: offences between matches; each costs its bot the next match.
@@ -74,6 +77,7 @@ class Arbiter:
     ) -> None:
         self.plan = ledger.plan
         self.is_paused = is_paused
+        self.is_held = False
         self.guests: set[str] = set()
         self.findings: dict[str, Finding] = {}
         self.ledger = ledger
@@ -100,6 +104,11 @@ class Arbiter:
         return tuple(self._tables.values())
 
     @property
+    def is_halted(self) -> bool:
+        """Whether no match may be opened, and nobody is absent."""
+        return self.is_paused or self.is_held
+
+    @property
     def playing(self) -> int:
         return len(self._tables)
 
@@ -124,7 +133,7 @@ class Arbiter:
     def submission(self, name: str) -> int | None:
         """The submission that plays as a bot in its next match; None if the bot has to be here.
 
-        On a ladder it stands back while a bot of that name is here, or may come back, if the run
+        On a ladder it stands back while a bot of its owner's is here, or may come back, if the run
         takes either.
         """
         plan = self.plan
@@ -132,8 +141,7 @@ class Arbiter:
             return plan.versions.get(name)
         if self._submitted is None or plan.take is Take.CONNECTED or name in self._own_bots:
             return None
-        player = self.gateway.players.get(name)
-        if plan.take is Take.EITHER and player is not None and plan.game in player.games:
+        if plan.take is Take.EITHER and self.gateway.players.has_owner(plan.game, name):
             return None
         return self._submitted.in_play(plan.game).get(name)
 
@@ -407,7 +415,7 @@ class Arbiter:
     def _lost(self, table: JobMatch) -> None:
         """Have no other attempt made at a match that would not be opened now."""
         is_same = tuple(map(self.submission, table.names)) == table.submissions
-        if self.is_paused or self.is_out(*table.names) or not is_same:
+        if self.is_halted or self.is_out(*table.names) or not is_same:
             self._loop.call_soon(self._cancel_unbegun, table)
 
     def _cancel_unbegun(self, table: JobMatch) -> None:
@@ -552,8 +560,24 @@ class Arbiter:
     def _finding(self, name: str) -> Finding:
         return self.findings.get(name) or Finding(
             kind=Ending.ABSENT,
-            text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms",
+            text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms{self._cause(name)}",
             mechanism=Mechanism.SESSION,
+        )
+
+    def _cause(self, name: str) -> str:
+        """Why a bot that was here once does not come to its matches, as far as that is known."""
+        player = self.gateway.players.get(name)
+        if player is None:
+            return ""
+        table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
+        if player.loss is not None:
+            lost_at = self.wall() - (self._loop.time() - player.loss.since)
+            at = time.strftime("%H:%M:%S", time.localtime(lost_at))
+            return f": its connection was lost at {at}{table}"
+        return (
+            f": it was too late{table} and has not been heard since"
+            if player.is_unresponsive
+            else ""
         )
 
     def _verdict(self, match: str, pairing: Pairing, seat: int) -> Verdict:

@@ -26,6 +26,7 @@ from arena.competitions.process_pool import ProcessPool
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
 from arena.competitions.remote_match import RemoteMatch
 from arena.competitions.stage_runner import ARENA_STOPPED
+from arena.competitions.storage_watch import StorageWatch
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
 from arena.competitions.worker_control import WorkerControl
@@ -85,6 +86,7 @@ class Host:
 
     Attributes:
         hidden: all files that launched bots must not see.
+        storage: whether results reach the disk; while they do not, nothing begins.
     """
 
     def __init__(
@@ -135,11 +137,14 @@ class Host:
         self._bots = self._relay.bots = CompetitionBots(
             self.supervisor, self.gateway, self._competitions, self._relay
         )
+        self.storage = StorageWatch(store, self._hold, self._relay.told)
         self._requests = RosterRequests(store.engine)
         self._watch = self._make_watch(roster, access)
         self._tasks = BackgroundTasks()
         self._open_to_browsers(page, origins, proxies, base_path)
         self.submissions = None if submissions is None else submissions.service
+        if self.submissions is not None:
+            self.submissions.check_storage = self.storage.check
         self._submitters = None if submissions is None else self._open_to_submitters(submissions)
 
     def _make_gateway(self, access: Access, requires_token: bool) -> Gateway:
@@ -207,6 +212,7 @@ class Host:
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
         self._tasks.start(self._runner.run())
+        self._tasks.start(self.storage.run())
         if self._has_workers:
             self._tasks.start(self._look_at_workers())
         return self
@@ -389,18 +395,20 @@ class Host:
     async def play(self, competition: Competition) -> CompetitionReport:
         """Play a competition to its end; raises what `Competition.run` raises."""
         self._competitions.append(competition)
+        competition.hold(self.storage.is_late)
         if self.people is not None:
             self.people.competition_started(competition)
         try:
             if self._submitted is not None:
                 await self._submitted.learn(competition.plan.versions.values())
             await self._bots.start(competition)
-            return await competition.run()
+            report = await competition.run()
         finally:
             self._is_interrupted |= not competition.is_over
             self._competitions.remove(competition)
             self._bots.dismiss(competition)
             self._retire_versions()
+        return msgspec.structs.replace(report, is_written=await self.storage.is_written())
 
     def restore(self, competition: Competition) -> None:
         """Bring the bots of a competition back that are to be launched or play with people."""
@@ -444,6 +452,11 @@ class Host:
         message = Instruct(VERSION, "", request.action, bot=request.name, text=request.new)
         done = self._on_instruct(message, BY_HAND)
         return (done if isinstance(done, Done) else await done).text
+
+    def _hold(self, is_held: bool) -> None:
+        for competition in in_turn(self._competitions):
+            competition.hold(is_held)
+        self._changed.set()  # runs that wait look again
 
     def _on_change(self) -> None:
         self._changed.set()

@@ -120,7 +120,7 @@ class Competition:
     @property
     def left(self) -> Left | None:
         """What is left of it; None on a ladder, in a pause, and before a match has ended."""
-        if self.is_paused or self.plan.form is Form.LADDER:
+        if self.arbiter.is_halted or self.plan.form is Form.LADDER:
             return None
         playing = self.arbiter.decisions
         waiting = self._expected - self.settled - len(playing)
@@ -250,16 +250,22 @@ class Competition:
             raise UsageError(f"expected a competition that goes on, {self.id} is paused")
         self.ledger.state_changed(CompetitionState.PAUSED, act)
         self.arbiter.is_paused = True
-        self.arbiter.withdraw("its competition is paused")
-        if self._stage is not None:
-            self._stage.paused()
+        self._halt("its competition is paused")
 
     def resume(self, act: Act) -> None:
         """Go on, also with matches that were void too often."""
         self.ledger.state_changed(CompetitionState.RUNNING, act)
         self.arbiter.is_paused = False
-        self.arbiter.workload.begin(self._loop.time(), self.arbiter.decisions)
-        self._reopen(retries=True)
+        self._go_on(retries=True)
+
+    def hold(self, is_held: bool) -> None:
+        """Open no more matches while results do not reach the disk, or go on."""
+        was_halted = self.arbiter.is_halted
+        self.arbiter.is_held = is_held
+        if was_halted and not self.arbiter.is_halted:
+            self._go_on()
+        elif not was_halted and is_held:
+            self._halt("results do not reach the disk")
 
     def stop(self, act: Act) -> None:
         """End it now: what is being played is void, and the standings stay as they are."""
@@ -307,6 +313,15 @@ class Competition:
     @property
     def _expected(self) -> int:
         return max(expected_matches(self.plan) or 0, self.scheduled)
+
+    def _halt(self, why: str) -> None:
+        self.arbiter.withdraw(why)
+        if self._stage is not None:
+            self._stage.halted()
+
+    def _go_on(self, *, retries: bool = False) -> None:
+        self.arbiter.workload.begin(self._loop.time(), self.arbiter.decisions)
+        self._reopen(retries=retries)
 
     def _reopen(self, *, retries: bool = False) -> None:
         if self._stage is not None:

@@ -78,6 +78,9 @@ class Gathering:
         read_at = local_now()
         while self.latest.get(run.name) is before:  # else the instructor was quicker
             wait.came = came = self.attendance(run, names)
+            if self._host.storage.is_late:
+                await self._changed(wait)
+                continue
             if wait.is_over(local_now()):
                 why = came.refusal if not came.is_enough else refusal or came.refusal
                 self._tell(f"{run.name} is not played: {why}")
@@ -88,7 +91,8 @@ class Gathering:
                 await self._decided(run, wait)
                 names, teams = await self.roster()
                 came = wait.came = self.attendance(run, names)
-                if not came.is_enough or self.latest.get(run.name) is not before:
+                is_other = self.latest.get(run.name) is not before
+                if not came.is_enough or is_other or self._host.storage.is_late:
                     continue  # a bot has left meanwhile, for instance
                 try:
                     return self.set_up(run, came, teams, wait.moment)

@@ -93,7 +93,7 @@ class LadderStage:
         if not self._done.done():
             self._done.set_result(None)
 
-    def paused(self) -> None:
+    def halted(self) -> None:
         """Do nothing: matches that are being played go on."""
 
     def reopen(self, removed: Sequence[str] = (), *, first: int = 1, retries: bool = False) -> None:
@@ -129,7 +129,7 @@ class LadderStage:
             self._later(_GATHER_S, self._gathered)
 
     def _seat(self, *, rematch: bool) -> None:
-        if self._done.done() or self._arbiter.is_paused:
+        if self._done.done() or self._arbiter.is_halted:
             return
         try:
             free = self._free()

@@ -55,6 +55,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
         not_there: names of the roster that had not come when it started.
         unit: of what the intervals in the standings are made; None where there are none.
         versions: by bot, the latest that has played, of bots that have one.
+        is_written: whether all of it has reached the disk; else it is tried on.
     """
 
     competition: str
@@ -72,6 +73,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
     not_there: tuple[str, ...] = ()
     unit: IntervalUnit | None = None
     versions: dict[str, str] = {}
+    is_written: bool = True
 
 
 class Ledger:

@@ -1,8 +1,8 @@
 """Starts what an arena has to play: interrupted competitions, runs that are due, and open games.
 
-Each is a task of its own, so that one that cannot go on stops no other. A database that cannot be
-written stops all, as nothing that is played then would count. No sleep lasts long, as laptops sleep
-and clocks are set.
+Each is a task of its own, so that one that cannot go on stops no other. A database that can never
+be written again stops all, as nothing that is played then would count. No sleep lasts long, as
+laptops sleep and clocks are set.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Scheduler:
         """Play interrupted competitions on, and the others as they are due.
 
         With `once` it ends when everything has been played. It raises `StoreFailed` when the
-        database cannot be written any more.
+        database can never be written again.
         """
         before: dict[str, asyncio.Task[None]] = {}
         self._runs = {run.name: run for run in runs}
@@ -338,7 +338,11 @@ class Scheduler:
                 return
             presence.saw(name, presence.names(name))
         while True:
-            while presence.count(name) < game.least or not presence.has_new(name):
+            while (
+                presence.count(name) < game.least
+                or not presence.has_new(name)
+                or self._host.storage.is_late
+            ):
                 await self._host.wait_for_change()
             await asyncio.sleep(GATHER_S)
             _, teams = await self._gathering.roster()

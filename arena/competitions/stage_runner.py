@@ -89,7 +89,7 @@ class RunningStage:
         return len(self._tables)
 
     def wants(self, name: str) -> bool:
-        return self._queue.waits_for(name) and not self._arbiter.is_paused
+        return self._queue.waits_for(name) and not self._arbiter.is_halted
 
     @property
     def waiting(self) -> int:
@@ -134,7 +134,7 @@ class RunningStage:
         """Make `outcomes` raise `CompetitionStopped`."""
         self._fail(CompetitionStopped())
 
-    def paused(self) -> None:
+    def halted(self) -> None:
         """Cancel all deadlines, as no match is opened; matches that are being played go on."""
         self._absences.cancel_all()
 
@@ -241,7 +241,7 @@ class RunningStage:
             progress = (table.progress for table in self._tables.values())
             self.progress = max(self.progress, *progress, 0.0)
         enough = self._tries + _TRIES
-        while not self._arbiter.is_paused and self._tries < enough:
+        while not self._arbiter.is_halted and self._tries < enough:
             name = next(self._turn, None)
             if name is None:
                 self._turn = iter(tuple(self._queue))
@@ -267,7 +267,7 @@ class RunningStage:
     def _open_if_free(self, pairing: Pairing) -> None:
         """Open a pairing's match if all its players are free; settle one that is off."""
         self._tries += 1
-        if self._done.done() or self._arbiter.is_paused:
+        if self._done.done() or self._arbiter.is_halted:
             return
         if self._arbiter.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
@@ -310,7 +310,7 @@ class RunningStage:
             return room
         player = self._here(name)
         if player is None:
-            idle = self._done.done() or self._arbiter.is_paused
+            idle = self._done.done() or self._arbiter.is_halted
             if name not in self._absences and not idle:
                 self._absences.begin(name, self._arbiter.awaited(name))
             return 0

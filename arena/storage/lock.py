@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from arena.sandbox.workdir import LOCK_SUFFIX
 from protocol.errors import StoreFailed, UsageError
@@ -177,6 +177,7 @@ class _ServerLock:
         self._name = name
         self._guard = threading.Lock()
         self._connection: sa.Connection | None = None
+        self._backend: int | None = None  # the server's process behind that connection
         holder = self._take()
         if holder is not None:
             raise DatabaseInUse(_taken(name, holder))
@@ -210,15 +211,19 @@ class _ServerLock:
                 for text in _SETTINGS:
                     connection.exec_driver_sql(text)
                 connection.execute(sa.text(_NAME), {"name": shown[:63]})
+                self._backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
                 self._connection = connection
                 return None
-            holder: str | None = connection.execute(sa.text(_HOLDER), key).scalar()
+            holder = connection.execute(sa.text(_HOLDER), key).first()
+            if holder is not None and holder.pid == self._backend:
+                cut = TimeoutError("the server has not noticed yet that our connection was cut")
+                raise OperationalError("take the lock again", None, cut)
             connection.close()
         except BaseException:
             connection.invalidate()
             connection.close()
             raise
-        match (holder or "").split(" ", 2):
+        match (holder.application_name if holder else "").split(" ", 2):
             case ["card-arena", pid, host]:
                 return f"process {pid} on {host}"
         return ""
@@ -233,7 +238,7 @@ class _ServerLock:
 _TAKE = "SELECT pg_try_advisory_lock(:arena, hashtext(current_schema()))"
 _NAME = "SELECT set_config('application_name', :name, false)"
 _HOLDER = """
-SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
+SELECT pid, application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
 WHERE locktype = 'advisory' AND granted AND classid = :arena AND objsubid = 2
 AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid
 AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())

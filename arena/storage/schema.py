@@ -55,7 +55,8 @@ _TABLES = sa.MetaData()
 
 META = sa.Table(
     # `application`, `schema`, the revisions of the `roster`, of matches' `sums`, and of what is
-    # `in play`, and the arena's name on a bus, `arena`, once it had one.
+    # `in play`, the mark of the last `commit`, and the arena's name on a bus, `arena`, once it had
+    # one.
     "meta",
     _TABLES,
     sa.Column("key", sa.Text, primary_key=True),
@@ -292,9 +293,14 @@ def open_database(
     return engine, lock
 
 
-def changing(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
-    """A transaction that takes SQLite's write lock at once: after a read it could not wait."""
-    return engine.execution_options(writes=True).begin()
+def changing(
+    engine: sa.Engine, busy_s: float | None = None
+) -> AbstractContextManager[sa.Connection]:
+    """A transaction that takes SQLite's write lock at once: after a read it could not wait.
+
+    For the lock it waits `busy_s` seconds at most, 30 if None.
+    """
+    return engine.execution_options(writes=True, busy_s=busy_s).begin()
 
 
 def has_column(connection: sa.Connection, column: sa.Column[Any]) -> bool:
@@ -374,8 +380,11 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    given = options.get("busy_s")
+    busy_s = _BUSY_S if given is None else given
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(busy_s * 1000)}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
 
 
 def _is_empty(connection: sa.Connection, name: str) -> bool:

@@ -42,7 +42,7 @@ from arena.storage.schema import (
     open_database,
     shown,
 )
-from arena.storage.writer import Row, Writer
+from arena.storage.writer import Backlog, Row, Writer
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Act", "CompetitionRow", "CompetitionState", "MatchRow", "Store", "new_id"]
@@ -86,6 +86,11 @@ class Store(StoreReader):
         super().__init__(engine, shown(engine.url))
         self._writer = Writer(self.engine, _STATEMENTS, self._where, self._lock)
         self.attempts = Attempts(self.engine, self._writer)
+
+    @property
+    def backlog(self) -> Backlog:
+        """What has not reached the disk yet."""
+        return self._writer.backlog
 
     @property
     def file(self) -> Path | None:
@@ -152,7 +157,9 @@ class Store(StoreReader):
         verdicts = others if verdict is None else (verdict, *others)
         evidence = tuple(_ruling(competition, verdict, finished_at) for verdict in verdicts)
         # Encoding a long record takes a while: the writer's thread does it, not the event loop.
-        self._writer.put(lambda: (*_match(played, result.record.to_json()), *evidence))
+        self._writer.put(
+            lambda: (*_match(played, result.record.to_json()), *evidence), results=played.counts
+        )
         return played
 
     def acted(self, act: Act) -> None:
@@ -203,9 +210,10 @@ class Store(StoreReader):
         await asyncio.wrap_future(self._writer.barrier())
 
     def close(self) -> None:
-        """Write what is left, or raise StoreFailed; a second call does nothing.
+        """Write what is left, within seconds; a second call does nothing.
 
-        It blocks: from a coroutine call it after `flushed`.
+        It blocks: from a coroutine call it after `flushed`. Raises StoreFailed, with how many
+        matches are lost, if that was not possible.
         """
         try:
             self._writer.close()

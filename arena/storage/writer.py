@@ -3,36 +3,41 @@
 The changes that are queued between two commits go into the next one, so that a commit, which takes
 a disk milliseconds, serves many of them: two begin at least `PAUSE_S` apart unless somebody waits
 for the disk. A change that takes time to encode is queued as a function and encoded in that thread.
-A commit is retried for a minute if the disk is full or the database locked: somebody may make room.
-After a commit has failed for good, nothing more is written or accepted, as later changes may build
-on the missing ones; every match played then is void (J5).
+What an error that can pass keeps from the disk (it is full, another program holds the write lock,
+the server is away) is tried again for as long as the writer is open. A commit may have been made
+though its reply was lost, so each leaves a mark, which is looked for before it is repeated. After a
+commit has failed for good, nothing more is written or accepted, as later changes may build on the
+missing ones; every match played then is void (J5).
 """
 
 from __future__ import annotations
 
 import logging
 import queue
+import secrets
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from arena.storage.lock import Lock
-from arena.storage.schema import changing, shown
+from arena.storage.schema import META, changing, shown
 from protocol.errors import StoreFailed, UsageError, one_line
 
-__all__ = ["Change", "Row", "Rows", "Writer", "failed", "reading", "writing"]
+__all__ = ["Backlog", "Change", "Row", "Rows", "Writer", "can_pass", "failed", "reading", "writing"]
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 60.0  # time for an instructor to make room on a disk
-RETRY_S = 1.0
+CLOSING_S = 5.0  # for what is left, where an error that can pass keeps it from the disk
+RETRY_S = 0.5
+BUSY_S = 0.5  # in SQLite, where another program holds its write lock
 PAUSE_S = 0.05  # with commits one after another, a short match costs the writer three times as much
 GROUP = 1000  # most changes in one transaction, so that readers never wait long for news
 
@@ -41,6 +46,30 @@ Row: TypeAlias = tuple[str, dict[str, Any]]
 Rows: TypeAlias = tuple[Row, ...]
 Change: TypeAlias = Rows | Callable[[], Rows]
 """The rows of one transaction, or a function that makes them in the writer's thread."""
+
+_MARK = META.update().where(META.c.key == "commit").values(value=sa.bindparam("mark"))
+_FIRST_MARK = META.insert().values(key="commit", value=sa.bindparam("mark"))
+# On a server the commit whose reply was lost may still be going on: its row is locked until then.
+_MARKED = sa.select(META.c.value).where(META.c.key == "commit").with_for_update()
+
+
+class Backlog(NamedTuple):
+    """What has not reached the disk yet.
+
+    Attributes:
+        results: how many matches that count.
+        waited_s: for how long the changes that come next have been tried.
+        why: what keeps them from the disk, in a line; empty while nothing does.
+    """
+
+    results: int
+    waited_s: float
+    why: str
+
+
+class _Queued(NamedTuple):
+    change: Change
+    results: int
 
 
 class Writer:
@@ -65,7 +94,13 @@ class Writer:
             name: isinstance(statement, sa.Insert) for name, statement in statements.items()
         }
         self._where = where
-        self._queue = queue.SimpleQueue[Change | Future[None] | None]()
+        self._queue = queue.SimpleQueue[_Queued | Future[None] | None]()
+        self._results = 0  # that were queued
+        self._written = 0  # of them
+        self._began: float | None = None  # the commit that is tried now, in monotonic seconds
+        self._why = ""
+        self._mark, self._is_again = "", False  # of that commit, and whether it was tried before
+        self._give_up_at = float("inf")
         self._failure: Exception | None = None
         self._closed = False
         self._closing = threading.Event()
@@ -74,91 +109,111 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    def put(self, change: Change | Future[None]) -> None:
-        """Queue a change, or the future of a `barrier`.
+    def put(self, change: Change, results: int = 0) -> None:
+        """Queue a change, with so many matches that count.
 
         Raises StoreFailed if an earlier change could not be written, UsageError after `close`.
         """
-        if self._closed:
-            raise UsageError(f"the database {self._where} is closed")
         self._check()
-        self._queue.put(change)
+        self._results += results
+        self._queue.put(_Queued(change, results))
+
+    @property
+    def backlog(self) -> Backlog:
+        began = self._began
+        waited_s = 0.0 if began is None else time.monotonic() - began
+        return Backlog(self._results - self._written, waited_s, self._why)
 
     def barrier(self) -> Future[None]:
         """A future that is done when all queued changes are durable, or fails with `StoreFailed`.
 
         Raises what `put` raises.
         """
+        self._check()
         barrier = Future[None]()
-        self.put(barrier)
+        self._queue.put(barrier)
         self._awaited.set()
         return barrier
 
     def close(self) -> None:
-        """Write what is left, or raise StoreFailed; a second call does nothing."""
+        """Write what is left; a second call does nothing.
+
+        Raises StoreFailed if that is not possible within `CLOSING_S`, with how much is lost.
+        """
         if not self._closed:
             self._closed = True
+            self._give_up_at = time.monotonic() + CLOSING_S
             self._closing.set()
             self._queue.put(None)
             self._awaited.set()
             self._thread.join()
-            self._check()
+            if self._failure is not None:
+                raise self._failed(self._failure) from self._failure
 
     def _check(self) -> None:
+        if self._closed:
+            raise UsageError(f"the database {self._where} is closed")
         if self._failure is not None:
-            raise failed("write", self._where, self._failure) from self._failure
+            raise self._failed(self._failure) from self._failure
+
+    def _failed(self, error: Exception) -> StoreFailed:
+        lost = self._results - self._written
+        of_matches = (
+            "1 match that was over is" if lost == 1 else f"{lost:,} matches that were over are"
+        )
+        told = failed("write", self._where, error)
+        return StoreFailed(f"{told}; {of_matches} lost") if lost else told
 
     # --- in the thread ---
 
     def _run(self) -> None:
         more = True
         while more:
-            changes, barriers, more = self._gather()
-            if changes and self._failure is None:
-                self._failure = self._write_all(changes)
+            group, barriers, more = self._gather()
+            if group and self._failure is None:
+                self._failure = self._write_all([queued.change for queued in group])
+                if self._failure is None:
+                    self._written += sum(queued.results for queued in group)
             for barrier in barriers:
                 if barrier.set_running_or_notify_cancel():
                     self._resolve(barrier)
 
     def _write_all(self, changes: list[Change]) -> Exception | None:
+        self._began = time.monotonic()
         try:
             made = [change() if callable(change) else change for change in changes]
-        except Exception as error:  # a failed encoding must not end the thread
+            self._write(made)
+        except StoreFailed as error:  # the lock was lost
+            return error
+        except Exception as error:  # no error may end the thread unseen, a failed encoding neither
             log.exception("cannot write the database %s", self._where)
             return error
-        return self._write(made)
+        return None
 
-    def _write(self, changes: list[Rows]) -> Exception | None:
-        """Commit, with retries where they may help; return the error if all failed."""
-        give_up_at = time.monotonic() + PATIENCE_S
-        is_logged = False
+    def _write(self, changes: list[Rows]) -> None:
+        """Commit; where an error can pass, again and again until the writer is closed."""
+        self._mark, self._is_again = secrets.token_hex(8), False
         while True:
             try:
                 self._commit(changes)
-                return None
-            except OperationalError as error:  # full, locked, unreachable
-                if self._closing.is_set() or time.monotonic() >= give_up_at:
-                    return error  # the next `put` raises it
-                if not is_logged:
-                    is_logged = True
-                    reason = failed("write", self._where, error)
-                    log.warning("%s; trying again for %.0f s", reason, PATIENCE_S)
-                self._closing.wait(RETRY_S)
-            except StoreFailed as error:  # the lock was lost
-                return error
-            except Exception as error:  # no error may end the thread unseen
-                log.exception("cannot write the database %s", self._where)
-                return error
+                break
+            except DBAPIError as error:
+                if not can_pass(error) or time.monotonic() >= self._give_up_at:
+                    raise
+                self._why = str(failed("write", self._where, error))
+            self._is_again = True
+            time.sleep(RETRY_S)
+        self._began, self._why = None, ""
 
     def _resolve(self, barrier: Future[None]) -> None:
         if self._failure is None:
             barrier.set_result(None)
         else:
-            barrier.set_exception(failed("write", self._where, self._failure))
+            barrier.set_exception(self._failed(self._failure))
 
-    def _gather(self) -> tuple[list[Change], list[Future[None]], bool]:
+    def _gather(self) -> tuple[list[_Queued], list[Future[None]], bool]:
         """Wait for an item, and take up to `GROUP` changes; False when the writer closes."""
-        changes: list[Change] = []
+        changes: list[_Queued] = []
         barriers: list[Future[None]] = []
         item = self._queue.get()
         self._awaited.wait(self._begin_at - time.monotonic())
@@ -180,7 +235,11 @@ class Writer:
     def _commit(self, changes: list[Rows]) -> None:
         if self._lock is not None:
             self._lock.keep()
-        with changing(self._engine) as connection:
+        with changing(self._engine, BUSY_S) as connection:
+            if self._is_again and connection.execute(_MARKED).scalar() == self._mark:
+                return
+            if not connection.execute(_MARK, {"mark": self._mark}).rowcount:
+                connection.execute(_FIRST_MARK, {"mark": self._mark})
             gathered: list[Row] = []
             for change in changes:
                 if all(self._inserts[name] for name, _ in change):
@@ -199,6 +258,21 @@ class Writer:
         for name, statement in self._statements.items():
             if name in values:
                 connection.execute(statement, values[name])
+
+
+def can_pass(error: BaseException | None) -> bool:
+    """Whether somebody may mend it: make room, end a program, start a server.
+
+    A `StoreFailed` is as its cause.
+    """
+    if isinstance(error, StoreFailed):
+        error = error.__cause__
+    if not isinstance(error, DBAPIError):
+        return False
+    if isinstance(error.orig, sqlite3.OperationalError):
+        # 1 is SQLITE_ERROR, of a missing table for one.
+        return getattr(error.orig, "sqlite_errorcode", None) != 1
+    return isinstance(error, OperationalError) or error.connection_invalidated
 
 
 def failed(verb: str, where: str, error: Exception) -> StoreFailed:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
+from arena.storage.writer import can_pass
 from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, check
 from arena.submissions.progress import ProgressFeed
 from arena.submissions.settings import SubmissionSettings
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 _ROUNDS = 20  # of each game, against house bots or the dealer
 _LATEST = 20  # submissions, of which the mean is expected for the next
 _SEED_BITS = 32
+_AGAIN_S = 5.0  # until one is decided again that the database kept from it
 
 
 class _Waiting(Struct, frozen=True):
@@ -107,9 +109,15 @@ class Pipeline:
                 await self._news.wait()
             number = self._queue.take().number
             self._began_at = time.monotonic()
+            submission = self._undecided[number]
             try:
-                await self._decide(self._undecided[number])
-            except Exception:  # the database; a restarted arena decides it
+                await self._decide(submission)
+            except Exception as error:
+                if can_pass(error):  # the database is locked or away
+                    log.warning("submission %d is decided later: %s", number, error)
+                    self._queue.put(submission.owner, _Waiting(number, submission.owner))
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
                 log.exception("submission %d cannot be decided", number)
                 self._undecided.pop(number, None)
             self._took_s.append(time.monotonic() - self._began_at)
@@ -130,6 +138,8 @@ class Pipeline:
             if not verdict.games:
                 raise UsageError(verdict.why)
         except ArenaError as error:
+            if can_pass(error):
+                raise
             await self._refuse(submission, str(error))
             return
         except Exception:

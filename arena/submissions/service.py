@@ -54,6 +54,7 @@ class SubmissionService:
             old.
         in_use: gives the numbers of submissions that must stay, as competitions go on with them;
             called in a thread.
+        check_storage: raises UsageError while the arena's results do not reach the disk.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class SubmissionService:
         self.on_change: list[Callable[[], None]] = []
         self.on_rebuild: Callable[[int], None] = lambda number: None
         self.in_use: Callable[[], Collection[int]] = lambda: ()
+        self.check_storage: Callable[[], None] = lambda: None
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
         self._limits = limits
@@ -239,6 +241,7 @@ class SubmissionService:
         self.submissions.restarted()
 
     async def _check_open(self, owner: str) -> None:
+        self.check_storage()
         now, settings = time.time(), self.settings
         if settings.opens is not None and now < settings.opens:
             raise UsageError(f"submissions open at {_moment(settings.opens)}")

@@ -69,7 +69,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` changes when it is restarted.
 
     `submissions` says whether programs can be handed in at `/submit`, `workers` whether other
-    machines may play matches.
+    machines may play matches. `unwritten` is a line while results do not reach the disk.
     """
 
     version: str
@@ -79,6 +79,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     requires_token: bool
     submissions: bool
     workers: bool
+    unwritten: str = ""
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,6 +220,7 @@ def lobby(
             requires_token=host.gateway.admission.requires_token,
             submissions=host.gateway.entrance.submitters is not None,
             workers=host.workers is not None,
+            unwritten=host.storage.state,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(islice(chain(bots, submitted), _BOTS)),

@@ -35,7 +35,6 @@ from arena.web.reader_client import ReaderAnswer, ReaderClient
 from arena.web.site import Site
 from arena.web.spectators import Spectators
 from arena.web.viewer_socket import Viewers
-from protocol.errors import StoreFailed, UsageError
 from protocol.version import __version__
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ _LOBBY_S = 1.0  # how long the lobby's document is cached
 _EFFORT = 1  # of 9: this process compresses while it runs matches
 _KINDS = 2  # of documents that are compressed here, lobby and games: each once, until it changes
 _MATCHES = "/api/matches/"
-_UNWRITTEN = "results are not written down any more; the arena's log says why"
 
 
 class Web:
@@ -125,14 +123,9 @@ class Web:
         return _answer(msgspec.json.encode({"games": self.startable()}), packs)
 
     def failure(self) -> str | None:
-        """A line if results are no longer written, else None; it names no path or server."""
-        try:
-            self._store.flush(0)
-        except TimeoutError:  # it is still writing
-            return None
-        except (StoreFailed, UsageError):
-            return _UNWRITTEN
-        return None
+        """A line if results do not reach the disk, else None; it names no path or server."""
+        state = self._host.storage.state
+        return f"{state}; the arena's log says why" if state else None
 
     def metrics(self) -> bytes:
         players = self._gateway.players

@@ -6,15 +6,17 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -101,6 +103,37 @@ def test_a_command_that_can_never_work_is_called_wrong(
 
     assert (done.status, done.out) == (2, "")
     assert done.err.splitlines()[-1].startswith("arena: ann: expected paths in ")
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_J5_results_that_another_program_keeps_from_the_disk(
+    serve: Serve, tmp_path: Path, is_stopped: bool
+) -> None:
+    write_bots(tmp_path, slow=slow(0.01))
+    arena = serve(*bot("slow.py", "ann"), *bot("slow.py", "ben"), "--db", "a.db")
+    page = arena.until("the page is at ").split()[-1]
+    arena.until("2 bots compete")
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        arena.until("; what is on is played to its end, nothing else begins: cannot write")
+        with pytest.raises(HTTPError, match="503"):
+            urlopen(f"{page}/healthz")
+        if is_stopped:
+            arena.process.terminate()
+            arena.process.wait(60)
+    status, out, err = arena.ends()
+
+    if is_stopped:
+        assert (status, out) == (1, "")
+        assert err.splitlines()[-1].startswith(
+            "arena: cannot write the database a.db: database is locked"
+        )
+        assert "all matches that were over" not in err
+        return
+    assert status == 0, err
+    assert "the database is written again, and play goes on" in err.splitlines()
+    assert json.loads(out)["played"] == 2
+    assert printed("verify", str(tmp_path / "a.db"))["matches"] == 2
 
 
 def test_a_run_has_a_title_with_spaces_everywhere(

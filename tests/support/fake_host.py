@@ -50,6 +50,7 @@ __all__ = [
     "TIMEOUT_S",
     "FakeHost",
     "FakeStore",
+    "WorkingStorage",
     "a_while",
     "act",
     "failing",
@@ -242,6 +243,16 @@ class _RecordingListener(Listener):
 
     def is_non_competing(self, name: str) -> bool:
         return name in self._host.people
+
+
+class WorkingStorage:
+    """A `StorageWatch` of a disk that takes everything at once."""
+
+    is_late = False
+    state = ""
+
+    def check(self) -> None:
+        """Nothing waits."""
 
 
 class FakeHost:

@@ -26,10 +26,9 @@ import functools
 import os
 import selectors
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from concurrent.futures import Future as WorkFuture
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,7 +104,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._work = set[WorkFuture[Any]]()
         self._threads = ThreadPoolExecutor()
         self._unwritten = set[Writer]()
-        self._asks_writers = False
         self._patch = pytest.MonkeyPatch()
         self._watch_writers()
         self._selector_ = _JumpingSelector(self)
@@ -147,14 +145,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Whether anything may have come from a thread since the last look."""
         self.has_work = bool(self._work)
         writers, self._unwritten = self._unwritten, set()
-        self._asks_writers = True
-        try:
-            for writer in writers:
-                with suppress(ArenaError):  # whom it concerns is told
-                    writer.barrier().result()
-        finally:
-            self._asks_writers = False
-        return self.has_work or bool(writers)
+        for writer in writers:
+            with suppress(ArenaError):  # whom it concerns is told
+                written = self._barrier(writer)
+                while not (written.done() or writer.backlog.why):
+                    wait([written], timeout=0.01)
+                if not written.done():  # another program holds the database: time goes by meanwhile
+                    self._unwritten.add(writer)
+        return self.has_work or bool(writers - self._unwritten)
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         self._threads.shutdown()
@@ -166,19 +164,23 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _watch_writers(self) -> None:
         """Learn which writers have work, and slow them if the environment says so."""
-        put, mine = Writer.put, threading.get_ident()
+        put, self._barrier = Writer.put, Writer.barrier
 
-        def noted(writer: Writer, change: Any) -> None:
-            put(writer, change)
-            if not (self._asks_writers and threading.get_ident() == mine):
-                self._unwritten.add(writer)
+        def noted(writer: Writer, change: Any, results: int = 0) -> None:
+            put(writer, change, results)
+            self._unwritten.add(writer)
+
+        def awaited(writer: Writer) -> WorkFuture[None]:
+            self._unwritten.add(writer)
+            return self._barrier(writer)
 
         self._patch.setattr(Writer, "put", noted)
+        self._patch.setattr(Writer, "barrier", awaited)
         slow_s = float(os.environ.get(SLOW_WRITER, "0")) / 1000
 
         @contextmanager
-        def slowly(engine: sa.Engine) -> Iterator[sa.Connection]:
-            with changing(engine) as connection:
+        def slowly(engine: sa.Engine, busy_s: float) -> Iterator[sa.Connection]:
+            with changing(engine, busy_s) as connection:
                 yield connection
                 time.sleep(slow_s)
 

@@ -72,10 +72,13 @@ function Line() {
     const timer = setTimeout(() => setPatient(false), 1500);
     return () => clearTimeout(timer);
   }, [live]);
-  const lost = !live && !patient;
-  return html`<p class="line" role="status">
-    ${lost ? html`<span class="state lost">no connection: trying again</span>` : live && lobby ? html`<span class="state live" title="what you see is live">live</span>` : ""}
-  </p>`;
+  return html`<p class="line" role="status">${said()}</p>`;
+
+  function said() {
+    if (!live) return patient ? "" : html`<span class="state lost">no connection: trying again</span>`;
+    if (lobby?.arena.unwritten) return html`<span class="state lost">results wait for the disk</span>`;
+    return lobby ? html`<span class="state live" title="what you see is live">live</span>` : "";
+  }
 }
 
 let hasOpened = false; // the first view

@@ -24,7 +24,15 @@ from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
 from protocol.instructions import LostAttempt, WorkerView
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
-from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent
+from tests.support.fake_host import (
+    FakeHost,
+    WorkingStorage,
+    a_while,
+    act,
+    first_legal,
+    in_time,
+    silent,
+)
 from tests.support.worker_reports import report_of
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
@@ -65,6 +73,7 @@ class AdminArena:
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
+        self.storage = WorkingStorage()
         self.written: dict[str, CompetitionRow] = {}
         self.restored: list[str] = []
         self.reopened: list[Competition] = []
@@ -456,6 +465,7 @@ class Office:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.storage = WorkingStorage()
         self.here: dict[str, str] = {}
         self.named: dict[str, str] = {}
         self.competitions = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -225,6 +226,27 @@ async def test_J2_who_does_not_come_is_absent(host: FakeHost) -> None:
     assert verdict.text.endswith("did not come within 1 ms")
     assert host.book.counted() == {("ann", "ben"): 3}
     assert host.book.verdicts == [verdict]
+
+
+async def test_J10_who_is_absent_is_told_when_its_connection_was_lost(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    host.comes("nobody")
+    host.players["nobody"].connection_lost(0.0, 0.0)
+    report = await host.play("ann", "nobody", "ben", wait_s=SOON)
+
+    [verdict] = report.verdicts
+    lost = r"did not come within 1 ms: its connection was lost at \d\d:\d\d:\d\d"
+    assert re.fullmatch(lost, verdict.text)
+
+
+async def test_J10_who_was_too_late_and_is_silent_is_told_so(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    host.comes("nobody")
+    host.players["nobody"].event = "m-1.0"
+    report = await host.play("ann", "nobody", "ben", wait_s=SOON)
+
+    [verdict] = report.verdicts
+    assert verdict.text.endswith(" 1 ms: it was too late and has not been heard since")
 
 
 async def test_who_comes_in_time_plays(host: FakeHost) -> None:

@@ -34,6 +34,7 @@ from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
 from tests.support.cases import CaseFile
+from tests.support.fake_host import WorkingStorage
 from tests.support.virtual_time import all_done, run_in_virtual_time
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
@@ -94,6 +95,7 @@ class EveningHost:
 
     def __init__(self, says: Any) -> None:
         self.says = says
+        self.storage = WorkingStorage()
         self.here: dict[str, object] = {}  # who is connected, and its session
         self.started: dict[str, FakeCompetition] = {}
         self.playing: list[FakeCompetition] = []

@@ -67,7 +67,7 @@ class SimulatedMatch:
 class SimulatedCompetition:
     """What a stage, `share` and `in_turn` know of a competition and of its arbiter."""
 
-    is_paused = False
+    is_halted = False
     plan = SimpleNamespace(form=Form.ROUND_ROBIN)
 
     def __init__(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from arena.storage.submissions import SubmissionState
+from arena.storage.submissions import Submission, SubmissionState
 from arena.submissions.settings import SubmissionSettings
+from protocol.errors import UsageError
 from protocol.submitting import Progressing
 from tests.support.submitting import FakeFollower, RunningSubmissions, strategy
 
@@ -184,6 +187,43 @@ async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) 
     assert left == []
     assert first.state is SubmissionState.REFUSED
     assert second.version == 1
+
+
+async def test_what_a_locked_database_keeps_from_being_decided_is_decided_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.schema._BUSY_S", 0)
+    monkeypatch.setattr("arena.submissions.pipeline._AGAIN_S", 0.01)
+    async with RunningSubmissions(tmp_path / "a.db", tmp_path / "work") as running:
+        is_locked, tried_again = asyncio.Event(), asyncio.Event()
+        decided = running.service.pipeline._decide
+
+        async def decide(submission: Submission) -> None:
+            if is_locked.is_set():
+                tried_again.set()
+            await is_locked.wait()
+            await decided(submission)
+
+        running.service.pipeline._decide = decide  # type: ignore[method-assign]
+        with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+            one = await running.hand_in("ann", NASH)
+            other.execute("BEGIN IMMEDIATE")
+            is_locked.set()
+            await tried_again.wait()
+        done = await running.decided(one)
+
+    assert (done.state, done.version) == (SubmissionState.ACCEPTED, 1)
+
+
+async def test_hand_ins_are_refused_while_results_do_not_reach_the_disk(
+    running: RunningSubmissions,
+) -> None:
+    def refuses() -> None:
+        raise UsageError("expected a database that is written")
+
+    running.service.check_storage = refuses
+    with pytest.raises(UsageError, match="expected a database that is written"):
+        await running.hand_in("ann", NASH)
 
 
 async def test_stderr_of_matches_is_kept_for_the_owner(running: RunningSubmissions) -> None:

@@ -22,7 +22,7 @@ from arena.web.lobby import LatestMatches, LobbyResult, lobby
 from arena.web.spectators import Spectators
 from protocol.messages import Ending, Limits, Termination
 from tests.support.fake_bots import FakeArena
-from tests.support.fake_host import FakeHost, first_legal, silent
+from tests.support.fake_host import FakeHost, WorkingStorage, first_legal, silent
 from tests.support.scripts import fit
 
 pytestmark = pytest.mark.virtual_time
@@ -50,6 +50,7 @@ def look(
         non_competing=set(aside),
         remote={match.id: match for match in remote},
         workers=workers,
+        storage=WorkingStorage(),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
     return msgspec.json.decode(lobby(cast(Host, real_host), spectators, latest, upcoming))

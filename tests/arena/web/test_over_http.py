@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
@@ -18,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from arena.server.reply import pack
 from arena.storage.store import Store
 from arena.storage.tokens import Access, hashed
-from protocol.errors import StoreFailed
+from arena.storage.writer import Backlog
 from protocol.messages import Limits
 from tests.support.arena_with_page import UPGRADE, ArenaWithPage, heard, in_page_host, to_end
 from tests.support.gateway_bots import LIMITS
@@ -119,15 +120,19 @@ async def test_the_lobby_is_packed_once_until_it_changes(
 async def test_where_the_database_is_that_fails_strangers_need_not_know(
     house: ArenaWithPage, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(store: Store, within_s: float | None = None) -> None:
-        raise StoreFailed(f"cannot write the database {folder}: disk full")
-
+    kept = Backlog(3, 2.5, f"cannot write the database {folder}: disk full")
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "flush", fails)
+        patch.setattr(Store, "backlog", kept)
+        await asyncio.sleep(1.1)  # for a second the lobby is kept
         answer = await house.get("/healthz")
+        lobby = await house.get("/api/lobby.json")
 
-    assert (answer.status, answer.body.count(b"\n")) == (503, 1)
-    assert str(folder).encode() not in answer.body
+    said = "3 results are not on the disk yet"
+    assert (answer.status, answer.body.decode()) == (503, f"{said}; the arena's log says why\n")
+    assert json.loads(lobby.body)["arena"]["unwritten"] == said
+    assert str(folder).encode() not in lobby.body
+    await asyncio.sleep(1.1)
+    assert (await house.get("/healthz")).status == 200
 
 
 async def test_a_program_that_offers_another_protocol_is_answered(house: ArenaWithPage) -> None:

@@ -15,6 +15,7 @@ export default function Lobby() {
   return html`<${Page} title="Lobby" label="Lobby"
     lead=${`${lobby.arena.practice ? "A practice arena" : "An arena"} for ${list(lobby.arena.games.map((game) => game.title), 9)}`}
     side=${html`<a class="button main" href=${href("play")}>Sit down and play</a>`}>
+    ${lobby.arena.unwritten && html`<p class="panel">Play waits: ${lobby.arena.unwritten}. It goes on by itself; the arena's log says why.</p>`}
     <${Competitions} lobby=${lobby} />
     <${Waiting} runs=${lobby.runs.filter((run) => run.least !== null)} />
     <div class="lobby">

@@ -1,0 +1,90 @@
+"""Holds play while results do not reach the disk, and says so.
+
+What is being played goes on to its end, so that no more results wait than matches were open. It is
+no act of an instructor, is not written down, and ends by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from arena.storage.store import Store
+from protocol.errors import UsageError
+
+__all__ = ["StorageWatch"]
+
+_LATE_S = 2.0  # no disk takes as long for a commit
+_LOOK_S = 0.25
+_SAY_S = 60.0
+
+
+class StorageWatch:
+    """Looks at what has not reached the disk.
+
+    `hold` is called with True when nothing more is to be begun, and with False when all goes on.
+    `tell` gets lines for the instructor.
+    """
+
+    def __init__(
+        self, store: Store, hold: Callable[[bool], None], tell: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._hold = hold
+        self._tell = tell
+        self._say_at = 0.0
+        self.is_late = False
+
+    async def run(self) -> None:
+        """Look, for ever."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            self.look(clock())
+            await asyncio.sleep(_LOOK_S)
+
+    def look(self, now: float) -> None:
+        """Hold play or let it go on, and say so at once and then each minute."""
+        backlog = self._store.backlog
+        is_late = backlog.waited_s >= _LATE_S
+        if is_late != self.is_late:
+            self.is_late = is_late
+            self._say_at = now
+            self._hold(is_late)
+            if not is_late:
+                self._tell("the database is written again, and play goes on")
+        if is_late and now >= self._say_at:
+            self._say_at = now + _SAY_S
+            why = backlog.why or "the disk is slow"
+            self._tell(f"{self.state}; what is on is played to its end, nothing else begins: {why}")
+
+    @property
+    def state(self) -> str:
+        """What waits, in words that name no path or server; empty if nothing waits for long."""
+        if not self.is_late:
+            return ""
+        results = self._store.backlog.results
+        if not results:
+            return "the database cannot be written just now"
+        of_matches = "1 result is" if results == 1 else f"{results:,} results are"
+        return f"{of_matches} not on the disk yet"
+
+    async def written(self) -> None:
+        """Wait until all that was done until now is on the disk, however long that takes."""
+        await self._store.flushed()
+        self.look(asyncio.get_running_loop().time())
+
+    async def is_written(self) -> bool:
+        """Whether all that was done until now reaches the disk, as soon as a disk can."""
+        try:
+            async with asyncio.timeout(_LATE_S):
+                await self.written()
+        except TimeoutError:
+            return False
+        return True
+
+    def check(self) -> None:
+        """Raise UsageError where nothing can be changed now, as it could not be written."""
+        if self.is_late:
+            raise UsageError(
+                f"expected a database that is written, but {self.state}; try again later"
+            )

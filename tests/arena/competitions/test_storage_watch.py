@@ -1,0 +1,157 @@
+"""What an arena does while another program keeps its results from the disk (J5)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from arena.competitions import storage_watch
+from arena.competitions.admin import AdminCommands
+from arena.competitions.competition import Competition
+from arena.competitions.config import Config
+from arena.competitions.listener import Listener
+from arena.competitions.scheduler import OpenGame, Scheduler
+from arena.formats.spec import Form
+from arena.storage.roster import Roster
+from arena.storage.store import Act, Store
+from protocol.errors import UsageError
+from protocol.messages import VERSION, Action, Instruct
+from tests.support.arena_in_memory import HostArena, in_host, plan_for
+from tests.support.virtual_time import virtual_loop
+
+pytestmark = pytest.mark.virtual_time(limit_s=1_000)
+
+
+class Told(Listener):
+    """Keeps what the instructor is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def told(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture(autouse=True)
+def _late_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In virtual time a commit takes none, unless another program is in its way."""
+    monkeypatch.setattr(storage_watch, "_LATE_S", 1e-9)
+    monkeypatch.setattr("arena.storage.writer.BUSY_S", 0)
+    monkeypatch.setattr("arena.storage.writer.RETRY_S", 0.01)
+
+
+@contextmanager
+def locked(store: Store) -> Iterator[None]:
+    """Hold the write lock, as another program would."""
+    assert store.file is not None
+    with closing(sqlite3.connect(store.file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+async def is_held(arena: HostArena, held: bool = True) -> None:
+    """Wait until nothing begins any more, or all goes on."""
+    while arena.host.storage.is_late is not held:
+        await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
+async def test_no_match_begins_nobody_is_absent_and_all_goes_on_by_itself(form: Form) -> None:
+    told = Told()
+    async with in_host(listener=told) as arena:
+        virtual_loop().network.latency_s = 0.01  # a match takes some seconds
+        await arena.come("ann", "ben")
+        names = ("ann", "ben", "cem") if form is Form.ROUND_ROBIN else ("ann", "ben")
+        more = {"matches": 6} if form is Form.ROUND_ROBIN else {"pause_s": 1.0}
+        plan = plan_for("ace_king_queen", names, form, settings={"hands": 50}, wait_s=20.0, **more)
+        competition = arena.host.compete(plan)
+        playing = arena.begin(competition)
+        while competition.played < 2:
+            await asyncio.sleep(0.1)
+        with locked(arena.store):
+            await is_held(arena)
+            while competition.playing:
+                await asyncio.sleep(1)
+            before = competition.played
+            await asyncio.sleep(150)  # cem is still away
+
+            assert competition.played == before
+            assert arena.host.storage.state == f"{waiting(arena)} not on the disk yet"
+            assert len([line for line in told.lines if "not on the disk yet" in line]) >= 3
+            assert "arena.db: database is locked" in told.lines[-1]
+        await is_held(arena, held=False)
+        await arena.come("cem")
+        if form is Form.LADDER:
+            while competition.played == before:
+                await asyncio.sleep(0.1)
+            competition.close()
+        report = await playing
+
+        assert told.lines[-1] == "the database is written again, and play goes on"
+        assert report.verdicts == ()
+        assert report.is_written
+        assert report.played == 18 or form is Form.LADDER
+        assert len(tuple(arena.store.results(report.competition))) == report.played
+
+
+def waiting(arena: HostArena) -> str:
+    results = arena.store.backlog.results
+    return "1 result is" if results == 1 else f"{results:,} results are"
+
+
+async def test_a_competition_that_ends_meanwhile_says_that_it_is_not_on_the_disk() -> None:
+    async with in_host() as arena:
+        await arena.come("ann", "ben")
+        plan = plan_for("ace_king_queen", ("ann", "ben"), settings={"hands": 4}, matches=2)
+        competition = arena.host.compete(plan)
+        await arena.store.flushed()
+        with locked(arena.store):
+            report = await arena.begin(competition)
+
+            assert (report.played, report.is_written) == (2, False)
+        await arena.store.flushed()
+        assert len(tuple(arena.store.results(report.competition))) == 2
+
+
+async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
+    reopened: list[Competition] = []
+    async with in_host() as arena:
+        scheduler = Scheduler(
+            arena.host,
+            arena.store,
+            Config(),
+            on_start=reopened.append,
+            on_report=lambda report: None,
+            tell=lambda line: None,
+            once=True,
+        )
+        acts = AdminCommands(
+            arena.host,
+            arena.store,
+            reopened.append,
+            starter=scheduler,
+            roster=Roster(arena.store.engine),
+            lines=lambda: (),
+        )
+        with locked(arena.store):
+            arena.store.acted(Act(competition=None, at=0.0, who="prof", what="flag"))
+            await is_held(arena)
+            game = OpenGame(plan_for("ace_king_queen", (), settings={"hands": 4}), 2)
+            playing = asyncio.ensure_future(scheduler.run((), (game,)))
+            await arena.come("ann", "ben")
+            await asyncio.sleep(100)
+
+            assert reopened == []
+            for action in (Action.VOID, Action.REMOVE, Action.START):
+                asked = Instruct(VERSION, "", action, bot="ann", match="m-1", competition="akq")
+                with pytest.raises(UsageError, match="expected a database that is written, but"):
+                    acts(asked, "prof")
+            status = acts(Instruct(VERSION, "", Action.STATUS), "prof")
+            assert status.lines == (arena.host.storage.state,)  # type: ignore[union-attr]
+        await playing
+
+        assert [competition.played for competition in reopened] == [1]
