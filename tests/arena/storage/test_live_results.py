@@ -16,7 +16,10 @@ from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, plan_of
 from arena.formats.standings import RoundRobin
 from arena.games import GAMES
+from arena.records.luck import LuckSums
+from arena.results.luck_table import LuckTable
 from arena.storage.live_results import LiveResults
+from arena.storage.models import MatchSums
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
@@ -47,6 +50,37 @@ def seen(results: LiveResults) -> tuple[Any, ...]:
         results.verdicts,
         results.progress,
     )
+
+
+# ---- Without luck
+
+
+@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
+def test_luck_is_of_the_bots_and_matches_of_the_standings(store: Store, form: Form) -> None:
+    """Of a round robin an offender is struck; a ladder keeps it, but not the match that it ended."""
+    course = WrittenCompetition(store, plan(form, ("ann", "ben", "cem")))
+    played = [
+        course.plays(1, ("ann", "ben"), (4, -4)),
+        course.plays(2, ("ann", "cem"), (9, -9)),
+        course.plays(3, ("ben", "ann"), (1, -1)),
+        course.plays(4, ("ben", "cem"), (0, 0), offence(1)),
+    ]
+    luck = [LuckSums(2, gains, (0.0, 0.0), None) for gains in ((4, -4), (9, -9), (1, -1), (0, 0))]
+    store.sums_made(zip(played, (MatchSums(luck=each) for each in luck), strict=True))
+    store.flush()
+    results = LiveResults(store, course.id)
+    lines = LuckTable(results.luck(), results.out).lines()
+
+    if form is Form.LADDER:
+        assert {name: line.matches for name, line in lines.items()} == {
+            "ann": 3,
+            "ben": 2,
+            "cem": 1,
+        }
+        return
+    rows = {row.name: (row.played, row.mean) for row in results.standings if row.rank is not None}
+    assert {name: (line.matches, line.gain) for name, line in lines.items()} == rows
+    assert rows == {"ann": (2, 1.5), "ben": (2, -1.5)}
 
 
 # ---- Games that are gone
