@@ -456,7 +456,6 @@ class Host:
     def _hold(self, is_held: bool) -> None:
         for competition in in_turn(self._competitions):
             competition.hold(is_held)
-        self._changed.set()  # runs that wait look again
 
     def _on_change(self) -> None:
         self._changed.set()

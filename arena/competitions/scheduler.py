@@ -338,12 +338,9 @@ class Scheduler:
                 return
             presence.saw(name, presence.names(name))
         while True:
-            while (
-                presence.count(name) < game.least
-                or not presence.has_new(name)
-                or self._host.storage.is_late
-            ):
+            while presence.count(name) < game.least or not presence.has_new(name):
                 await self._host.wait_for_change()
+            await self._host.storage.goes_on()
             await asyncio.sleep(GATHER_S)
             _, teams = await self._gathering.roster()
             names = presence.names(name)

@@ -33,7 +33,8 @@ class StorageWatch:
         self._hold = hold
         self._tell = tell
         self._say_at = 0.0
-        self.is_late = False
+        self._on_time = asyncio.Event()
+        self._on_time.set()
 
     async def run(self) -> None:
         """Look, for ever."""
@@ -47,7 +48,7 @@ class StorageWatch:
         backlog = self._store.backlog
         is_late = backlog.waited_s >= _LATE_S
         if is_late != self.is_late:
-            self.is_late = is_late
+            (self._on_time.clear if is_late else self._on_time.set)()
             self._say_at = now
             self._hold(is_late)
             if not is_late:
@@ -56,6 +57,15 @@ class StorageWatch:
             self._say_at = now + _SAY_S
             why = backlog.why or "the disk is slow"
             self._tell(f"{self.state}; what is on is played to its end, nothing else begins: {why}")
+
+    @property
+    def is_late(self) -> bool:
+        """Whether results have waited for so long that nothing may begin."""
+        return not self._on_time.is_set()
+
+    async def goes_on(self) -> None:
+        """Wait until something may begin."""
+        await self._on_time.wait()
 
     @property
     def state(self) -> str:

@@ -246,13 +246,23 @@ class _RecordingListener(Listener):
 
 
 class WorkingStorage:
-    """A `StorageWatch` of a disk that takes everything at once."""
+    """A `StorageWatch` of a disk that takes everything at once, until it is told otherwise."""
 
-    is_late = False
     state = ""
+
+    def __init__(self) -> None:
+        self.on_time = asyncio.Event()
+        self.on_time.set()
+
+    @property
+    def is_late(self) -> bool:
+        return not self.on_time.is_set()
 
     def check(self) -> None:
         """Nothing waits."""
+
+    async def goes_on(self) -> None:
+        await self.on_time.wait()
 
 
 class FakeHost:

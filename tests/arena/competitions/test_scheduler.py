@@ -337,6 +337,10 @@ class Evening:
                 self._games.append(OpenGame(plan_for(name), int(least)))
             case ["once"]:
                 self._once = True
+            case ["disk", "late"]:
+                host.storage.on_time.clear()
+            case ["disk", "back"]:
+                host.storage.on_time.set()
             case ["roster", *names]:
                 self.roster = names
             case ["team", team, *names]:
