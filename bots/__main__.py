@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -34,6 +35,7 @@ __all__ = ["main"]
 
 PROGRAM = "python -m bots"
 DEFAULT_URL = "ws://127.0.0.1:7700"
+_STOPPED = 130  # the exit status after a signal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -143,8 +145,7 @@ def command(
     }
     if bot[0].lstrip().startswith(STDIO):
         words = _program(bot, (encoding != Encoding.JSON, seed, session_file))
-        bridge = Bridge(url, words, name=name, tables=tables, **common)
-        _run(bridge, token, Watchdog((), _say))  # its program has a process of its own
+        _run(Bridge(url, words, name=name, tables=tables, **common), token)
         return
     cls, default_name = _bot(bot)
     name = name or default_name
@@ -177,10 +178,10 @@ def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
         return None
 
 
-def _run(client: Client | Bridge, token: str | None, dog: Watchdog) -> None:
+def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None = None) -> None:
     try:
-        with dog:
-            asyncio.run(_until_stopped(client, dog))
+        with watchdog or nullcontext():
+            asyncio.run(_until_stopped(client, watchdog))
     except NotAdmitted as error:
         if error.code != "name":
             raise
@@ -188,7 +189,7 @@ def _run(client: Client | Bridge, token: str | None, dog: Watchdog) -> None:
         example = "" if token else f", as in --name {shlex.quote(f'{error.name}-2')}"
         raise UsageError(f"{error}; --name sets the bot's name{example}") from None
     except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
-        _fail("left the arena", 130)
+        _fail("left the arena", _STOPPED)
 
 
 def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
@@ -227,7 +228,7 @@ def _ending(match: Match, over: Over) -> str:
     return f"{who} out: {ended.kind.value}"
 
 
-async def _until_stopped(client: Client | Bridge, dog: Watchdog) -> None:
+async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> None:
     """Run the client; Ctrl-C and SIGTERM cancel it, so that it says goodbye first.
 
     The second one, or the first one while a strategy does not return, ends the program at once.
@@ -236,17 +237,20 @@ async def _until_stopped(client: Client | Bridge, dog: Watchdog) -> None:
     assert me is not None, "a coroutine runs in a task"
     signals: list[int] = []
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        dog.end_if_stuck(130)
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if signals and watchdog is None:  # a program that runs beside is to be ended
+            raise KeyboardInterrupt
         if signals:
             _say("left the arena at once")
-            os._exit(130)
+            os._exit(_STOPPED)
         signals.append(number)
+        if watchdog is not None:
+            watchdog.end_if_stuck(_STOPPED)
         loop.call_soon_threadsafe(me.cancel)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as in a shell's background
-            signal.signal(number, heard)
+            signal.signal(number, on_signal)
     await client.run()
 
 

@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import DATA_OPCODES, Opcode
 
 from bots.frames import read_frame, write_frame
 from bots.keeper import Keeper
@@ -33,7 +34,7 @@ from bots.reach import (
     begins,
     check_address,
     close_reason,
-    has_gone,
+    has_closed,
     unread,
 )
 from bots.seat import StrategyFailed, StrategySeat
@@ -42,6 +43,10 @@ from protocol.errors import ArenaError
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
+    CLOSE_OVERSIZE,
+    CLOSE_PROTOCOL,
+    CLOSE_REFUSED,
+    CLOSE_REPLACED,
     VERSION,
     Answer,
     ArenaMessage,
@@ -69,6 +74,9 @@ _HOLD_S = 0.02
 # The event loop runs so often while strategies are caught up: there may be thousands of questions,
 # and pings among them.
 _BREATH_S = 0.005
+
+_GRACE_S = 30.0  # as long as an arena waits for a lost connection, by its defaults
+_ENDS = (CLOSE_DONE, CLOSE_PROTOCOL, CLOSE_OVERSIZE, CLOSE_REPLACED, CLOSE_REFUSED)
 
 # Before Python 3.12 an enum finds its members by code of its own: too slow for every message.
 _OPEN = State.OPEN
@@ -131,6 +139,7 @@ class Client:
         self._seats: dict[str, StrategySeat] = {}
         self._random = random.Random()
         self._websocket: FrameConnection
+        self._lost_at: float | None = None  # when another thread first saw it closed
         self._outbox: list[BotMessage] = []
         self._left: list[ArenaMessage] | None = None  # of a frame that `_on_read` has begun
         self._flushed_at = 0.0
@@ -153,18 +162,30 @@ class Client:
             self._keeper.close()
 
     def has_lost_arena(self) -> bool:
-        """Whether the arena has closed the connection; for another thread, while a strategy runs.
+        """Whether the arena has ended the session; for another thread, while a strategy runs.
 
-        `on_over` is then called for the matches that the arena has ended meanwhile.
+        A connection that was lost may come back, but not after the grace. `on_over` is called for
+        the matches that the arena has ended meanwhile.
         """
-        if not has_gone(self._websocket):
+        if not has_closed(self._websocket):
+            self._lost_at = None
+            return False
+        now = time.monotonic()
+        self._lost_at = self._lost_at or now
+        frames = [*unread(self._websocket)]
+        codes = (int.from_bytes(data[:2]) for kind, data in frames if kind is Opcode.CLOSE)
+        if not any(code in _ENDS for code in codes) and now - self._lost_at < _GRACE_S:
             return False
         with suppress(ArenaError):
-            for frame in unread(self._websocket):
-                for message in read_frame(frame, self._encoding, self._game_of, self._likely):
-                    if type(message) is Over and message.match in self._seats:
-                        self._on_over(self._seats[message.match].match, message)
+            for kind, data in frames:
+                if kind is not Opcode.CLOSE and kind in DATA_OPCODES:
+                    self._tell_ends(read_frame(data, self._encoding, self._game_of, self._likely))
         return True
+
+    def _tell_ends(self, messages: Sequence[ArenaMessage]) -> None:
+        for message in messages:
+            if type(message) is Over and message.match in self._seats:
+                self._on_over(self._seats[message.match].match, message)
 
     async def _talk(self, websocket: FrameConnection) -> bool:
         """Serve one connection, from `hello` on; returns whether the session is over."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import select
 import socket
@@ -32,7 +31,7 @@ from protocol.messages import (
 )
 
 __all__ = ["FrameConnection", "Link", "NotAdmitted", "begins", "check_address", "close_reason"]
-__all__ += ["has_gone", "is_to_come", "notice_dead_link", "unread", "websocket_url"]
+__all__ += ["has_closed", "is_to_come", "notice_dead_link", "unread", "websocket_url"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
@@ -40,7 +39,7 @@ _OPEN_TIMEOUT_S = 10.0
 _REASON_BYTES = 120  # RFC 6455: a close reason has at most 123
 _PEEKED_BYTES = 1 << 20
 _FINAL = 0x80  # a bit in the first byte of a frame: the last one of a message, or a control frame
-_WHOLE = (0x81, 0x82)  # the first byte of a text or binary frame that is a whole message
+_OPCODE = 0x0F
 
 # The kernel gives up a connection after 17 s without a sign of the other machine's kernel, so that
 # some of the grace (30 s) is left. An arena that is busy or stopped has a kernel that answers. TCP
@@ -244,7 +243,7 @@ def check_address(url: str) -> bool:
         ) from None
 
 
-def has_gone(connection: ClientConnection) -> bool:
+def has_closed(connection: ClientConnection) -> bool:
     """Whether the arena has closed a connection, also if there is more to read; for any thread."""
     plain = connection.transport.get_extra_info("socket")
     if plain is None or plain.fileno() < 0:
@@ -253,34 +252,40 @@ def has_gone(connection: ClientConnection) -> bool:
         poll = select.poll()
         poll.register(plain.fileno(), select.POLLRDHUP)
         return bool(poll.poll(0))
-    try:
-        with socket.socket(fileno=os.dup(plain.fileno())) as same:
-            same.setblocking(False)
-            return not same.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
+    # Elsewhere the end is seen behind a close frame, if that is all there is to read.
+    return _peeked(plain) == b"" or any(kind is Opcode.CLOSE for kind, _ in unread(connection))
 
 
-def unread(connection: ClientConnection) -> Iterator[bytes]:
-    """The messages that a plain connection has received, and that the event loop has not read."""
+def unread(connection: ClientConnection) -> Iterator[tuple[int, bytes]]:
+    """The frames that a plain connection has received, and that the event loop has not read.
+
+    Yields the opcode and the data of each whole message and of control frames.
+    """
     plain = connection.transport.get_extra_info("socket")
     if plain is None or connection.transport.get_extra_info("ssl_object") is not None:
         return
-    with socket.socket(fileno=os.dup(plain.fileno())) as same, suppress(OSError):
-        same.setblocking(False)
-        received = same.recv(_PEEKED_BYTES, socket.MSG_PEEK)
-        while len(received) >= 2 and received[0] & _FINAL:  # RFC 6455: not masked by a server
-            size, begin = received[1], 2
-            if size > 125:
-                begin += 2 if size == 126 else 8
-                size = int.from_bytes(received[2:begin])
-            if len(received) < begin + size:
-                return
-            if received[0] in _WHOLE:
-                yield received[begin : begin + size]
-            received = received[begin + size :]
+    received = _peeked(plain) or b""
+    while len(received) >= 2 and received[0] & _FINAL:  # RFC 6455: not masked by a server
+        size, begin = received[1], 2
+        if size > 125:
+            begin += 2 if size == 126 else 8
+            size = int.from_bytes(received[2:begin])
+        if len(received) < begin + size:
+            return
+        yield received[0] & _OPCODE, received[begin : begin + size]
+        received = received[begin + size :]
+
+
+def _peeked(plain: Any) -> bytes | None:
+    """What a socket has received, which stays there; empty at its end, None if there is nothing."""
+    try:
+        with plain.dup() as same:
+            same.setblocking(False)
+            return bytes(same.recv(_PEEKED_BYTES, socket.MSG_PEEK))
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 def close_reason(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bots.strategy import choose
+from protocol.bot_folder import without_folder
 from protocol.errors import ArenaError, IllegalAnswer, Malformed, in_words
 from protocol.messages import Answer, Ask, Match, Past, Refused
 from protocol.session import SeatStanding
@@ -36,7 +37,7 @@ def _blaming(doing: str) -> Iterator[None]:
 
 
 def _failure(doing: str, error: BaseException) -> StrategyFailed:
-    return StrategyFailed(f"the strategy raised at {doing}: {in_words(error)}")
+    return StrategyFailed(f"the strategy raised at {doing}: {without_folder(in_words(error))}")
 
 
 class StrategySeat:

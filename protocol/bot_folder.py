@@ -13,18 +13,32 @@ import importlib
 import importlib.util
 import itertools
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-__all__ = ["BotFolder"]
+__all__ = ["PREFIX", "BotFolder", "is_import", "without_folder"]
+
+PREFIX = "bot_folder_"
+"""How the names of modules begin that are a bot's own."""
 
 _OURS = ("arena", "bots", "protocol")
 _numbers = itertools.count(1)
 _folders: dict[str, BotFolder] = {}  # by the name of its package
+
+
+def without_folder(text: str) -> str:
+    """An error's text with the modules of a bot's folder called as the bot calls them."""
+    return re.sub(rf"\b{PREFIX}\d+\.", "", text)
+
+
+def is_import(frame: FrameType) -> bool:
+    """Whether a frame is of what imports the modules of a bot, which is never to blame."""
+    return frame.f_globals.get("__name__") in (__name__, "importlib._bootstrap")
 
 
 class _FromSource(SourceFileLoader):
@@ -73,8 +87,9 @@ class BotFolder:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._name = f"bot_folder_{next(_numbers)}"
+        self._name = f"{PREFIX}{next(_numbers)}"
         self._folder = str(folder.resolve())
+        self._own: dict[str, bool] = {}  # by name, whether a module is in the folder
         self.builtins: Mapping[str, Any] = {**vars(builtins), "__import__": self._import}
         package = ModuleType(self._name, f"The modules in {self._folder}.")
         package.__path__ = [self._folder]
@@ -86,7 +101,9 @@ class BotFolder:
 
     def load(self, file: Path) -> ModuleType:
         """Run a file of the folder; raises what it raises."""
-        name = f"{self._name}.{file.stem}"
+        # A bot that is called like a module of the library does not mean itself by that.
+        self._own |= dict.fromkeys({file.stem} & sys.stdlib_module_names, False)
+        name = f"{self._name}.{file.stem.replace('.', '_')}"
         loader = _FromSource(self, name, os.path.abspath(file))
         spec = importlib.util.spec_from_file_location(name, file, loader=loader)
         assert spec is not None, "a spec with a loader is always made"
@@ -105,21 +122,21 @@ class BotFolder:
     ) -> ModuleType:
         """Import as the statement does, from the folder if the module is there."""
         top = name.partition(".")[0]
-        if level or not self._has(top):
+        if top not in self._own:
+            self._own[top] = self._has(top)
+        if level or not self._own[top]:
             return builtins.__import__(name, globals_, locals_, fromlist or (), level)
-        full = f"{self._name}.{name}"
-        importlib.import_module(full)
-        if fromlist:
-            return builtins.__import__(full, globals_, locals_, fromlist, 0)
-        return sys.modules[f"{self._name}.{top}"]
+        found = builtins.__import__(f"{self._name}.{name}", globals_, locals_, fromlist or (), 0)
+        return found if fromlist else sys.modules[f"{self._name}.{top}"]
 
     def _has(self, top: str) -> bool:
         if top in _OURS:
             return False
-        if f"{self._name}.{top}" in sys.modules:
-            return True
         spec = PathFinder.find_spec(top, [self._folder])
         if spec is None:
             return False
         # As Python does, take a folder without `__init__.py` only if there is nothing else.
-        return spec.origin is not None or importlib.util.find_spec(top) is None
+        if spec.origin is not None:
+            return True
+        other = importlib.util.find_spec(top)
+        return other is None or other.origin is None

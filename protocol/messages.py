@@ -68,10 +68,11 @@ CLOSE_OVERSIZE = 1009
 """The arena: the frame was too large; `refused` has said so."""
 CLOSE_CRASHED = 1011
 """The side that closes has failed. A bot that closes so has crashed, and its reason goes into the
-verdict, unless a keepalive failed or the arena stood still.
+verdict. Unless it says `failed:`, it has lost its connection if a keepalive failed or the arena
+stood still.
 """
 FAILED = "failed:"
-"""How the reason of a 1011 begins with which a bot says that it has failed, for certain."""
+"""Begins the reason of a 1011 from a bot that has certainly failed."""
 # In the reason of a 1011 from a bot, in upper or lower case: its library gave the link up, which is
 # a lost connection and no crash (J7).
 KEEPALIVE_REASONS = ("keepalive", "ping timeout", "pong timeout", "heartbeat")

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from protocol.bot_folder import BotFolder
+from protocol.bot_folder import BotFolder, without_folder
 from protocol.entry_points import LeftOut, leave_out, load_all, package_of, points
 from protocol.errors import UnknownBot, in_words
 from protocol.games import VOCABULARIES
@@ -104,7 +104,7 @@ def blaming(what: str) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise UnknownBot(f"{what}: {in_words(error)}") from error
+        raise UnknownBot(f"{what}: {without_folder(in_words(error))}") from error
 
 
 def house_bots(game: str, *, slow: bool = False) -> dict[str, type[Any]]:

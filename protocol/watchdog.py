@@ -1,7 +1,7 @@
 """Watches a bot's code that does not return: an endless loop, a sleep, an `input()`.
 
-The code runs in the main thread, which meanwhile hears neither the arena nor Ctrl-C. So another
-thread looks there. It says so after 3 s, and ends the program when the arena has gone.
+The code runs in the main thread, which meanwhile hears neither the arena nor a signal. So another
+thread looks there. After 3 s it says where the code is, and ends the program if it is to end.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
+
+from protocol.bot_folder import PREFIX
 
 __all__ = ["Watchdog"]
 
 LONG_S = 3.0
-_LOOK_S = 0.25
+LOOK_S = 0.25
 
 
 class Watchdog:
     """Looks at the main thread while a `with` block runs.
 
     Args:
-        files: of the bots; only what is called in them counts.
+        files: of house bots. What `BotFolder` has loaded is watched as well.
         say: called with a line for people, in the other thread.
-        has_gone: whether whoever waits for an answer has gone; then the program ends with status 1.
+        has_gone: whether the arena has ended the session; the program then ends with status 1.
 
     Attributes:
         stuck: where the code has been for 3 s and longer, as `bot.py has been in bet() for 3 s
@@ -43,6 +46,7 @@ class Watchdog:
         self._files = {os.path.abspath(file) for file in files}
         self._say = say
         self._has_gone = has_gone
+        self._status: int | None = None  # with which a signal wants the program to end
         self._main = threading.main_thread().ident or 0
         self._is_over = threading.Event()
 
@@ -57,37 +61,53 @@ class Watchdog:
         traceback: TracebackType | None,
     ) -> None:
         self._is_over.set()
+        self.stuck = ""
 
     def end_if_stuck(self, status: int) -> None:
-        """End the program with this status if the code does not let it end, as a signal asks."""
+        """End the program with this status if the code does not return, now or after 3 s."""
+        self._status = status
         if self.stuck:
-            self._say(f"ended, as {self.stuck}")
-            os._exit(status)
+            self._end(f"ended, as {self.stuck}", status)
 
     def _run(self) -> None:
         call: FrameType | None = None
         since = 0.0
-        while not self._is_over.wait(_LOOK_S):
+        while not self._is_over.wait(LOOK_S):
             now, inside = time.monotonic(), self._calls()
-            if not inside or inside[-1] is not call:
+            if call is None or not inside or inside[-1] is not call:
                 call, since, self.stuck = (inside[-1] if inside else None), now, ""
             elif now - since >= LONG_S:
-                file = os.path.basename(call.f_code.co_filename)
-                method, line = call.f_code.co_name, inside[0].f_lineno
-                was_told = bool(self.stuck)
-                self.stuck = f"{file} has been in {method}() for {now - since:.0f} s (line {line})"
-                if not was_told:
-                    self._say(self.stuck)
-                if self._has_gone():
-                    self._say(f"the arena has closed the connection; {self.stuck}")
-                    os._exit(1)
+                self._is_stuck(call, inside[0].f_lineno, now - since)
+
+    def _is_stuck(self, call: FrameType, line: int, for_s: float) -> None:
+        file, method = os.path.basename(call.f_code.co_filename), call.f_code.co_name
+        was_told = bool(self.stuck)
+        self.stuck = f"{file} has been in {method}() for {for_s:.0f} s (line {line})"
+        with suppress(Exception):  # standard error may be closed
+            if not was_told:
+                self._say(self.stuck)
+            if self._status is None and self._has_gone():
+                self._end(f"the arena has closed the connection; {self.stuck}", 1)
+        if self._status is not None:
+            self._end(f"ended, as {self.stuck}", self._status)
+
+    def _end(self, why: str, status: int) -> None:
+        with suppress(Exception):
+            self._say(why)
+        os._exit(status)
 
     def _calls(self) -> list[FrameType]:
-        """The calls of the bots' code that the main thread is in, the innermost first."""
+        """The calls of the bots' code that the main thread is in, the innermost first.
+
+        There is none while somebody looks at it with Python's debugger.
+        """
         frame = sys._current_frames().get(self._main)
-        inside = []
+        inside: list[FrameType] = []
         while frame is not None:
-            if frame.f_code.co_filename in self._files:
+            module = str(frame.f_globals.get("__name__"))
+            if module == "bdb":
+                return []
+            if module.startswith(PREFIX) or frame.f_code.co_filename in self._files:
                 inside.append(frame)
             frame = frame.f_back
         return inside

@@ -228,12 +228,11 @@ def in_process(
         seed: the value of `--seed` that plays all of it again.
         recent: what remembers the matches; with one job only.
     """
-    files = [bot for bot in bots if bot.endswith(".py")]
     with (
         output.stdout_for_results(),
         output.progress(*planned.bar(len(seeds)), seed=seed, less=FEWER) as progress,
-        Watchdog(files, lambda line: click.echo(f"arena: {line}", err=True)) as dog,
-        ending_at_ctrl_c(dog),
+        Watchdog((), lambda line: click.echo(f"arena: {line}", err=True)) as watchdog,
+        ending_at_ctrl_c(watchdog),
     ):
         return sittings(
             planned.game,

@@ -83,18 +83,18 @@ class Stop:
 
 
 @contextlib.contextmanager
-def ending_at_ctrl_c(dog: Watchdog) -> Iterator[None]:
+def ending_at_ctrl_c(watchdog: Watchdog) -> Iterator[None]:
     """While the block runs, Ctrl-C ends the command at once where a bot would not let it end."""
     before = signal.getsignal(signal.SIGINT)
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        dog.end_if_stuck(130)
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        watchdog.end_if_stuck(130)
         if callable(before):
             before(number, frame)
 
     is_ours = callable(before) and threading.current_thread() is threading.main_thread()
     if is_ours:
-        signal.signal(signal.SIGINT, heard)
+        signal.signal(signal.SIGINT, on_signal)
     try:
         yield
     finally:

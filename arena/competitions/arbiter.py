@@ -218,7 +218,7 @@ class Arbiter:
 
     def tell_waiting(self) -> None:
         """Say it if all matches wait for machines of one speed."""
-        if not self.plan.is_alike or self.is_paused:
+        if not self.plan.is_alike or self.is_halted:
             return
         if text := self._wait_notice.look(self.tables, self._loop.time()):
             self.tell(text)

@@ -402,7 +402,7 @@ class Host:
             if self._submitted is not None:
                 await self._submitted.learn(competition.plan.versions.values())
             await self._bots.start(competition)
-            report = await competition.run()
+            report = await self.storage.guard(competition.run())
         finally:
             self._is_interrupted |= not competition.is_over
             self._competitions.remove(competition)

@@ -18,6 +18,7 @@ from arena.competitions.job_match import OpenMatch
 from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
+from arena.engine.names import owner_of
 from arena.engine.verdict import Finding
 from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
@@ -186,7 +187,7 @@ class Competition:
 
     def changed(self, names: Sequence[str]) -> None:
         """Open the matches that can be opened now that these bots have come or gone."""
-        plays = self.arbiter.climbs if self.plan.form is Form.LADDER else self._names.__contains__
+        plays = self._climbs if self.plan.form is Form.LADDER else self._names.__contains__
         mine = [name for name in names if plays(name)]
         self.arbiter.remote.room_changed()
         if mine:
@@ -313,6 +314,10 @@ class Competition:
     @property
     def _expected(self) -> int:
         return max(expected_matches(self.plan) or 0, self.scheduled)
+
+    def _climbs(self, name: str) -> bool:
+        """Whether a bot that has come or gone climbs a ladder, or its owner's version does."""
+        return self.arbiter.climbs(name) or self.arbiter.submission(owner_of(name)) is not None
 
     def _halt(self, why: str) -> None:
         self.arbiter.withdraw(why)

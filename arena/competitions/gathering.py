@@ -20,6 +20,7 @@ from arena.competitions.planned_run import (
     plan_for,
     teams_of,
 )
+from arena.competitions.storage_watch import read_again
 from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
 from arena.sandbox.bot_spec import some
 from protocol.errors import UsageError
@@ -65,7 +66,7 @@ class Gathering:
 
     async def roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
         """The names on the roster now, and their teams by name."""
-        return await asyncio.to_thread(lambda: (self._names(), self._teams()))
+        return await read_again(lambda: (self._names(), self._teams()))
 
     def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
         versions = self._host.versions_in_play(run.game)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from arena.competitions.storage_watch import read_again
 from arena.engine.match import MatchResult, Result
 from arena.engine.names import versioned
 from arena.engine.verdict import Finding
@@ -55,7 +56,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
         not_there: names of the roster that had not come when it started.
         unit: of what the intervals in the standings are made; None where there are none.
         versions: by bot, the latest that has played, of bots that have one.
-        is_written: whether all of it has reached the disk; else it is tried on.
+        is_written: whether all of it has reached the disk; if not, the arena keeps trying.
     """
 
     competition: str
@@ -359,20 +360,23 @@ class Ledger:
         if self._rating is not None:
             self._rating.cancel()
         self._late = []
-        book = Scorebook(self.plan, self.book.removed)
-        known = frozenset(self._ladder)
-        self._rating = asyncio.create_task(self._rate(known, self._changes, book))
+        known, removed = frozenset(self._ladder), dict(self.book.removed)
+        self._rating = asyncio.create_task(self._rate(known, self._changes, removed))
 
-    async def _rate(self, known: frozenset[str], changes: int, book: Scorebook) -> None:
+    async def _rate(
+        self, known: frozenset[str], changes: int, removed: Mapping[str, Termination]
+    ) -> None:
         await self._store.flushed()
 
-        def rate() -> None:
+        def rate() -> Scorebook:
+            book = Scorebook(self.plan, removed)
             rows = (row for row in self._store.results(self.id) if row.id in known)
             made = self._store.version_changes(self.id)[:changes] if changes else ()
             for each in in_order(rows, made):
                 _add(book, each)
+            return book
 
-        await asyncio.to_thread(rate)  # thousands of matches take seconds
+        book = await read_again(rate)  # thousands of matches take seconds
         for name, ended in self.book.removed.items():
             book.remove(name, ended)
         self.book = book

@@ -21,6 +21,7 @@ from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
+from arena.competitions.storage_watch import read_again
 from arena.engine.names import alike, owner_of
 from arena.formats.spec import Form, Plan, Take
 from arena.formats.timetable import due
@@ -116,7 +117,7 @@ class Scheduler:
         if not self._tasks and self._once:
             return
         try:
-            await self._end
+            await self._host.storage.guard(self._end)
         finally:
             soon = (local_now() + _SOON).timestamp()
             if self._waits or any(0 < (run.next_at or 0) < soon for run in self.upcoming):
@@ -270,7 +271,7 @@ class Scheduler:
             return
         tried: set[float] = set()  # moments that were played, had too few bots, or were skipped
         while True:
-            before = (row.plan.due_at for row in self._earlier(run))
+            before = (row.plan.due_at for row in await self._earlier(run))
             started = {moment for moment in before if moment is not None}
             moments = due(run.at, local_now(), started | tried)
             for skipped in moments.skipped:
@@ -288,10 +289,10 @@ class Scheduler:
 
     async def _play_once(self, run: PlannedRun) -> None:
         """Play a run without a time, unless it has been played."""
-        earlier = self._earlier(run)
+        earlier = await self._earlier(run)
         if earlier and earlier[-1].finished_at is None:
             return  # it goes on
-        if earlier and self._was_played(earlier[-1]):
+        if earlier and await self._was_played(earlier[-1]):
             self._past.add(run.name)
             self._tell(
                 f"{run.name} is not played again: it was {earlier[-1].id}; "
@@ -310,11 +311,11 @@ class Scheduler:
             self._close_in_time(run, competition, local_now().timestamp())
             await self._play(competition)
 
-    def _was_played(self, row: CompetitionRow) -> bool:
+    async def _was_played(self, row: CompetitionRow) -> bool:
         """Whether any bot came to a competition, or the instructor has stopped it."""
         return row.state is CompetitionState.STOPPED or any(
             match.result.termination.kind is not Ending.ABSENT
-            for match in self._store.results(row.id)
+            for match in await read_again(lambda: self._store.results(row.id))
         )
 
     def _close_in_time(self, run: PlannedRun, competition: Competition, began: float) -> None:
@@ -324,8 +325,9 @@ class Scheduler:
             if end is not None:
                 self._tasks.start(_close(competition, end))
 
-    def _earlier(self, run: PlannedRun) -> list[CompetitionRow]:
-        return [row for row in self._store.competitions() if row.plan.run == run.name]
+    async def _earlier(self, run: PlannedRun) -> list[CompetitionRow]:
+        rows = await read_again(self._store.competitions)
+        return [row for row in rows if row.plan.run == run.name]
 
     # --- open games ---
 

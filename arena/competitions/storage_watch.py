@@ -7,16 +7,35 @@ no act of an instructor, is not written down, and ends by itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from arena.storage.store import Store
-from protocol.errors import UsageError
+from arena.storage.writer import can_pass
+from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["StorageWatch"]
+__all__ = ["StorageWatch", "read_again"]
+
+T = TypeVar("T")
 
 _LATE_S = 2.0  # no disk takes as long for a commit
 _LOOK_S = 0.25
 _SAY_S = 60.0
+_AGAIN_S = 1.0
+
+
+async def read_again(read: Callable[[], T]) -> T:
+    """What a read brings, which is done in a thread, and again while the database is away.
+
+    Raises what `read` raises, but for a `StoreFailed` that can pass.
+    """
+    while True:
+        try:
+            return await asyncio.to_thread(read)
+        except StoreFailed as error:
+            if not can_pass(error):
+                raise
+        await asyncio.sleep(_AGAIN_S)
 
 
 class StorageWatch:
@@ -35,6 +54,7 @@ class StorageWatch:
         self._say_at = 0.0
         self._on_time = asyncio.Event()
         self._on_time.set()
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
         """Look, for ever."""
@@ -46,6 +66,11 @@ class StorageWatch:
     def look(self, now: float) -> None:
         """Hold play or let it go on, and say so at once and then each minute."""
         backlog = self._store.backlog
+        if backlog.failure is not None:
+            if not self._failed.done():
+                self._failed.set_exception(backlog.failure)
+                self._failed.exception()  # nobody may be on guard
+            return
         is_late = backlog.waited_s >= _LATE_S
         if is_late != self.is_late:
             (self._on_time.clear if is_late else self._on_time.set)()
@@ -56,7 +81,20 @@ class StorageWatch:
         if is_late and now >= self._say_at:
             self._say_at = now + _SAY_S
             why = backlog.why or "the disk is slow"
-            self._tell(f"{self.state}; what is on is played to its end, nothing else begins: {why}")
+            self._tell(f"{self.state}; matches that are on are played out, no other begins: {why}")
+
+    async def guard(self, work: Awaitable[T]) -> T:
+        """What comes of some work, or `StoreFailed` once nothing can ever be written again."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((task, self._failed), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self._failed.result()
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
 
     @property
     def is_late(self) -> bool:

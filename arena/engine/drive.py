@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE
+from protocol.bot_folder import is_import, without_folder
 from protocol.errors import IllegalAnswer, in_words, one_line
 from protocol.messages import Ending
 from protocol.strategy import Strategy
@@ -65,7 +66,9 @@ def _crashed(match: MatchState, seat: int, error: BaseException) -> None:
         raise error
     where = ""
     _ours, *frames = walk_tb(sys.exc_info()[2])
-    if frames:
-        frame, line = frames[-1]
+    theirs = [at for at in frames if not is_import(at[0])]
+    if theirs:
+        frame, line = theirs[-1]
         where = one_line(f" at {frame.f_code.co_filename}:{line}", LONGEST_PATH)
-    match.end(Ending.CRASH, seat, f"seat {seat + 1} raised {in_words(error)}{where}")
+    what = without_folder(in_words(error))
+    match.end(Ending.CRASH, seat, f"seat {seat + 1} raised {what}{where}")

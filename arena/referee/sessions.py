@@ -90,7 +90,10 @@ class BotSessions(Mapping[str, BotSession]):
         del self._by_name[player.name]
         for game in player.games:
             del self._by_game[game][player.name]
-            self._owners[game, alike(owner_of(player.name))] -= 1
+            owner = game, alike(owner_of(player.name))
+            self._owners[owner] -= 1
+            if not self._owners[owner]:
+                del self._owners[owner]
         player.on_link = lambda player: None
         self.note(player)
 
@@ -151,7 +154,7 @@ class BotSessions(Mapping[str, BotSession]):
 
     def has_owner(self, game: str, owner: str) -> bool:
         """Whether an owner has a player of a game, with or without a connection."""
-        return self._owners[game, alike(owner)] > 0
+        return (game, alike(owner)) in self._owners
 
     def of_session(self, secret: str) -> BotSession | None:
         """The player whose session this may be; ask its `is_session` whether it is."""

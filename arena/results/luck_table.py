@@ -22,7 +22,7 @@ _MATCHES = 10  # from here on the spread of the matches themselves is known well
 
 
 class LuckLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bot did over some matches, a match each.
+    """What a bot won per match.
 
     Attributes:
         matches, rounds: how many were measured.

@@ -27,7 +27,7 @@ from protocol.messages import (
     Refused,
 )
 
-__all__ = ["Dismissals", "on_wire", "said"]
+__all__ = ["Dismissals", "crash_reason", "on_wire"]
 
 
 class Dismissals:
@@ -113,8 +113,8 @@ class Dismissals:
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
 
-def said(reason: str) -> str:
-    """What a bot that has crashed says of it, without the word by which the arena knows."""
+def crash_reason(reason: str) -> str:
+    """What a bot says of its crash, without the prefix `failed:`."""
     is_marked = reason.casefold().startswith(FAILED)
     return reason[len(FAILED) :].lstrip() if is_marked else reason
 

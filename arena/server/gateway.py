@@ -21,7 +21,7 @@ from arena.referee.pings import Pings
 from arena.referee.referee import Referee
 from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
-from arena.server.dismissals import Dismissals, on_wire, said
+from arena.server.dismissals import Dismissals, crash_reason, on_wire
 from arena.server.entrance import Entrance
 from arena.server.listener import Listeners
 from arena.server.login import Login, OnInstruct
@@ -297,7 +297,7 @@ class Gateway:
             return
         player.disconnected()
         if self.dismissals.has_crashed(connection, player):
-            reason = one_line(said(connection.close_reason)) or "it gave no reason"
+            reason = one_line(crash_reason(connection.close_reason)) or "it gave no reason"
             self.dismissals.rule_out(player, on_wire(Ending.CRASH, f"crashed: {reason}"))
         elif not player.leaving:
             self._losses.begin(player, self._loop.time())

@@ -215,15 +215,17 @@ class _ServerLock:
                 self._connection = connection
                 return None
             holder = connection.execute(sa.text(_HOLDER), key).first()
-            if holder is not None and holder.pid == self._backend:
-                cut = TimeoutError("the server has not noticed yet that our connection was cut")
-                raise OperationalError("take the lock again", None, cut)
+            if holder is None or holder.pid == self._backend:
+                cut = TimeoutError(
+                    "the server has just noticed, or will, that a connection was cut"
+                )
+                raise OperationalError("take the lock", None, cut)
             connection.close()
         except BaseException:
             connection.invalidate()
             connection.close()
             raise
-        match (holder.application_name if holder else "").split(" ", 2):
+        match (holder.application_name or "").split(" ", 2):
             case ["card-arena", pid, host]:
                 return f"process {pid} on {host}"
         return ""

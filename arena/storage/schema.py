@@ -49,6 +49,7 @@ _APPLICATION = "card-arena"
 _SCHEMA = 2  # raised with every change of a table that an older arena could not read
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
 _LOOK_S = 0.05  # between two tries to switch to a write-ahead log
+_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000}  # s, ms: for a server that is gone
 _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
 
 _TABLES = sa.MetaData()
@@ -350,7 +351,8 @@ def _check_file(file: str, *, create: bool) -> None:
 def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
         # A server may have been restarted since the last query.
-        return sa.create_engine(url, pool_pre_ping=True)
+        limits = {name: limit for name, limit in _PATIENCE.items() if name not in url.query}
+        return sa.create_engine(url, pool_pre_ping=True, connect_args=limits)
     file = Path(url.database or "")
     if create or _can_write(file.parent) or file.with_name(file.name + "-wal").exists():
         engine = sa.create_engine(url)
@@ -381,10 +383,13 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
 
 def _begin_sqlite(connection: sa.Connection) -> None:
     options = connection.get_execution_options()
+    if not options.get("writes"):
+        connection.exec_driver_sql("BEGIN")
+        return
     given = options.get("busy_s")
     busy_s = _BUSY_S if given is None else given
     connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(busy_s * 1000)}")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _is_empty(connection: sa.Connection, name: str) -> bool:
@@ -487,7 +492,7 @@ def _make(engine: sa.Engine, name: str) -> None:
             return  # another process has made them meanwhile
         _TABLES.create_all(connection)
         meta = {"application": _APPLICATION, "schema": str(_SCHEMA), "roster": "0", "sums": ""}
-        meta["in play"] = "0"
+        meta |= {"in play": "0", "commit": ""}
         rows = [{"key": key, "value": value} for key, value in meta.items()]
         connection.execute(META.insert(), rows)
 

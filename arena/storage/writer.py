@@ -60,11 +60,13 @@ class Backlog(NamedTuple):
         results: how many matches that count.
         waited_s: for how long the changes that come next have been tried.
         why: what keeps them from the disk, in a line; empty while nothing does.
+        failure: why nothing can ever be written again; None while it can.
     """
 
     results: int
     waited_s: float
     why: str
+    failure: StoreFailed | None = None
 
 
 class _Queued(NamedTuple):
@@ -103,14 +105,13 @@ class Writer:
         self._give_up_at = float("inf")
         self._failure: Exception | None = None
         self._closed = False
-        self._closing = threading.Event()
         self._awaited = threading.Event()  # somebody waits for what is queued
         self._begin_at = 0.0  # when the next commit may begin if nobody waits
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
     def put(self, change: Change, results: int = 0) -> None:
-        """Queue a change, with so many matches that count.
+        """Queue a change; `results` is how many of its matches count.
 
         Raises StoreFailed if an earlier change could not be written, UsageError after `close`.
         """
@@ -122,7 +123,8 @@ class Writer:
     def backlog(self) -> Backlog:
         began = self._began
         waited_s = 0.0 if began is None else time.monotonic() - began
-        return Backlog(self._results - self._written, waited_s, self._why)
+        failure = None if self._failure is None else self._failed(self._failure)
+        return Backlog(self._results - self._written, waited_s, self._why, failure)
 
     def barrier(self) -> Future[None]:
         """A future that is done when all queued changes are durable, or fails with `StoreFailed`.
@@ -143,7 +145,6 @@ class Writer:
         if not self._closed:
             self._closed = True
             self._give_up_at = time.monotonic() + CLOSING_S
-            self._closing.set()
             self._queue.put(None)
             self._awaited.set()
             self._thread.join()
@@ -183,7 +184,7 @@ class Writer:
         try:
             made = [change() if callable(change) else change for change in changes]
             self._write(made)
-        except StoreFailed as error:  # the lock was lost
+        except (StoreFailed, SQLAlchemyError) as error:  # who waits is told, in one line
             return error
         except Exception as error:  # no error may end the thread unseen, a failed encoding neither
             log.exception("cannot write the database %s", self._where)
@@ -197,7 +198,7 @@ class Writer:
             try:
                 self._commit(changes)
                 break
-            except DBAPIError as error:
+            except SQLAlchemyError as error:
                 if not can_pass(error) or time.monotonic() >= self._give_up_at:
                     raise
                 self._why = str(failed("write", self._where, error))
@@ -236,6 +237,8 @@ class Writer:
         if self._lock is not None:
             self._lock.keep()
         with changing(self._engine, BUSY_S) as connection:
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(BUSY_S * 1000)}")
             if self._is_again and connection.execute(_MARKED).scalar() == self._mark:
                 return
             if not connection.execute(_MARK, {"mark": self._mark}).rowcount:
@@ -263,15 +266,17 @@ class Writer:
 def can_pass(error: BaseException | None) -> bool:
     """Whether somebody may mend it: make room, end a program, start a server.
 
-    A `StoreFailed` is as its cause.
+    For a `StoreFailed`, its cause decides.
     """
     if isinstance(error, StoreFailed):
         error = error.__cause__
+    if isinstance(error, sa.exc.TimeoutError):  # all connections are in use
+        return True
     if not isinstance(error, DBAPIError):
         return False
     if isinstance(error.orig, sqlite3.OperationalError):
-        # 1 is SQLITE_ERROR, of a missing table for one.
-        return getattr(error.orig, "sqlite_errorcode", None) != 1
+        # The low byte of SQLITE_ERROR, of a missing table for one, is 1.
+        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF != 1
     return isinstance(error, OperationalError) or error.connection_invalidated
 
 

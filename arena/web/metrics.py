@@ -84,7 +84,7 @@ class _FiguresCollector(Collector):
             ("arena_competitions", "Competitions that are on.", figures.competitions),
             ("arena_viewers", "Browsers that watch.", figures.viewers),
             ("arena_strangers", "Connections that are nobody's yet.", figures.strangers),
-            ("arena_database_failed", "1 while results do not reach it.", figures.failed),
+            ("arena_database_failed", "1 while results do not reach the database.", figures.failed),
             ("process_start_time_seconds", "When it started, Unix time.", _STARTED),
         ):
             yield GaugeMetricFamily(name, help_, value)

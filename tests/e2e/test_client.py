@@ -19,7 +19,7 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState, Record
 from arena.games import GAMES
 from bots.strategy import BaseStrategy
-from protocol.messages import Ending
+from protocol.messages import CLOSE_RESTART, Ending
 from protocol.strategy import find
 from protocol.vocabulary import Question, Range
 from tests.support.gateway_bots import in_arena
@@ -157,6 +157,41 @@ async def test_a_strategy_that_does_not_return_ends_with_the_arena_and_learns_wh
     assert status == 1
     assert verdict.headline in over
     assert "arena: the arena has closed the connection; mine.py has been in decide()" in last
+
+
+@pytest.mark.parametrize("never_returns", NEVER_RETURNS)
+async def test_a_signal_that_comes_first_ends_it_as_well(
+    arena: GatewayArena, start: Start, bot_file: Callable[[str], str], never_returns: str
+) -> None:
+    odd = f"print('now', file=sys.stderr, flush=True); {never_returns}"
+    if never_returns.startswith("while"):
+        odd = "print('now', file=sys.stderr, flush=True)\n        while True: pass"
+    program = connect(start, arena, bot_file(odd), stdin=subprocess.PIPE)
+    await here(arena, "mine")
+    arena.open("blackjack", "mine")
+    await asyncio.to_thread(program.until, "now")
+    program.process.send_signal(signal.SIGTERM)
+    await asyncio.to_thread(program.process.wait, 60)
+    status, _, err = await ended(program)
+
+    assert status == 130
+    assert err.splitlines()[-1].startswith("arena: ended, as mine.py has been in decide() for ")
+
+
+async def test_a_slow_strategy_comes_back_to_an_arena_that_is_started_again(
+    start: Start, bot_file: Callable[[str], str]
+) -> None:
+    slow = bot_file("print('now', file=sys.stderr, flush=True); time.sleep(6)")
+    async with in_arena(hard_ms=15_000) as arena:
+        program = connect(start, arena, slow)
+        await here(arena, "mine")
+        arena.open("blackjack", "mine")
+        await asyncio.to_thread(program.until, "now")
+        await arena.gateway.close(CLOSE_RESTART, "it goes on later")
+    await asyncio.to_thread(program.until, "mine.py has been in decide() for 3 s")
+    line = await asyncio.to_thread(program.until, "will go on where it is")
+
+    assert line == "the arena has stopped, and will go on where it is\n"
 
 
 async def test_a_second_ctrl_c_ends_a_bot_at_once(
@@ -367,7 +402,7 @@ async def test_ctrl_c_ends_a_match_here_of_a_bot_that_catches_everything(
 ) -> None:
     catches = "exec('while True:\\n try: time.sleep(1)\\n except BaseException: pass')"
     program = start("arena", "play", "blackjack", bot_file(catches))
-    await asyncio.to_thread(program.until, "arena: mine.py has been in decide() for 3 s (line 9)")
+    await asyncio.to_thread(program.until, "arena: mine.py has been in decide() for 3 s")
     program.process.send_signal(signal.SIGINT)
     status, out, err = await ended(program)
 

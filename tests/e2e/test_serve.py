@@ -115,7 +115,7 @@ def test_J5_results_that_another_program_keeps_from_the_disk(
     arena.until("2 bots compete")
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        arena.until("; what is on is played to its end, nothing else begins: cannot write")
+        arena.until("; matches that are on are played out, no other begins: cannot write")
         with pytest.raises(HTTPError, match="503"):
             urlopen(f"{page}/healthz")
         if is_stopped:

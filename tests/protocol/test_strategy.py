@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import sys
 from contextlib import suppress
@@ -12,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+import arena
 from bots.strategy import BaseStrategy
 from protocol import strategy
 from protocol.entry_points import LeftOut
@@ -242,6 +244,48 @@ def test_what_a_bot_imports_stays_its_own_and_ours_stays_ours(tmp_path: Path) ->
 
     assert statistics.mean([1, 2]) == 1.5
     assert str(tmp_path) not in sys.path
+
+
+def test_a_bot_called_like_a_module_of_the_library_does_not_mean_itself(tmp_path: Path) -> None:
+    text = f"import statistics\n{BOT}\nBot.__doc__ = str(statistics.mean([1, 3]))\n"
+
+    assert load_file(write(tmp_path, text, "statistics.py")).__doc__ == "2"
+
+
+def test_a_plain_folder_does_not_stand_for_one_elsewhere_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    write(tmp_path / "elsewhere", "", "plain_lib/other.py")
+    write(tmp_path / "ann", "WHO = 'ann'", "plain_lib/x.py")
+    path = write(tmp_path / "ann", f"from plain_lib.x import WHO\n{BOT}\nBot.__doc__ = WHO\n")
+
+    assert load_file(path).__doc__ == "ann"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import helper.nothing", "No module named 'helper.nothing'; 'helper' is not a package"),
+        ("from helper import nothing", "cannot import name 'nothing' from 'helper'"),
+    ],
+)
+def test_modules_are_called_in_errors_as_their_author_calls_them(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    write(tmp_path, "", "helper.py")
+
+    with pytest.raises(UnknownBot, match=re.escape(why)):
+        load_file(write(tmp_path, text))
+
+
+def test_a_module_that_is_not_there_is_missed_where_it_is_imported(tmp_path: Path) -> None:
+    lines = BOT.replace("        return question.legal[0]", "        import no_such_module")
+    bot = load_file(write(tmp_path, lines))
+    result = arena.play("ace_king_queen", [bot(), bot()], seed=1)
+
+    assert result.termination.text.endswith("mine.py:5")
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in result.termination.text
 
 
 def test_a_helper_that_was_changed_is_read_again(tmp_path: Path) -> None:

@@ -264,6 +264,9 @@ class WorkingStorage:
     async def goes_on(self) -> None:
         await self.on_time.wait()
 
+    async def guard(self, work: Any) -> Any:
+        return await work
+
 
 class FakeHost:
     """Bots that are connected, and the competitions that they play."""

@@ -26,7 +26,7 @@ from tests.support.virtual_time import virtual_loop
 pytestmark = pytest.mark.virtual_time(limit_s=1_000)
 
 
-class Told(Listener):
+class ToldByCompetitions(Listener):
     """Keeps what the instructor is told."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ async def is_held(arena: HostArena, held: bool = True) -> None:
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
 async def test_no_match_begins_nobody_is_absent_and_all_goes_on_by_itself(form: Form) -> None:
-    told = Told()
+    told = ToldByCompetitions()
     async with in_host(listener=told) as arena:
         virtual_loop().network.latency_s = 0.01  # a match takes some seconds
         await arena.come("ann", "ben")

@@ -150,6 +150,13 @@ async def test_with_either_an_owner_takes_part_once_by_whatever_name(ladder: Fak
 
     assert {name for match in labels(ladder) for name in match} == {"ann/two", "eve"}
 
+    ladder.players["ann/two"].leaving = True
+    await until(lambda: not ladder.players["ann/two"].chairs)
+    ladder.leaves("ann/two")
+    before = len(labels(ladder))
+    await played(ladder, 4)
+    assert {name for match in labels(ladder)[before + 1 :] for name in match} == {"ann", "eve"}
+
 
 async def test_a_ladder_of_connected_bots_takes_no_versions(ladder: FakeHost) -> None:
     ladder.takes_submissions(ann=11, ben=21)

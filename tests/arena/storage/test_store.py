@@ -755,7 +755,7 @@ def test_two_who_open_one_that_is_not_there_make_it_once(
         thread.join(30)
 
     assert counts == [0, 0]
-    assert rows(empty_database, "SELECT count(*) FROM meta") == [(5,)]
+    assert rows(empty_database, "SELECT count(*) FROM meta") == [(6,)]
 
 
 @pytest.mark.parametrize(
