@@ -95,8 +95,8 @@ class BotFolder:
         package.__path__ = [self._folder]
         sys.modules[self._name] = package
         _folders[self._name] = self
-        if _InBotFolders not in sys.meta_path:
-            sys.meta_path.insert(0, _InBotFolders)
+        others = [finder for finder in sys.meta_path if finder is not _InBotFolders]
+        sys.meta_path[:] = [_InBotFolders, *others]
         importlib.invalidate_caches()  # a file may have come or gone in this second
 
     def load(self, file: Path) -> ModuleType:

@@ -7,17 +7,16 @@ import io
 import os
 import re
 import subprocess
-import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from arena.engine.rules import Game
 from arena.games import game_named
 from arena.lab.in_process import Entrant, entrant
 from protocol.errors import UnknownBot, UsageError
-from protocol.strategy import Strategy, load_file
+from protocol.strategy import load_file
 
 __all__ = ["bot_path", "entrants_of", "game_of", "is_file"]
 
@@ -95,48 +94,11 @@ def _git(bot: str, folder: Path, *words: str) -> bytes | None:
 
 def game_of(path: str) -> Game:
     """The game that the bot in a file plays; raises what `load_file` raises."""
-    with _own_modules(path):
-        return game_named(load_file(Path(path)).game)
+    return game_named(load_file(Path(path)).game)
 
 
 def entrants_of(game: Game, bots: Sequence[str], paths: Sequence[str]) -> tuple[Entrant, ...]:
-    """The bots at these paths; the helper modules beside a file are not taken for another's."""
-    folders = {Path(path).absolute().parent for path in paths if path.endswith(".py")}
-    if len(folders) < 2:
-        return tuple(entrant(game, path) for path in paths)
+    """The bots at these paths, called as they were named."""
     return tuple(
-        Entrant(bot, _MakerApart(game, path)) for bot, path in zip(bots, paths, strict=True)
+        Entrant(bot, entrant(game, path).make) for bot, path in zip(bots, paths, strict=True)
     )
-
-
-class _MakerApart:
-    """Makes instances of a bot whose own modules are loaded for it alone."""
-
-    def __init__(self, game: Game, path: str) -> None:
-        self._game, self._path = game.name, os.path.abspath(path) if path.endswith(".py") else path
-        with _own_modules(path):
-            self._make = entrant(game, path).make
-
-    def __reduce__(self) -> tuple[Callable[[str, str], _MakerApart], tuple[str, str]]:
-        return _maker_apart, (self._game, self._path)
-
-    def __call__(self, seed: str) -> Strategy:
-        return self._make(seed)
-
-
-def _maker_apart(game: str, path: str) -> _MakerApart:
-    return _MakerApart(game_named(game), path)
-
-
-@contextlib.contextmanager
-def _own_modules(path: str) -> Iterator[None]:
-    """Have what a FILE.py imports from its folder in the block imported anew by the next one."""
-    before = set(sys.modules)
-    yield
-    folder = Path(path).absolute().parent
-    for name in sys.modules.keys() - before:
-        top = name.partition(".")[0]
-        # What is installed below the folder, as in .venv, is no version of its own.
-        is_beside = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
-        if path.endswith(".py") and is_beside:
-            del sys.modules[name]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from arena.competitions import storage_watch
 from arena.competitions.admin import AdminCommands
@@ -18,7 +19,8 @@ from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form
 from arena.storage.roster import Roster
 from arena.storage.store import Act, Store
-from protocol.errors import UsageError
+from arena.storage.writer import Backlog
+from protocol.errors import StoreFailed, UsageError
 from protocol.messages import VERSION, Action, Instruct
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 from tests.support.virtual_time import virtual_loop
@@ -117,18 +119,59 @@ async def test_a_competition_that_ends_meanwhile_says_that_it_is_not_on_the_disk
         assert len(tuple(arena.store.results(report.competition))) == 2
 
 
+def scheduler_of(
+    arena: HostArena, on_start: Callable[[Competition], None] = lambda competition: None
+) -> Scheduler:
+    return Scheduler(
+        arena.host,
+        arena.store,
+        Config(),
+        on_start=on_start,
+        on_report=lambda report: None,
+        tell=lambda line: None,
+        once=True,
+    )
+
+
+async def test_a_failure_for_good_ends_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written meanwhile, so nobody else would learn of it."""
+    async with in_host() as arena:
+        waits = plan_for("ace_king_queen", ("ann", "ben"), wait_s=900.0)
+        playing = arena.begin(waits)
+        game = OpenGame(plan_for("ace_king_queen", ()), 2)
+        idle = asyncio.ensure_future(scheduler_of(arena).run((), (game,)))
+        await asyncio.sleep(1)
+        failure = Backlog(0, 0.0, "", StoreFailed("the lock was removed"))
+        monkeypatch.setattr(Store, "backlog", failure)
+
+        for each in (playing, idle):
+            with pytest.raises(StoreFailed, match="the lock was removed"):
+                await each
+
+
+async def test_a_read_waits_for_a_database_that_is_away() -> None:
+    def away() -> StoreFailed:
+        error = StoreFailed("cannot read the database")
+        error.__cause__ = OperationalError("SELECT 1", None, ConnectionError("it restarts"))
+        return error
+
+    left: list[Exception] = [away(), away()]
+
+    def read() -> str:
+        if left:
+            raise left.pop()
+        return "read"
+
+    assert await storage_watch.read_again(read) == "read"
+    left.append(StoreFailed("it is damaged"))
+    with pytest.raises(StoreFailed, match="it is damaged"):
+        await storage_watch.read_again(read)
+
+
 async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
     reopened: list[Competition] = []
     async with in_host() as arena:
-        scheduler = Scheduler(
-            arena.host,
-            arena.store,
-            Config(),
-            on_start=reopened.append,
-            on_report=lambda report: None,
-            tell=lambda line: None,
-            once=True,
-        )
+        scheduler = scheduler_of(arena, reopened.append)
         acts = AdminCommands(
             arena.host,
             arena.store,
