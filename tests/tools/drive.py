@@ -66,7 +66,7 @@ _LATER = ("absent", "disconnect")  # words that are right for a rogue that offen
 _STUDENTS = 20  # of the kind `house` in one process
 _STARTS_S, _ENDS_S, _PLAYS_S = 300.0, 30.0, 900.0
 _LOOK_S = 0.1
-_FILES_EACH, _SPARE_FILES = 4, 12  # pipes of a program; the database, the page
+_SPARE_SOCKETS = 6  # spectators, the bus and the page, which come and go
 _EXAMPLES = arena_process.ROOT / "bots" / "examples"
 _VENDOR = arena_process.ROOT / "bots" / "vendor"
 
@@ -207,7 +207,7 @@ class Drive:
             for number in range(self._options.workers):
                 self._start_worker(f"worker-{number + 1}")
             self._start_arena()
-            files = self._open_files()
+            sockets = self._open_sockets()
             self._come()
             at_first_mib = self._memory_mib()
             beside = [threading.Thread(target=self._guess), threading.Thread(target=self._watch)]
@@ -217,7 +217,7 @@ class Drive:
             self._is_over.set()
             for thread in beside:
                 thread.join()
-            self._students_leave(files)
+            self._students_leave(sockets)
             memory_mib = at_first_mib, self._memory_mib()
             self._close()
         finally:
@@ -462,18 +462,18 @@ class Drive:
 
     # --- after ---
 
-    def _students_leave(self, files: int) -> None:
+    def _students_leave(self, sockets: int) -> None:
         """Let the students say goodbye; the arena must not keep their connections."""
         for name, process in self._processes.items():
             if name.startswith("students-"):
                 process.terminate()
                 self._ended(name)
         stay = sum(kind != "house" for kind in self._bots.values()) + len(self._rogues)
-        most = files + _FILES_EACH * stay + _SPARE_FILES
+        most = sockets + stay + _SPARE_SOCKETS
         with suppress(AssertionError):
-            self._until(lambda: self._open_files() <= most, "their end", _ENDS_S)
-        if (now := self._open_files()) > most:
-            self.faults.append(f"{now} open files when the students had left, expected {most}")
+            self._until(lambda: self._open_sockets() <= most, "their end", _ENDS_S)
+        if (now := self._open_sockets()) > most:
+            self.faults.append(f"{now} sockets when the students had left, expected {most}")
 
     def _close(self) -> None:
         """Interrupt the arena; all honest bots must end by themselves then."""
@@ -579,8 +579,14 @@ class Drive:
         with urlopen(f"http://127.0.0.1:{self._port}/api/{name}", timeout=20) as document:
             return json.load(document)
 
-    def _open_files(self) -> int:
-        return len(os.listdir(f"/proc/{self._processes['arena'].pid}/fd"))
+    def _open_sockets(self) -> int:
+        """How many connections the arena has. Other files come and go with its threads."""
+        folder = Path(f"/proc/{self._processes['arena'].pid}/fd")
+        links = []
+        for file in folder.iterdir():
+            with suppress(FileNotFoundError):  # closed since
+                links.append(os.readlink(file))
+        return sum(link.startswith("socket:") for link in links)
 
     def _memory_mib(self) -> float:
         status = Path(f"/proc/{self._processes['arena'].pid}/status").read_text()
