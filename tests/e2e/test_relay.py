@@ -42,6 +42,7 @@ class RelayedBot:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            start_new_session=True,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -81,13 +82,12 @@ def bot(tmp_path: Path) -> Iterator[RelayedBot]:
         yield here
     finally:
         watchdog.cancel()
-        here.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(here.process.pid, signal.SIGKILL)  # the program, too
         here.process.wait()
         for pipe in (here.stdin, here.stdout, here.stderr):
             with contextlib.suppress(OSError):  # what nobody has read
                 pipe.close()
-        # Opened for both, it lets the program go on that waits for a writer.
-        os.close(os.open(tmp_path / "ends", os.O_RDWR))
 
 
 # ---- Frames
