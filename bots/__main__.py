@@ -10,7 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -124,16 +124,18 @@ def command(
     connection is lost. If its process is killed, start it again in the same way: it goes on where
     it was.
 
+    Ctrl-C once: it plays the matches that are on to their end, begins no other, and leaves. Ctrl-C
+    again: it leaves now, which is an offence in the middle of a match.
+
     Exit status: 0 when the arena has closed, 1 when the bot failed or no arena answers, 2 when it
-    was called wrong or the arena does not take it, 130 after Ctrl-C or SIGTERM, when it has said
-    goodbye.
+    was called wrong or the arena does not take it, 130 after Ctrl-C, SIGTERM or SIGHUP.
     """
     if no_session and session_file is not None:
         raise click.UsageError("expected --session or --no-session, got both")
 
     def say(line: str) -> None:
         if not quiet:
-            print(line, file=sys.stderr, flush=True)
+            _print(line)
 
     common: dict[str, Any] = {
         "token": token,
@@ -181,14 +183,16 @@ def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
 def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None = None) -> None:
     try:
         with watchdog or nullcontext():
-            asyncio.run(_until_stopped(client, watchdog))
+            was_stopped = asyncio.run(_until_stopped(client, watchdog))
     except NotAdmitted as error:
         if error.code != "name":
             raise
         # With a token, the arena's text already says which names are allowed.
         example = "" if token else f", as in --name {shlex.quote(f'{error.name}-2')}"
         raise UsageError(f"{error}; --name sets the bot's name{example}") from None
-    except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
+    except (KeyboardInterrupt, asyncio.CancelledError):  # by the second signal
+        was_stopped = True
+    if was_stopped:
         _fail("left the arena", _STOPPED)
 
 
@@ -228,30 +232,45 @@ def _ending(match: Match, over: Over) -> str:
     return f"{who} out: {ended.kind.value}"
 
 
-async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> None:
-    """Run the client; Ctrl-C and SIGTERM cancel it, so that it says goodbye first.
+async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> bool:
+    """Run the client; returns whether it was stopped by a signal.
 
-    The second one, or the first one while a strategy does not return, ends the program at once.
+    The first Ctrl-C, SIGTERM or SIGHUP finishes the matches that are on (J10). The second one
+    cancels the client, which then says goodbye. The third one ends the program at once, and so does
+    any that comes before the one before it was heard, or while a strategy does not return.
     """
     me, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert me is not None, "a coroutine runs in a task"
-    signals: list[int] = []
+    steps: list[Callable[[], object]] = [
+        client.finish,
+        me.cancel,
+    ]  # each is taken out once the event loop runs it
+    sent = 0
+
+    def step() -> None:
+        if watchdog is not None:
+            watchdog.end_if_stuck(None)
+        steps.pop(0)()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        if signals and watchdog is None:  # a program that runs beside is to be ended
+        nonlocal sent
+        is_heard = sent + len(steps) == 2
+        if not (steps and is_heard) and watchdog is None:  # the program beside is to be ended
             raise KeyboardInterrupt
-        if signals:
+        if not (steps and is_heard):
             _say("left the arena at once")
             os._exit(_STOPPED)
-        signals.append(number)
+        sent += 1
         if watchdog is not None:
             watchdog.end_if_stuck(_STOPPED)
-        loop.call_soon_threadsafe(me.cancel)
+        loop.call_soon_threadsafe(step)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as in a shell's background
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as by nohup
             signal.signal(number, on_signal)
     await client.run()
+    return sent > 0
 
 
 def main() -> None:
@@ -283,7 +302,12 @@ def _fail(text: str, status: int) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    print(f"arena: {text}", file=sys.stderr, flush=True)
+    _print(f"arena: {text}")
+
+
+def _print(line: str) -> None:
+    with suppress(OSError):  # the terminal may be gone, and matches are still on
+        print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from bots.line_program import LineProgram, ProgramFailed
-from bots.reach import Link, NotAdmitted, begins, check_address, close_reason
+from bots.reach import FrameConnection, Link, NotAdmitted, begins, check_address, close_reason
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import Malformed, ProtocolError, UsageError, one_line
 from protocol.messages import (
@@ -51,6 +51,7 @@ class _MessageHead(msgspec.Struct, frozen=True, gc=False):
     type: str = ""
     match: str | None = None
     ask: str | None = None
+    finish: bool = False
 
 
 @dataclass(slots=True)
@@ -112,12 +113,13 @@ class Bridge:
         self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
         self._hello: Hello | None = None
         self._secret: str | None = None
-        self._websocket: ClientConnection | None = None  # once it is welcome there
+        self._websocket: FrameConnection | None = None  # once it is welcome there
         self._welcomed = asyncio.Event()
         self._is_practice = self._is_leaving = self._owes_goodbye = False
         self._matches: dict[str, _BridgedMatch] = {}
         self._session = 0  # how many sessions the arena has forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
+        self._running: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Run until the arena closes. When the task is cancelled it says goodbye first.
@@ -130,6 +132,7 @@ class Bridge:
                 refuses it (NotAdmitted).
             ProgramFailed: the program has ended by itself, or its output is not valid.
         """
+        self._running = asyncio.current_task()
         check_address(self._url)
         named = {} if self._name is None else {"ARENA_NAME": self._name}
         await self._program.start(named)
@@ -139,6 +142,15 @@ class Bridge:
             status = await self._program.end()
         if status:
             self._on_event(str(self._program.failure(status)))
+
+    def finish(self) -> None:
+        """Play the matches that are on to their end, take no other, and let `run` return (J10).
+
+        It is cancelled instead if the arena cannot be reached.
+        """
+        assert self._running is not None, "only called while it runs"
+        self._link.leave(self._websocket, len(self._matches), self._running)
+        self._say_goodbye()
 
     async def _carry(self) -> None:
         self._hello = await self._greeting()
@@ -213,6 +225,10 @@ class Bridge:
         peek = _peek(part)
         match = peek.match or ""
         bridged = self._matches.get(match)
+        if peek.type == "goodbye" and peek.finish:
+            self._link.is_leaving = True
+            self._say_goodbye()
+            return False
         if peek.type == "goodbye":
             self._is_leaving = True
             self._owes_goodbye = self._websocket is None  # then it is sent later
@@ -228,6 +244,11 @@ class Bridge:
             return bridged.is_asked
         return True
 
+    def _say_goodbye(self) -> None:
+        """Tell the arena that the bot leaves, if it is time."""
+        if self._websocket is not None and (goodbye := self._link.goodbye(len(self._matches))):
+            self._websocket.say(encode(goodbye, Encoding.JSON), text=True)
+
     async def _send(self, message: bytes) -> None:
         if self._websocket is not None:
             with contextlib.suppress(ConnectionClosed):  # the reader notices it, too
@@ -235,7 +256,7 @@ class Bridge:
 
     # --- from the arena to the program ---
 
-    async def _talk(self, websocket: ClientConnection) -> bool:
+    async def _talk(self, websocket: FrameConnection) -> bool:
         """Serve one connection, from `hello` on; returns whether the session is over."""
         assert self._hello is not None, "the program has said it"
         hello = msgspec.structs.replace(self._hello, resume=self._secret)
@@ -244,6 +265,7 @@ class Bridge:
             while True:
                 for part in _parts(await websocket.recv(decode=False)):
                     await self._hear(websocket, part)
+                self._say_goodbye()
                 if self._owes_goodbye and self._websocket is not None:
                     await websocket.send(encode(Goodbye(), Encoding.JSON), text=True)
                     return True
@@ -252,9 +274,10 @@ class Bridge:
         finally:
             self._websocket = None
         is_leaving = self._is_leaving and not self._owes_goodbye
-        return is_leaving or self._link.is_over(websocket)
+        is_done = self._link.is_leaving and not self._matches
+        return is_leaving or self._link.is_over(websocket) or is_done
 
-    async def _hear(self, websocket: ClientConnection, part: bytes) -> None:
+    async def _hear(self, websocket: FrameConnection, part: bytes) -> None:
         """Pass a message on, or answer a repeated one as the program has answered it."""
         peek = _peek(part)
         bridged = self._matches.get(peek.match or "")
@@ -285,7 +308,7 @@ class Bridge:
         if again is not None:
             await self._send(again)
 
-    def _enter(self, websocket: ClientConnection, welcome: ArenaMessage | None) -> None:
+    def _enter(self, websocket: FrameConnection, welcome: ArenaMessage | None) -> None:
         if not isinstance(welcome, Welcome):
             raise Malformed("expected welcome with a session")
         is_back = self._secret is not None

@@ -79,7 +79,7 @@ _GRACE_S = 30.0  # as long as an arena waits for a lost connection, by its defau
 _ENDS = (CLOSE_DONE, CLOSE_PROTOCOL, CLOSE_OVERSIZE, CLOSE_REPLACED, CLOSE_REFUSED)
 
 # Before Python 3.12 an enum finds its members by code of its own: too slow for every message.
-_OPEN = State.OPEN
+_OPEN, _LEAVING = State.OPEN, State.LEAVING
 
 
 class Client:
@@ -144,6 +144,7 @@ class Client:
         self._left: list[ArenaMessage] | None = None  # of a frame that `_on_read` has begun
         self._flushed_at = 0.0
         self._failure: Exception | None = None  # in `_on_read`
+        self._running: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Play until the arena closes. When the task is cancelled it says goodbye first.
@@ -153,6 +154,7 @@ class Client:
             UsageError: the address is not valid, or the arena refuses this bot (NotAdmitted).
             StrategyFailed: a strategy raised an exception.
         """
+        self._running = asyncio.current_task()
         check_address(self._url)  # before a session file is made
         _keep_memory_mapped()
         self._keeper.open()
@@ -160,6 +162,18 @@ class Client:
             await self._link.keep(self._talk, self._disconnected)
         finally:
             self._keeper.close()
+
+    def finish(self) -> None:
+        """Play the matches that are on to their end, take no other, and let `run` return (J10).
+
+        It is cancelled instead if the arena cannot be reached.
+        """
+        assert self._running is not None, "only called while it runs"
+        is_open = self._session.state is _OPEN
+        self._link.leave(self._websocket if is_open else None, len(self._seats), self._running)
+        if is_open:
+            self._reply(self._goodbye())
+            self._flush()
 
     def has_lost_arena(self) -> bool:
         """Whether the arena has ended the session; for another thread, while a strategy runs.
@@ -206,7 +220,7 @@ class Client:
             await websocket.close(CLOSE_CRASHED, close_reason(error))
             self._keeper.drop()
             raise
-        is_over = self._link.is_over(websocket)
+        is_over = self._link.is_over(websocket) or (self._link.is_leaving and not self._seats)
         if websocket.close_code == CLOSE_DONE:
             self._keeper.drop()
         return is_over
@@ -289,13 +303,17 @@ class Client:
 
     def _hear(self, message: ArenaMessage) -> None:
         """Take a message, and put the reply into the outbox, if there is one."""
+        if self._session.state is _LEAVING:
+            return  # the arena has not heard the goodbye yet
         if type(message) is Ask:
             self._outbox.append(self._decide(message))
         elif self._session.note(message):
-            reply = self._take(message)
-            if reply is not None:
-                self._session.note(reply)
-                self._outbox.append(reply)
+            self._reply(self._take(message))
+
+    def _reply(self, reply: BotMessage | None) -> None:
+        if reply is not None:
+            self._session.note(reply)
+            self._outbox.append(reply)
 
     def _flush(self) -> None:
         """Send the messages in the outbox, in one frame if the arena reads such frames."""
@@ -334,11 +352,16 @@ class Client:
                 return self._sit(message)
             case Over():
                 self._over(message)
+                return self._goodbye()
             case Welcome():
                 self._welcomed(message)
+                return self._goodbye()
             case Refused():
                 return self._refused(message)
         return None
+
+    def _goodbye(self) -> Goodbye | None:
+        return self._link.goodbye(len(self._seats))
 
     def _welcomed(self, welcome: Welcome) -> None:
         is_back = self._keeper.secret is not None

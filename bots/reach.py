@@ -13,7 +13,13 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidURI, WebSocketException
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidMessage,
+    InvalidStatus,
+    InvalidURI,
+    WebSocketException,
+)
 from websockets.frames import DATA_OPCODES, Frame, Opcode
 from websockets.protocol import Event, State
 from websockets.uri import parse_uri
@@ -26,6 +32,7 @@ from protocol.messages import (
     CLOSE_REPLACED,
     CLOSE_RESTART,
     FAILED,
+    Goodbye,
     Match,
     Welcome,
 )
@@ -38,6 +45,7 @@ _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
 _OPEN_TIMEOUT_S = 10.0
 _REASON_BYTES = 120  # RFC 6455: a close reason has at most 123
 _PEEKED_BYTES = 1 << 20
+_ANSWERS_S = 3.0  # who leaves does not wait for an arena that has not answered a ping for so long
 _FINAL = 0x80  # a bit in the first byte of a frame: the last one of a message, or a control frame
 _OPCODE = 0x0F
 
@@ -113,18 +121,22 @@ class FrameConnection(ClientConnection):
 
 
 class Link:
-    """Connects to an arena, and reconnects with longer and longer pauses.
+    """Connects to an arena, reconnects with longer and longer pauses, and knows how to leave (J10).
 
     Args:
         url: the arena's address, `ws://host:port`.
         wait_s: how long to wait for an arena that is not up yet.
         patience_s: how long to try to reconnect.
         on_event: called with a line for people whenever something happens.
+
+    Attributes:
+        is_leaving: whether the bot leaves after the matches that are on.
     """
 
     def __init__(
         self, url: str, *, wait_s: float, patience_s: float, on_event: Callable[[str], None]
     ) -> None:
+        self.is_leaving = False
         self._url = url
         self._wait_s = wait_s
         self._patience_s = patience_s
@@ -132,6 +144,8 @@ class Link:
         self._is_secure = False
         self._lost_at: float | None = None
         self._pause_s = _FIRST_PAUSE_S
+        self._knows_finish = self._has_said_goodbye = False
+        self._looking: asyncio.Task[None] | None = None
 
     async def keep(
         self, talk: Callable[[FrameConnection], Awaitable[bool]], lost: Callable[[], None]
@@ -174,9 +188,50 @@ class Link:
     def welcomed(self, welcome: Welcome, *, is_back: bool) -> None:
         """Report a `welcome`, and start with short pauses again when the connection is lost."""
         self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
+        self._knows_finish, self._has_said_goodbye = welcome.finish, False
         how = "back" if is_back else "connected"
         practice = ", for practice" if welcome.practice else ""
         self._on_event(f"{how} as {one_line(welcome.bot)} at {self._url}{practice}")
+
+    def leave(
+        self, websocket: ClientConnection | None, matches: int, run: asyncio.Task[None]
+    ) -> None:
+        """Leave after so many matches that are on; `goodbye` says when to tell the arena.
+
+        The task `run` is cancelled if there is no connection, or nothing comes over it.
+        """
+        if websocket is None:
+            self._on_event("the arena is not connected, so no match can be finished")
+            run.cancel()
+            return
+        self.is_leaving = True
+        if matches:
+            what = "the match that is on" if matches == 1 else f"{matches} matches"
+            self._on_event(f"finishing {what}, no other begins; to leave now, press Ctrl-C again")
+        self._looking = asyncio.create_task(self._look(websocket, run))
+
+    def goodbye(self, matches: int) -> Goodbye | None:
+        """What a bot that leaves, with so many matches on, has to say now, once per connection.
+
+        An arena that does not know `finish` hears nothing until no match is on.
+        """
+        is_due = self._knows_finish or not matches
+        if not self.is_leaving or self._has_said_goodbye or not is_due:
+            return None
+        self._has_said_goodbye = True
+        return Goodbye(finish=self._knows_finish)
+
+    async def _look(self, websocket: ClientConnection, run: asyncio.Task[None]) -> None:
+        """Cancel `run` if the arena does not answer a ping."""
+        try:
+            async with asyncio.timeout(_ANSWERS_S):
+                await (await websocket.ping())
+        except ConnectionClosed:
+            pass  # `keep` goes on
+        except TimeoutError:
+            self._on_event(f"nothing has come from the arena for {_ANSWERS_S:g} s")
+            websocket.transport.abort()
+            run.cancel()
 
     def is_over(self, websocket: ClientConnection) -> bool:
         """Whether the close code of a connection ends the session.
@@ -186,7 +241,8 @@ class Link:
         """
         code = websocket.close_code
         if code == CLOSE_DONE:
-            self._on_event("the arena has closed")
+            why = websocket.close_reason if self.is_leaving else ""
+            self._on_event(one_line(why or "the arena has closed"))
         elif code == CLOSE_RESTART:
             self._on_event("the arena has stopped, and will go on where it is")
         elif code == CLOSE_REPLACED:

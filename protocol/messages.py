@@ -158,8 +158,22 @@ class Answer(
     note: Note | None = None
 
 
-class Goodbye(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"):
-    """The bot leaves for good and wants no more matches."""
+class Goodbye(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="type",
+    tag="goodbye",
+):
+    """The bot leaves for good and wants no more matches.
+
+    Attributes:
+        finish: whether it first plays the matches that are on to their end, see "Leaving". Only for
+            an arena whose `welcome` has `finish`.
+    """
+
+    finish: bool = False
 
 
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
@@ -171,6 +185,7 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
         session: a secret for `resume`, new with every `welcome`.
         limits: those in force, see "Time" and "Space".
         practice: whether illegal answers are refused instead of ending the match, see "Practice".
+        finish: whether the arena knows the field `finish` of `goodbye`.
     """
 
     protocol: int
@@ -178,6 +193,7 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
     session: str
     limits: Limits
     practice: bool = False
+    finish: bool = False
 
 
 class Match(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="match"):

@@ -181,6 +181,7 @@ class Session:
 
     def __init__(self) -> None:
         self.state = State.NEW
+        self.finishing = False  # the bot takes no further match, since a goodbye with `finish`
         self._seats: dict[str, SeatStanding] = {}
         self._over: OrderedDict[str, None] = OrderedDict()
 
@@ -196,6 +197,9 @@ class Session:
         if state is None:
             name = kind.__name__.lower()
             raise OutOfTurn(f"{name} may not be sent {_when(kind, self.state)}")
+        if type(message) is Goodbye and message.finish:
+            was_finishing, self.finishing = self.finishing, True
+            return not was_finishing
         counts = not _is_about_a_seat(message) or self._note_seat(message)
         self.state = state
         return counts
@@ -212,7 +216,7 @@ class Session:
 
     def disconnected(self) -> None:
         """The connection is gone: the next message is a `hello`; the seats stay as they are."""
-        self.state = State.NEW
+        self.state, self.finishing = State.NEW, False
 
     def seat(self, match: str) -> SeatState:
         if match in self._seats:

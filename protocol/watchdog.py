@@ -63,10 +63,13 @@ class Watchdog:
         self._is_over.set()
         self.stuck = ""
 
-    def end_if_stuck(self, status: int) -> None:
-        """End the program with this status if the code does not return, now or after 3 s."""
+    def end_if_stuck(self, status: int | None) -> None:
+        """End the program with this status if the code does not return, now or after 3 s.
+
+        None takes that back, as the code has returned.
+        """
         self._status = status
-        if self.stuck:
+        if self.stuck and status is not None:
             self._end(f"ended, as {self.stuck}", status)
 
     def _run(self) -> None:

@@ -153,6 +153,7 @@ class Host:
             self.limits,
             self._on_change,
             self._on_offence,
+            self._leaving_costs,
             access=access,
             requires_token=requires_token,
             on_instruct=self._on_instruct,
@@ -491,6 +492,10 @@ class Host:
         if self._submitted is not None:
             plans = (competition.plan for competition in self._competitions)
             self._submitted.retire(played for plan in plans for played in plan.versions.items())
+
+    def _leaving_costs(self, name: str) -> str:
+        """What it costs a bot to leave now, in all competitions (J10)."""
+        return "; ".join(filter(None, (each.leaving_costs(name) for each in self._competitions)))
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

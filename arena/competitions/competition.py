@@ -148,6 +148,18 @@ class Competition:
             return self.arbiter.climbing_submissions()
         return tuple(self.plan.versions)
 
+    def leaving_costs(self, name: str) -> str:
+        """What it costs a bot to leave now, in a line; empty if nothing waits for it (J10)."""
+        if self.plan.form is Form.LADDER:
+            return f"leaving {self.title} costs nothing" if self.is_in(name) else ""
+        stage = self._stage
+        waiting = len(stage.waiting_for(name)) if isinstance(stage, RunningStage) else 0
+        if not waiting or not self.is_in(name):
+            return ""
+        what = "1 match waits" if waiting == 1 else f"{waiting} matches wait"
+        wait_s = f"{self.plan.wait_s:g} s"
+        return f"{what} for you in {self.title} for up to {wait_s}, then you are absent"
+
     def wants(self, name: str) -> bool:
         """Whether a match of that bot waits for a table; never on a ladder."""
         stage = self._stage

@@ -256,7 +256,7 @@ class JobRunner:
     def _here(self, running: _RunningJob, name: str) -> BotSession:
         """The bot of that name; one that went away while processes started is not waited for."""
         player = self._players.get(name)
-        if player is None or player.leaving:
+        if player is None or player.leaving or player.session.finishing:
             raise _NotHere(f"{name} is not here")
         if running.is_submitted and (player.is_away or player.is_unresponsive):
             raise _NotHere(f"{name} is away")

@@ -36,16 +36,16 @@ class Presence:
     # --- who plays a game ---
 
     def names(self, game: str) -> tuple[str, ...]:
-        """The connected bots that play a game, in the order in which they came."""
+        """The connected bots that play a game and do not leave, in the order in which they came."""
         others = self.temporary_house_bots
-        here = (bot for bot in self._players.of_game(game) if bot.connection is not None)
+        here = (bot for bot in self._players.of_game(game) if bot.takes_matches)
         return tuple(bot.name for bot in here if bot.name not in others)
 
     def count(self, game: str) -> int:
         """How many `names` there are, in a time that does not grow with them."""
         others = (self._players.get(name) for name in self.temporary_house_bots)
         return self._players.count(game) - sum(
-            bot is not None and bot.connection is not None and game in bot.games for bot in others
+            bot is not None and bot.takes_matches and game in bot.games for bot in others
         )
 
     def saw(self, game: str, names: Collection[str]) -> None:

@@ -98,6 +98,10 @@ class RunningStage:
     def queue(self, most: int) -> tuple[Pairing, ...]:
         return self._queue.first(most)
 
+    def waiting_for(self, name: str) -> tuple[Pairing, ...]:
+        """The pairings of a bot that wait for a table."""
+        return self._queue.of(name)
+
     @property
     def is_stuck(self) -> bool:
         return bool(self._stuck)

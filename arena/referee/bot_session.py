@@ -125,15 +125,27 @@ class BotSession:
         return self.loss is not None or not self.is_caught_up
 
     @property
+    def takes_matches(self) -> bool:
+        """Whether it is connected, and has not said that it takes no further match (J10)."""
+        return self.connection is not None and not self.session.finishing
+
+    @property
     def is_free(self) -> bool:
-        return not (self.is_away or self.leaving) and len(self.chairs) + self.held < self.tables
+        return self.has_room(1)
+
+    def has_room(self, tables: int) -> bool:
+        """Whether it can be given so many more matches now."""
+        free = self.tables - len(self.chairs) - self.held
+        return free >= tables and not (self.is_away or self.leaving or self.session.finishing)
 
     def free_tables(self, playing: int, progress: float, share: float = 1.0) -> int:
-        """How many more matches of a competition to open with it now; below 0 if it has too many.
+        """How many more matches of a competition to open with it now; 0 or less if none.
 
         It plays `playing` of them already, and they may have this `share` of its tables; for
         `progress` see `tables_at_once`.
         """
+        if self.session.finishing:
+            return 0
         answer_s, link_s = QUICK_S, self.link.floor_ms / 1000
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)

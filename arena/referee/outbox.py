@@ -19,18 +19,21 @@ log = logging.getLogger(__name__)
 class Outboxes:
     """The outboxes of all players of a gateway.
 
-    `on_here` is called with a player that has been told all that it had missed, `on_failed` with
-    one to whom the arena could not write, by its own fault.
+    `on_here` is called with a player that has been told all that it had missed, `on_done` with one
+    that has been told the end of its last match and takes no other (J10), `on_failed` with one to
+    whom the arena could not write, by its own fault.
     """
 
     def __init__(
         self,
         lag_s: Callable[[float], float],
         on_here: Callable[[BotSession], None],
+        on_done: Callable[[BotSession], None],
         on_failed: Callable[[BotSession], None],
     ) -> None:
         self._lag_s = lag_s
         self._on_here = on_here
+        self._on_done = on_done
         self._on_failed = on_failed
         self._dirty: dict[BotSession, None] = {}
         self._loop = asyncio.get_running_loop()
@@ -50,6 +53,8 @@ class Outboxes:
                 player.flush(now, lag_s)
                 if was_away and not player.is_away:
                     self._on_here(player)
+                if player.session.finishing and not player.chairs:
+                    self._on_done(player)
             except Exception:
                 log.exception("the arena failed to write to %s", player.public_name)
                 self._on_failed(player)

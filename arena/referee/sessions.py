@@ -113,7 +113,7 @@ class BotSessions(Mapping[str, BotSession]):
         is_known = self.get(player.name) is player
         is_here = is_known and player.connection is not None
         for game in player.games:
-            if is_here and player not in self._seen.get(game, ()):
+            if is_here and player.takes_matches and player not in self._seen.get(game, ()):
                 self._unseen.setdefault(game, {})[player.name] = player
             elif self._unseen.get(game, {}).get(player.name) is player:
                 del self._unseen[game][player.name]
@@ -171,14 +171,15 @@ class BotSessions(Mapping[str, BotSession]):
         self._unseen[game] = {
             player.name: player
             for player in self.of_game(game)
-            if player.connection is not None and player not in seen
+            if player.takes_matches and player not in seen
         }
 
     # --- within ---
 
     def _keys(self, player: BotSession) -> Iterator[_Key]:
         assert player.connection is not None, "it is connected"
-        yield from (("game", game) for game in player.games)
+        if player.takes_matches:
+            yield from (("game", game) for game in player.games)
         if player.token is not None:
             yield "token", player.token
         if self._is_anonymous(player):

@@ -60,7 +60,8 @@ class Gateway:
 
     `welcome` announces the `limits`, and connections are held to them. `on_change` is called after
     a player has come or gone, `on_offence` once a player is out of all its matches and they have
-    ended. `players` has, by name, those that are connected or may come back.
+    ended. `leaving_costs` says in a line what it costs a player to leave between matches (J10).
+    `players` has, by name, those that are connected or may come back.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Gateway:
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
         on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
+        leaving_costs: Callable[[str], str] = lambda name: "",
         *,
         access: Access | None = None,
         requires_token: bool = False,
@@ -78,6 +80,7 @@ class Gateway:
         self.limits = limits
         self.on_change = on_change
         self.on_offence = on_offence
+        self._leaving_costs = leaving_costs
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listeners = Listeners()
@@ -85,7 +88,9 @@ class Gateway:
         self._loop = asyncio.get_running_loop()
         self._ticker = Ticker(self._loop, self._tick)
         self.timers = Timers(self._loop, referee.lag.total_s)
-        self._outboxes = Outboxes(referee.lag.total_s, self._is_here, self._failed_to_write)
+        self._outboxes = Outboxes(
+            referee.lag.total_s, self._is_here, self._leave, self._failed_to_write
+        )
         self._pings = Pings(referee.lag.total_s)
         self.login = Login(
             referee,
@@ -313,12 +318,24 @@ class Gateway:
         if isinstance(message, Ready):
             player.note_welcome_arrived()
             self.referee.ready(player, message)
+        elif isinstance(message, Goodbye) and message.finish:
+            self.players.note(player)
+            self._outboxes.mark_dirty(player)
+            self.on_change()
         elif isinstance(message, Goodbye):
-            text = "said goodbye" + (" in the middle of the match" if player.chairs else "")
-            self.dismissals.rule_out(player, on_wire(Ending.DISCONNECT, text))
-            if player.connection is not None:
-                self._outboxes.flush_now(player)
-                player.connection.close(CLOSE_DONE, "goodbye")
+            self._leave(player)
+
+    def _leave(self, player: BotSession) -> None:
+        """A player has said goodbye; only in the middle of a match that is an offence."""
+        text, costs = "said goodbye", ""
+        if player.chairs:
+            text += " in the middle of the match"
+        else:
+            costs = self._leaving_costs(player.name)
+        self.dismissals.rule_out(player, on_wire(Ending.DISCONNECT, text))
+        if player.connection is not None:
+            self._outboxes.flush_now(player)
+            player.connection.close(CLOSE_DONE, costs or "goodbye")
 
     def _is_here(self, player: BotSession) -> None:
         """A player is back, and has been sent all that it had missed."""

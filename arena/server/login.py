@@ -175,7 +175,8 @@ class Login:
             connection.rest(until)
         player.session.note(hello)
         practice = self._referee.practice
-        player.send(Welcome(VERSION, player.public_name, player.secret, self._limits, practice))
+        name, secret = player.public_name, player.secret
+        player.send(Welcome(VERSION, name, secret, self._limits, practice, finish=True))
 
     def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
         """Its session's budget, or its token's, so that a new connection brings no new budget."""

@@ -105,7 +105,8 @@ class World:
 
     async def carry(self, *connections: FakeConnection, **options: Any) -> None:
         dialled(self._monkeypatch, connections)
-        await Bridge("ws://arena", ("sh",), on_event=self.events.append, **options).run()
+        self.bridge = Bridge("ws://arena", ("sh",), on_event=self.events.append, **options)
+        await self.bridge.run()
 
 
 @pytest.fixture
@@ -356,3 +357,53 @@ async def test_a_program_that_ends_before_its_hello_is_told_with_its_status(worl
         await world.carry()
 
     assert failed.value.status == 137
+
+
+# --- leaving after the matches that are on (J10) ---
+
+
+@pytest.mark.parametrize("knows_finish", [True, False])
+@pytest.mark.parametrize("by_program", [True, False])
+async def test_J10_it_finishes_the_matches_that_are_on(
+    world: World, knows_finish: bool, by_program: bool
+) -> None:
+    said: list[int] = []
+    goodbye = world.says('{"type":"goodbye","finish":true}')
+    arena = FakeConnection(
+        welcome(finish=knows_finish),
+        match(),
+        world.says(READY),
+        goodbye if by_program else lambda: world.bridge.finish(),
+        ask(),
+        lambda: said.append(len(arena.said("goodbye"))),
+        world.says(BET),
+        over(),
+        1000,
+    )
+    await world.carry(arena)
+    finish = {"finish": True} if knows_finish else {}
+
+    assert said == [int(knows_finish)]
+    assert arena.said("goodbye") == [{"type": "goodbye", **finish}]
+    assert arena.values() == ["bet"]
+    assert world.program.kinds() == ["welcome", "match", "ask", "over"]
+    assert world.events[-1] == "because"
+
+
+async def test_J10_a_program_that_leaves_while_the_connection_is_away_does_so_later(
+    world: World,
+) -> None:
+    goodbye = world.says('{"type":"goodbye","finish":true}')
+    first = FakeConnection(welcome("one", finish=True), match(), 1006)
+    back = FakeConnection(goodbye, welcome("two", finish=True), match(), over(), 1006)
+    await world.carry(first, back)
+
+    assert back.kinds() == ["hello", "goodbye"]
+
+
+async def test_J10_without_a_connection_it_ends_at_once(world: World) -> None:
+    back = FakeConnection(lambda: world.bridge.finish())
+    with pytest.raises(asyncio.CancelledError):
+        await world.carry(FakeConnection(welcome(), 1006), back)
+
+    assert world.program.has_ended

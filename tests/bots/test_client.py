@@ -750,3 +750,80 @@ async def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
     )
 
     assert file.exists()
+
+
+# --- leaving after the matches that are on (J10) ---
+
+
+@pytest.mark.parametrize("knows_finish", [True, False])
+async def test_J10_it_finishes_the_matches_that_are_on(dial: Dial, knows_finish: bool) -> None:
+    """An arena of before hears nothing until no match is on."""
+    said: list[int] = []
+    events: list[str] = []
+    bot = client(on_event=events.append)
+    lines = dial(
+        ScriptedConnection(
+            welcome(finish=knows_finish),
+            [match("m"), match("n")],
+            bot.finish,
+            ask(1, "m"),
+            over("m"),
+            lambda: said.append(len(lines[0].said("goodbye"))),
+            over("n"),
+            [match("crosses"), ask(1, "crosses")] if not knows_finish else [],
+            1000,
+        )
+    )
+    await bot.run()
+    finish = {"finish": True} if knows_finish else {}
+
+    assert said == [int(knows_finish)]
+    assert lines[0].said("goodbye") == [{"type": "goodbye", **finish}]
+    assert [answer["match"] for answer in lines[0].said("answer")] == ["m"]
+    assert [ready["match"] for ready in lines[0].said("ready")] == ["m", "n"]
+    assert events[1:] == [
+        "finishing 2 matches, no other begins; to leave now, press Ctrl-C again",
+        "because",
+    ]
+
+
+@pytest.mark.parametrize("knows_finish", [True, False])
+async def test_J10_between_matches_it_leaves_at_once(dial: Dial, knows_finish: bool) -> None:
+    bot = client()
+    [line] = dial(ScriptedConnection(welcome(finish=knows_finish), bot.finish, 1000))
+    await bot.run()
+
+    assert line.messages()[-1]["type"] == "goodbye"
+
+
+async def test_J10_it_says_so_again_after_a_lost_connection(dial: Dial) -> None:
+    bot = client()
+    first, second = dial(
+        ScriptedConnection(welcome(finish=True), match(), bot.finish, 1006),
+        ScriptedConnection(welcome(finish=True), match(), over(), 1006),
+    )
+    await bot.run()  # it does not come back a third time
+
+    assert len(first.said("goodbye")) == len(second.said("goodbye")) == 1
+
+
+@pytest.mark.virtual_time
+async def test_J10_an_arena_that_says_nothing_is_not_waited_for(dial: Dial) -> None:
+    events: list[str] = []
+    bot = client(on_event=events.append)
+    [line] = dial(ScriptedConnection(welcome(finish=True), match(), bot.finish))
+    line.answers_pings = False
+    with pytest.raises(asyncio.CancelledError):
+        await bot.run()
+
+    assert events[-1] == "nothing has come from the arena for 3 s"
+
+
+async def test_J10_without_a_connection_there_is_nothing_to_finish(dial: Dial) -> None:
+    events: list[str] = []
+    bot = client(on_event=events.append)
+    dial(ScriptedConnection(welcome(), match(), 1006), ScriptedConnection(bot.finish))
+    with pytest.raises(asyncio.CancelledError):
+        await bot.run()
+
+    assert events[-1] == "the arena is not connected, so no match can be finished"

@@ -30,6 +30,9 @@ class Stub:
     async def run(self) -> None:
         """The arena has closed."""
 
+    def finish(self) -> None:
+        """Nothing is on."""
+
     def has_lost_arena(self) -> bool:
         return True
 

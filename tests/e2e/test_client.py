@@ -95,15 +95,38 @@ async def test_a_house_bot_plays_until_the_arena_closes(start: Start) -> None:
     assert err.endswith("the arena has closed\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_whoever_stops_a_bot_lets_it_say_goodbye(
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_J10_the_first_signal_finishes_the_matches_that_are_on(
     arena: GatewayArena, start: Start, number: signal.Signals
 ) -> None:
     program = connect(start, arena, "akq", "random")
     await here(arena, "random")
-    async with arena.bot("raw"):
+    async with arena.bot("raw") as raw:
         table = arena.open("ace_king_queen", "random", "raw")
+        await raw.ready()
+        asked = await raw.hears("ask")
         program.process.send_signal(number)
+        await asyncio.to_thread(program.until, "finishing the match that is on")
+        await raw.answer(asked)
+        await raw.play()
+        _, verdict = await arena.result(table)
+        status, _, err = await ended(program)
+
+    assert verdict is None
+    assert status == 130
+    assert err.endswith("goodbye\narena: left the arena\n")
+
+
+async def test_the_second_signal_leaves_now(arena: GatewayArena, start: Start) -> None:
+    program = connect(start, arena, "akq", "random")
+    await here(arena, "random")
+    async with arena.bot("raw") as raw:
+        table = arena.open("ace_king_queen", "random", "raw")
+        await raw.ready()
+        await raw.hears("ask")
+        program.process.send_signal(signal.SIGINT)
+        await asyncio.to_thread(program.until, "finishing the match that is on")
+        program.process.send_signal(signal.SIGINT)
         result, verdict = await arena.result(table)
         status, _, err = await ended(program)
 

@@ -129,6 +129,20 @@ def test_a_match_from_hello_to_goodbye() -> None:
     assert end.state is State.LEAVING
 
 
+def test_J10_a_bot_that_finishes_plays_on_until_it_leaves_or_comes_back() -> None:
+    end = session(*ASKED)
+    finish = Goodbye(finish=True)
+
+    assert [end.note(finish), end.note(finish)] == [True, False]
+    assert end.note(answer())
+    assert end.finishing
+    end.disconnected()
+    assert not end.finishing
+    again = session(*ASKED, finish)
+    assert again.note(GOODBYE)
+    assert again.state is State.LEAVING
+
+
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("state", State)
 def test_only_what_the_table_has_may_be_said(

@@ -39,8 +39,8 @@ __all__ = [
 NEWS = HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))
 
 
-def welcome(session: str = "secret") -> Welcome:
-    return Welcome(1, "ann", session, Limits())
+def welcome(session: str = "secret", *, finish: bool = False) -> Welcome:
+    return Welcome(1, "ann", session, Limits(), finish=finish)
 
 
 def match(name: str = "m") -> Match:
@@ -76,6 +76,9 @@ class FakeTransport:
         assert name == "socket"
         return self._link
 
+    def abort(self) -> None:
+        """The connection is cut."""
+
 
 class ScriptedConnection:
     """One connection: what the arena says in it, one step after another, and what it hears."""
@@ -83,6 +86,7 @@ class ScriptedConnection:
     def __init__(self, *script: Step, encoding: Encoding = Encoding.JSON) -> None:
         self.heard: list[Any] = []
         self.frames = 0
+        self.answers_pings = True
         self.closed: tuple[int, str] | None = None
         self.close_code: int | None = None
         self.close_reason: str | None = None
@@ -143,6 +147,12 @@ class ScriptedConnection:
     async def send(self, frame: bytes, text: bool) -> None:
         await self.takes.wait()
         self.say(frame, text)
+
+    async def ping(self) -> asyncio.Future[float]:
+        pong = asyncio.get_running_loop().create_future()
+        if self.answers_pings:
+            pong.set_result(0.0)
+        return pong
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         self.closed = (code, reason)

@@ -17,7 +17,7 @@ from protocol.vocabulary import Settings
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
 
-__all__ = ["Booking", "PersonSocket", "has_time", "is_needed"]
+__all__ = ["Booking", "PersonSocket", "is_needed"]
 
 
 class PersonSocket(Protocol):
@@ -59,12 +59,6 @@ class Booking(msgspec.Struct, eq=False):
         for timer in (self.deadline, self.unseen):
             if timer is not None:
                 timer.cancel()
-
-
-def has_time(player: BotSession, tables: int) -> bool:
-    """Whether a bot is connected and has room at `tables` more tables."""
-    free = player.tables - len(player.chairs) - player.held
-    return not (player.is_away or player.leaving) and free >= tables
 
 
 def is_needed(player: BotSession, competition: Competition) -> bool:

@@ -26,7 +26,7 @@ from arena.referee.bot_session import BotSession
 from arena.referee.budget import Share
 from arena.referee.live_match import LiveMatch
 from arena.server.admission import GUEST
-from arena.web.play.booking import Booking, PersonSocket, has_time, is_needed
+from arena.web.play.booking import Booking, PersonSocket, is_needed
 from arena.web.play.house_bots import HouseBots
 from arena.web.play.human_limits import limits_for, settings_for
 from arena.web.play.person_names import HOUSE, name_for, numbered, person_of
@@ -159,7 +159,7 @@ class PeopleTables:
         """Whether people can play against a bot now: it has time, and no competition needs it."""
         return (
             game in player.games
-            and has_time(player, tables)
+            and player.has_room(tables)
             and not self.is_non_competing(player.name)
             and not any(is_needed(player, competition) for competition in self._host.competitions)
         )
@@ -284,7 +284,7 @@ class PeopleTables:
             if player is None and self._house_bots.is_gone(name):
                 self._end(booking, f"{name} has left")
                 return
-            if player is None or not has_time(player, count):
+            if player is None or not player.has_room(count):
                 return
         self._open(booking)
 
