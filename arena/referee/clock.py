@@ -14,6 +14,7 @@ from math import ceil, inf
 from protocol.messages import Limits
 
 __all__ = [
+    "QUICK_MS",
     "TICK_S",
     "CoreWait",
     "Lag",
@@ -30,18 +31,28 @@ _AFTER_STALL_S = 5.0  # a close may still follow from a stall: clients notice it
 _PINGS = 3  # the least that a floor is taken from: one alone may have been lucky
 _MOST_CREDIT_MS = 150.0  # a bot that delays its pongs on purpose gains no more
 
+QUICK_MS = 100.001
+"""A launched bot's decision that takes no longer costs no clock time, and nothing is read for it.
+
+These are 100 ms, and a microsecond more as seconds in floating point are not exact.
+"""
 TICK_S = 0.01  # how exactly deadlines are kept, and lag is measured
 _SLACK_S = 0.002  # timers are hardly ever more exact on a machine that has other work, too
 
 
 class SeatClock:
-    """One seat's time for one match; `bank_ms` is left in its bank, in whole milliseconds."""
+    """One seat's time for one match.
 
-    __slots__ = ("_limits", "bank_ms")
+    `bank_ms` is left in its bank, in whole milliseconds, and `wall_bank_ms` in the bank of clock
+    time that a launched bot has beside it.
+    """
+
+    __slots__ = ("_limits", "bank_ms", "wall_bank_ms")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.bank_ms = limits.bank_ms
+        self.wall_bank_ms: float = limits.wall_bank_ms
 
     @property
     def allowed_ms(self) -> float:
@@ -77,23 +88,24 @@ def start_cap_ms(limits: Limits) -> int:
 
 
 class CoreWait:
-    """For how long a launched bot had no core, by which its cap on the wall grows.
+    """For how long a launched bot had no core from `now` on; that is never charged to it.
 
-    `waited_ms` is that of all its threads together. Between two looks it counts for no more than
-    the time that passed, so that many threads which wait give nothing to one that sleeps later.
+    `waited_ms` is that of all its threads together: at first as it was by `now`, or before. Between
+    two looks it counts for no more than the time that passed, so that many threads which wait give
+    nothing to one that sleeps later.
     """
 
-    __slots__ = ("_looked_at", "_waited_ms", "total_ms")
+    __slots__ = ("_looked_at", "total_ms", "waited_ms")
 
     def __init__(self, waited_ms: float, now: float) -> None:
         self.total_ms = 0.0
-        self._waited_ms = waited_ms
+        self.waited_ms = waited_ms
         self._looked_at = now
 
     def look(self, waited_ms: float, now: float) -> None:
-        new_ms = min(waited_ms - self._waited_ms, (now - self._looked_at) * 1000)
+        new_ms = min(waited_ms - self.waited_ms, (now - self._looked_at) * 1000)
         self.total_ms += max(0.0, new_ms)
-        self._waited_ms, self._looked_at = waited_ms, now
+        self.waited_ms, self._looked_at = waited_ms, now
 
 
 class RoundTripFloor:
