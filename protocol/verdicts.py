@@ -80,9 +80,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         hard_ms: no single decision may take longer.
         wall_ms: no single decision or start of a launched bot may take longer by the clock on the
             wall, without the time for which it had no core; its other times are CPU time.
-        wall_bank_ms: what decisions of a launched bot that take more than 100 ms by the clock on
-            the wall may take there, in all, per match and seat, without their CPU time and the time
-            for which it had no core.
+        wall_bank_ms: what decisions of a launched bot may take by the clock on the wall beyond
+            their CPU time and the time for which it had no core, in all, per match and seat; those
+            of up to 100 ms cost nothing.
         start_ms: from `match` to `ready`, without the credit; of a launched bot in CPU time, and so
             from its launch to `hello`, too.
         grace_ms: how long a connection may be lost, per match and seat in all; the clock stands

@@ -271,7 +271,7 @@ class MatchSeat:
             return now + left_s
         wall_left_s = 0.0 if self._wall is None else self._wall.left_ms / 1000
         if (free_s := self.limits.decision_ms / 1000 - on_wall_s) > 0:
-            wall_left_s = min(wall_left_s, free_s)  # what many threads waited at once counts little
+            wall_left_s = min(wall_left_s, free_s)
         # With all cores at work it uses the time that is left so many times as fast.
         return now + max(_LEAST_LOOK_S, min(left_s / _CORES, wall_left_s))
 
@@ -351,16 +351,18 @@ class MatchSeat:
     def _look_at_process(self, now: float) -> float:
         """For how many ms its bot has had no core since it began with its question.
 
-        Nothing was read at that moment, to keep quick decisions free. What came since the figures
-        before it counts up to the first look, but for no more than the time until then.
+        Nothing was read at that moment, as most decisions are quick. Whatever came between the
+        figures before it and the first look counts, but for no more than the time until that look.
         """
         player, began = self.player, self._began
         waited_ms = 0.0 if player.process is None else player.process.waited_ms()
         if self._core_wait is None or self._looked_from != began:
             before_ms = waited_ms if player.waited_ms is None else player.waited_ms
             self._core_wait, self._looked_from = CoreWait(before_ms, began), began
+            self._core_wait.look(waited_ms, now)
             if player.is_metered:
-                at_most_ms = (now - began) * 1000
-                self._cpu_from_ms = max(player.cpu_ms, player.cpu_used_ms(now) - at_most_ms)
-        self._core_wait.look(waited_ms, now)
+                most_ms = (now - began) * 1000 - self._core_wait.total_ms
+                self._cpu_from_ms = max(player.cpu_ms, player.cpu_used_ms(now) - most_ms)
+        else:
+            self._core_wait.look(waited_ms, now)
         return self._core_wait.total_ms
