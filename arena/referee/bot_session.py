@@ -170,7 +170,7 @@ class BotSession:
     def used_ms(self) -> float:
         """For how long its processes have computed, or were ready to and had no core."""
         process = self.process
-        return 0.0 if process is None else process.cpu_ms() + process.waited_ms()
+        return 0.0 if process is None else process.cpu_ms() + (process.waited_ms() or 0.0)
 
     @property
     def enforced(self) -> str:

@@ -225,10 +225,10 @@ class MatchSeat:
             return None
         is_starting = self.nonce is None
         late = Ending.ABSENT if is_starting else Ending.TIMEOUT
-        waited_ms = self._look_at_process(now)
+        is_known, waited_ms = self._look_at_process(now)
         cap_ms = waited_ms + (start_cap_ms(limits) if is_starting else limits.wall_ms)
         cap = TimeCharge(late, on_wall_ms, cap_ms, credit_ms, Mechanism.WALL_CAP, waited_ms)
-        if is_starting or not self.player.is_metered:
+        if is_starting or not (is_known and self.player.is_metered):
             return cap
         clock_ms = (now - self._began) * 1000
         if clock_ms - credit_ms <= QUICK_MS:
@@ -348,14 +348,15 @@ class MatchSeat:
         lag_s = lag.total_s(now) if loss is None else loss.lag_s
         return self.player.link.floor_ms + max(0.0, lag_s - self.lag_s) * 1000
 
-    def _look_at_process(self, now: float) -> float:
-        """For how many ms its bot has had no core since it began with its question.
+    def _look_at_process(self, now: float) -> tuple[bool, float]:
+        """For how many ms its bot has had no core since its question, and whether that is known.
 
         Nothing was read at that moment, as most decisions are quick. Whatever came between the
         figures before it and the first look counts, but for no more than the time until that look.
         """
         player, began = self.player, self._began
-        waited_ms = 0.0 if player.process is None else player.process.waited_ms()
+        read_ms = None if player.process is None else player.process.waited_ms()
+        waited_ms = read_ms or 0.0
         if self._core_wait is None or self._looked_from != began:
             before_ms = waited_ms if player.waited_ms is None else player.waited_ms
             self._core_wait, self._looked_from = CoreWait(before_ms, began), began
@@ -365,4 +366,4 @@ class MatchSeat:
                 self._cpu_from_ms = max(player.cpu_ms, player.cpu_used_ms(now) - most_ms)
         else:
             self._core_wait.look(waited_ms, now)
-        return self._core_wait.total_ms
+        return read_ms is not None, self._core_wait.total_ms

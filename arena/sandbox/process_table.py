@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple, Protocol
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PsutilProcesses",
     "Stat",
     "cpu_resolution_ms",
+    "knows_waits",
     "parse_stat",
     "probe",
     "reader",
@@ -322,6 +324,12 @@ def probe() -> str | None:
 def reader() -> Processes:
     """The reader for this system; call it only where `probe` returns None."""
     return LinuxProcesses() if _has_proc() else PsutilProcesses()
+
+
+@cache
+def knows_waits() -> bool:
+    """Whether this system says for how long a thread has had no core."""
+    return os.path.exists("/proc/self/schedstat")
 
 
 def cpu_resolution_ms() -> float | None:

@@ -103,9 +103,9 @@ class BotUnderTest(BotConversation):
             self._cpu_read_at, self._cpu_read_ms = now, self.launched.cpu_ms()
         return self._cpu_read_ms
 
-    def waited_ms(self) -> float:
-        """For how long its process had no core so far; 0 where that is not measured."""
-        return self.launched.waited_ms() if self.launched is not None else 0.0
+    def waited_ms(self) -> float | None:
+        """For how long its process had no core so far; None where that is not measured."""
+        return None if self.launched is None else self.launched.waited_ms()
 
     def written(self) -> str:
         return self._launcher.tail(self._name)

@@ -279,7 +279,7 @@ class CheckSession:
         asks = ", ".join(ask.ask for ask in waiting[:3])
         expected = f"an answer to {asks}"
         bot, began, used_ms = self.bot, self.now, self.bot.used_ms()
-        core_wait = CoreWait(bot.waited_ms(), began)
+        core_wait = CoreWait(bot.waited_ms() or 0.0, began)
         count = max(1, len(waiting))
         hard_ms = bot.limits.hard_ms * count
         # A bot with metered CPU time may sleep, but it is waited for so long only once.
@@ -288,7 +288,7 @@ class CheckSession:
         within_ms = min(one_ms * count, max(one_ms, _MOST_MS))
 
         def late() -> str | None:
-            core_wait.look(bot.waited_ms(), self.now)
+            core_wait.look(bot.waited_ms() or 0.0, self.now)
             spent_ms = bot.used_ms() - used_ms
             if spent_ms <= hard_ms:
                 return None
@@ -310,8 +310,10 @@ class CheckSession:
         table, took_ms = going[message.match], (arrived - began) * 1000
         if not bot.is_metered:
             return _TimedAnswer(table, message, arrived, None, 0.0)
-        core_wait.look(bot.waited_ms(), arrived)
-        idle_ms = max(0.0, took_ms - spent_ms - core_wait.total_ms) if took_ms > QUICK_MS else 0.0
+        idle_ms = 0.0
+        if took_ms > QUICK_MS and (waited_ms := bot.waited_ms()) is not None:
+            core_wait.look(waited_ms, arrived)
+            idle_ms = max(0.0, took_ms - spent_ms - core_wait.total_ms)
         return _TimedAnswer(table, message, arrived, spent_ms, idle_ms)
 
     def _charge(self, heard: _TimedAnswer, took_ms: float) -> None:

@@ -188,6 +188,11 @@ class Timeline:
     def do_unmetered(self, name: str) -> None:
         self._bot(name).player.is_metered = False
 
+    def do_unknown(self, name: str) -> None:
+        """The system does not say for how long it had no core."""
+        process = self._process(self._bot(name))
+        process.waited_ms = lambda: None  # type: ignore[method-assign]
+
     def do_pipes(self, name: str) -> None:
         """It has no link that could be measured."""
         self._bot(name).wire.has_link = False

@@ -17,6 +17,7 @@ from arena.sandbox.process_table import (
     Processes,
     PsutilProcesses,
     cpu_resolution_ms,
+    knows_waits,
     parse_stat,
     probe,
 )
@@ -174,6 +175,7 @@ def test_on_linux_sampling_works_and_cpu_time_has_small_steps() -> None:
     step_ms = cpu_resolution_ms()
 
     assert probe() is None
+    assert knows_waits()
     assert step_ms is not None
     assert 0 < step_ms <= 10
     assert isinstance(reader_of_this_system(), LinuxProcesses)

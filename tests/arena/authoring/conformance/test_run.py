@@ -114,6 +114,7 @@ async def test_J7_what_a_launched_bot_sleeps_drains_a_bank_of_clock_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(BotUnderTest, "is_metered", True)
+    monkeypatch.setattr(BotUnderTest, "waited_ms", lambda bot: 0.0)
     monkeypatch.setattr(AnswersLate, "late_s", 3)
 
     checked, told = await check(AnswersLate(), limits=Limits(wall_bank_ms=8_000))
