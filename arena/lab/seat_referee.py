@@ -201,7 +201,7 @@ class SeatReferee:
 
     def _measure(self, chair: MatchSeat, now: float) -> TimeCharge | None:
         """What a question or start has taken on the wall; the bot fails if that is too much."""
-        wall = chair.measure_wall(now, 0.0)
+        wall = chair.measure_wall(now, None)
         if wall is None:
             return None
         if chair.nonce is None:

@@ -9,6 +9,7 @@ arguments, in seconds of one monotonic clock unless a name ends in `_ms`.
 
 from __future__ import annotations
 
+from collections import deque
 from math import ceil, inf
 
 from protocol.messages import Limits
@@ -26,6 +27,7 @@ __all__ = [
 
 _STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
 _CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
+_MOST_STALLS = 1024  # that are remembered: of a loop that is always late, those of 100 s
 _AFTER_STALL_S = 5.0  # a close may still follow from a stall: clients notice it at their next look
 
 _PINGS = 3  # the least that a floor is taken from: one alone may have been lucky
@@ -143,24 +145,40 @@ class Lag:
     before it comes, as an answer that waited in the socket is often read first.
     """
 
-    __slots__ = ("_due", "_stalled_until", "_total_s")
+    __slots__ = ("_due", "_stalled_until", "_stalls", "_total_s")
 
     def __init__(self, now: float) -> None:
         self._total_s = 0.0
         self._due = now + TICK_S + _SLACK_S
         self._stalled_until = -inf
+        self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
 
     def tick(self, now: float) -> None:
         late_s = now - self._due
         is_catching_up = late_s >= _CATCHING_UP_S and self.follows_stall(now)
         if late_s >= _STALL_S or is_catching_up:
             self._stalled_until = now
+        if late_s >= _CATCHING_UP_S:
+            self._stalls.append((self._due, now))
         self._total_s = self.total_s(now)
         self._due = now + TICK_S + _SLACK_S
 
     def total_s(self, now: float) -> float:
         """All lateness up to now, in seconds; it never falls."""
         return self._total_s + max(0.0, now - self._due)
+
+    def stalled_s(self, since: float, now: float) -> float:
+        """For how long the loop has stood still since a time, in seconds.
+
+        Only lateness of a tenth of a second or more at once counts.
+        """
+        late_s = now - max(self._due, since)
+        stalled_s = late_s if now - self._due >= _CATCHING_UP_S else 0.0
+        for began, ended in reversed(self._stalls):
+            if ended <= since:
+                break
+            stalled_s += ended - max(began, since)
+        return stalled_s
 
     def follows_stall(self, now: float) -> bool:
         """Whether what happens now may be due to a stall of the arena (J7)."""

@@ -202,7 +202,7 @@ class MatchSeat:
             took_ms = self._on_wall_ms(now, limits.decision_ms)
             credit_ms = self._credit_ms(now, lag)
             return TimeCharge(late, took_ms, allowed_ms, credit_ms, Mechanism.WALL_CLOCK)
-        self._wall = wall = self.measure_wall(now, self._credit_ms(now, lag))
+        self._wall = wall = self.measure_wall(now, lag)
         if wall is not None and wall.left_ms < 0:
             return wall
         if is_starting:
@@ -212,12 +212,12 @@ class MatchSeat:
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return TimeCharge(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
-    def measure_wall(self, now: float, credit_ms: float) -> TimeCharge | None:
+    def measure_wall(self, now: float, lag: Lag | None) -> TimeCharge | None:
         """What a launched bot's decision or start has taken on the wall; None if it is quick.
 
         It may take what the cap and the bank of clock time allow; the tighter of the two counts.
         For the bank a decision begins with the bot's latest answer if that is later than its
-        question, so each moment is charged to one match only.
+        question, so each moment is charged to one match only. Without `lag` nothing is credited.
         """
         limits = self.limits
         on_wall_ms = self._on_wall_ms(now, limits.wall_ms)
@@ -225,12 +225,15 @@ class MatchSeat:
             return None
         is_starting = self.nonce is None
         late = Ending.ABSENT if is_starting else Ending.TIMEOUT
+        credit_ms = 0.0 if lag is None else self._credit_ms(now, lag)
         is_known, waited_ms = self._look_at_process(now)
         cap_ms = waited_ms + (start_cap_ms(limits) if is_starting else limits.wall_ms)
         cap = TimeCharge(late, on_wall_ms, cap_ms, credit_ms, Mechanism.WALL_CAP, waited_ms)
         if is_starting or not (is_known and self.player.is_metered):
             return cap
+        # On a busy machine the loop is always a little late, which must not pay for sleep.
         clock_ms = (now - self._began) * 1000
+        credit_ms = 0.0 if lag is None else lag.stalled_s(self._began, now) * 1000
         if clock_ms - credit_ms <= QUICK_MS:
             return cap
         cpu_ms = self.player.cpu_used_ms(now) - self._cpu_from_ms
@@ -238,7 +241,9 @@ class MatchSeat:
         cap = cap._replace(cpu_ms=cpu_ms, idle_ms=idle_ms)
         bank_ms = self.clock.wall_bank_ms
         limit_ms = bank_ms + cpu_ms + waited_ms
-        bank = cap._replace(taken_ms=clock_ms, limit_ms=limit_ms, wall_bank_ms=bank_ms)
+        bank = cap._replace(
+            taken_ms=clock_ms, limit_ms=limit_ms, credit_ms=credit_ms, wall_bank_ms=bank_ms
+        )
         return min(cap, bank, key=lambda charge: charge.left_ms)
 
     def charge(self, now: float, lag: Lag) -> bool:
