@@ -80,6 +80,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         hard_ms: no single decision may take longer.
         wall_ms: no single decision or start of a launched bot may take longer by the clock on the
             wall, without the time for which it had no core; its other times are CPU time.
+        wall_bank_ms: what decisions of a launched bot may take by the clock on the wall beyond
+            their CPU time and the time for which it had no core, in all, per match and seat; those
+            of up to 100 ms cost nothing.
         start_ms: from `match` to `ready`, without the credit; of a launched bot in CPU time, and so
             from its launch to `hello`, too.
         grace_ms: how long a connection may be lost, per match and seat in all; the clock stands
@@ -103,6 +106,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 20_000
     hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 15_000
     wall_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 30_000
+    wall_bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 120_000
     start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 30_000
     hello_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
@@ -117,7 +121,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     per_address: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_024
 
 
-LAUNCHED_LIMITS = ("wall_ms", "memory_mib", "processes")
+LAUNCHED_LIMITS = ("wall_ms", "wall_bank_ms", "memory_mib", "processes")
 """The limits that are only for bots that the arena has started."""
 
 
@@ -129,7 +133,8 @@ class Mechanism(StrEnum):
         wire: the rules of the wire: a message was unreadable, out of turn, too large or one too
             many.
         wall clock: the arena's clock.
-        wall cap: the arena's clock, for a launched bot that neither computes nor answers.
+        wall cap: the arena's clock, for a launched bot that neither computes nor answers: at
+            `wall_ms`, or as `wall_bank_ms` is used up.
         CPU clock: the CPU time of a launched bot's processes.
         sampled: a look at a launched bot's processes, ten times a second.
         cgroup: the kernel, which measures a launched bot's control group.

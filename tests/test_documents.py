@@ -617,7 +617,7 @@ def test_every_limit_is_there_with_its_default() -> None:
 
     assert sorted((name, int(default)) for name, default, _ in rows) == sorted(limits.items())
     assert {name for name, _, who in rows if who == "launched"} == {
-        *("wall_ms", "memory_mib", "processes")
+        *("wall_ms", "wall_bank_ms", "memory_mib", "processes")
     }
 
 

@@ -107,7 +107,7 @@ def command(
 
     --json prints {passed, name, games, steps: [{number, step, game, status, about, rounds, missing,
     sent, expected, came, hint, advice, stderr, took_ms}], report: {decisions, p50_ms, p99_ms,
-    max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits, seed}.
+    max_ms, bank_ms, wall_bank_ms, memory_mib, processes, cpu_ms}, limits, seed}.
     """
     if listen == bool(words):
         raise UsageError("expected either -- COMMAND or --listen")
@@ -239,12 +239,14 @@ def summary_of(checked: CheckReport) -> list[str]:
     report, limits = checked.report, checked.limits
     lines = [""]
     if report.decisions:
+        used_ms, of_ms = report.wall_bank_ms, limits.wall_bank_ms
+        clock = f", clock bank {used_ms:,.0f} of {of_ms:,} ms used" if used_ms else ""
         lines.append(
             f"{output.plural(report.decisions, 'decision')}: "
             f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, "
             f"max {report.max_ms:,.1f} ms "
             f"(free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
-            f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
+            f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used{clock}"
         )
     if report.memory_mib is not None:
         lines.append(

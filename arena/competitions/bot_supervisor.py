@@ -72,7 +72,7 @@ class SupervisedBot:
     def cpu_ms(self) -> float:
         return 0.0 if self.launched is None else self.launched.cpu_ms()
 
-    def waited_ms(self) -> float:
+    def waited_ms(self) -> float | None:
         return 0.0 if self.launched is None else self.launched.waited_ms()
 
     def tail(self) -> str:
@@ -90,7 +90,7 @@ class SupervisedBot:
         `on_wall_s` is how long ago it was launched. It is charged CPU time, and the cap on the wall
         grows by the time for which it had no core, as in a match (J7).
         """
-        self._core_wait.look(self.waited_ms(), on_wall_s)
+        self._core_wait.look(self.waited_ms() or 0.0, on_wall_s)
         cap_ms = start_cap_ms(self._limits) + self._core_wait.total_ms
         wall_left_s = cap_ms / 1000 - on_wall_s
         if wall_left_s <= 0:

@@ -354,7 +354,7 @@ class ProcessPool:
 def _used_ms(process: _PooledProcess) -> float:
     """For how long a process that starts has computed, or had no core for it."""
     supervised = process.supervised
-    return 0.0 if supervised is None else supervised.cpu_ms() + supervised.waited_ms()
+    return 0.0 if supervised is None else supervised.cpu_ms() + (supervised.waited_ms() or 0.0)
 
 
 _STOPPED = Finding(

@@ -11,12 +11,13 @@ import msgspec
 
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["FORGIVABLE", "Finding", "advice", "out_of_time"]
+__all__ = ["FORGIVABLE", "Finding", "advice", "out_of_clock_time", "out_of_time"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
 """What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
 
 _LEFT = "left in the bank"
+_CLOCK_BANK = "bank of clock time empty"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +55,24 @@ def out_of_time(
     return f"{text}, {bank}"
 
 
+def out_of_clock_time(
+    clock_ms: float, cpu_ms: float, waited_ms: float, bank_ms: float, limits: Limits
+) -> str:
+    """Why a launched bot's bank of clock time could not pay for a decision (J7), in one line.
+
+    Args:
+        clock_ms: what the decision took on the clock, without the credit.
+        cpu_ms: what the bot computed meanwhile.
+        waited_ms: for how long it had no core meanwhile.
+        bank_ms: what the bank held before it.
+    """
+    return (
+        f"out of time: {clock_ms:,.0f} ms on the clock for a decision, of which "
+        f"{cpu_ms:,.0f} ms CPU time and {waited_ms:,.0f} ms without a core; "
+        f"{_CLOCK_BANK} ({bank_ms:,.0f} of {limits.wall_bank_ms:,} ms were left)"
+    )
+
+
 def advice(finding: Finding, limits: Limits) -> str:
     """What the bot's author can do about an offence, in one line."""
     match finding.kind:
@@ -65,6 +84,11 @@ def advice(finding: Finding, limits: Limits) -> str:
             return (
                 "send only messages of the protocol, one answer per ask; "
                 "print for yourself on stderr"
+            )
+        case Ending.TIMEOUT if _CLOCK_BANK in finding.text:
+            return (
+                "do not sleep or wait in a decision: its time on the clock beyond its CPU time "
+                f"drains a bank of {limits.wall_bank_ms:,} ms per match"
             )
         case Ending.TIMEOUT if finding.mechanism is Mechanism.WALL_CAP:
             return (

@@ -2,8 +2,9 @@
 
 The bot is a process as in a competition and speaks the real protocol, over a WebSocket or its
 pipes. A `SeatReferee` replaces the referee of a private arena. What the seat is asked and told next
-comes from an `AskedSeat`, which has the other seats answered: from a record, or by strategies. Time
-is not charged here and `bank_ms` is always full, but a bot must answer within `wall_ms`.
+comes from an `AskedSeat`, which has the other seats answered: from a record, or by strategies. CPU
+time is not charged here and `bank_ms` is always full, but on the wall a bot is held to `wall_ms`
+and `wall_bank_ms` as in a match, and to `start_ms` for its start.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.live_match import LiveMatch
-from arena.referee.seat import MatchSeat
+from arena.referee.seat import MatchSeat, TimeCharge
 from protocol import messages
 from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, Limits, Over, Ready, Verdict
 from protocol.vocabulary import News, Question
 
 __all__ = ["AskedSeat", "BotFailed", "SeatReferee", "arrived", "referee_of"]
+
+_LOOK_S = 0.1  # between two looks at how long a bot has taken
 
 
 class BotFailed(msgspec.Struct, frozen=True):
@@ -108,6 +111,7 @@ class SeatReferee:
         self._gone: dict[str, BotFailed] = {}  # bots that failed while they were asked nothing
         self._asked: AskedSeat | None = None
         self._table: LiveMatch | None = None
+        self._looked_at = 0.0
         self._outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
 
     @property
@@ -149,6 +153,10 @@ class SeatReferee:
         question, asked = chair.question, self._asked
         if question is None or asked is None or self._outcome.done():
             return
+        if chair.player.is_metered and (wall := self._measure(chair, arrived)) is not None:
+            chair.pay_wall(wall)
+            if self._outcome.done():
+                return
         try:
             given = question.check(message.value)
         except IllegalAnswer as error:
@@ -185,14 +193,25 @@ class SeatReferee:
         self.lag.tick(now)
         if self._table is None or self._asked is None or self._outcome.done():
             return
-        chair = self._table.chairs[self._asked.seat]
-        waited_ms = (now - chair.asked_at) * 1000
-        if chair.nonce is None and waited_ms > self._limits.start_ms:
-            self._fail(chair, f"not ready within {self._limits.start_ms:,} ms after match")
-        elif chair.question is not None and waited_ms > self._limits.wall_ms:
-            self._fail(chair, f"did not answer within {self._limits.wall_ms:,} ms")
+        if now - self._looked_at >= _LOOK_S:
+            self._looked_at = now
+            self._measure(self._table.chairs[self._asked.seat], now)
 
     # ---- Within
+
+    def _measure(self, chair: MatchSeat, now: float) -> TimeCharge | None:
+        """What a question or start has taken on the wall; the bot fails if that is too much."""
+        wall = chair.measure_wall(now, None)
+        if wall is None:
+            return None
+        if chair.nonce is None:
+            limit_ms = self._limits.start_ms + wall.waited_ms
+            if wall.taken_ms > limit_ms:
+                self._fail(chair, f"not ready within {limit_ms:,.0f} ms after match")
+        elif chair.question is not None and wall.left_ms < 0:
+            chair.time_charge, text = wall, f"did not answer within {wall.limit_ms:,.0f} ms"
+            self._fail(chair, text if wall.wall_bank_ms is None else chair.too_late().text)
+        return wall
 
     def _invite(self, player: BotSession, asked: AskedSeat, match: str) -> None:
         state = asked.match

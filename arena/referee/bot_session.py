@@ -77,6 +77,8 @@ class BotSession:
     last_answer: float = field(default=0.0, init=False)
     is_metered: bool = field(init=False)  # charged CPU time, not the time on the wall
     cpu_ms: float = field(default=0.0, init=False)  # what it had used at its last answer
+    # for how long it had had no core at its last answer that was not quick
+    waited_ms: float | None = field(default=None, init=False)
     # While it is set, an event has ended matches by a forgivable offence; see `event_of`.
     event: str = field(default="", init=False)
 
@@ -180,7 +182,7 @@ class BotSession:
     def used_ms(self) -> float:
         """For how long its processes have computed, or were ready to and had no core."""
         process = self.process
-        return 0.0 if process is None else process.cpu_ms() + process.waited_ms()
+        return 0.0 if process is None else process.cpu_ms() + (process.waited_ms() or 0.0)
 
     @property
     def enforced(self) -> str:

@@ -9,11 +9,13 @@ arguments, in seconds of one monotonic clock unless a name ends in `_ms`.
 
 from __future__ import annotations
 
+from collections import deque
 from math import ceil, inf
 
 from protocol.messages import Limits
 
 __all__ = [
+    "QUICK_MS",
     "TICK_S",
     "CoreWait",
     "Lag",
@@ -25,23 +27,34 @@ __all__ = [
 
 _STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
 _CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
+_MOST_STALLS = 1024  # that are remembered: of a loop that is always late, those of 100 s
 _AFTER_STALL_S = 5.0  # a close may still follow from a stall: clients notice it at their next look
 
 _PINGS = 3  # the least that a floor is taken from: one alone may have been lucky
 _MOST_CREDIT_MS = 150.0  # a bot that delays its pongs on purpose gains no more
 
+QUICK_MS = 100.001
+"""A launched bot's decision that takes no longer costs no clock time, and nothing is read for it.
+
+These are 100 ms, and a microsecond more as seconds in floating point are not exact.
+"""
 TICK_S = 0.01  # how exactly deadlines are kept, and lag is measured
 _SLACK_S = 0.002  # timers are hardly ever more exact on a machine that has other work, too
 
 
 class SeatClock:
-    """One seat's time for one match; `bank_ms` is left in its bank, in whole milliseconds."""
+    """One seat's time for one match.
 
-    __slots__ = ("_limits", "bank_ms")
+    `bank_ms` is left in its bank, in whole milliseconds, and `wall_bank_ms` in the bank of clock
+    time that a launched bot has beside it.
+    """
+
+    __slots__ = ("_limits", "bank_ms", "wall_bank_ms")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.bank_ms = limits.bank_ms
+        self.wall_bank_ms: float = limits.wall_bank_ms
 
     @property
     def allowed_ms(self) -> float:
@@ -77,23 +90,24 @@ def start_cap_ms(limits: Limits) -> int:
 
 
 class CoreWait:
-    """For how long a launched bot had no core, by which its cap on the wall grows.
+    """For how long a launched bot had no core from `now` on; that is never charged to it.
 
-    `waited_ms` is that of all its threads together. Between two looks it counts for no more than
-    the time that passed, so that many threads which wait give nothing to one that sleeps later.
+    `waited_ms` is that of all its threads together: at first as it was by `now`, or before. Between
+    two looks it counts for no more than the time that passed, so that many threads which wait give
+    nothing to one that sleeps later.
     """
 
-    __slots__ = ("_looked_at", "_waited_ms", "total_ms")
+    __slots__ = ("_looked_at", "total_ms", "waited_ms")
 
     def __init__(self, waited_ms: float, now: float) -> None:
         self.total_ms = 0.0
-        self._waited_ms = waited_ms
+        self.waited_ms = waited_ms
         self._looked_at = now
 
     def look(self, waited_ms: float, now: float) -> None:
-        new_ms = min(waited_ms - self._waited_ms, (now - self._looked_at) * 1000)
+        new_ms = min(waited_ms - self.waited_ms, (now - self._looked_at) * 1000)
         self.total_ms += max(0.0, new_ms)
-        self._waited_ms, self._looked_at = waited_ms, now
+        self.waited_ms, self._looked_at = waited_ms, now
 
 
 class RoundTripFloor:
@@ -131,24 +145,40 @@ class Lag:
     before it comes, as an answer that waited in the socket is often read first.
     """
 
-    __slots__ = ("_due", "_stalled_until", "_total_s")
+    __slots__ = ("_due", "_stalled_until", "_stalls", "_total_s")
 
     def __init__(self, now: float) -> None:
         self._total_s = 0.0
         self._due = now + TICK_S + _SLACK_S
         self._stalled_until = -inf
+        self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
 
     def tick(self, now: float) -> None:
         late_s = now - self._due
         is_catching_up = late_s >= _CATCHING_UP_S and self.follows_stall(now)
         if late_s >= _STALL_S or is_catching_up:
             self._stalled_until = now
+        if late_s >= _CATCHING_UP_S:
+            self._stalls.append((self._due, now))
         self._total_s = self.total_s(now)
         self._due = now + TICK_S + _SLACK_S
 
     def total_s(self, now: float) -> float:
         """All lateness up to now, in seconds; it never falls."""
         return self._total_s + max(0.0, now - self._due)
+
+    def stalled_s(self, since: float, now: float) -> float:
+        """For how long the loop has stood still since a time, in seconds.
+
+        Only lateness of a tenth of a second or more at once counts.
+        """
+        late_s = now - max(self._due, since)
+        stalled_s = late_s if now - self._due >= _CATCHING_UP_S else 0.0
+        for began, ended in reversed(self._stalls):
+            if ended <= since:
+                break
+            stalled_s += ended - max(began, since)
+        return stalled_s
 
     def follows_stall(self, now: float) -> bool:
         """Whether what happens now may be due to a stall of the arena (J7)."""

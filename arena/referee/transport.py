@@ -131,8 +131,11 @@ class LaunchedProcess(Protocol):
 
     def cpu_ms(self) -> float: ...
 
-    def waited_ms(self) -> float:
-        """For how long its processes were ready to run and had no core; not to be read often."""
+    def waited_ms(self) -> float | None:
+        """For how long its processes were ready to run and had no core; not to be read often.
+
+        None where the system does not say.
+        """
 
     def tail(self) -> str:
         """The end of what the bot wrote to stderr."""

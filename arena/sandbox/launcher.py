@@ -28,7 +28,7 @@ from arena.engine.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import Process, StderrTail
-from arena.sandbox.process_table import probe, reader
+from arena.sandbox.process_table import knows_waits, probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
 from arena.sandbox.windows import PlainProcess
@@ -82,9 +82,11 @@ class LaunchedBot:
             return self._prepared.group.cpu_ms()
         return 0.0 if self._sampler is None else self._sampler.cpu_ms(self.name)
 
-    def waited_ms(self) -> float:
-        """For how long its processes were ready to run and had no core; 0 where nobody knows."""
-        if self._sampler is None or self._final_cpu_ms is not None:
+    def waited_ms(self) -> float | None:
+        """For how long its processes were ready to run and had no core; None where nobody knows."""
+        if self._sampler is None or not knows_waits():
+            return None
+        if self._final_cpu_ms is not None:
             return 0.0
         return self._sampler.waited_ms(self.name)
 

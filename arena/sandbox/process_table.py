@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple, Protocol
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PsutilProcesses",
     "Stat",
     "cpu_resolution_ms",
+    "knows_waits",
     "parse_stat",
     "probe",
     "reader",
@@ -88,7 +90,8 @@ class Processes(Protocol):
     def waits(self, pid: int) -> Mapping[int, float]:
         """For how many ms each thread of a process was ready to run and had no core, by its id.
 
-        Empty if the process is gone, or the system does not tell.
+        Without threads that have put themselves behind those of others: their wait says nothing
+        about a bot that sleeps. Empty if the process is gone, or the system does not tell.
         """
 
 
@@ -124,6 +127,9 @@ class LinuxProcesses:
 
     def __init__(self) -> None:
         self._tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
+        # Bots inherit these.
+        self._is_idle = _policy(0) == os.SCHED_IDLE
+        self._nice = os.getpriority(os.PRIO_PROCESS, 0)
 
     def table(self) -> Mapping[int, ProcessEntry]:
         stats = (self._stat(int(pid)) for pid in os.listdir("/proc") if pid.isdigit())
@@ -183,9 +189,16 @@ class LinuxProcesses:
             for thread in os.listdir(folder):
                 # on a core, ready without one (both in ns), and how often
                 fields = (_read(f"{folder}/{thread}/schedstat") or b"").split()
-                if len(fields) > 1:
+                if len(fields) > 1 and self._is_ordinary(int(thread)):
                     waits[int(thread)] = int(fields[1]) / 1e6
         return waits
+
+    def _is_ordinary(self, thread: int) -> bool:
+        """Whether it wants a core as the arena itself does, not one that nobody else wants."""
+        with suppress(OSError):  # it has ended just now
+            is_idle = _policy(thread) == os.SCHED_IDLE and not self._is_idle
+            return not is_idle and os.getpriority(os.PRIO_PROCESS, thread) <= self._nice
+        return False
 
     def _stat(self, pid: int) -> Stat | None:
         line = _read(f"/proc/{pid}/stat")
@@ -214,6 +227,11 @@ def _read(path: str) -> bytes | None:
         return None
     finally:
         os.close(file)
+
+
+def _policy(thread: int) -> int:
+    """How a thread is scheduled; 0 is this one. Much quicker than /proc/PID/task/TID/stat."""
+    return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
 
 
 def _mapped_memfds(pid: int, inodes: Collection[int]) -> int:
@@ -306,6 +324,12 @@ def probe() -> str | None:
 def reader() -> Processes:
     """The reader for this system; call it only where `probe` returns None."""
     return LinuxProcesses() if _has_proc() else PsutilProcesses()
+
+
+@cache
+def knows_waits() -> bool:
+    """Whether this system says for how long a thread has had no core."""
+    return os.path.exists("/proc/self/schedstat")
 
 
 def cpu_resolution_ms() -> float | None:

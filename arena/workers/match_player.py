@@ -52,6 +52,7 @@ def launch_limits(limits: Limits) -> Limits:
         decision_ms=default.decision_ms,
         bank_ms=default.bank_ms,
         hard_ms=default.hard_ms,
+        wall_bank_ms=default.wall_bank_ms,
         grace_ms=default.grace_ms,  # a ladder's is shorter than that of all other runs
     )
 

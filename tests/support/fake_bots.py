@@ -94,7 +94,7 @@ class FakeBotProcess:
         self.looks += 1
         return self.used_ms
 
-    def waited_ms(self) -> float:
+    def waited_ms(self) -> float | None:
         self.overbooked_looks += 1
         return self.overbooked_ms
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from arena.lab.seat_referee import SeatReferee
 from protocol.messages import Answer, Ask, Limits, Match, Ready
-from tests.support.fake_bots import FakeBot
+from tests.support.fake_bots import FakeBot, FakeBotProcess
 
 __all__ = ["RefereedBot"]
 
@@ -14,9 +14,9 @@ __all__ = ["RefereedBot"]
 class RefereedBot:
     """It accepts every invitation; `now` is the time, which tests set."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: FakeBotProcess | None = None) -> None:
         self.now = 100.0
-        self.bot = FakeBot()
+        self.bot = FakeBot(clock=lambda: self.now, process=process)
         self.referee = SeatReferee(Limits(), lambda: self.now)
 
     def reads(self) -> list[Any]:

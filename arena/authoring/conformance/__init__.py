@@ -267,6 +267,7 @@ class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         p50_ms, p99_ms, max_ms: wall time from question to answer; None without a measurement.
         bank_ms: the most that one match took out of the bank, as CPU time where it is measured.
+        wall_bank_ms: the most that one match took out of the bank of clock time, likewise.
         memory_mib, processes: the most at once, of all its processes; None if the bot was not
             started here, or where they are not measured.
         cpu_ms: the CPU time of all its processes; None if it was not started here.
@@ -277,6 +278,7 @@ class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
     p99_ms: float | None = None
     max_ms: float | None = None
     bank_ms: float = 0.0
+    wall_bank_ms: float = 0.0
     memory_mib: float | None = None
     processes: int | None = None
     cpu_ms: float | None = None

@@ -103,6 +103,10 @@ class BotUnderTest(BotConversation):
             self._cpu_read_at, self._cpu_read_ms = now, self.launched.cpu_ms()
         return self._cpu_read_ms
 
+    def waited_ms(self) -> float | None:
+        """For how long its process had no core so far; None where that is not measured."""
+        return None if self.launched is None else self.launched.waited_ms()
+
     def written(self) -> str:
         return self._launcher.tail(self._name)
 

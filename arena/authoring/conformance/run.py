@@ -237,6 +237,7 @@ def _resources(check: CheckSession, bot: BotUnderTest) -> ResourceUse:
         p99_ms=quantile(times, 0.99),
         max_ms=quantile(times, 1.0),
         bank_ms=round(check.bank_ms, 1),
+        wall_bank_ms=round(check.wall_bank_ms, 1),
         memory_mib=round(peak.memory_bytes / _MIB, 1) if peak.processes else None,
         processes=peak.processes or None,
         cpu_ms=None if bot.program is None else round(bot.cpu_ms, 1),

@@ -18,6 +18,7 @@ from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer
 from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
+from arena.referee.clock import QUICK_MS, CoreWait
 from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, ArenaMessage, Ask, Ending, Over, Ready
 from protocol.vocabulary import Question
@@ -36,6 +37,7 @@ class _TimedAnswer(NamedTuple):
     answer: Answer
     arrived: float  # in seconds of the loop's clock
     used_ms: float | None  # CPU time; None if it is not measured
+    idle_ms: float  # what it costs the bank of clock time
 
 
 class CheckSession:
@@ -46,7 +48,8 @@ class CheckSession:
 
     Attributes:
         times_ms: the wall time of every measured decision.
-        bank_ms: the most that one match took out of the bank.
+        bank_ms, wall_bank_ms: the most that one match took out of the bank, and out of that of
+            clock time.
         played: the games that were played without a fault.
         run: what the ids of the matches begin with.
         until: when the check should be over, in seconds of the loop's clock.
@@ -61,7 +64,7 @@ class CheckSession:
         self.rounds = rounds
         self.rng = rng
         self.times_ms: list[float] = []
-        self.bank_ms = 0.0
+        self.bank_ms = self.wall_bank_ms = 0.0
         self.played: set[str] = set()
         self.reads_arrays = False
         self.until = math.inf
@@ -153,7 +156,7 @@ class CheckSession:
             self.judge(table, answer.value, lenient=lenient)
             watch(question)
             if measured:
-                self._charge(table, (heard.arrived - asked_at) * 1000, heard.used_ms)
+                self._charge(heard, (heard.arrived - asked_at) * 1000)
             moved.append(table)
             if until is not None and self.now > until:
                 for match in going.values():
@@ -276,6 +279,7 @@ class CheckSession:
         asks = ", ".join(ask.ask for ask in waiting[:3])
         expected = f"an answer to {asks}"
         bot, began, used_ms = self.bot, self.now, self.bot.used_ms()
+        core_wait = CoreWait(bot.waited_ms() or 0.0, began)
         count = max(1, len(waiting))
         hard_ms = bot.limits.hard_ms * count
         # A bot with metered CPU time may sleep, but it is waited for so long only once.
@@ -284,6 +288,7 @@ class CheckSession:
         within_ms = min(one_ms * count, max(one_ms, _MOST_MS))
 
         def late() -> str | None:
+            core_wait.look(bot.waited_ms() or 0.0, self.now)
             spent_ms = bot.used_ms() - used_ms
             if spent_ms <= hard_ms:
                 return None
@@ -302,13 +307,28 @@ class CheckSession:
         if spent_ms > hard_ms:
             came = f"{bot.came} after {spent_ms:,.0f} ms of CPU time"
             raise bot.failure(expected, came, Hint.SLOW)
-        measured_ms = spent_ms if bot.is_metered else None
-        return _TimedAnswer(going[message.match], message, arrived, measured_ms)
+        table, took_ms = going[message.match], (arrived - began) * 1000
+        if not bot.is_metered:
+            return _TimedAnswer(table, message, arrived, None, 0.0)
+        idle_ms = 0.0
+        if took_ms > QUICK_MS and (waited_ms := bot.waited_ms()) is not None:
+            core_wait.look(waited_ms, arrived)
+            idle_ms = max(0.0, took_ms - spent_ms - core_wait.total_ms)
+        return _TimedAnswer(table, message, arrived, spent_ms, idle_ms)
 
-    def _charge(self, table: CheckMatch, took_ms: float, used_ms: float | None) -> None:
+    def _charge(self, heard: _TimedAnswer, took_ms: float) -> None:
         """Charge a decision as an arena does: CPU time where it is measured, else wall time."""
-        limits = self.bot.limits
+        limits, table, used_ms = self.bot.limits, heard.table, heard.used_ms
         self.times_ms.append(took_ms)
+        table.wall_bank_ms -= heard.idle_ms
+        self.wall_bank_ms = max(self.wall_bank_ms, limits.wall_bank_ms - table.wall_bank_ms)
+        if table.wall_bank_ms < 0:
+            expected = (
+                f"decisions that take at most {limits.wall_bank_ms:,} ms in a match "
+                "by the clock on the wall beyond their CPU time"
+            )
+            came = f"one that took {took_ms:,.0f} ms when that bank was empty"
+            raise self.bot.failure(expected, came, Hint.SLOW)
         cost_ms = took_ms if used_ms is None else used_ms
         table.bank_ms -= max(0.0, cost_ms - limits.decision_ms)
         self.bank_ms = max(self.bank_ms, limits.bank_ms - table.bank_ms)

@@ -89,7 +89,7 @@ class CheckMatch:
         id: the match's id for the bot's seat.
         ask: the question that the bot has not answered yet, if any.
         asked, rounds: how many questions there were, and how many rounds are over.
-        bank_ms: what is left in the bot's bank.
+        bank_ms, wall_bank_ms: what is left in the bot's bank, and in that of clock time.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class CheckMatch:
         self.ask: Ask | None = None
         self.asked = self.rounds = 0
         self.bank_ms = float(limits.bank_ms)
+        self.wall_bank_ms = float(limits.wall_bank_ms)
         self._rng = rng
         self._seed = rng.randbytes(32)
         self._wanted = wanted

@@ -27,6 +27,7 @@ from arena.formats.spec import Form
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import RoundTripFloor
 from protocol.messages import Ending
+from protocol.session import Session
 
 BOTS, TABLES = 41, 64
 # A round of 1,312 matches, 32 for every bot, takes 36 ms, of which 8 % are fixed. `_FIXED` in
@@ -41,7 +42,7 @@ class SimulatedBot:
     link = RoundTripFloor()
     is_away = is_unresponsive = False
     answers, _busy_s = 1_000, 0.05
-    tables, held = TABLES, 0
+    tables, held, session = TABLES, 0, Session()
     free_tables = BotSession.free_tables
 
     def __init__(self, name: str) -> None:

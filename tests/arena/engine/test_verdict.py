@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arena.engine.verdict import Finding, advice, out_of_time
+from arena.engine.verdict import Finding, advice, out_of_clock_time, out_of_time
 from protocol.messages import Ending, Limits, Mechanism, Verdict
 
 LIMITS = Limits(
@@ -64,6 +64,18 @@ def test_J4_out_of_time_is_told_with_all_figures(
     figures: tuple[float, float, float, float | None], text: str
 ) -> None:
     assert out_of_time(*figures) == text
+
+
+def test_J7_a_bank_of_clock_time_that_is_empty_is_told_with_all_figures() -> None:
+    text = out_of_clock_time(9_000.4, 12, 1_500.3, 7_000.4, LIMITS)
+    finding = Finding(kind=Ending.TIMEOUT, text=text, mechanism=Mechanism.WALL_CAP)
+
+    assert text == (
+        "out of time: 9,000 ms on the clock for a decision, of which 12 ms CPU time and 1,500 ms "
+        "without a core; bank of clock time empty (7,000 of 120,000 ms were left)"
+    )
+    assert "drains a bank of 120,000 ms per match" in advice(finding, LIMITS)
+    assert len(advice(finding, LIMITS)) < 120
 
 
 # --- advice ---

@@ -21,6 +21,7 @@ from arena.lab.replay_to_bot import (
 from arena.records.seat_document import seat_document
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Match, Mechanism, Over
+from tests.support.fake_bots import FakeBotProcess
 from tests.support.refereed_bot import RefereedBot
 from tests.support.sample_database import SHORT, play, void
 
@@ -32,8 +33,8 @@ replace = msgspec.structs.replace
 class ReplayedBot(RefereedBot):
     """A replay and its bot."""
 
-    def __init__(self, record: Record, seat: int) -> None:
-        super().__init__()
+    def __init__(self, record: Record, seat: int, process: FakeBotProcess | None = None) -> None:
+        super().__init__(process)
         self.record, self.seat = record, seat
         self.recorded = RecordedSeat(record, seat, NAMES[: len(record.scores)])
         self.asks: list[Ask] = []
@@ -209,6 +210,29 @@ async def test_a_bot_that_never_answers_fails() -> None:
     replayed.referee.tick()
 
     assert replayed.result.failed == BotFailed("did not answer within 30,000 ms", 1, ask.question)
+
+
+@pytest.mark.parametrize("has_core", [True, False])
+async def test_J7_a_launched_bot_that_sleeps_over_its_questions_fails_in_the_fifth(
+    has_core: bool,
+) -> None:
+    process = FakeBotProcess()
+    replayed = ReplayedBot(play("gin_rummy", 6).record, 0, process)
+
+    def takes_28_s(ask: Ask, recorded: Any) -> Any:
+        for _ in range(280):
+            replayed.now += 0.1
+            process.overbooked_ms += 0 if has_core else 100
+            replayed.referee.tick()
+        return recorded
+
+    replayed.plays(takes_28_s)
+
+    failed = replayed.result.failed
+    assert (failed is None) is not has_core
+    if failed is not None:
+        assert (failed.number, replayed.result.same) == (5, 4)
+        assert failed.text.startswith("out of time: 8,100 ms on the clock for a decision")
 
 
 async def test_a_fault_of_the_arena_is_said() -> None:

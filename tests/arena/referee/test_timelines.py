@@ -15,6 +15,7 @@ import pytest
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.games.replay import replay
+from arena.referee.clock import TICK_S
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.losses import Losses
 from arena.referee.pings import LinkProbe, Pings
@@ -186,6 +187,11 @@ class Timeline:
 
     def do_unmetered(self, name: str) -> None:
         self._bot(name).player.is_metered = False
+
+    def do_unknown(self, name: str) -> None:
+        """The system does not say for how long it had no core."""
+        process = self._process(self._bot(name))
+        process.waited_ms = lambda: None  # type: ignore[method-assign]
 
     def do_pipes(self, name: str) -> None:
         """It has no link that could be measured."""
@@ -529,7 +535,7 @@ class Timeline:
         """Time passes in which it is ready to run, and others have the cores."""
         end = self.house.now + float(a_core.split()[-1])
         while self.house.now < end:
-            step = min(0.5, end - self.house.now)
+            step = min(TICK_S, end - self.house.now)
             self.house.passes(step)
             self._process(bot).overbooked_ms += step * 1000
 
@@ -621,6 +627,11 @@ class Timeline:
 
     def do_bank(self, name: str, bank_ms: str, *at: str) -> None:
         self._is_left(self._chair(name, *at).clock.bank_ms, bank_ms)
+
+    def do_wall(self, name: str, bank_ms: str, *at: str) -> None:
+        """What is left in its bank of clock time; ticks are 10 ms apart."""
+        left_ms = self._chair(name, *at).clock.wall_bank_ms
+        assert left_ms == pytest.approx(int(bank_ms), abs=0.01)
 
     def do_began(self, name: str, _now: str, *at: str) -> None:
         """The clock of its question began just now."""

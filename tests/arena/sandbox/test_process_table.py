@@ -17,6 +17,7 @@ from arena.sandbox.process_table import (
     Processes,
     PsutilProcesses,
     cpu_resolution_ms,
+    knows_waits,
     parse_stat,
     probe,
 )
@@ -136,11 +137,45 @@ def test_on_linux_a_thread_that_shares_its_core_has_waited_for_it() -> None:
     assert processes.waits(both[0].pid) == {}
 
 
+STANDS_BACK = """
+import os, threading
+def stand_back(how):
+    how(threading.get_native_id())
+    there.wait()
+    threading.Event().wait()
+nice = os.getpriority(os.PRIO_PROCESS, 0) + 1
+there = threading.Barrier(4)
+for how in (
+    lambda thread: os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0)),
+    lambda thread: os.setpriority(os.PRIO_PROCESS, thread, nice),
+    lambda thread: None,
+):
+    threading.Thread(target=stand_back, args=(how,), daemon=True).start()
+there.wait()
+print(*(thread.native_id for thread in threading.enumerate()), flush=True)
+input()
+"""
+
+
+@ON_LINUX
+def test_on_linux_threads_that_stand_back_for_others_have_waited_for_no_core() -> None:
+    command = [sys.executable, "-c", STANDS_BACK]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        main, _idle, _nice, other = map(int, process.stdout.readline().split())
+        waits = LinuxProcesses().waits(process.pid)
+        process.communicate()
+
+    assert waits.keys() == {main, other}
+
+
 @ON_LINUX
 def test_on_linux_sampling_works_and_cpu_time_has_small_steps() -> None:
     step_ms = cpu_resolution_ms()
 
     assert probe() is None
+    assert knows_waits()
     assert step_ms is not None
     assert 0 < step_ms <= 10
     assert isinstance(reader_of_this_system(), LinuxProcesses)

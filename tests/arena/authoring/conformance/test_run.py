@@ -11,9 +11,11 @@ import msgspec
 import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
+from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.fake_transport import Line
 from arena.authoring.conformance.run import quantile
 from arena.games import GAMES
+from protocol.messages import Limits
 from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
 
 pytestmark = pytest.mark.virtual_time(limit_s=900)
@@ -98,12 +100,28 @@ async def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
 
 
 class AnswersLate(InMemoryBot):
+    late_s = 0.13
+
     def answer(self, ask: Message, value: Any) -> Message | None:
         later = super().answer(ask, value)
         if ask["type"] == "ask":
-            asyncio.get_running_loop().call_later(0.13, self.say, later)
+            asyncio.get_running_loop().call_later(self.late_s, self.say, later)
             return None
         return later
+
+
+async def test_J7_what_a_launched_bot_sleeps_drains_a_bank_of_clock_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(BotUnderTest, "is_metered", True)
+    monkeypatch.setattr(BotUnderTest, "waited_ms", lambda bot: 0.0)
+    monkeypatch.setattr(AnswersLate, "late_s", 3)
+
+    checked, told = await check(AnswersLate(), limits=Limits(wall_bank_ms=8_000))
+
+    assert of(told, Step.PLAY).came == "one that took 3,000 ms when that bank was empty"
+    assert of(told, Step.PLAY).hint is Hint.SLOW
+    assert checked.report.wall_bank_ms == 9_000
 
 
 def broken(**methods: Callable[..., Any]) -> type[InMemoryBot]:
