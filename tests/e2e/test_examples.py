@@ -51,7 +51,7 @@ from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots
 from tests.e2e.test_tls import make as certify
-from tests.support.gateway_bots import in_arena_with
+from tests.support.gateway_bots import Message, in_arena_with
 from tests.support.long import LONG
 from tests.support.needs import found, make_options, missing, skip_without
 
@@ -538,11 +538,11 @@ def test_an_example_does_not_pass_over_a_message_that_there_is_not(
 
 # ---- Leaving
 
-MATCH = {"type": "match", "match": "m", "game": "three_card_poker", "seat": 0, "seats": ["bot"]}
-ASK = {"type": "ask", "match": "m", "ask": "m:1", "kind": "play", "legal": ["fold"], "news": []}
-OVER = {"type": "over", "match": "m", "news": []}
-WELCOME = {"type": "welcome", "protocol": 1, "session": "secret"}
-GOODBYE = {"type": "goodbye"}
+MATCH: Message = {"type": "match", "match": "m", "game": "three_card_poker", "seats": ["bot"]}
+ASK: Message = {"type": "ask", "match": "m", "ask": "1", "kind": "play", "legal": [1], "news": []}
+OVER: Message = {"type": "over", "match": "m", "news": []}
+WELCOME: Message = {"type": "welcome", "protocol": 1, "session": "secret"}
+GOODBYE: Message = {"type": "goodbye"}
 
 
 class ScriptedArena:
@@ -564,11 +564,11 @@ class ScriptedArena:
         assert self._now is not None, "a bot has connected"
         return self._now
 
-    async def says(self, *messages: dict[str, object]) -> None:
+    async def says(self, *messages: Message) -> None:
         """Send a frame."""
         await self.now.send(json.dumps(messages))
 
-    async def hears(self) -> dict[str, object]:
+    async def hears(self) -> Message:
         """The next frame, of one message."""
         heard = json.loads(await self.now.recv())
         assert isinstance(heard, dict), heard

@@ -376,11 +376,12 @@ public final class Session {
                 return closed;
             } else if (event instanceof Frame frame) {
                 try {
-                    send(socket, reply(frame.text), events);
+                    var said = reply(frame.text);
+                    connected = standing == Standing.WELCOME ? events : null;
+                    send(socket, said, events);
                 } catch (RuntimeException failure) {
                     return crash(socket, failure, events);
                 }
-                connected = standing == Standing.WELCOME ? events : null;
             } else if (event instanceof Signalled) {
                 System.err.printf("matches to finish: %d; Ctrl-C again leaves now%n", seats.size());
                 send(socket, reply("[]"), events);
