@@ -172,7 +172,6 @@ class Client:
         is_open = self._session.state is _OPEN
         self._link.leave(self._websocket if is_open else None, len(self._seats), self._running)
         if is_open:
-            self._reply(self._goodbye())
             self._flush()
 
     def has_lost_arena(self) -> bool:
@@ -316,7 +315,12 @@ class Client:
             self._outbox.append(reply)
 
     def _flush(self) -> None:
-        """Send the messages in the outbox, in one frame if the arena reads such frames."""
+        """Send the messages in the outbox, in one frame if the arena reads such frames.
+
+        The last may be a goodbye: only at the end of a frame it is known which matches are on.
+        """
+        if self._session.state is _OPEN:
+            self._reply(self._link.goodbye(len(self._seats)))
         self._keeper.save()  # before the arena relies on these messages
         self._flushed_at = time.monotonic()
         messages, self._outbox = self._outbox, []
@@ -352,16 +356,11 @@ class Client:
                 return self._sit(message)
             case Over():
                 self._over(message)
-                return self._goodbye()
             case Welcome():
                 self._welcomed(message)
-                return self._goodbye()
             case Refused():
                 return self._refused(message)
         return None
-
-    def _goodbye(self) -> Goodbye | None:
-        return self._link.goodbye(len(self._seats))
 
     def _welcomed(self, welcome: Welcome) -> None:
         is_back = self._keeper.secret is not None

@@ -827,3 +827,16 @@ async def test_J10_without_a_connection_there_is_nothing_to_finish(dial: Dial) -
         await bot.run()
 
     assert events[-1] == "the arena is not connected, so no match can be finished"
+
+
+async def test_J10_a_match_that_comes_with_the_end_of_the_last_is_finished_too(dial: Dial) -> None:
+    bot = client()
+    together: Step = [over("m"), match("n")]
+    [line] = dial(
+        ScriptedConnection(
+            welcome(), match("m"), bot.finish, together, ask(1, "n"), over("n"), 1000
+        )
+    )
+    await bot.run()
+
+    assert [message["type"] for message in line.messages()[-2:]] == ["answer", "goodbye"]

@@ -9,15 +9,19 @@ installs them all.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -47,6 +51,7 @@ from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots
 from tests.e2e.test_tls import make as certify
+from tests.support.gateway_bots import Message, in_arena_with
 from tests.support.long import LONG
 from tests.support.needs import found, make_options, missing, skip_without
 
@@ -175,6 +180,27 @@ def finished(builds: Builds) -> dict[str, Example]:
 
 
 EACH_LANGUAGE = pytest.mark.parametrize("language", NEEDS)
+EACH_WITH_A_WEBSOCKET = pytest.mark.parametrize("language", sorted(NEEDS.keys() - LINES_ONLY))
+
+
+@asynccontextmanager
+async def running(example: Example, url: str, name: str) -> AsyncIterator[Process]:
+    """An example that is connecting to an arena; it is ended at the end."""
+    environment = {**os.environ, "ARENA_URL": url, "ARENA_NAME": name}
+    environment.pop("ARENA_TOKEN", None)
+    bot = await asyncio.create_subprocess_exec(
+        *shlex.split(example.lines[0]),
+        cwd=example.folder,
+        env=environment,
+        stdin=DEVNULL,
+        stderr=PIPE,
+    )
+    try:
+        yield bot
+    finally:
+        if bot.returncode is None:
+            bot.kill()
+        await bot.communicate()
 
 
 # ---- What is there
@@ -456,21 +482,8 @@ async def close_on(examples: Mapping[str, Example]) -> dict[str, int | None]:
         url = f"ws://127.0.0.1:{listening.getsockname()[1]}"
 
         async def start(example: Example, name: str) -> None:
-            environment = {**os.environ, "ARENA_URL": url, "ARENA_NAME": name}
-            environment.pop("ARENA_TOKEN", None)
-            async with turns:
-                bot = await asyncio.create_subprocess_exec(
-                    *shlex.split(example.lines[0]),
-                    cwd=example.folder,
-                    env=environment,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.DEVNULL,
-                )
-                try:
-                    ended[name] = await bot.wait()
-                finally:
-                    if bot.returncode is None:
-                        bot.kill()
+            async with turns, running(example, url, name) as bot:
+                ended[name] = await bot.wait()
 
         for language, example in examples.items():
             if example.lines[0].startswith("stdio:"):
@@ -490,7 +503,7 @@ def closed(builds: Builds) -> dict[str, int | None]:
     return asyncio.run(close_on(finished(builds)))
 
 
-@pytest.mark.parametrize("language", sorted(NEEDS.keys() - LINES_ONLY))
+@EACH_WITH_A_WEBSOCKET
 def test_an_example_comes_back_unless_it_is_no_use(
     language: str, builds: Builds, closed: dict[str, int | None]
 ) -> None:
@@ -521,6 +534,122 @@ def test_an_example_does_not_pass_over_a_message_that_there_is_not(
             assert "no message of type" in done.stderr
         else:
             assert closed[f"{language} -1"] == 1
+
+
+# ---- Leaving
+
+MATCH: Message = {"type": "match", "match": "m", "game": "three_card_poker", "seats": ["bot"]}
+ASK: Message = {"type": "ask", "match": "m", "ask": "1", "kind": "play", "legal": [1], "news": []}
+OVER: Message = {"type": "over", "match": "m", "news": []}
+WELCOME: Message = {"type": "welcome", "protocol": 1, "session": "secret"}
+GOODBYE: Message = {"type": "goodbye"}
+
+
+class ScriptedArena:
+    """An arena that says what a test has it say."""
+
+    def __init__(self, port: int, connections: asyncio.Queue[ServerConnection]) -> None:
+        self.url = f"ws://127.0.0.1:{port}"
+        self._connections = connections
+        self._now: ServerConnection | None = None
+
+    async def connected(self) -> None:
+        """The bot connects and says hello."""
+        self._now = await self._connections.get()
+        assert (await self.hears())["type"] == "hello"
+
+    @property
+    def now(self) -> ServerConnection:
+        """The latest connection."""
+        assert self._now is not None, "a bot has connected"
+        return self._now
+
+    async def says(self, *messages: Message) -> None:
+        """Send a frame."""
+        await self.now.send(json.dumps(messages))
+
+    async def hears(self) -> Message:
+        """The next frame, of one message."""
+        heard = json.loads(await self.now.recv())
+        assert isinstance(heard, dict), heard
+        return heard
+
+
+@asynccontextmanager
+async def scripted_arena() -> AsyncIterator[ScriptedArena]:
+    connections: asyncio.Queue[ServerConnection] = asyncio.Queue()
+
+    async def receive(socket: ServerConnection) -> None:
+        connections.put_nowait(socket)
+        await socket.wait_closed()
+
+    async with serve(receive, "127.0.0.1", 0) as server:
+        [listening] = server.sockets
+        yield ScriptedArena(listening.getsockname()[1], connections)
+
+
+@EACH_WITH_A_WEBSOCKET
+async def test_J10_an_example_finishes_its_match_and_leaves(language: str, builds: Builds) -> None:
+    example = await asyncio.to_thread(example_of, language, builds)
+    async with in_arena_with(LIMITS) as arena, running(example, arena.url, "bot") as bot:
+        await arena.until(lambda: "bot" in arena.gateway.players)
+        async with arena.bot("raw") as raw:
+            match = arena.open("ace_king_queen", "bot", "raw", hands=4)
+            await raw.ready()
+            asked = await raw.hears("ask")
+            bot.send_signal(signal.SIGINT)
+            await stderr_of(bot).readuntil(b"Ctrl-C again leaves now")
+            await raw.answer(asked)
+            await raw.play()
+            _, verdict = await arena.result(match)
+
+            assert verdict is None
+            assert await bot.wait() == 0
+
+
+@EACH_WITH_A_WEBSOCKET
+async def test_J10_goodbye_is_said_once_per_connection(language: str, builds: Builds) -> None:
+    example = await asyncio.to_thread(example_of, language, builds)
+    async with scripted_arena() as arena, running(example, arena.url, "bot") as bot:
+        await arena.connected()
+        await arena.says(WELCOME | {"finish": True}, MATCH)
+        assert (await arena.hears())["type"] == "ready"
+        bot.send_signal(signal.SIGTERM)
+        assert await arena.hears() == GOODBYE | {"finish": True}
+        arena.now.transport.abort()
+
+        await arena.connected()
+        await arena.says(WELCOME)  # an arena of before: it hears nothing while a match is on
+        await arena.says(ASK)
+        assert (await arena.hears())["type"] == "answer"
+        await arena.says(OVER)
+        assert await arena.hears() == GOODBYE
+        await arena.now.close(COMES_BACK[-1])
+
+        assert await bot.wait() == 0
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+@EACH_WITH_A_WEBSOCKET
+async def test_a_second_signal_or_one_before_welcome_ends_it_at_once(
+    language: str, is_connected: bool, builds: Builds
+) -> None:
+    example = await asyncio.to_thread(example_of, language, builds)
+    async with scripted_arena() as arena, running(example, arena.url, "bot") as bot:
+        await arena.connected()
+        if is_connected:
+            await arena.says(WELCOME | {"finish": True}, MATCH)
+            assert (await arena.hears())["type"] == "ready"
+            bot.send_signal(signal.SIGINT)
+            assert await arena.hears() == GOODBYE | {"finish": True}
+        bot.send_signal(signal.SIGTERM)
+
+        await bot.wait()
+
+
+def stderr_of(bot: Process) -> asyncio.StreamReader:
+    assert bot.stderr is not None, "it is a pipe"
+    return bot.stderr
 
 
 # ---- Checked

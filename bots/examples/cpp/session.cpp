@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -17,6 +18,7 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
@@ -90,17 +92,22 @@ public:
     // Handles a frame, and returns the frame to send, or an empty text if there is none.
     std::string reply(const std::string& frame);
 
+    std::size_t matches() const { return seats_.size(); }
+
     Standing standing = Standing::stranger;
+    bool is_leaving = false;  // after the matches that are on
 
 private:
     Json take(const Json& message);
     Json answer(const Json& question);
     Json was_refused(const Json& message);
+    Json goodbye();
 
     std::vector<std::string> games_;
     MakePlayer make_player_;
     std::map<std::string, Seat> seats_;  // by the id of the match
     std::optional<std::string> resume_;  // the latest session
+    std::optional<bool> finish_;         // what welcome says of it; empty after goodbye
 };
 
 std::string Session::hello() {
@@ -109,6 +116,7 @@ std::string Session::hello() {
     hello["client"] = "card-arena example (cpp)";
     if (const auto token = environment("ARENA_TOKEN")) hello["token"] = *token;
     if (resume_) hello["resume"] = *resume_;
+    finish_.reset();
     return hello.dump();
 }
 
@@ -119,6 +127,7 @@ std::string Session::reply(const std::string& frame) {
     for (const Json& message : heard) {
         if (Json reply = take(message); !reply.is_null()) replies.push_back(std::move(reply));
     }
+    if (is_leaving && finish_ && (*finish_ || seats_.empty())) replies.push_back(goodbye());
     if (replies.empty()) return {};
     return replies.size() == 1 ? replies[0].dump() : replies.dump();
 }
@@ -128,6 +137,7 @@ Json Session::take(const Json& message) {
     const auto type = message.at("type").get<std::string>();
     if (type == "welcome") {
         resume_ = message.at("session");
+        finish_ = message.value("finish", false);
         standing = Standing::welcome;
     } else if (type == "match") {
         auto& seat = seats_[message.at("match")];
@@ -145,6 +155,14 @@ Json Session::take(const Json& message) {
         throw std::runtime_error("version 1 has no message of type " + type);
     }
     return nullptr;
+}
+
+// Said once per connection. An arena that does not know `finish` hears it when no match is on.
+Json Session::goodbye() {
+    Json goodbye{{"type", "goodbye"}};
+    if (*finish_) goodbye["finish"] = true;
+    finish_.reset();
+    return goodbye;
 }
 
 Json answered(const Json& question, const Json& value) {
@@ -246,6 +264,19 @@ void notice_dead_link(tcp::socket& link) {
 #endif
 }
 
+// Catches the first signal. The second one ends the program, also while a player decides.
+void catch_once(asio::signal_set& signals) {
+    for (const int number : {SIGINT, SIGTERM}) {
+        signals.add(number);
+#ifdef SA_RESETHAND
+        struct sigaction action;
+        sigaction(number, nullptr, &action);
+        action.sa_flags |= SA_RESETHAND;
+        sigaction(number, &action, nullptr);
+#endif
+    }
+}
+
 // Serves one connection, from hello to its end. Throws what a player throws.
 End converse(Session& session, const Address& address) {
     asio::io_context context;
@@ -266,7 +297,20 @@ End converse(Session& session, const Address& address) {
     socket.auto_fragment(false);
     send(session.hello());
     await([&](auto done) { socket.async_read(buffer, done); });  // later reads have no timeout
-    for (;; buffer.clear(), socket.read(buffer, error)) {
+    asio::signal_set signals{context};  // without a connection, and once it leaves, a signal ends the program
+    if (!session.is_leaving) catch_once(signals);
+    signals.async_wait([&](error_code, int) {
+        signals.clear();
+        session.is_leaving = true;
+        std::cerr << "matches to finish: " << session.matches() << "; Ctrl-C again leaves now\n";
+        send(session.reply("[]"));
+    });
+    const auto read = [&] {
+        bool is_done = false;
+        socket.async_read(buffer, [&](error_code result, std::size_t) { error = result, is_done = true; });
+        for (context.restart(); !is_done;) context.run_one();
+    };
+    for (;; buffer.clear(), read()) {
         if (error == asio::error::timed_out) return {lost, error.message()};
         if (error) return {socket.reason().code, socket.reason().reason.c_str()};
         try {
@@ -295,6 +339,7 @@ int play_over_websocket(Session& session) {
             std::cerr << "the arena has closed with " << code << ": " << reason << '\n';
             return 1;
         }
+        if (session.is_leaving && session.matches() == 0) return 0;
         if (session.standing == Standing::welcome) {
             lost_at = Clock::now();
             pause = first_pause;

@@ -13,7 +13,10 @@ import (
 	"math/rand"
 	"net/url"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -80,6 +83,7 @@ func Play(games []string, newPlayer func(Match) Player) error {
 	}
 	rand.Seed(time.Now().UnixNano())
 	s := &session{games: games, newPlayer: newPlayer, seats: map[string]*seat{}, heard: time.Now()}
+	go s.leaveAtSignal()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		welcome, err := s.connection(address)
 		var end fatal
@@ -96,6 +100,9 @@ func Play(games []string, newPlayer func(Match) Player) error {
 			case websocket.CloseProtocolError, websocket.CloseMessageTooBig, replaced, unwelcome:
 				return fmt.Errorf("the arena closed the connection: %d %s", closed.Code, closed.Text)
 			}
+		}
+		if s.hasLeft() {
+			return nil
 		}
 		if time.Since(s.heard) > patience {
 			return fmt.Errorf("no arena at %s: %w", address, err)
@@ -118,6 +125,11 @@ type session struct {
 	seats     map[string]*seat // by the match's id
 	resume    string           // the session of the latest welcome
 	heard     time.Time        // when the arena was last connected
+
+	sync.Mutex                 // held while a frame is handled, and by leaveAtSignal
+	conn       *websocket.Conn // nil until welcome
+	goodbye    object          // what to say when it leaves; nil once it is said
+	leaving    bool            // after the matches that are on
 }
 
 // seat is a seat in a match. It stores its latest answer, because the arena repeats the
@@ -142,8 +154,10 @@ func (s *session) connection(address string) (welcome bool, err error) {
 			conn.WriteControl(websocket.CloseMessage, reason, time.Now().Add(time.Second))
 			err = fatal{fmt.Errorf("the bot panicked: %v", r)}
 		}
-		if welcome {
-			s.heard = time.Now()
+		s.Lock()
+		defer s.Unlock()
+		if welcome = s.conn != nil; welcome {
+			s.heard, s.conn = time.Now(), nil
 		}
 	}()
 	if err := conn.WriteJSON(s.hello()); err != nil {
@@ -152,35 +166,84 @@ func (s *session) connection(address string) (welcome bool, err error) {
 	for deadline := time.Now().Add(silence); ; deadline = (time.Time{}) { // only for the first frame
 		conn.SetReadDeadline(deadline)
 		_, frame, err := conn.ReadMessage()
-		if err != nil {
-			return welcome, err
-		}
-		messages, err := split(frame)
-		if err != nil {
-			return welcome, fatal{err}
-		}
-		var answers []any
-		for _, m := range messages {
-			welcome = welcome || m.Type == "welcome"
-			answer, err := s.reply(m)
-			if err != nil {
-				return welcome, err
-			}
-			if answer != nil {
-				answers = append(answers, answer)
-			}
-		}
-		switch len(answers) {
-		case 0:
-		case 1:
-			err = conn.WriteJSON(answers[0])
-		default: // all answers to one frame go into one frame
-			err = conn.WriteJSON(answers)
+		if err == nil {
+			err = s.handle(conn, frame)
 		}
 		if err != nil {
-			return welcome, err
+			return false, err
 		}
 	}
+}
+
+// handle handles a frame, and sends the answers to it.
+func (s *session) handle(conn *websocket.Conn, frame []byte) error {
+	s.Lock()
+	defer s.Unlock()
+	messages, err := split(frame)
+	if err != nil {
+		return fatal{err}
+	}
+	var answers []any
+	for _, m := range messages {
+		if m.Type == "welcome" {
+			s.conn = conn
+		}
+		answer, err := s.reply(m)
+		if err != nil {
+			return err
+		}
+		if answer != nil {
+			answers = append(answers, answer)
+		}
+	}
+	return send(conn, append(answers, s.parting()...))
+}
+
+// send sends all answers to one frame in one frame.
+func send(conn *websocket.Conn, answers []any) error {
+	switch len(answers) {
+	case 0:
+		return nil
+	case 1:
+		return conn.WriteJSON(answers[0])
+	default:
+		return conn.WriteJSON(answers)
+	}
+}
+
+// leaveAtSignal waits for Ctrl-C or SIGTERM. Then the bot leaves after the matches that are on,
+// or at once without a connection.
+func (s *session) leaveAtSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+	signal.Reset() // the next one ends the program
+	s.Lock()       // once no player is deciding
+	defer s.Unlock()
+	if s.conn == nil {
+		os.Exit(130)
+	}
+	s.leaving = true
+	log.Printf("matches to finish: %d; Ctrl-C again leaves now", len(s.seats))
+	send(s.conn, s.parting()) // if the connection is lost, the next read says so
+}
+
+// parting returns the goodbye if it is due, once per connection. An arena that does not know
+// finish hears nothing while a match is on.
+func (s *session) parting() []any {
+	if !s.leaving || s.goodbye == nil || s.goodbye["finish"] == nil && len(s.seats) > 0 {
+		return nil
+	}
+	goodbye := s.goodbye
+	s.goodbye = nil
+	return []any{goodbye}
+}
+
+// hasLeft says whether the bot need not connect again.
+func (s *session) hasLeft() bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.leaving && len(s.seats) == 0
 }
 
 type object map[string]any
@@ -206,6 +269,7 @@ type message struct {
 	Ask     string `json:"ask"`
 	News    []News `json:"news"`
 	Session string `json:"session"`
+	Finish  bool   `json:"finish"`
 	Code    string `json:"code"`
 	Text    string `json:"text"`
 	Legal   Legal  `json:"legal"`
@@ -217,7 +281,10 @@ func (s *session) reply(m message) (any, error) {
 	c := s.seats[m.ID]
 	switch m.Type {
 	case "welcome":
-		s.resume = m.Session
+		s.resume, s.goodbye = m.Session, object{"type": "goodbye"}
+		if m.Finish {
+			s.goodbye["finish"] = true
+		}
 	case "match":
 		if c == nil { // otherwise the arena repeats it after a reconnect
 			s.seats[m.ID] = &seat{player: s.newPlayer(m.Match)}

@@ -24,6 +24,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import sun.misc.Signal;
 
 /**
  * A bot's session with an arena: its messages, its matches, and its connection. It connects again
@@ -41,6 +42,7 @@ public final class Session {
 
     private static final int DONE = 1000, PROTOCOL = 1002, LOST = 1006, OVERSIZE = 1009, CRASHED = 1011;
     private static final int REPLACED = 4000, UNWELCOME = 4001;
+    private static final int STOPPED = 130; // the exit status after a signal
     private static final Duration PATIENCE = Duration.ofSeconds(60), TIMEOUT = Duration.ofSeconds(10);
     private static final long FIRST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 2_000;
     private static final long SILENCE_S = 30; // an arena answers hello within this time
@@ -51,6 +53,9 @@ public final class Session {
     private final Map<String, Seat> seats = new HashMap<>(); // by the id of the match
     private String resume; // the latest session, or null
     private Standing standing = Standing.STRANGER;
+    private Boolean finish; // what the welcome of this connection says of it; null after goodbye
+    private volatile boolean leaving; // after the matches that are on
+    private volatile BlockingQueue<Event> connected; // the events of this connection; null until welcome
 
     private Session(List<String> games, Function<JsonObject, Player> makePlayer) {
         this.games = games;
@@ -123,6 +128,7 @@ public final class Session {
         if (resume != null) {
             hello.addProperty("resume", resume);
         }
+        finish = null;
         return hello.toString();
     }
 
@@ -135,6 +141,9 @@ public final class Session {
             if (reply != null) {
                 replies.add(reply);
             }
+        }
+        if (leaving && finish != null && (finish || seats.isEmpty())) {
+            replies.add(goodbye());
         }
         return switch (replies.size()) {
             case 0 -> null;
@@ -157,8 +166,19 @@ public final class Session {
 
     private JsonObject welcome(JsonObject welcome) {
         resume = text(welcome, "session");
+        finish = welcome.has("finish") && welcome.get("finish").getAsBoolean();
         standing = Standing.WELCOME;
         return null;
+    }
+
+    /** Said once per connection. An arena that does not know finish hears it when no match is on. */
+    private JsonObject goodbye() {
+        var goodbye = message("goodbye");
+        if (finish) {
+            goodbye.addProperty("finish", true);
+        }
+        finish = null;
+        return goodbye;
     }
 
     private JsonObject sit(JsonObject match) {
@@ -247,10 +267,12 @@ public final class Session {
 
     // ---- WebSocket
 
-    /** What happens on a connection: whole frames, and at last its end. */
+    /** What happens on a connection: whole frames, perhaps the signal to leave, and at last its end. */
     private sealed interface Event {}
 
     private record Frame(String text) implements Event {}
+
+    private record Signalled() implements Event {}
 
     private record Closed(int code, String reason) implements Event {}
 
@@ -282,6 +304,16 @@ public final class Session {
         }
     }
 
+    /** Has the bot leave. The second signal, or one without a connection, ends the program at once. */
+    private synchronized void onSignal(Signal signal) {
+        var events = connected;
+        if (leaving || events == null) {
+            Runtime.getRuntime().halt(STOPPED);
+        }
+        leaving = true;
+        events.add(new Signalled());
+    }
+
     /** Connects, and connects again until the session is over; returns the exit status. */
     private int playOverWebSocket() throws InterruptedException {
         var url = System.getenv().getOrDefault("ARENA_URL", "ws://127.0.0.1:7700");
@@ -289,12 +321,15 @@ public final class Session {
             System.err.println("expected ws://host:port, got " + url);
             return 1;
         }
+        Signal.handle(new Signal("INT"), this::onSignal);
+        Signal.handle(new Signal("TERM"), this::onSignal);
         // With its own threads the client may miss a close that comes right behind a frame.
         var client = HttpClient.newBuilder().executor(Runnable::run).build();
         long lostAt = System.nanoTime(), pauseMs = FIRST_PAUSE_MS;
         while (true) {
             standing = Standing.STRANGER;
             var end = converse(client, URI.create(url));
+            connected = null;
             var isFinal = switch (end.code) {
                 case PROTOCOL, OVERSIZE, REPLACED, UNWELCOME -> true;
                 default -> false;
@@ -306,6 +341,8 @@ public final class Session {
             } else if (isFinal && standing != Standing.EXPIRED) {
                 System.err.printf("the arena has closed with %d: %s%n", end.code, end.reason);
                 return 1;
+            } else if (leaving && seats.isEmpty()) {
+                return 0;
             }
             if (standing == Standing.WELCOME) {
                 lostAt = System.nanoTime();
@@ -339,10 +376,15 @@ public final class Session {
                 return closed;
             } else if (event instanceof Frame frame) {
                 try {
-                    send(socket, reply(frame.text), events);
+                    var said = reply(frame.text);
+                    connected = standing == Standing.WELCOME ? events : null;
+                    send(socket, said, events);
                 } catch (RuntimeException failure) {
                     return crash(socket, failure, events);
                 }
+            } else if (event instanceof Signalled) {
+                System.err.printf("matches to finish: %d; Ctrl-C again leaves now%n", seats.size());
+                send(socket, reply("[]"), events);
             }
         }
     }

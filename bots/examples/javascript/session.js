@@ -16,6 +16,8 @@ const CRASHED = 1011;
 // After these close codes the bot does not connect again.
 const FINAL = new Set([1002, 1009, 4000, 4001]);
 
+const STOPPED = 130; // the exit status after a signal
+
 /** A random legal answer, from a list of answers or a range `{min, max}` of whole numbers. */
 export function anyLegal(legal) {
   if (Array.isArray(legal)) return legal[randomInt(legal.length)];
@@ -31,6 +33,10 @@ export class Session {
   forgotten = false;
   /** Whether the arena refuses this bot: do not connect again. */
   unwelcome = false;
+  /** Whether the bot leaves after the matches that are on. */
+  leaving = false;
+  /** What `welcome` says of `finish`; null without a connection, and after `goodbye`. */
+  finish = null;
 
   #greeting;
   #makePlayer;
@@ -57,6 +63,22 @@ export class Session {
     return { type: 'hello', protocol: 1, ...this.#greeting, ...resume };
   }
 
+  /** How many matches are on. */
+  get matches() {
+    return this.#seats.size;
+  }
+
+  /**
+   * A list with the `goodbye` that is due, once per connection. An arena that does not know `finish`
+   * hears nothing while a match is on.
+   */
+  goodbye() {
+    if (!this.leaving || this.finish === null || (this.matches && !this.finish)) return [];
+    const finish = this.finish ? { finish: true } : {};
+    this.finish = null;
+    return [{ type: 'goodbye', ...finish }];
+  }
+
   /** Handles one message of the arena; returns a list of replies, which is often empty. */
   receive(message) {
     return [this.#reply(message) ?? []].flat();
@@ -67,6 +89,7 @@ export class Session {
     switch (message.type) {
       case 'welcome':
         this.secret = message.session;
+        this.finish = message.finish ?? false;
         return;
       case 'match':
         return this.#sitDown(message, seat);
@@ -151,12 +174,23 @@ export async function play({ games, makePlayer }) {
 async function stay(connect, session) {
   let pauseMs = FIRST_PAUSE_MS;
   let since = Date.now();
+  let socket;
+  const leave = () => {
+    if (session.leaving || session.finish === null) process.exit(STOPPED);
+    session.leaving = true;
+    console.error(`matches to finish: ${session.matches}; Ctrl-C again leaves now`);
+    send(socket, session.goodbye());
+  };
+  process.on('SIGINT', leave).on('SIGTERM', leave);
   for (;;) {
     const before = session.secret;
-    const { code, reason, crashed } = await converse(connect(), session);
+    socket = connect();
+    const { code, reason, crashed } = await converse(socket, session);
     if (crashed || session.unwelcome) return 1;
     if (code === DONE) return 0;
     if (!session.forgotten && FINAL.has(code)) throw new Error(`the arena closed with ${code}: ${reason}`);
+    if (session.leaving && !session.matches) return 0;
+    session.finish = null;
     if (session.secret !== before) {
       pauseMs = FIRST_PAUSE_MS;
       since = Date.now();
@@ -186,8 +220,7 @@ function converse(socket, session) {
           if (message.type === 'refused') console.error(`${message.code}: ${message.text}`);
           return session.receive(message);
         });
-        // All replies to one frame go into one frame.
-        if (replies.length) socket.send(JSON.stringify(replies.length === 1 ? replies[0] : replies));
+        send(socket, [...replies, ...session.goodbye()]);
       } catch (error) {
         console.error(error);
         const reason = `failed: ${error}`.replace(/[^ -~]/g, '?');
@@ -201,4 +234,9 @@ function converse(socket, session) {
       resolve({ code, reason: String(reason) || failure?.message || 'no reason given' });
     });
   });
+}
+
+/** Sends all replies to one frame in one frame. */
+function send(socket, replies) {
+  if (replies.length) socket.send(JSON.stringify(replies.length === 1 ? replies[0] : replies));
 }

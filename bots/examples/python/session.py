@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import secrets
+import signal
 import socket
 import sys
 import time
@@ -32,6 +34,7 @@ Message = dict[str, Any]
 TABLES = 8  # matches at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S = 0.1, 2.0, 60.0
 SILENCE_S = 30.0  # an arena answers `hello` within this time
+NOTICE_S = 0.5  # how soon an idle bot notices that it is to leave
 DEAD_LINK = {  # the kernel gives up a connection after 17 s without a sign of the other machine
     "TCP_KEEPIDLE": 5,
     "TCP_KEEPALIVE": 5,  # what macOS calls it
@@ -74,8 +77,11 @@ def play(games: Sequence[str], make_player: Callable[[Message], Player]) -> None
     parser = argparse.ArgumentParser()
     parser.add_argument("--encoding", choices=("json", "msgpack"), default="json")
     is_binary = parser.parse_args().encoding == "msgpack"
+    session = Session(games, make_player, is_binary=is_binary)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, session.on_signal)
     try:
-        Session(games, make_player, is_binary=is_binary).run()
+        session.run()
     except Failed as failure:
         sys.exit(str(failure))  # prints it on stderr
     except KeyboardInterrupt:
@@ -141,6 +147,9 @@ class Session:
         self.refusal = ""  # the code of a `refused` that ends this connection
         self.pause_s = FIRST_PAUSE_S
         self.lost_at: float | None = None
+        self.is_leaving = False
+        # What `welcome` says of `finish`. None without a connection, and after `goodbye`.
+        self.finish: bool | None = None
 
     def run(self) -> None:
         """Connect, and connect again, until the arena has closed for good.
@@ -171,6 +180,9 @@ class Session:
                 return
             elif code in FINAL:
                 raise Failed(f"the arena closed with code {code}")
+            if self.is_leaving and not self.seats:
+                return
+            self.finish = None
             self.wait(why)
 
     def wait(self, why: str) -> None:
@@ -184,6 +196,29 @@ class Session:
         time.sleep(self.pause_s)
         self.pause_s = min(2 * self.pause_s, LONGEST_PAUSE_S)
 
+    def on_signal(self, number: int, stack: object) -> None:
+        """Leave after the matches that are on, without an interruption of a player.
+
+        Raises:
+            KeyboardInterrupt: it is the second signal, or there is no connection.
+        """
+        if self.is_leaving or self.finish is None:
+            raise KeyboardInterrupt
+        self.is_leaving = True
+        line = f"matches to finish: {len(self.seats)}; Ctrl-C again leaves now\n"
+        os.write(2, line.encode())  # `print` must not be called while it is interrupted
+
+    def goodbye(self) -> list[Message]:
+        """The `goodbye` that is due, once per connection.
+
+        An arena that does not know `finish` hears nothing while a match is on.
+        """
+        if not self.is_leaving or self.finish is None or (self.seats and not self.finish):
+            return []
+        finish = {"finish": True} if self.finish else {}
+        self.finish = None
+        return [{"type": "goodbye", **finish}]
+
     def forget(self) -> None:
         """Begin a new session, because the arena does not know ours any more."""
         self.refusal = ""
@@ -194,15 +229,18 @@ class Session:
         """Serve one connection, from `hello` on; returns its close code, None if it was lost."""
         try:
             websocket.send(self.written(self.hello))
-            silence_s: float | None = SILENCE_S
+            deadline = time.monotonic() + SILENCE_S
             while True:
                 try:
-                    frame = read(websocket.recv(silence_s))
+                    frame = read(websocket.recv(NOTICE_S))
+                    deadline = math.inf
                 except TimeoutError:
-                    return None
-                silence_s = None
+                    if time.monotonic() > deadline:
+                        return None
+                    frame = []
                 messages = frame if isinstance(frame, list) else [frame]
                 replies = [reply for reply in map(self.take, messages) if reply]
+                replies += self.goodbye()
                 if replies:  # all replies to one frame go into one frame
                     said = replies if len(replies) > 1 else replies[0]
                     websocket.send(self.written(said))
@@ -236,6 +274,7 @@ class Session:
                 return self.seats[message["match"]].decide(message)
             case "welcome":
                 self.hello["resume"] = message["session"]
+                self.finish = message.get("finish", False)
                 self.pause_s, self.lost_at = FIRST_PAUSE_S, None
             case "match":
                 name = message["match"]
