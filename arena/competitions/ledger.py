@@ -24,6 +24,8 @@ from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.storage.models import (
     ARENA,
+    REOPENED,
+    RESTORED,
     VERSION,
     Act,
     CompetitionState,
@@ -34,7 +36,7 @@ from arena.storage.models import (
 )
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Termination, Verdict
+from protocol.messages import Action, Ending, Termination, Verdict
 
 __all__ = ["CompetitionReport", "Ledger"]
 
@@ -117,6 +119,7 @@ class Ledger:
         # By bot, what the act of its version says.
         self._in_play = {act.bot: act.text for act in acts if act.what == VERSION}
         self._flags = {act.text for act in acts}
+        self._void = _void_since_the_end(acts)
         self.findings = _findings(acts)
         self.verdicts = list(verdicts)
         self.book = Scorebook(plan, removed(acts), self.verdicts)
@@ -128,6 +131,11 @@ class Ledger:
     def played(self) -> int:
         """How many matches count or ended by an offence."""
         return len(self._counted) + len(self._ladder)
+
+    @property
+    def is_reopened(self) -> bool:
+        """Whether it was over, and goes on as results were taken back: it waits for its bots."""
+        return self._void is not None
 
     def ladder(self) -> Ladder:
         return self.book.ladder
@@ -251,8 +259,8 @@ class Ledger:
             return self._store.played(match)
         return next((row for row in self._counted.values() if row.id == match), None)
 
-    def take_back(self, match: str, act: Act, first: int = 1) -> MatchRow:
-        """Take the result of a match back, record the act, and undo what followed from it.
+    def check_back(self, match: str, first: int = 1) -> MatchRow:
+        """The row of a match whose result can be taken back.
 
         `first` is the number of the first pairing of the stage that is being played. It raises
         `UsageError` if the match does not count, or if later stages have been drawn by its result.
@@ -267,18 +275,56 @@ class Ledger:
                 f"expected a match of the latest stage, got {match!r}: "
                 "what came after it was drawn by its result"
             )
-        self._store.taken_back(self.id, match, act)
-        self._counted = left
-        self.verdicts = others
+        return played
+
+    def take_back(
+        self, match: str, act: Act, first: int = 1, reopened: Act | None = None
+    ) -> MatchRow:
+        """Take the result of a match back, record the act, and undo what followed from it.
+
+        With the act `reopened` the competition, which was over, goes on for it. It raises what
+        `check_back` raises.
+        """
+        played = self.check_back(match, first)
+        self._store.taken_back(self.id, match, act, reopened)
+        if reopened is not None:
+            self._void = [match]
+        elif self._void is not None:
+            self._void.append(match)
         if self._is_ladder:
             del self._ladder[match]
             self._rate_anew()
         else:
-            self.book = Scorebook(self.plan, self.book.removed, self.verdicts)
-            for row in left.values():
-                _add(self.book, row)
-            self.verdicts = self.book.standing(self.verdicts)
+            del self._counted[played.pairing]
+            self._add_up([verdict for verdict in self.verdicts if verdict.match != match])
         return played
+
+    def restore(self, act: Act) -> tuple[MatchRow, ...]:
+        """Have what was taken back since the end, and not played again, count as it did before.
+
+        It reads the database, which must have all that was done. Returns the matches.
+        """
+        voids = [self._store.played(match) for match in self._void or ()]
+        restored: dict[int, MatchRow] = {}
+        for played in voids:  # of a pairing that was taken back twice, the one before the end
+            if played.result.termination.kind is not Ending.VOID:
+                restored.setdefault(played.pairing, played)
+        restored = {n: played for n, played in restored.items() if n not in self._counted}
+        for match in (played.id for played in restored.values()):
+            made = msgspec.structs.replace(act, what=RESTORED, match=match)
+            self._store.restored(self.id, match, made)
+        counted = (self._counted | restored).items()
+        self._counted = dict(sorted(counted, key=lambda each: each[1].finished_at))
+        self._add_up(self._store.verdicts(self.id))
+        return tuple(restored.values())
+
+    def _add_up(self, verdicts: Iterable[Verdict]) -> None:
+        """Add all results that count up anew."""
+        verdicts = tuple(verdicts)
+        self.book = Scorebook(self.plan, self.book.removed, verdicts)
+        for row in self._counted.values():
+            _add(self.book, row)
+        self.verdicts = self.book.standing(verdicts)
 
     def remove(self, name: str, text: str) -> None:
         """Remove a bot, as the instructor wants; the act itself has been recorded."""
@@ -409,3 +455,14 @@ def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
         elif act.bot is not None and act.what == _IN:
             findings.pop(act.bot, None)
     return findings
+
+
+def _void_since_the_end(acts: Iterable[Act]) -> list[str] | None:
+    """The matches that were made void since a competition was over; None if it never was."""
+    void: list[str] | None = None
+    for act in acts:
+        if act.match is not None and act.what == REOPENED:
+            void = [act.match]
+        elif act.match is not None and act.what == Action.VOID and void is not None:
+            void.append(act.match)
+    return void
