@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from arena.competitions import arena_host
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
@@ -77,7 +79,7 @@ class Evening:
         assert [run.flaws for run in examine(self.arena.store)] == [()]
         [row] = self.arena.store.competitions()
         rows = LiveResults(self.arena.store, row.id).standings
-        return {each.name: (each.played, _out(each)) for each in rows}
+        return {each.name: (getattr(each, "played", 0), _out(each)) for each in rows}
 
     def matches(self, *players: str) -> list[MatchRow]:
         """All matches between these bots, in the order in which they ended."""
@@ -109,14 +111,10 @@ async def cup(arena: HostArena, *names: str, matches: int = 2) -> Sequence[Verdi
 BEFORE = {"ann": (4, ""), "ben": (4, ""), "cem": (4, ""), "dora": (0, "absent")}
 
 
-
 @pytest.mark.parametrize(
     ("unplayed", "said", "state", "standings"),
     [
-        (
-            *(Unplayed.BEFORE, "; counted as before: {} (dora is out by absent)", "finished"),
-            BEFORE,
-        ),
+        (*(Unplayed.BEFORE, "; counted as before: {} (dora is out by absent)", "finished"), BEFORE),
         (
             *(Unplayed.VOID, "; what is not played again stays void", "stopped"),
             BEFORE | {"ann": (6, ""), "dora": (2, "")},
@@ -153,27 +151,26 @@ async def test_K5_nobody_is_absent_from_what_was_over(
         assert (await third.standings(), third.state) == (standings, state)
 
 
-
 async def test_K5_who_is_away_in_what_is_played_again_loses_nothing(tmp_path: Path) -> None:
     async with evening(tmp_path) as before:
         [verdict] = await cup(before.arena, "ann", "ben", "cem", matches=1)
     async with evening(tmp_path) as after:
         await after.says(Action.VOID, match=verdict.match)
         await after.arena.come("ann")
-        for leaves in ("vanishes", "is not ready", "says goodbye"):
-            async with after.arena.bot("dora") as dora:
-                match = await dora.hears("match")
-                if leaves == "says goodbye":
-                    await dora.say(type="goodbye")
-                if leaves == "vanishes":
-                    await dora.say(type="ready", match=match["match"], nonce="n")
-                    await dora.vanish()
-                await after.until(lambda: not after.arena.host.competitions[0].playing)
-        assert [match.result.termination.text for match in after.matches("ann", "dora")] == [
-            "dora lost its connection and did not come back within 4,000 ms in all"
-            "; the match is played again",
-            "dora not ready within 4,000 ms after match; the match is played again",
-            "dora said goodbye in the middle of the match; the match is played again",
+        async with after.arena.bot("dora") as dora:
+            await dora.ready()
+            await dora.vanish()
+        await asyncio.sleep(10)
+        async with after.arena.bot("dora") as dora:
+            await dora.hears("match")
+            await dora.hears("over")
+            await dora.hears("match")
+        await asyncio.sleep(10)
+        lost = "dora lost its connection and did not come back within 4,000 ms in all"
+        late = "dora not ready within 4,000 ms after match"
+        ended = (each.result.termination for each in after.matches("ann", "dora"))
+        assert [(end.kind.value, end.text) for end in ended] == [
+            ("void", f"{why}; the match is played again") for why in (lost, late, lost)
         ]
         [progress] = (await after.says(Action.STATUS)).competitions
         assert {*progress.waits_for} == {"ann", "ben", "cem", "dora"}, "ann and dora by three voids"
@@ -192,8 +189,8 @@ async def test_a_match_counts_as_before_and_is_void_once_more(tmp_path: Path) ->
         await cup(before.arena, "ann", "ben", "cem")
         [match, *_] = before.matches("ann", "ben")
     async with evening(tmp_path) as after:
+        await after.arena.come("ann")
         for _ in range(2):
-            await after.arena.come("ann")
             await after.says(Action.VOID, match=match.id)
             await asyncio.sleep(1)
             assert await after.standings() == BEFORE | {"ann": (3, ""), "ben": (3, "")}
@@ -204,7 +201,71 @@ async def test_a_match_counts_as_before_and_is_void_once_more(tmp_path: Path) ->
             await after.playing[-1]
             assert (await after.standings(), after.state) == (BEFORE, "finished")
         await after.says(Action.VOID, match=match.id)
-        await after.arena.come("ann", "ben")
+        await after.arena.come("ben")
         await after.playing[-1]
         assert after.matches("ann", "ben")[-1].counts
         assert (await after.standings(), after.state) == (BEFORE, "finished")
+
+
+async def test_K2_a_final_that_was_over_waits_and_has_its_ranking_again(tmp_path: Path) -> None:
+    limits = {"settings": {"max_shuffles": 1}, "wait_s": WAIT_S}
+    async with evening(tmp_path) as before:
+        await before.arena.come(*NAMES[:3], tables=4)
+        plan = plan_for("high_low", NAMES, Form.ELIMINATION, **limits)
+        report = await before.arena.begin(plan)
+        [verdict] = report.verdicts
+    async with evening(tmp_path) as after:
+        await after.arena.come("ann", "ben", "dora")
+        await after.says(Action.VOID, match=verdict.match)
+        await asyncio.sleep(10 * WAIT_S)
+        await after.says(Action.STOP, unplayed=Unplayed.BEFORE)
+        assert (await after.playing[0]).ranking == report.ranking
+        await after.standings()
+        assert after.state == "finished"
+
+
+async def test_the_verdicts_of_a_time_are_listed_with_what_can_be_void(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eve is absent at the first table of an elimination, in `two`, and in what is stopped."""
+    seed = SimpleNamespace(token_hex=lambda count: "51" * count)
+    async with evening(tmp_path) as here:
+        await here.arena.come(*NAMES, tables=4)
+        five = (*NAMES, "eve")
+        with monkeypatch.context() as patch:
+            patch.setattr(arena_host, "secrets", seed)
+            await here.arena.begin(plan_for("high_low", five, Form.ELIMINATION, wait_s=1.0))
+        await here.arena.begin(plan_for("ace_king_queen", ("ann", "eve"), run="two", wait_s=1.0))
+        async with here.arena.bot("mute"):
+            three = plan_for("ace_king_queen", ("ann", "mute", "eve"), wait_s=1.0)
+            stopped = here.arena.begin(three)
+            await asyncio.sleep(2)
+            await here.says(Action.STOP)
+            await stopped
+
+        done = await here.says(Action.VOID, since=0.0)
+        drawn, listed, late = done.verdicts
+        assert [(each.bot, each.kind) for each in done.verdicts] == [("eve", "absent")] * 3
+        assert "what came after it was drawn" in drawn.refusal
+        assert (listed.refusal, late.refusal.rpartition(" ")[2]) == ("", "stopped")
+        within = {"since": listed.at, "until": listed.at}
+        assert (await here.says(Action.VOID, **within)).verdicts == (listed,)
+        assert (await here.says(Action.VOID, since=0.0, competition="two")).verdicts == (listed,)
+        await here.says(Action.VOID, match=listed.match)
+        assert (await here.says(Action.VOID, **within)).verdicts == ()
+
+
+async def test_K4_a_ladder_that_is_over_stays_over_without_a_match(tmp_path: Path) -> None:
+    async with evening(tmp_path) as here:
+        await here.arena.come("ann", "ben")
+        plan = plan_for("ace_king_queen", (), Form.LADDER, pause_s=1.0)
+        played = here.arena.begin(ladder := here.arena.host.compete(plan))
+        await asyncio.sleep(5)
+        ladder.close()
+        await played
+        [match, *_] = matches = here.matches("ann", "ben")
+        done = await here.says(Action.VOID, match=match.id)
+        assert done.text == f"{match.id} is void; {ladder.id}, which is over, is rated without it"
+        left = sum(each.counts for each in matches) - 1
+        assert await here.standings() == dict.fromkeys(("ann", "ben"), (left, ""))
+        assert here.state == "finished"
