@@ -123,9 +123,20 @@ def stop(send: Send, competition: str | None, unplayed: str | None) -> None:
     send(Action.STOP, competition=competition, unplayed=unplayed and Unplayed(unplayed))
 
 
+def _match_unless_since(ctx: click.Context, param: click.Parameter, what: str | None) -> str | None:
+    if what is None and ctx.params.get("since") is None:
+        raise click.MissingParameter(ctx=ctx, param=param, param_hint="'MATCH'")
+    return what
+
+
 @click.command(name="void")
-@click.argument("what", metavar="[MATCH|COMPETITION]", required=False)
-@click.option("--since", metavar="TIME", help="Take back all absences and lost connections since.")
+@click.argument("what", metavar="[MATCH|COMPETITION]", required=False, callback=_match_unless_since)
+@click.option(
+    "--since",
+    metavar="TIME",
+    is_eager=True,
+    help="Take back all absences and lost connections since.",
+)
 @click.option("--until", metavar="TIME", help="The end of that time  [default: now].")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options.url_option
@@ -162,10 +173,10 @@ def void(
         begin, end = _times(since, until)
         found = ask(competition=what, since=begin, until=end)
         done = _void_all(found, ask, is_sure=yes, as_json=as_json)
-    elif what is not None and until is None and not yes:
-        done = ask(match=what)
+    elif until is not None or yes:
+        raise UsageError("expected --since with --until and --yes, got a match alone")
     else:
-        raise UsageError("expected the id of a MATCH alone, or --since with a time")
+        done = ask(match=what)
     if as_json:
         output.print_json(_document(done))
     else:
@@ -176,11 +187,14 @@ def _void_all(found: Done, ask: Callable[..., Done], *, is_sure: bool, as_json: 
     """Make the matches of some verdicts void, one after another, after a question."""
     matches = dict.fromkeys(each.match for each in found.verdicts if not each.refusal)
     count = output.plural(len(matches), "match")
-    if not as_json:
+    is_blind = bool(matches) and not is_sure and not sys.stdin.isatty()
+    if not as_json and found.verdicts:
         _show_verdicts(found.verdicts)
+    elif is_blind:
+        output.print_json(_document(found))
     if not matches:
         return msgspec.structs.replace(found, text="nothing to be made void")
-    if not is_sure and not sys.stdin.isatty():
+    if is_blind:
         raise UsageError(f"expected --yes, as there is no terminal to ask at; {count} left as is")
     if not is_sure and not click.confirm(f"make {count} void?", err=True):
         return msgspec.structs.replace(found, text=f"{count} left as is")
