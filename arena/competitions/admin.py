@@ -70,7 +70,7 @@ class AdminCommands:
             case Action.STATUS:
                 text = f"{len(self._host.competitions)} on"
                 late = filter(None, [self._host.storage.state])
-                again = filter(None, (each.unplayed for each in self._host.competitions))
+                again = filter(None, (each.unplayed for each in self._on))
                 return self._done(text, lines=(*late, *self._starter.waiting, *again))
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 return self._done(self._steer(message, who))
@@ -232,7 +232,7 @@ class AdminCommands:
     def _void(self, message: Instruct, who: str) -> str:
         match = _given(message.match, "the id of a match to be void")
         text = f"made void by {who}"
-        for competition in self._host.competitions:
+        for competition in self._on:
             if competition.table(match) or competition.ledger.of_match(match):
                 act = self._act(message, who, competition.id, text)
                 competition.void(match, act)
@@ -281,7 +281,7 @@ class AdminCommands:
             ]
 
         def refusal(match: MatchRow) -> str:
-            on = (each for each in self._host.competitions if each.id == match.competition)
+            on = (each for each in self._on if each.id == match.competition)
             try:
                 if (competition := next(on, None)) is not None:
                     competition.check_back(match.id)
@@ -383,9 +383,14 @@ class AdminCommands:
                 "expected a database that is written at once; try again when it is"
             ) from None
 
+    @property
+    def _on(self) -> Sequence[Competition]:
+        """The competitions that are on; the host has one for a moment after its end."""
+        return [each for each in self._host.competitions if not each.is_over]
+
     def _chosen(self, text: str | None) -> Sequence[Competition]:
         """The competitions of that id or name, or all of them without one."""
-        on = [each for each in self._host.competitions if not each.is_over]
+        on = self._on
         chosen = [each for each in on if text is None or text in (each.id, each.plan.run)]
         if text is not None and not chosen:
             known = _ids(on) or "none"

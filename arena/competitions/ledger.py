@@ -302,21 +302,26 @@ class Ledger:
     def restore(self, act: Act) -> tuple[MatchRow, ...]:
         """Have what was taken back since the end, and not played again, count as it did before.
 
-        It reads the database, which must have all that was done. Returns the matches.
+        What the other results do not lead to any more stays void. It reads the database, which must
+        have all that was done. Returns the matches.
         """
-        voids = [self._store.played(match) for match in self._void or ()]
-        restored: dict[int, MatchRow] = {}
-        for played in voids:  # of a pairing that was taken back twice, the one before the end
-            if played.result.termination.kind is not Ending.VOID:
-                restored.setdefault(played.pairing, played)
-        restored = {n: played for n, played in restored.items() if n not in self._counted}
-        for match in (played.id for played in restored.values()):
-            made = msgspec.structs.replace(act, what=RESTORED, match=match)
-            self._store.restored(self.id, match, made)
-        counted = (self._counted | restored).items()
-        self._counted = dict(sorted(counted, key=lambda each: each[1].finished_at))
-        self._add_up(self._store.verdicts(self.id))
-        return tuple(restored.values())
+        verdicts = self._store.verdicts(self.id)
+        counted, restored = self._counted, list[MatchRow]()
+        voids = (self._store.played(match) for match in self._void or ())
+        # Of a pairing that was taken back twice, the first one is from before the end.
+        for played in sorted(voids, key=lambda played: played.pairing):
+            if played.pairing in counted or played.result.termination.kind is Ending.VOID:
+                continue
+            with_it = counted | {played.pairing: played}
+            asked = self._schedule_run(with_it, verdicts).asked
+            if all(n in asked and asked[n].players == row.players for n, row in with_it.items()):
+                counted, restored = with_it, [*restored, played]
+        for played in restored:
+            made = msgspec.structs.replace(act, what=RESTORED, match=played.id)
+            self._store.restored(self.id, played.id, made)
+        self._counted = dict(sorted(counted.items(), key=lambda each: each[1].finished_at))
+        self._add_up(verdicts)
+        return tuple(restored)
 
     def _add_up(self, verdicts: Iterable[Verdict]) -> None:
         """Add all results that count up anew."""
@@ -386,16 +391,23 @@ class Ledger:
         """
         if self._is_ladder:
             return False
+        run = self._schedule_run(left, verdicts)
+        lacks_earlier = any(pairing.number < first for pairing in run.missing)
+        return not left.keys() <= run.asked.keys() or bool(self.plan.settle and lacks_earlier)
+
+    def _schedule_run(
+        self, counted: Mapping[int, MatchRow], verdicts: Sequence[Verdict]
+    ) -> ScheduleRun:
+        """What the schedule asks for with these results."""
         run = ScheduleRun(self.plan)
         out: Collection[str] = ()
         if self.plan.settle:
             book = Scorebook(self.plan, self.book.removed, verdicts, is_ranked=False)
-            for row in left.values():
+            for row in counted.values():
                 _add(book, row)
             out = book.out
-        run.run({number: played.result for number, played in left.items()}, out)
-        lacks_earlier = any(pairing.number < first for pairing in run.missing)
-        return not left.keys() <= run.asked.keys() or bool(self.plan.settle and lacks_earlier)
+        run.run({number: played.result for number, played in counted.items()}, out)
+        return run
 
     @property
     def _is_rating(self) -> bool:

@@ -22,8 +22,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("typed", "last", "sent"),
-    [("y\n", "1 match made void", 2), ("n\n", "2 matches left as is", 0)],
+    ("typed", "last", "sent"), [("y\n", "1 match made void", 2), ("n\n", "2 matches left as is", 0)]
 )
 def test_somebody_is_asked_before_matches_are_void(
     run: Run, monkeypatch: pytest.MonkeyPatch, typed: str, last: str, sent: int

@@ -269,3 +269,28 @@ async def test_K4_a_ladder_that_is_over_stays_over_without_a_match(tmp_path: Pat
         left = sum(each.counts for each in matches) - 1
         assert await here.standings() == dict.fromkeys(("ann", "ben"), (left, ""))
         assert here.state == "finished"
+
+
+async def test_a_match_is_made_void_in_the_moment_of_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with evening(tmp_path) as here:
+        write = here.arena.store.competition_finished
+        voids: list[asyncio.Task[Done]] = []
+
+        def void() -> None:
+            [match, *_] = here.matches("ann", "ben")
+            voids.append(asyncio.ensure_future(here.says(Action.VOID, match=match.id)))
+
+        def finished(*about: Any) -> None:
+            write(*about)
+            here.arena.store.flush()
+            if not voids:
+                void()
+
+        monkeypatch.setattr(here.arena.store, "competition_finished", finished)
+        await cup(here.arena, "ann", "ben", "cem")
+        await here.playing[0]
+        assert (await voids[0]).text.endswith(" goes on for it")
+        assert (await here.standings(), here.state) == (BEFORE, "finished")
+        assert [match.counts for match in here.matches("ann", "ben")] == [False, True, True]
