@@ -122,8 +122,11 @@ class Competition:
 
     @property
     def left(self) -> Left | None:
-        """What is left of it; None on a ladder, in a pause, and before a match has ended."""
-        if self.arbiter.is_halted or self.plan.form is Form.LADDER:
+        """What is left of it; None on a ladder, in a pause, and before a match has ended.
+
+        None also while all that is left waits for bots that may never come.
+        """
+        if self.arbiter.is_halted or self.plan.form is Form.LADDER or self._only_waits:
             return None
         playing = self.arbiter.decisions
         waiting = self._expected - self.settled - len(playing)
@@ -141,7 +144,8 @@ class Competition:
     @property
     def is_spreading(self) -> bool:
         """Whether its first matches are still on; until then `tables_at_once` allows few."""
-        return isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
+        is_spreading = isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
+        return is_spreading and not self._only_waits  # else it would keep tables for weeks
 
     @property
     def submitted(self) -> Sequence[str]:
@@ -352,6 +356,11 @@ class Competition:
             self._stage.offended(name)
         self.ledger.remove(name, act.text)
         self._reopen()
+
+    @property
+    def _only_waits(self) -> bool:
+        """Whether it was over, and no match is played again just now."""
+        return self.ledger.is_reopened and not self.playing
 
     @property
     def _expected(self) -> int:

@@ -307,7 +307,9 @@ class Ledger:
         """
         verdicts = self._store.verdicts(self.id)
         counted, restored = self._counted, list[MatchRow]()
-        voids = (self._store.played(match) for match in self._void or ())
+        rows = {row.id: row for row in self._store.matches(self.id)}
+        # A match that had not begun, or was lost in a power cut, has an act and no row.
+        voids = (rows[match] for match in self._void or () if match in rows)
         # Of a pairing that was taken back twice, the first one is from before the end.
         for played in sorted(voids, key=lambda played: played.pairing):
             if played.pairing in counted or played.result.termination.kind is Ending.VOID:

@@ -33,7 +33,7 @@ WAIT_S = 20.0
 NAMES = ("ann", "ben", "cem", "dora")
 
 
-class Evening:
+class HostWithInstructor:
     """An arena with its instructor; what happened before is in its database."""
 
     def __init__(self, arena: HostArena) -> None:
@@ -96,9 +96,9 @@ def _out(row: Any) -> str:
 
 
 @asynccontextmanager
-async def evening(folder: Path) -> AsyncIterator[Evening]:
+async def evening(folder: Path) -> AsyncIterator[HostWithInstructor]:
     async with in_host(folder, is_attended=True) as arena:
-        yield Evening(arena)
+        yield HostWithInstructor(arena)
 
 
 async def cup(arena: HostArena, *names: str, matches: int = 2) -> Sequence[Verdict]:
@@ -194,6 +194,9 @@ async def test_a_match_counts_as_before_and_is_void_once_more(tmp_path: Path) ->
             await after.says(Action.VOID, match=match.id)
             await asyncio.sleep(1)
             assert await after.standings() == BEFORE | {"ann": (3, ""), "ben": (3, "")}
+            [waiting] = after.arena.host.competitions
+            assert not waiting.is_spreading, "others may have all tables"
+            assert waiting.progress.left_s is None
             refusal = await after.refuses(Action.VOID, match=match.id)
             assert refusal.endswith("is void already")
             done = await after.says(Action.STOP, unplayed=Unplayed.BEFORE)
